@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, header};
 use jiff::Timestamp;
 
 use super::call::{ApiCall, Call};
@@ -34,14 +34,6 @@ struct Inner {
     held: Vec<Call>,
     #[cfg(test)]
     clock: Option<Timestamp>,
-}
-
-/// What the client gets.
-pub(super) enum ApiOutcome {
-    Nothing,
-    Page(String),
-    Reply(ApiReply),
-    TooMany(ApiReply),
 }
 
 impl Api {
@@ -139,26 +131,28 @@ impl Api {
         (*count - 1, open)
     }
 
-    pub(super) fn carry_out(&self, call: Call, nth: u64) -> ApiOutcome {
+    /// Carries a request out, unless a fault strikes it. Returns none if its connection ends without a response.
+    pub(super) fn carry_out(&self, call: Call, nth: u64) -> Option<ApiReply> {
         let is_publish = published_toggle(&call).is_some();
-        let loses_response = is_publish && self.shared.loses_next.swap(false, Ordering::Relaxed);
-        let fault = match loses_response {
+        let faults = &self.shared.faults;
+        let fault = match is_publish && self.shared.loses_next.swap(false, Ordering::Relaxed) {
             true => Fault::DropAfterStore,
-            false => self
-                .shared
-                .faults
-                .strike(&(call.method.as_str(), call.path()), nth),
+            false => faults.strike(&(call.method.as_str(), call.path()), nth),
         };
-        let failed = |status| ApiReply::new(Err(ApiRefusal::Framework(status)), &call);
+        let failed = |status| Some(ApiReply::new(Err(ApiRefusal::Framework(status)), &call));
         match fault {
-            Fault::Internal => return ApiOutcome::Reply(failed(StatusCode::INTERNAL_SERVER_ERROR)),
-            Fault::Unavailable => return ApiOutcome::Reply(failed(StatusCode::SERVICE_UNAVAILABLE)),
-            Fault::TooMany => return ApiOutcome::TooMany(failed(StatusCode::TOO_MANY_REQUESTS)),
-            Fault::DropAfterStore | Fault::None => {}
-        }
-        match self.lock().play(call) {
-            ApiOutcome::Reply(_) if fault == Fault::DropAfterStore => ApiOutcome::Nothing,
-            outcome => outcome,
+            Fault::DropAfterStore => {
+                self.lock().play(call);
+                None
+            }
+            Fault::Internal => failed(StatusCode::INTERNAL_SERVER_ERROR),
+            Fault::None => self.lock().play(call),
+            Fault::TooMany => {
+                let seconds = faults.retry_after.as_secs();
+                failed(StatusCode::TOO_MANY_REQUESTS)
+                    .map(|reply| reply.with(header::RETRY_AFTER, seconds.into()))
+            }
+            Fault::Unavailable => failed(StatusCode::SERVICE_UNAVAILABLE),
         }
     }
 }
@@ -172,8 +166,8 @@ impl Inner {
         Timestamp::now()
     }
 
-    /// Carries a request out, with what the script arranged for it.
-    fn play(&mut self, mut call: Call) -> ApiOutcome {
+    /// Carries a request out, with what the script arranged for it. Returns none if it gets no response.
+    fn play(&mut self, mut call: Call) -> Option<ApiReply> {
         let acts = self.script.take(&call.sent);
         let mut deleted = None;
         let mut is_lost = false;
@@ -181,14 +175,14 @@ impl Inner {
             match act {
                 ScriptAct::Before(request) => self.request(&request),
                 ScriptAct::DeleteAfter(toggle) => deleted = Some(toggle),
-                ScriptAct::Fail => return ApiOutcome::Reply(ApiReply::new(Err(ApiRefusal::INTERNAL), &call)),
+                ScriptAct::Fail => return Some(ApiReply::new(Err(ApiRefusal::INTERNAL), &call)),
                 ScriptAct::Hold => {
                     self.held.push(call);
-                    return ApiOutcome::Nothing;
+                    return None;
                 }
                 ScriptAct::LoseIncrement => self.world.loses_increment = true,
                 ScriptAct::LoseResponse => is_lost = true,
-                ScriptAct::Page(html) => return ApiOutcome::Page(html),
+                ScriptAct::Page(html) => return Some(ApiReply::page(html)),
             }
         }
         // The time of its execution counts, not that of its arrival.
@@ -200,21 +194,14 @@ impl Inner {
         {
             project.delete_toggle(&toggle);
         }
-        if is_lost {
-            ApiOutcome::Nothing
-        } else {
-            ApiOutcome::Reply(reply)
-        }
+        (!is_lost).then_some(reply)
     }
 
     fn request(&mut self, request: &ScriptRequest) {
         let ScriptRequest { method, path, body } = request;
         let method = method.parse().unwrap_or(Method::GET);
         let call = Call::by_admin(method, path.clone(), body, self.now());
-        let components = call.components();
-        let path: Vec<&str> = components.iter().skip(1).map(String::as_str).collect();
-        let answer = routes::as_account(&mut self.world, &call, &path);
-        if let Err(refusal) = answer {
+        if let Err(refusal) = routes::as_account(&mut self.world, &call) {
             tracing::warn!(name: "answered", path = %escaped(&call.sent.path), ?refusal, "a scripted request failed");
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -24,42 +24,43 @@ struct InitialData {
     projects: Vec<InitialProject>,
 }
 
-#[derive(Deserialize)]
+/// As JSON, it is the body of the request that makes it.
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct InitialProject {
     key: String,
     name: Option<String>,
     description: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     environments: Vec<InitialEnvironment>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     segments: Vec<InitialSegment>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     toggles: Vec<InitialToggle>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct InitialEnvironment {
     key: String,
     name: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     enable_approval: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     reviewers: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct InitialSegment {
     key: String,
     name: Option<String>,
     description: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     rules: Vec<Value>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct InitialToggle {
     key: String,
@@ -73,10 +74,13 @@ struct InitialToggle {
     client_availability: bool,
     #[serde(default)]
     permanent: bool,
-    #[serde(default)]
+    /// The service does not create a toggle without them.
+    #[serde(skip_deserializing)]
+    tags: [(); 0],
+    #[serde(default, skip_serializing)]
     archived: bool,
     /// By environment: the bodies of its publishes.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     targeting: BTreeMap<String, OneOrMany>,
 }
 
@@ -94,9 +98,7 @@ enum OneOrMany {
 pub(super) fn load(world: &mut World, text: &str, at: Timestamp) -> Result<(), String> {
     let InitialData { projects } = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut loader = Loader { world, at };
-    projects
-        .into_iter()
-        .try_for_each(|project| loader.project(project))
+    projects.iter().try_for_each(|project| loader.project(project))
 }
 
 struct Loader<'a> {
@@ -107,9 +109,7 @@ struct Loader<'a> {
 impl Loader<'_> {
     fn request(&mut self, method: Method, path: String, body: &Value) -> Result<(), String> {
         let call = Call::by_admin(method, path, body, self.at);
-        let components = call.components();
-        let path: Vec<&str> = components.iter().map(String::as_str).collect();
-        let reply = ApiReply::new(routes::as_account(self.world, &call, &path[1..]), &call);
+        let reply = ApiReply::new(routes::as_account(self.world, &call), &call);
         if reply.status.is_success() {
             return Ok(());
         }
@@ -122,115 +122,71 @@ impl Loader<'_> {
         ))
     }
 
-    fn project(&mut self, project: InitialProject) -> Result<(), String> {
-        let InitialProject {
-            key,
-            name,
-            description,
-            environments,
-            segments,
-            toggles,
-        } = project;
-        let path = format!("/api/projects/{key}");
-        let body =
-            json!({ "key": key, "name": name.unwrap_or_else(|| key.clone()), "description": description });
-        self.request(Method::POST, "/api/projects".to_owned(), &body)?;
-        let has_own = !environments.is_empty();
-        let keeps_first = environments.iter().any(|environment| environment.key == "online");
-        for environment in environments {
-            self.environment(&path, environment)?;
+    fn create(&mut self, path: String, resource: &impl Serialize) -> Result<(), String> {
+        let mut body = serde_json::to_value(resource).map_err(|error| error.to_string())?;
+        if body["name"].is_null() {
+            body["name"] = body["key"].clone();
+        }
+        self.request(Method::POST, path, &body)
+    }
+
+    fn patch(&mut self, path: String, body: &Value) -> Result<(), String> {
+        self.request(Method::PATCH, path, body)
+    }
+
+    fn project(&mut self, project: &InitialProject) -> Result<(), String> {
+        let path = &format!("/api/projects/{}", project.key);
+        self.create("/api/projects".to_owned(), project)?;
+        for environment in &project.environments {
+            self.environment(path, environment)?;
         }
         // Every project begins with this environment.
-        if has_own && !keeps_first {
-            self.request(
-                Method::PATCH,
-                format!("{path}/environments/online/offline"),
-                &Value::Null,
-            )?;
+        let is_unwanted = project.environments.iter().all(|one| one.key != "online");
+        if is_unwanted && !project.environments.is_empty() {
+            self.patch(format!("{path}/environments/online/offline"), &Value::Null)?;
         }
-        for segment in segments {
-            self.segment(&path, segment)?;
+        for segment in &project.segments {
+            self.create(format!("{path}/segments"), segment)?;
+            if !segment.rules.is_empty() {
+                let publish = format!("{path}/segments/{}/publish", segment.key);
+                self.patch(publish, &json!({ "rules": segment.rules }))?;
+            }
         }
-        toggles
-            .into_iter()
-            .try_for_each(|toggle| self.toggle(&path, toggle))
+        project
+            .toggles
+            .iter()
+            .try_for_each(|toggle| self.toggle(path, toggle))
     }
 
-    fn environment(&mut self, path: &str, environment: InitialEnvironment) -> Result<(), String> {
-        let InitialEnvironment {
-            key,
-            name,
-            enable_approval,
-            reviewers,
-        } = environment;
-        if key != "online" {
-            let body = json!({ "key": key, "name": name.unwrap_or_else(|| key.clone()) });
-            self.request(Method::POST, format!("{path}/environments"), &body)?;
+    fn environment(&mut self, path: &str, environment: &InitialEnvironment) -> Result<(), String> {
+        if environment.key != "online" {
+            self.create(format!("{path}/environments"), environment)?;
         }
-        let setting = json!({ "environmentKey": key, "enable": enable_approval, "reviewers": reviewers });
-        let body = json!({ "approvalSettings": [setting] });
-        self.request(Method::PATCH, format!("{path}/approvalSettings"), &body)
-    }
-
-    fn segment(&mut self, path: &str, segment: InitialSegment) -> Result<(), String> {
-        let InitialSegment {
-            key,
-            name,
-            description,
-            rules,
-        } = segment;
-        let body =
-            json!({ "key": key, "name": name.unwrap_or_else(|| key.clone()), "description": description });
-        self.request(Method::POST, format!("{path}/segments"), &body)?;
-        if rules.is_empty() {
-            return Ok(());
-        }
-        let body = json!({ "rules": rules });
-        self.request(Method::PATCH, format!("{path}/segments/{key}/publish"), &body)
-    }
-
-    fn toggle(&mut self, path: &str, toggle: InitialToggle) -> Result<(), String> {
-        let InitialToggle {
-            key,
-            name,
-            desc,
-            return_type,
-            variations,
-            disabled_serve,
-            client_availability,
-            permanent,
-            archived,
-            targeting,
-        } = toggle;
-        let body = json!({
-            "key": key,
-            "name": name.unwrap_or_else(|| key.clone()),
-            "desc": desc,
-            "returnType": return_type,
-            "variations": variations,
-            "disabledServe": disabled_serve,
-            "clientAvailability": client_availability,
-            "permanent": permanent,
-            "tags": [],
+        let setting = json!({
+            "environmentKey": environment.key,
+            "enable": environment.enable_approval,
+            "reviewers": environment.reviewers,
         });
-        self.request(Method::POST, format!("{path}/toggles"), &body)?;
-        for (environment, publishes) in targeting {
+        let body = json!({ "approvalSettings": [setting] });
+        self.patch(format!("{path}/approvalSettings"), &body)
+    }
+
+    fn toggle(&mut self, path: &str, toggle: &InitialToggle) -> Result<(), String> {
+        let key = &toggle.key;
+        self.create(format!("{path}/toggles"), toggle)?;
+        for (environment, publishes) in &toggle.targeting {
             let publishes = match publishes {
                 OneOrMany::Many(publishes) => publishes,
-                OneOrMany::One(publish) => vec![publish],
+                OneOrMany::One(publish) => std::slice::from_ref(publish),
             };
             for publish in publishes {
                 let path = format!("{path}/environments/{environment}/toggles/{key}/targeting");
-                self.request(Method::PATCH, path, &publish)?;
+                self.patch(path, publish)?;
             }
         }
-        if archived {
-            self.request(
-                Method::PATCH,
-                format!("{path}/toggles/{key}/offline"),
-                &Value::Null,
-            )?;
+        match toggle.archived {
+            true => self.patch(format!("{path}/toggles/{key}/offline"), &Value::Null),
+            false => Ok(()),
         }
-        Ok(())
     }
 }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 
-use super::api::{Api, ApiOutcome};
+use super::api::Api;
 use super::call::Call;
 use super::control;
 use super::errors::ApiRefusal;
@@ -39,59 +38,20 @@ async fn handle(
     let is_too_large = body.is_err();
     let call = Call::new(method, path, &headers, body.unwrap_or_default(), api.now());
     if let Some(reply) = control::answer(&api, &call) {
-        return response(reply);
+        return reply.response();
     }
     let (nth, _open) = api.arrive(&call);
     tokio::time::sleep(api.shared.faults.latency).await;
     let (method, path) = (call.method.clone(), call.sent.path.clone());
-    let outcome = match is_too_large {
-        true => ApiOutcome::Reply(ApiReply::new(
-            Err(ApiRefusal::Framework(StatusCode::PAYLOAD_TOO_LARGE)),
-            &call,
-        )),
+    let reply = match is_too_large {
+        true => {
+            let refusal = ApiRefusal::Framework(StatusCode::PAYLOAD_TOO_LARGE);
+            Some(ApiReply::new(Err(refusal), &call))
+        }
         false => api.carry_out(call, nth),
     };
-    let response = match outcome {
-        ApiOutcome::Nothing => nothing(),
-        ApiOutcome::Page(html) => page(html),
-        ApiOutcome::Reply(reply) => response(reply),
-        ApiOutcome::TooMany(reply) => {
-            let mut response = response(reply);
-            let seconds = api.shared.faults.retry_after.as_secs();
-            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-            response
-        }
-    };
+    let response = reply.map_or_else(nothing, ApiReply::response);
     let status = response.status().as_u16();
     tracing::debug!(name: "answered", %method, path = %escaped(&path), status, "answered");
     response
-}
-
-fn response(reply: ApiReply) -> Response {
-    let ApiReply {
-        status,
-        content_type,
-        authenticate,
-        body,
-    } = reply;
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let mut insert = |name, value: Option<&'static str>| {
-        if let Some(value) = value {
-            response
-                .headers_mut()
-                .insert(name, HeaderValue::from_static(value));
-        }
-    };
-    insert(header::CONTENT_TYPE, content_type);
-    insert(header::WWW_AUTHENTICATE, authenticate);
-    response
-}
-
-fn page(html: String) -> Response {
-    response(ApiReply {
-        content_type: Some("text/html;charset=utf-8"),
-        body: html,
-        ..ApiReply::empty(StatusCode::OK)
-    })
 }

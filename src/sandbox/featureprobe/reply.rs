@@ -1,6 +1,8 @@
 //! The service's answers as they are sent: successes, and errors in their two shapes.
 
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -11,9 +13,7 @@ use super::errors::{ApiAnswer, ApiRefusal};
 #[derive(Debug)]
 pub(super) struct ApiReply {
     pub(super) status: StatusCode,
-    /// Application errors have none.
-    pub(super) content_type: Option<&'static str>,
-    pub(super) authenticate: Option<&'static str>,
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: String,
 }
 
@@ -21,31 +21,48 @@ impl ApiReply {
     pub(super) fn new(answer: ApiAnswer, call: &Call) -> Self {
         match answer {
             Ok(Value::Null) => Self::empty(StatusCode::OK),
-            Ok(value) => Self {
-                content_type: Some("application/json"),
-                body: value.to_string(),
-                ..Self::empty(StatusCode::OK)
-            },
+            Ok(value) => Self::typed(StatusCode::OK, "application/json", value.to_string()),
             Err(refusal) => Self::refused(&refusal, call),
         }
     }
 
     pub(super) fn empty(status: StatusCode) -> Self {
-        Self {
-            status,
-            content_type: None,
-            authenticate: None,
-            body: String::new(),
-        }
+        Self::untyped(status, String::new())
+    }
+
+    /// A page with the status 200.
+    pub(super) fn page(html: String) -> Self {
+        Self::typed(StatusCode::OK, "text/html;charset=utf-8", html)
     }
 
     /// An error of the security layer.
     pub(super) fn unauthorized(status: StatusCode, code: &str, message: &str) -> Self {
+        let body = json!({ "code": code, "message": message });
+        Self::typed(status, "application/json;charset=UTF-8", body.to_string())
+    }
+
+    fn typed(status: StatusCode, content_type: &'static str, body: String) -> Self {
+        Self::untyped(status, body).with(header::CONTENT_TYPE, HeaderValue::from_static(content_type))
+    }
+
+    fn untyped(status: StatusCode, body: String) -> Self {
         Self {
-            content_type: Some("application/json;charset=UTF-8"),
-            body: json!({ "code": code, "message": message }).to_string(),
-            ..Self::empty(status)
+            status,
+            headers: Vec::new(),
+            body,
         }
+    }
+
+    pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(super) fn response(self) -> Response {
+        let mut response = Response::new(Body::from(self.body));
+        *response.status_mut() = self.status;
+        response.headers_mut().extend(self.headers);
+        response
     }
 
     fn refused(refusal: &ApiRefusal, call: &Call) -> Self {
@@ -61,10 +78,9 @@ impl ApiReply {
     }
 
     fn business(code: &str, message: &str) -> Self {
-        Self {
-            body: json!({ "code": code, "message": message }).to_string(),
-            ..Self::empty(StatusCode::BAD_REQUEST)
-        }
+        let body = json!({ "code": code, "message": message });
+        // Application errors have no content type.
+        Self::untyped(StatusCode::BAD_REQUEST, body.to_string())
     }
 
     fn framework(status: StatusCode, call: &Call) -> Self {
@@ -74,11 +90,7 @@ impl ApiReply {
             "error": status.canonical_reason().unwrap_or_default(),
             "path": call.path(),
         });
-        Self {
-            content_type: Some("application/json"),
-            body: body.to_string(),
-            ..Self::empty(status)
-        }
+        Self::typed(status, "application/json", body.to_string())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which request is for which endpoint.
 
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 
 use super::call::Call;
 use super::errors::{ApiAnswer, ApiRefusal};
@@ -10,9 +10,10 @@ use super::targeting::TargetingPath;
 use super::{approval, environments, projects, sdk, segments, targeting, toggles, versions};
 
 /// The challenge for a token that is not one of the service's sessions.
-const CHALLENGE: &str = "Bearer error=\"invalid_token\", error_description=\"An error occurred while attempting to \
-                         decode the Jwt: Invalid JWT serialization: Missing dot delimiter(s)\", \
-                         error_uri=\"https://tools.ietf.org/html/rfc6750#section-3.1\"";
+const CHALLENGE: HeaderValue = HeaderValue::from_static(
+    "Bearer error=\"invalid_token\", error_description=\"An error occurred while attempting to decode the Jwt: Invalid \
+     JWT serialization: Missing dot delimiter(s)\", error_uri=\"https://tools.ietf.org/html/rfc6750#section-3.1\"",
+);
 
 /// Carries a request out.
 pub(super) fn answer(world: &mut World, mut call: Call) -> ApiReply {
@@ -22,7 +23,7 @@ pub(super) fn answer(world: &mut World, mut call: Call) -> ApiReply {
         ["internal", "server", "toggles"] if call.method == Method::GET => sdk::toggles(world, &call),
         ["internal", "server", "toggles"] => Err(not_allowed()),
         ["api", path @ ..] => match authenticate(world, &mut call, path) {
-            Ok(()) => as_account(world, &call, path),
+            Ok(()) => as_account(world, &call),
             Err(reply) => return *reply,
         },
         _ => Err(unknown_path()),
@@ -43,21 +44,21 @@ fn authenticate(world: &World, call: &mut Call, path: &[&str]) -> Result<(), Box
     } else if token.starts_with("api-") {
         ApiReply::unauthorized(StatusCode::FORBIDDEN, "forbidden", "Forbidden")
     } else if token.starts_with("Bearer ") {
-        ApiReply {
-            authenticate: Some(CHALLENGE),
-            ..ApiReply::empty(StatusCode::UNAUTHORIZED)
-        }
+        ApiReply::empty(StatusCode::UNAUTHORIZED).with(header::WWW_AUTHENTICATE, CHALLENGE)
     } else {
         ApiReply::unauthorized(StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized")
     };
     Err(Box::new(reply))
 }
 
-/// Carries out a request of the account in `call`. The path is without `api`.
-pub(super) fn as_account(world: &mut World, call: &Call, path: &[&str]) -> ApiAnswer {
+/// Carries out a request of the account in `call`.
+pub(super) fn as_account(world: &mut World, call: &Call) -> ApiAnswer {
+    let components = call.components();
+    // Without `api`.
+    let path: Vec<&str> = components.iter().skip(1).map(String::as_str).collect();
     let is = |method: Method| call.method == method;
     let (get, post, patch) = (is(Method::GET), is(Method::POST), is(Method::PATCH));
-    match *path {
+    match *path.as_slice() {
         ["projects"] if get => Ok(projects::list(world)),
         ["projects"] if post => projects::create(world, call),
         ["projects", p, "approvalSettings"] if get => projects::approval_settings(world, p),
@@ -91,7 +92,7 @@ pub(super) fn as_account(world: &mut World, call: &Call, path: &[&str]) -> ApiAn
             };
             of_targeting(world, call, path, rest)
         }
-        _ if is_known(path) => Err(not_allowed()),
+        _ if is_known(&path) => Err(not_allowed()),
         _ => Err(unknown_path()),
     }
 }

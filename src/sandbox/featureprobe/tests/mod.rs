@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use axum::http::{HeaderMap, Method, header};
 use serde_json::{Value, json};
 
-use super::api::{Api, ApiOutcome};
+use super::api::Api;
 use super::call::Call;
 use crate::sandbox::Faults;
 use crate::sandbox::request_log::RequestLog;
@@ -60,7 +60,7 @@ impl Service {
         }
     }
 
-    fn outcome(&self, authorization: &str, method: &str, path: &str, body: &Value) -> ApiOutcome {
+    fn send(&self, authorization: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let mut headers = HeaderMap::new();
         headers.insert(header::AUTHORIZATION, authorization.parse().unwrap());
         headers.insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
@@ -73,19 +73,14 @@ impl Service {
             self.api.now(),
         );
         let (nth, _open) = self.api.arrive(&call);
-        self.api.carry_out(call, nth)
-    }
-
-    fn send(&self, authorization: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        match self.outcome(authorization, method, path, body) {
-            ApiOutcome::Reply(reply) => {
-                let body = serde_json::from_str(&reply.body).unwrap_or_default();
-                (reply.status.as_u16(), body)
-            }
-            ApiOutcome::Nothing => (0, Value::Null),
-            ApiOutcome::Page(html) => (200, html.into()),
-            ApiOutcome::TooMany(_) => (429, Value::Null),
-        }
+        let Some(reply) = self.api.carry_out(call, nth) else {
+            return (0, Value::Null);
+        };
+        let body = match reply.body.starts_with('<') {
+            true => reply.body.into(),
+            false => serde_json::from_str(&reply.body).unwrap_or_default(),
+        };
+        (reply.status.as_u16(), body)
     }
 
     fn get(&self, path: &str) -> (u16, Value) {
