@@ -1,44 +1,30 @@
 //! The strict check of a request body against `service-api.md`, "Targeting payload".
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::model::{Content, Rule, Serve, Targeting};
+use crate::model::{Content, Rule, Serve};
 
 /// The largest request body, in bytes. A document has at most 1 MiB, and JSON may need more for the same.
 pub(super) const LARGEST_BODY: usize = 4 * 1024 * 1024;
 
 /// A request body: exactly these members.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Request {
-    comment: String,
-    disabled: bool,
-    content: Content,
-}
-
-/// A body that was accepted.
 pub(super) struct Accepted {
     pub(super) comment: String,
-    pub(super) targeting: Targeting,
+    pub(super) disabled: bool,
+    pub(super) content: Content,
 }
 
 /// Checks a body. The error is the reason for a refusal.
 pub(super) fn check(body: &[u8]) -> Result<Accepted, String> {
-    let request: Request = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-    let Request {
-        comment,
-        disabled,
-        content,
-    } = request;
-    documented(&content)?;
-    Ok(Accepted {
-        comment,
-        targeting: Targeting { disabled, content },
-    })
+    let accepted: Accepted = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    documented(&accepted.content)?;
+    Ok(accepted)
 }
 
 /// Refuses what the documented API does not have, although it is part of the targeting.
-fn documented(content: &Content) -> Result<(), String> {
+pub(super) fn documented(content: &Content) -> Result<(), String> {
     let Content {
         rules,
         disabled_serve,
@@ -85,7 +71,7 @@ mod tests {
     fn the_contracts_example_is_accepted() {
         let accepted = check(GOOD.as_bytes()).unwrap();
         assert_eq!(accepted.comment, "c");
-        assert_eq!(accepted.targeting.content.rules.len(), 1);
+        assert_eq!(accepted.content.rules.len(), 1);
     }
 
     /// The example with the first text replaced by the second is refused for the reason.

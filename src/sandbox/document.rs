@@ -1,33 +1,35 @@
 //! The documents that were stored.
 
-use bytes::Bytes;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use super::body;
-use crate::model::{Targeting, ToggleId};
+use super::body::Accepted;
+use crate::model::ToggleId;
 
-#[derive(Clone, Debug)]
+/// A document, which is also one line of the history file and one element of `GET /api/sandbox/history`.
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct StoredDocument {
     /// Its number, from 0, in order of storing.
     pub(super) seq: usize,
     pub(super) toggle: ToggleId,
     /// The number of documents that were stored for this toggle, this one included.
     pub(super) version: u64,
+    #[serde(with = "as_text")]
     pub(super) at: Timestamp,
-    /// The request's body, byte for byte.
-    pub(super) body: Bytes,
+    #[serde(flatten)]
+    pub(super) body: Accepted,
 }
 
-impl StoredDocument {
-    pub(super) fn comment(&self) -> String {
-        self.parsed().comment
+mod as_text {
+    use jiff::Timestamp;
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(at)
     }
 
-    pub(super) fn targeting(&self) -> Targeting {
-        self.parsed().targeting
-    }
-
-    fn parsed(&self) -> body::Accepted {
-        body::check(&self.body).expect("only checked bodies are stored")
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }

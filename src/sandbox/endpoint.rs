@@ -9,15 +9,17 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, patch};
+use serde::Serialize;
 use subtle::ConstantTimeEq as _;
 
 use super::answer::{json, nothing, refusal};
 use super::body::{LARGEST_BODY, check};
+use super::document::StoredDocument;
 use super::faults::Fault;
 use super::request_log::OpenRequest;
 use super::shared::SandboxState;
 use super::stored;
-use crate::model::{Payload, ToggleId};
+use crate::model::{Content, ToggleId};
 
 pub(super) fn router(state: Arc<SandboxState>) -> Router {
     Router::new()
@@ -133,19 +135,31 @@ fn store(state: &SandboxState, request: &OpenRequest, body: &[u8]) -> Response {
         Ok(accepted) => accepted,
         Err(reason) => return refusal(StatusCode::BAD_REQUEST, "invalid_request", &reason),
     };
-    match request.store() {
+    match request.store(accepted) {
         Err(error) => broken_history(&error),
         // The client sees a lost response although the service stored the document.
         Ok(_) if fault == Fault::DropAfterStore => nothing(),
-        Ok(version) => stored(&Payload::new(&accepted.targeting), version),
+        Ok(document) => published(&document),
     }
 }
 
-fn stored(payload: &Payload, version: u64) -> Response {
-    let targeting = &payload.as_json()[1..];
+fn published(document: &StoredDocument) -> Response {
+    #[derive(Serialize)]
+    struct Published<'a> {
+        status: &'static str,
+        version: u64,
+        disabled: bool,
+        content: &'a Content,
+    }
+    let answer = serde_json::to_string(&Published {
+        status: "RELEASE",
+        version: document.version,
+        disabled: document.body.disabled,
+        content: &document.body.content,
+    });
     json(
         StatusCode::OK,
-        format!(r#"{{"status":"RELEASE","version":{version},{targeting}"#),
+        answer.expect("text and numbers always have a JSON form"),
     )
 }
 

@@ -4,28 +4,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use bytes::Bytes;
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-
-use super::body::check;
+use super::body::documented;
 use super::document::StoredDocument;
-use crate::model::{Content, Payload, Targeting, ToggleId};
 
 /// A history file that is open for appending.
 pub(super) struct HistoryFile(File);
-
-/// One line, which is also one element of `GET /api/sandbox/history`.
-#[derive(Deserialize, Serialize)]
-pub(super) struct HistoryLine {
-    seq: usize,
-    toggle: ToggleId,
-    version: u64,
-    at: String,
-    comment: String,
-    disabled: bool,
-    content: Content,
-}
 
 impl HistoryFile {
     /// Opens or creates `path` and reads its documents. Removes a last line that was cut off.
@@ -52,45 +35,15 @@ impl HistoryFile {
     }
 
     pub(super) fn append(&mut self, published: &StoredDocument) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(&HistoryLine::new(published))?;
+        let mut line = serde_json::to_vec(published)?;
         line.push(b'\n');
         self.0.write_all(&line)
     }
 }
 
-impl HistoryLine {
-    pub(super) fn new(published: &StoredDocument) -> Self {
-        let Targeting { disabled, content } = published.targeting();
-        Self {
-            seq: published.seq,
-            toggle: published.toggle.clone(),
-            version: published.version,
-            at: published.at.to_string(),
-            comment: published.comment(),
-            disabled,
-            content,
-        }
-    }
-}
-
 fn read(line: &[u8]) -> std::io::Result<StoredDocument> {
-    let HistoryLine {
-        seq,
-        toggle,
-        version,
-        at,
-        comment,
-        disabled,
-        content,
-    } = serde_json::from_slice(line)?;
-    let body = Payload::new(&Targeting { disabled, content }).body(&comment);
-    // An operator may have edited the file, and `StoredDocument` relies on a checked body.
-    check(body.as_bytes()).map_err(std::io::Error::other)?;
-    Ok(StoredDocument {
-        seq,
-        toggle,
-        version,
-        at: at.parse::<Timestamp>().map_err(std::io::Error::other)?,
-        body: Bytes::from(body),
-    })
+    let document: StoredDocument = serde_json::from_slice(line)?;
+    // An operator may have edited the file.
+    documented(&document.body.content).map_err(std::io::Error::other)?;
+    Ok(document)
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use jiff::Timestamp;
 
+use super::body::Accepted;
 use super::document::StoredDocument;
 use super::history_file::HistoryFile;
 use crate::model::ToggleId;
@@ -28,7 +29,7 @@ pub(super) struct RequestLog {
 
 struct Inner {
     received: Vec<ReceivedRequest>,
-    stored: Vec<StoredDocument>,
+    stored: Vec<Arc<StoredDocument>>,
     toggles: HashMap<ToggleId, ToggleLog>,
     most_open: usize,
     file: Option<HistoryFile>,
@@ -46,6 +47,7 @@ impl RequestLog {
     /// Begins with the documents of `file`.
     pub(super) fn new(file: Option<(HistoryFile, Vec<StoredDocument>)>) -> Self {
         let (file, stored) = file.map_or_else(Default::default, |(file, old)| (Some(file), old));
+        let stored: Vec<_> = stored.into_iter().map(Arc::new).collect();
         let mut toggles: HashMap<ToggleId, ToggleLog> = HashMap::new();
         for (place, document) in stored.iter().enumerate() {
             let log = toggles.entry(document.toggle.clone()).or_default();
@@ -69,7 +71,7 @@ impl RequestLog {
         let body = Bytes::copy_from_slice(body);
         inner.received.push(ReceivedRequest {
             toggle: toggle.clone(),
-            body: body.clone(),
+            body,
         });
         let log = inner.toggles.entry(toggle.clone()).or_default();
         log.open += 1;
@@ -80,7 +82,6 @@ impl RequestLog {
         OpenRequest {
             request_log: self.clone(),
             toggle,
-            body,
             nth,
         }
     }
@@ -89,23 +90,24 @@ impl RequestLog {
         self.lock().received.clone()
     }
 
-    pub(super) fn stored(&self) -> Vec<StoredDocument> {
+    pub(super) fn stored(&self) -> Vec<Arc<StoredDocument>> {
         self.lock().stored.clone()
     }
 
     /// Returns the newest document of each toggle, in any order.
-    pub(super) fn newest(&self) -> Vec<StoredDocument> {
+    pub(super) fn newest(&self) -> Vec<Arc<StoredDocument>> {
         let inner = self.lock();
         let places = inner.toggles.values().filter_map(|log| log.stored.last());
-        places.map(|place| inner.stored[*place].clone()).collect()
+        places.map(|place| Arc::clone(&inner.stored[*place])).collect()
     }
 
     /// Returns the newest documents of a toggle, at most `most`, oldest first.
-    pub(super) fn versions(&self, toggle: &ToggleId, most: usize) -> Vec<StoredDocument> {
+    pub(super) fn versions(&self, toggle: &ToggleId, most: usize) -> Vec<Arc<StoredDocument>> {
         let inner = self.lock();
         let places = inner.toggles.get(toggle).map_or(&[][..], |log| &log.stored);
         let newest = &places[places.len().saturating_sub(most)..];
-        newest.iter().map(|place| inner.stored[*place].clone()).collect()
+        let newest = newest.iter().map(|place| Arc::clone(&inner.stored[*place]));
+        newest.collect()
     }
 
     /// Returns the most requests that were ever open for one toggle at the same time. A request that its client gave
@@ -123,14 +125,13 @@ impl RequestLog {
 pub(super) struct OpenRequest {
     request_log: RequestLog,
     pub(super) toggle: ToggleId,
-    body: Bytes,
     /// The number of earlier requests for the same toggle.
     pub(super) nth: u64,
 }
 
 impl OpenRequest {
-    /// Stores the request's document, which was checked, and returns its version.
-    pub(super) fn store(&self) -> std::io::Result<u64> {
+    /// Stores the request's document, and returns it.
+    pub(super) fn store(&self, body: Accepted) -> std::io::Result<Arc<StoredDocument>> {
         let mut inner = self.request_log.lock();
         let inner = &mut *inner;
         let log = inner.toggles.entry(self.toggle.clone()).or_default();
@@ -140,15 +141,16 @@ impl OpenRequest {
             toggle: self.toggle.clone(),
             version,
             at: Timestamp::now(),
-            body: self.body.clone(),
+            body,
         };
         // The file comes first, so that a document that could not be written does not count as stored.
         if let Some(file) = &mut inner.file {
             file.append(&document)?;
         }
         log.stored.push(inner.stored.len());
-        inner.stored.push(document);
-        Ok(version)
+        let document = Arc::new(document);
+        inner.stored.push(Arc::clone(&document));
+        Ok(document)
     }
 }
 

@@ -6,11 +6,9 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::answer::json;
 use super::document::StoredDocument;
-use super::history_file::HistoryLine;
 use super::page::{PageSource, ShownToggle, ShownVersion};
 use super::shared::SandboxState;
 use crate::model::ToggleId;
@@ -29,21 +27,16 @@ pub(super) async fn history(
     Query(wanted): Query<StoredQuery>,
 ) -> Response {
     let StoredQuery { toggle, from } = wanted;
-    let lines: Vec<HistoryLine> = state
-        .request_log
-        .stored()
-        .iter()
-        .skip(from.unwrap_or_default())
-        .filter(|published| {
-            toggle
-                .as_deref()
-                .is_none_or(|toggle| published.toggle.as_str() == toggle)
-        })
-        .map(HistoryLine::new)
-        .collect();
+    let stored = state.request_log.stored();
+    let is_wanted = |published: &&Arc<StoredDocument>| {
+        let toggle = toggle.as_deref();
+        toggle.is_none_or(|toggle| published.toggle.as_str() == toggle)
+    };
+    let wanted = stored.iter().skip(from.unwrap_or_default()).filter(is_wanted);
+    let wanted: Vec<&StoredDocument> = wanted.map(AsRef::as_ref).collect();
     json(
         StatusCode::OK,
-        serde_json::to_string(&lines).expect("text and numbers always have a JSON form"),
+        serde_json::to_string(&wanted).expect("text and numbers always have a JSON form"),
     )
 }
 
@@ -68,13 +61,13 @@ impl PageSource for SandboxState {
 }
 
 fn shown(document: &StoredDocument) -> ShownVersion {
-    let mut body: Value = serde_json::from_slice(&document.body).expect("only checked bodies are stored");
+    let content = serde_json::to_value(&document.body.content);
     ShownVersion {
         number: document.version,
         at: document.at,
         author: None,
-        comment: body["comment"].as_str().unwrap_or_default().to_owned(),
-        disabled: body["disabled"] == true,
-        content: body["content"].take(),
+        comment: document.body.comment.clone(),
+        disabled: document.body.disabled,
+        content: content.expect("text and numbers always have a JSON form"),
     }
 }
