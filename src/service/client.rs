@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 
 use super::connection::{Received, ServiceConnection};
-use super::{BaseUrl, ClientConfig, ClientError, LiveReader, Outcome, ServiceTrust, TokenChange, classify};
+use super::retry::TokenState;
+use super::{BaseUrl, ClientConfig, ClientError, LiveReader, Outcome, ServiceTrust, classify};
 use crate::model::ToggleId;
 
 /// Records whether the service accepted a request in this pass.
@@ -64,12 +65,11 @@ impl Client {
         self.connection.token_generation()
     }
 
-    /// Reads the token again: at the beginning of a pass, and once after a 401 or 403.
-    ///
-    /// # Errors
-    /// If it cannot be read or is not valid in a header; the client keeps the previous token.
-    pub fn reload_token(&self) -> Result<TokenChange, ClientError> {
-        self.connection.reload_token()
+    /// Returns the state of the token of a request with this outcome, which was sent when the number of changes was
+    /// `generation`. Reads the token again after a 401 or 403.
+    #[must_use]
+    pub fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
+        self.connection.token_state(outcome, generation)
     }
 
     /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not retry; see

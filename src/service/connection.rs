@@ -13,6 +13,7 @@ use reqwest::{RequestBuilder, Response};
 use url::Url;
 
 use super::response::LARGEST_BODY;
+use super::retry::TokenState;
 use super::{BaseUrl, Body, Outcome, SendFailure, ServiceResponse, classify_failure};
 use crate::transport::retry_after;
 use crate::transport::sanitized;
@@ -57,15 +58,6 @@ impl ClientError {
             Self::Unsendable => Some("put only the token into the file or variable, on one line".to_owned()),
         }
     }
-}
-
-/// The result of reading the token again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum TokenChange {
-    /// The token is new.
-    Changed,
-    /// The token is the same.
-    Same,
 }
 
 /// Connections to the service, with the token. Clones share both.
@@ -131,19 +123,33 @@ impl ServiceConnection {
         self.token().generation
     }
 
-    /// See [`super::Client::reload_token`].
-    pub(super) fn reload_token(&self) -> Result<TokenChange, ClientError> {
+    /// See [`super::Client::token_state`].
+    pub(super) fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
+        // FeatureProbe also answers 403 for a revoked token (DESIGN, section 6, *Verdict*).
+        if matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
+            // The old token stays in use if the new one cannot be read.
+            let _ = self.reload_token();
+        }
+        // Another request may have read the new token already.
+        match self.token_generation() > generation {
+            true => TokenState::Outdated,
+            false => TokenState::Current,
+        }
+    }
+
+    /// See [`super::LiveReader::reload_token`].
+    pub(super) fn reload_token(&self) -> Result<(), ClientError> {
         // The file is read before the lock is taken, so that a slow disk does not block requests.
         let secret = self.source.read()?;
         let mut current = self.token.write().unwrap_or_else(PoisonError::into_inner);
         if current.authorization.secret == secret {
-            return Ok(TokenChange::Same);
+            return Ok(());
         }
         *current = Arc::new(Token {
             authorization: Authorization::new(secret)?,
             generation: current.generation + 1,
         });
-        Ok(TokenChange::Changed)
+        Ok(())
     }
 
     /// Sends a PATCH with the token.
@@ -348,9 +354,10 @@ mod tests {
         })
         .unwrap();
         assert!(!format!("{connection:?}").contains("api-old"), "{connection:?}");
-        assert_eq!(connection.reload_token().unwrap(), TokenChange::Same);
+        connection.reload_token().unwrap();
+        assert_eq!(connection.token_generation(), 0);
         write("api-new\n");
-        assert_eq!(connection.reload_token().unwrap(), TokenChange::Changed);
+        connection.reload_token().unwrap();
         write("api\u{7f}\n");
         assert!(matches!(connection.reload_token(), Err(ClientError::Unsendable)));
         assert_eq!(connection.token().authorization.secret.expose(), "api-new");

@@ -21,7 +21,7 @@ pub use base_url::{BaseUrl, BaseUrlError, https};
 pub(crate) use classify::CREATE_FIRST;
 pub use classify::{ServiceTrust, classify};
 pub use client::{Client, Session};
-pub use connection::{ClientConfig, ClientError, TokenChange};
+pub use connection::{ClientConfig, ClientError};
 pub use failure::{SendFailure, classify_failure};
 pub use outcome::Outcome;
 pub use reader::{

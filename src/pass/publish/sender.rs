@@ -16,8 +16,8 @@ use crate::model::SentNote;
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Event, PublishAnswer, StopReason};
 use crate::plan::{Change, LiveHold, Policy};
-use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
-use crate::service::{Outcome, TokenChange};
+use crate::service::Outcome;
+use crate::service::retry::{self, Again, PassEffect, RetryContext};
 use crate::state;
 
 /// The shared state of all workers. A mutex is locked for a few instructions, never across an `.await`.
@@ -149,7 +149,7 @@ impl Sender {
         let context = RetryContext {
             tries: job.attempt,
             jitter: fastrand::f64(),
-            token: self.token(outcome, generation),
+            token: self.job.service.token_state(outcome, generation),
         };
         let decision = retry::decide(outcome, context);
         let (now, response) = (self.now(), Response::of(outcome));
@@ -227,21 +227,6 @@ impl Sender {
                 // The outcome of a toggle that had to wait does not say what to check.
                 _ => format!("{last}; the others were misrouted: check `--base-url`"),
             }),
-        }
-    }
-
-    /// Returns whether the token of a request is outdated. Reads it again if the service rejected it.
-    fn token(&self, outcome: &Outcome, generation: u64) -> TokenState {
-        let service = &self.job.service;
-        // FeatureProbe also answers 403 for a revoked token (DESIGN, section 6, *Verdict*).
-        if !matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
-            return TokenState::Current;
-        }
-        let is_changed = service.reload_token() == TokenChange::Changed;
-        // Another worker may have read the new token already.
-        match is_changed || service.token_generation() > generation {
-            true => TokenState::Outdated,
-            false => TokenState::Current,
         }
     }
 

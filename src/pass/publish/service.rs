@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::creation::creation;
 use crate::model::{EnvironmentId, Key, Live, LiveVersion, ReturnType, ToggleId};
 use crate::plan::Change;
+use crate::service::retry::TokenState;
 use crate::service::{
     CREATE_FIRST, Client, EnvironmentReader, LiveReader, Outcome, ProjectReader, Session, ToggleDemand,
-    TokenChange,
 };
 
 /// The receiver of requests.
@@ -119,12 +119,12 @@ impl Service {
         }
     }
 
-    pub(super) fn reload_token(&self) -> TokenChange {
+    /// See [`Client::token_state`].
+    pub(super) fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
         match self {
-            // The old token stays in use if the new one cannot be read.
-            Self::Http(http) => http.client.reload_token().unwrap_or(TokenChange::Same),
+            Self::Http(http) => http.client.token_state(outcome, generation),
             #[cfg(test)]
-            Self::Simulated(_) => TokenChange::Same,
+            Self::Simulated(_) => TokenState::Current,
         }
     }
 }

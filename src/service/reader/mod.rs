@@ -30,7 +30,7 @@ pub use project::{ProjectReader, ToggleDemand};
 pub use session::ReadSession;
 
 use super::connection::{Authorization, Received, ServiceConnection};
-use super::{BaseUrl, ClientConfig, ClientError, Outcome, TokenChange};
+use super::{BaseUrl, ClientConfig, ClientError, Outcome};
 use crate::model::Key;
 use crate::transport::Secret;
 
@@ -74,11 +74,11 @@ impl LiveReader {
         self.connection.token_generation()
     }
 
-    /// See [`super::Client::reload_token`].
+    /// Reads the token again.
     ///
     /// # Errors
-    /// If the token cannot be read or is not valid in a header; the reader keeps the previous token.
-    pub fn reload_token(&self) -> Result<TokenChange, ClientError> {
+    /// If it cannot be read or is not valid in a header; the reader keeps the previous token.
+    pub fn reload_token(&self) -> Result<(), ClientError> {
         self.connection.reload_token()
     }
 

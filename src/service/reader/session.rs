@@ -3,12 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::time::{Instant, sleep, sleep_until};
-
-use super::LiveReader;
 use tracing::Instrument as _;
 
-use crate::service::retry::{Again, PassEffect, RetryContext, TokenState, decide};
-use crate::service::{Outcome, TokenChange};
+use super::LiveReader;
+use crate::service::Outcome;
+use crate::service::retry::{Again, PassEffect, RetryContext, decide};
 
 /// The number of reads in a row that may fail before the others are not tried anymore, like the breaker of a pass.
 const MOST_FAILURES: u32 = 5;
@@ -112,7 +111,7 @@ impl ReadSession {
             RetryContext {
                 tries,
                 jitter: fastrand::f64(),
-                token: self.token(failure, generation),
+                token: self.reader.connection.token_state(failure, generation),
             },
         );
         let mut state = self.state();
@@ -133,19 +132,6 @@ impl ReadSession {
             state.ended.get_or_insert_with(|| failure.clone());
         }
         decision.toggle
-    }
-
-    /// Returns whether the token of a read is outdated. Reads it again if the service rejected it.
-    fn token(&self, failure: &Outcome, generation: u64) -> TokenState {
-        if !matches!(failure, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
-            return TokenState::Current;
-        }
-        // The old token stays in use if the new one cannot be read.
-        let is_changed = matches!(self.reader.reload_token(), Ok(TokenChange::Changed));
-        match is_changed || self.reader.token_generation() > generation {
-            true => TokenState::Outdated,
-            false => TokenState::Current,
-        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

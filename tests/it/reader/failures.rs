@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use gitoggle::service::Outcome;
-use gitoggle::service::TokenChange;
 use gitoggle::transport::SecretSource;
 use serde_json::json;
 
@@ -212,7 +211,7 @@ async fn a_rotated_token_is_used_after_it_is_read_again() {
         "the service rejected the token: the service responded with 401: *** is unknown"
     );
     std::fs::write(file.path(), "api-new\n").unwrap();
-    assert_eq!(stand.reader.reload_token().unwrap(), TokenChange::Changed);
+    stand.reader.reload_token().unwrap();
     assert_eq!(stand.reader.token_generation(), 1);
     stand.reader.projects().await.unwrap();
     let requests = stand.service.take();
