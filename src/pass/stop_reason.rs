@@ -152,7 +152,7 @@ impl std::fmt::Display for StopReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::{SendFailure, classify_failure};
+    use crate::service::untrusted;
 
     #[test]
     fn an_error_that_names_the_flag_to_check_has_no_hint_about_it() {
@@ -167,7 +167,7 @@ mod tests {
             (CertificateFault::Untrusted, false),
             (CertificateFault::WrongName, false),
         ] {
-            let outcome = classify_failure(&SendFailure::Certificate(fault), "t.example");
+            let outcome = untrusted(fault, "t.example");
             let stop = StopReason::from_outcome(&outcome);
             assert_eq!(stop.hint().is_some(), has_hint, "{stop}");
         }

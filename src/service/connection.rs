@@ -12,9 +12,10 @@ use reqwest::header::{
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
+use super::failure::unanswered;
 use super::response::LARGEST_BODY;
 use super::retry::TokenState;
-use super::{BaseUrl, Body, Outcome, SendFailure, ServiceResponse, classify_failure};
+use super::{BaseUrl, Body, Outcome, ServiceResponse};
 use crate::transport::retry_after;
 use crate::transport::sanitized;
 use crate::transport::{Network, NetworkError, Secret, SecretError, SecretSource};
@@ -215,8 +216,7 @@ impl ServiceConnection {
                 Ok(received)
             }
             Err(error) => {
-                let failure = SendFailure::new(&error, secret.expose());
-                let outcome = classify_failure(&failure, self.base_url.authority());
+                let outcome = unanswered(&error, secret.expose(), self.base_url.authority());
                 let took_ms = started.elapsed().as_millis();
                 tracing::debug!(name: "unanswered", %method, path, took_ms = %took_ms, reason = %outcome, "no response");
                 Err(outcome)

@@ -7,34 +7,31 @@ use crate::model::Certainty;
 use crate::transport::sanitized;
 use crate::transport::{CertificateFault, certificate_fault, proxy_fault, reason};
 
-/// The reason why there is no response.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum SendFailure {
-    /// The server's certificate was rejected, so nothing was sent.
-    Certificate(CertificateFault),
-    /// No connection was made, so nothing was sent; with the cause.
-    NotConnected(String),
-    /// The connection ended after the request may have left; with the cause.
-    Lost(String),
-    /// No response came in time, and the request may have left.
-    TimedOut,
-}
-
-impl SendFailure {
-    /// Classifies an error of the HTTP client. Removes `secret` from its texts.
-    pub(super) fn new(error: &reqwest::Error, secret: &str) -> Self {
-        // A rejected certificate also counts as a failed connection, so it comes first.
-        if let Some(fault) = certificate_fault(error) {
-            return Self::Certificate(fault);
-        }
-        // A timeout while connecting has sent nothing, so this comes before the check for timeouts.
-        if error.is_connect() || error.is_builder() {
-            return Self::NotConnected(not_connected(error, secret));
-        }
-        if error.is_timeout() {
-            return Self::TimedOut;
-        }
-        Self::Lost(sanitized(&reason(error).to_string(), secret))
+/// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret` from its
+/// texts.
+pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Outcome {
+    // A rejected certificate also counts as a failed connection, so it comes first.
+    if let Some(fault) = certificate_fault(error) {
+        return untrusted(fault, host);
+    }
+    // A timeout while connecting has sent nothing, so this comes before the check for timeouts.
+    if error.is_connect() || error.is_builder() {
+        return Outcome::Busy {
+            status: None,
+            retry_after: None,
+            certainty: Certainty::NotStored,
+            reason: format!("could not connect to `{host}`: {}", not_connected(error, secret)),
+        };
+    }
+    let why = match error.is_timeout() {
+        true => "no complete response arrived within `--timeout`".to_owned(),
+        false => format!(
+            "no response arrived: {}",
+            sanitized(&reason(error).to_string(), secret)
+        ),
+    };
+    Outcome::Lost {
+        reason: format!("the request was sent to `{host}`, but {why}"),
     }
 }
 
@@ -59,28 +56,11 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
     sanitized(&reason(error).to_string(), secret)
 }
 
-/// Classifies a missing response of a service at `host`.
-#[must_use]
-pub fn classify_failure(failure: &SendFailure, host: &str) -> Outcome {
-    match failure {
-        SendFailure::Certificate(fault) => Outcome::Untrusted {
-            fault: *fault,
-            reason: certificate(*fault, host),
-        },
-        SendFailure::NotConnected(why) => Outcome::Busy {
-            status: None,
-            retry_after: None,
-            certainty: Certainty::NotStored,
-            reason: format!("could not connect to `{host}`: {why}"),
-        },
-        SendFailure::Lost(why) => Outcome::Lost {
-            reason: format!("the request was sent to `{host}`, but no response arrived: {why}"),
-        },
-        SendFailure::TimedOut => Outcome::Lost {
-            reason: format!(
-                "the request was sent to `{host}`, but no complete response arrived within `--timeout`"
-            ),
-        },
+/// Returns the outcome of a request to a `host` whose certificate was rejected.
+pub(crate) fn untrusted(fault: CertificateFault, host: &str) -> Outcome {
+    Outcome::Untrusted {
+        fault,
+        reason: certificate(fault, host),
     }
 }
 
@@ -107,45 +87,64 @@ fn certificate(fault: CertificateFault, host: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::time::Duration;
+
     use super::*;
 
-    #[test]
-    fn only_a_request_that_may_have_left_is_unknown() {
-        for (failure, word, certainty) in [
+    /// Sends a request to `address`, where nothing responds.
+    async fn sent_to(address: std::net::SocketAddr) -> Outcome {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(Duration::from_millis(200));
+        let sent = client
+            .build()
+            .unwrap()
+            .get(format!("http://{address}/"))
+            .send()
+            .await;
+        unanswered(&sent.unwrap_err(), "", "t.example")
+    }
+
+    #[tokio::test]
+    async fn only_a_request_that_may_have_left_is_unknown() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // The system accepts the connection, and nobody reads the request.
+        let silent = sent_to(address).await;
+        drop(listener.accept().unwrap());
+        let cutting = std::thread::spawn(move || drop(listener.accept().unwrap().0));
+        let cut = sent_to(address).await;
+        cutting.join().unwrap();
+        let refused = sent_to(address).await;
+        for (outcome, word, certainty, reason) in [
+            (silent, "lost", Certainty::Unknown, "within `--timeout`"),
+            (cut, "lost", Certainty::Unknown, "no response arrived: "),
             (
-                SendFailure::Certificate(CertificateFault::Untrusted),
-                "untrusted",
-                Certainty::NotStored,
-            ),
-            (
-                SendFailure::Certificate(CertificateFault::Expired),
-                "untrusted",
-                Certainty::NotStored,
-            ),
-            (
-                SendFailure::NotConnected("refused".into()),
+                refused,
                 "busy",
                 Certainty::NotStored,
+                "could not connect to `t.example`: ",
             ),
-            (SendFailure::Lost("reset".into()), "lost", Certainty::Unknown),
-            (SendFailure::TimedOut, "lost", Certainty::Unknown),
+            (
+                untrusted(CertificateFault::Expired, "t.example"),
+                "untrusted",
+                Certainty::NotStored,
+                "has expired",
+            ),
         ] {
-            let outcome = classify_failure(&failure, "t.example");
             assert_eq!(
                 (outcome.as_str(), outcome.certainty()),
                 (word, certainty),
-                "{failure:?}"
+                "{outcome}"
             );
+            assert!(outcome.to_string().contains(reason), "{outcome}");
         }
     }
 
     #[test]
     fn the_reason_of_an_untrusted_certificate_names_the_flag() {
-        let failure = SendFailure::Certificate(CertificateFault::Untrusted);
-        assert!(
-            classify_failure(&failure, "t.example")
-                .to_string()
-                .contains("`--ca-file`")
-        );
+        let outcome = untrusted(CertificateFault::Untrusted, "t.example");
+        assert!(outcome.to_string().contains("`--ca-file`"));
     }
 }

@@ -22,7 +22,8 @@ pub(crate) use classify::CREATE_FIRST;
 pub use classify::{ServiceTrust, classify};
 pub use client::{Client, Session};
 pub use connection::{ClientConfig, ClientError};
-pub use failure::{SendFailure, classify_failure};
+#[cfg(test)]
+pub(crate) use failure::untrusted;
 pub use outcome::Outcome;
 pub use reader::{
     ByKey, EnvironmentInfo, EnvironmentReader, InvalidKey, ListedToggle, Listing, LiveReader,

@@ -1,7 +1,5 @@
 //! Turns the response to a read into the JSON that was asked for, or into an outcome.
 
-use std::borrow::Cow;
-
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -17,11 +15,15 @@ pub(super) fn parse<T: DeserializeOwned>(received: &Received, expected: &str) ->
     if !matches!(received.status, 200..=299) {
         return Err(failed(received));
     }
-    let text = match text(received) {
-        Text::Broken => return Err(cut_short(received.status, expected)),
-        Text::TooLong => return Err(too_long(received.status, expected)),
-        Text::Undecodable => return Err(not_json(received, expected)),
-        Text::Whole(text) => text,
+    let bytes = match received.body() {
+        ReceivedBody::Broken => return Err(cut_short(received.status, expected)),
+        ReceivedBody::Cut(_) => return Err(too_long(received.status, expected)),
+        ReceivedBody::Whole(bytes) => bytes,
+    };
+    let text = match decoded(bytes, received.encoding(), LARGEST_READ) {
+        None => return Err(not_json(received, expected)),
+        Some((_, Length::Cut)) => return Err(too_long(received.status, expected)),
+        Some((text, Length::Whole)) => text,
     };
     serde_json::from_slice(&text).map_err(|error| match error.classify() {
         Category::Data => unexpected(received, expected, &error),
@@ -57,27 +59,6 @@ pub(super) fn failed(received: &Received) -> Outcome {
             reason: description(status, &response.body),
         },
         other => other,
-    }
-}
-
-/// The decoded body of a success.
-enum Text<'a> {
-    Broken,
-    TooLong,
-    Undecodable,
-    Whole(Cow<'a, [u8]>),
-}
-
-fn text(received: &Received) -> Text<'_> {
-    let bytes = match received.body() {
-        ReceivedBody::Broken => return Text::Broken,
-        ReceivedBody::Cut(_) => return Text::TooLong,
-        ReceivedBody::Whole(bytes) => bytes,
-    };
-    match decoded(bytes, received.encoding(), LARGEST_READ) {
-        None => Text::Undecodable,
-        Some((_, Length::Cut)) => Text::TooLong,
-        Some((text, Length::Whole)) => Text::Whole(text),
     }
 }
 
