@@ -66,7 +66,7 @@ impl LoopState {
 
     /// Hands the results of earlier passes to a reconciler, which may be a new one.
     pub(super) fn prepare(&mut self, reconciler: &mut Reconciler, now: i64) {
-        let alone = tries::parked(reconciler.view().tries(), now);
+        let alone = tries::parked(&reconciler.view().failures().tries, now);
         reconciler.parked = self.schedule.parked(alone);
         // Otherwise each pass would have to plan as long as there is drift.
         reconciler.drifted = match overwrites_drift(reconciler) {

@@ -97,7 +97,7 @@ fn refusals(
     published: &PublishSummary,
     head: &PassHead,
 ) -> BTreeMap<ToggleId, Refusal> {
-    let mut refusals = parked(store.view().refusals(), plan);
+    let mut refusals = parked(&store.view().failures().refusals, plan);
     for (change, sending) in plan.changes().iter().zip(&published.results) {
         if let ChangeResult::Failed { reason } = sending {
             let (at, revision) = (head.now, head.revision);
@@ -117,7 +117,7 @@ fn refusals(
 
 /// What was held now because of the live state, and what was held before and is still parked.
 fn holds(store: &Store, plan: &Plan, published: &PublishSummary) -> BTreeMap<ToggleId, HeldRequest> {
-    let mut holds = parked(store.view().holds(), plan);
+    let mut holds = parked(&store.view().failures().holds, plan);
     for (change, sending) in plan.changes().iter().zip(&published.results) {
         if let ChangeResult::Held(hold) = sending {
             let held = HeldRequest {
@@ -149,7 +149,13 @@ fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BT
         let change = held.ok().and_then(|index| plan.withheld()[index].change.as_ref());
         change.is_some_and(|change| change.request() == *request)
     };
-    tries::remember(store.view().tries(), unconfirmed, is_held, now, fastrand::f64())
+    tries::remember(
+        &store.view().failures().tries,
+        unconfirmed,
+        is_held,
+        now,
+        fastrand::f64(),
+    )
 }
 
 /// The number of documents that are read in any order.

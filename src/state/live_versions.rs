@@ -54,7 +54,7 @@ impl LiveVersions {
     /// # Errors
     /// If the file cannot be written.
     pub fn keep(&self, dir: &Path) -> Result<(), Error> {
-        sidecar::write(&dir.join(FILE), self, &Failpoints::default())
+        sidecar::keep(&dir.join(FILE), Some(self), &Failpoints::default())
     }
 }
 

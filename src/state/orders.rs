@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 use super::files;
-use super::sidecar::{or_ignored, parse, write};
+use super::sidecar::{keep, or_ignored, parse};
 use crate::git::Failpoints;
 use crate::model::{Allowance, Suspension, SuspensionScope, Suspensions};
 
@@ -122,19 +122,13 @@ impl Orders {
     }
 
     fn keep_suspensions(&self, suspensions: Suspensions) -> Result<(), Error> {
-        let path = self.dir.join(SUSPENDED);
-        match suspensions.is_empty() {
-            true => files::remove(&path),
-            false => write(&path, Suspended::Parts { suspensions }, &self.failpoints),
-        }
+        let kept = (!suspensions.is_empty()).then_some(Suspended::Parts { suspensions });
+        keep(&self.dir.join(SUSPENDED), kept, &self.failpoints)
     }
 
     fn keep_allowances(&self, allowances: Vec<Allowance>) -> Result<(), Error> {
-        let path = self.dir.join(ALLOWED);
-        match allowances.is_empty() {
-            true => files::remove(&path),
-            false => write(&path, Allowed { allowances }, &self.failpoints),
-        }
+        let kept = (!allowances.is_empty()).then_some(Allowed { allowances });
+        keep(&self.dir.join(ALLOWED), kept, &self.failpoints)
     }
 }
 

@@ -109,20 +109,23 @@ pub(crate) fn pass(dir: &Path) -> Option<CleanPass> {
 }
 
 pub(crate) fn keep_failures(dir: &Path, failures: Failures, failpoints: &Failpoints) -> Result<(), Error> {
-    match failures == Failures::default() {
-        true => files::remove(&dir.join(FAILURES)),
-        false => write(&dir.join(FAILURES), failures, failpoints),
-    }
+    let kept = (failures != Failures::default()).then_some(failures);
+    keep(&dir.join(FAILURES), kept, failpoints)
 }
 
 pub(crate) fn keep_pass(dir: &Path, pass: Option<CleanPass>, failpoints: &Failpoints) -> Result<(), Error> {
-    match pass {
-        None => files::remove(&dir.join(PASS)),
-        Some(pass) => write(&dir.join(PASS), pass, failpoints),
-    }
+    keep(&dir.join(PASS), pass, failpoints)
 }
 
-pub(crate) fn write<T: Serialize>(path: &Path, content: T, failpoints: &Failpoints) -> Result<(), Error> {
+/// Replaces the file by `content`, or removes it.
+pub(crate) fn keep<T: Serialize>(
+    path: &Path,
+    content: Option<T>,
+    failpoints: &Failpoints,
+) -> Result<(), Error> {
+    let Some(content) = content else {
+        return files::remove(path);
+    };
     let versioned = VersionedFile {
         version: VERSION,
         content,

@@ -12,7 +12,7 @@ use super::journal::index::JournalIndex;
 use super::journal::lines::Replay;
 use super::shared::SharedRemote;
 use super::shared::head::SharedHead;
-use super::sidecar::{self, CleanPass, Failures, HeldRequest, Refusal, Tried};
+use super::sidecar::{self, CleanPass, Failures};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
 use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
@@ -231,24 +231,6 @@ impl StateSnapshot {
     #[must_use]
     pub fn settled(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.settled
-    }
-
-    /// Returns the last refusal of each toggle.
-    #[must_use]
-    pub fn refusals(&self) -> &BTreeMap<ToggleId, Refusal> {
-        &self.failures.refusals
-    }
-
-    /// Returns the last hold of each toggle because of its live state.
-    #[must_use]
-    pub fn holds(&self) -> &BTreeMap<ToggleId, HeldRequest> {
-        &self.failures.holds
-    }
-
-    /// Returns the last try of each unconfirmed request.
-    #[must_use]
-    pub fn tries(&self) -> &BTreeMap<ToggleId, Tried> {
-        &self.failures.tries
     }
 
     /// Returns the refusals, tries and holds of unconfirmed requests.

@@ -112,7 +112,7 @@ impl Driver {
 /// Schedules the next retry of a toggle, and a pass for the end of the next suspension.
 fn schedule_next(reconciler: &Reconciler, suspensions: &Suspensions, state: &mut LoopState, at: i64) {
     // After `on_pass_finished`, which sets the time that this only brings forward.
-    if let Some(wait) = tries::next_retry(reconciler.view().tries(), at) {
+    if let Some(wait) = tries::next_retry(&reconciler.view().failures().tries, at) {
         state.schedule.retry_after(Instant::now(), wait);
     }
     if let Some(until) = suspensions.next_end() {

@@ -42,7 +42,7 @@ impl Line {
 pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
     for held in plan.withheld() {
-        let refusal = view.refusals().get(&held.id);
+        let refusal = view.failures().refusals.get(&held.id);
         let is_same = |refusal: &&Refusal| {
             held.change
                 .as_ref()
@@ -60,7 +60,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
         }
     }
     for change in plan.changes() {
-        let line = match view.refusals().get(&change.id) {
+        let line = match view.failures().refusals.get(&change.id) {
             // A refusal of another request does not concern this change (DESIGN, section 6).
             Some(refusal) if refusal.request == change.request() => Line::withheld(
                 ToggleState::Failed,
@@ -81,7 +81,7 @@ fn held(change: &Change, view: &StateSnapshot) -> Option<Line> {
         state,
         kind,
         reason,
-    } = view.holds().get(&change.id)?;
+    } = view.failures().holds.get(&change.id)?;
     let is_drift = matches!(kind, WithheldKind::DiffersFromLive | WithheldKind::Drifted);
     let is_allowed = is_drift && change.overwrite == Overwrite::Allowed;
     let is_same = *request == change.request() && !is_allowed;
@@ -91,7 +91,7 @@ fn held(change: &Change, view: &StateSnapshot) -> Option<Line> {
 /// Describes a change that is to be sent, with the response to its last attempt. A change that failed alone is failed. A
 /// change that was tried in a pass in which nothing was applied is pending.
 fn unconfirmed(change: &Change, view: &StateSnapshot) -> Line {
-    let tried = view.tries().get(&change.id);
+    let tried = view.failures().tries.get(&change.id);
     let tried = tried.filter(|tried| tried.request == change.request());
     let pending = match view.unknown().contains_key(&change.id) {
         true => "the outcome of the last publish is unknown".to_owned(),

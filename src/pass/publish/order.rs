@@ -86,7 +86,7 @@ impl Order {
 
 fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
     // A changed document counts as never tried (DESIGN, section 6, *Order*).
-    let tried = view.tries().get(&change.id);
+    let tried = view.failures().tries.get(&change.id);
     let tried = tried.filter(|tried| tried.request == change.request());
     let is_unknown = view
         .unknown()

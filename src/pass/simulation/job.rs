@@ -170,7 +170,8 @@ impl Site {
         order: &Arc<AtomicUsize>,
         stop: &watch::Receiver<bool>,
     ) -> Option<usize> {
-        reconciler.parked = schedule.parked(tries::parked(reconciler.view().tries(), machine.unix()));
+        reconciler.parked =
+            schedule.parked(tries::parked(&reconciler.view().failures().tries, machine.unix()));
         let (halt, halted) = watch::channel(*stop.borrow());
         let looked = Arc::new(Mutex::new(None));
         lock(&self.passes).push(Underway {
@@ -195,7 +196,7 @@ impl Site {
             .map_err(|error| chain(&error));
         let now = machine.instant();
         schedule.on_pass_finished(&PassOutcome::of(&result), None, now, fastrand::f64());
-        if let Some(wait) = tries::next_retry(reconciler.view().tries(), machine.unix()) {
+        if let Some(wait) = tries::next_retry(&reconciler.view().failures().tries, machine.unix()) {
             schedule.retry_after(now, wait);
         }
         let looked = *lock(&looked);

@@ -197,7 +197,7 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
         (
             view.suspensions().everything(),
             view.last_clean_pass(),
-            view.refusals()
+            &view.failures().refusals
         ),
         (Some(&suspension), Some(&memory), &refusals)
     );
@@ -214,7 +214,7 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
         (
             view.suspensions().everything(),
             view.last_clean_pass(),
-            view.refusals().len()
+            view.failures().refusals.len()
         ),
         (None, None, 0)
     );
