@@ -19,16 +19,10 @@ pub struct Snapshot {
     root: String,
     root_tree: ObjectId,
     parents: Parents,
-    depth: Depth,
+    is_shallow: bool,
     cache: Arc<ReaderCache>,
     /// Keeps a temporary repository on disk while it is in use.
     _temporary: Option<Arc<tempfile::TempDir>>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Depth {
-    Complete,
-    Shallow,
 }
 
 /// The relation of another commit to a snapshot's commit.
@@ -62,17 +56,13 @@ impl Snapshot {
         let node = reader.node(id)?;
         let root = components(root).ok_or_else(|| no_root(root, id))?;
         let root_tree = root_tree(&reader, &node, &root)?;
-        let depth = match reader.repository().is_shallow() {
-            true => Depth::Shallow,
-            false => Depth::Complete,
-        };
         Ok(Self {
             reference: resolved.reference,
             commit: reader.commit(id)?,
             root,
             root_tree,
             parents,
-            depth,
+            is_shallow: reader.repository().is_shallow(),
             cache,
             _temporary: temporary,
         })
@@ -125,8 +115,8 @@ impl Snapshot {
 
     /// Returns whether the clone is shallow, so that [`Snapshot::last_commits`] may return guesses.
     #[must_use]
-    pub fn is_shallow(&self) -> bool {
-        self.depth == Depth::Shallow
+    pub const fn is_shallow(&self) -> bool {
+        self.is_shallow
     }
 
     /// Returns whether part of the history is known to be missing: the clone is shallow, or lacks the tree of a parent.
@@ -271,9 +261,9 @@ impl Snapshot {
 
     /// Returns `relation`, unless the other commit may be beyond the end of a shallow history.
     fn unless_cut(&self, relation: Relation) -> Relation {
-        match self.depth {
-            Depth::Complete => relation,
-            Depth::Shallow => Relation::Unclear,
+        match self.is_shallow {
+            true => Relation::Unclear,
+            false => relation,
         }
     }
 

@@ -26,6 +26,6 @@ pub use proxy_setting::ProxySettingError;
 pub(crate) use retry::growing;
 pub use retry::{LONGEST_WAIT, TRIES, backoff};
 pub(crate) use retry_after::retry_after;
-pub(crate) use sanitize::sanitized;
+pub(crate) use sanitize::{redacted, sanitized};
 pub use secret::{Secret, SecretError, SecretSource};
 pub(crate) use webhook_signature::{SignatureCheck, SigningKey, SigningKeyError, hmac_sha256};

@@ -13,7 +13,7 @@ pub(crate) fn sanitized(text: &str, secret: &str) -> String {
 }
 
 /// Replaces the token, also percent-encoded.
-fn redacted(text: &str, secret: &str) -> String {
+pub(crate) fn redacted(text: &str, secret: &str) -> String {
     if secret.is_empty() {
         return text.to_owned();
     }

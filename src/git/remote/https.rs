@@ -7,7 +7,6 @@ use std::time::Instant;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use git2::transport::{Service, SmartSubtransport, SmartSubtransportStream};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
 use reqwest::blocking::{Body, Client, RequestBuilder, Response};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
@@ -18,7 +17,7 @@ use super::host_message::HostMessage;
 use super::moved;
 use super::paced::{Paced, TooSlow, TransferPace};
 use crate::git::GitCredentials;
-use crate::transport::{certificate_fault, proxy_fault, reason};
+use crate::transport::{certificate_fault, proxy_fault, reason, redacted};
 
 /// The largest request that is kept in memory, in bytes; a larger one goes to a temporary file.
 const IN_MEMORY: usize = 4 << 20;
@@ -305,13 +304,8 @@ impl Connection {
         else {
             return text.to_owned();
         };
-        let password = password.expose();
-        let header = STANDARD.encode(format!("{user}:{password}"));
-        let encoded = utf8_percent_encode(password, NON_ALPHANUMERIC).to_string();
-        [header.as_str(), password, encoded.as_str()]
-            .into_iter()
-            .filter(|secret| !secret.is_empty())
-            .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+        let header = STANDARD.encode(format!("{user}:{}", password.expose()));
+        redacted(&redacted(text, &header), password.expose())
     }
 
     /// Returns the user name to send. Hosts that take tokens accept any.
