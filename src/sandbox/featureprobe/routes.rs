@@ -92,7 +92,6 @@ pub(super) fn as_account(world: &mut World, call: &Call) -> ApiAnswer {
             };
             of_targeting(world, call, path, rest)
         }
-        _ if is_known(&path) => Err(not_allowed()),
         _ => Err(unknown_path()),
     }
 }
@@ -108,27 +107,6 @@ fn of_targeting(world: &mut World, call: &Call, path: TargetingPath, rest: &[&st
         (_, [] | ["versions" | "diff" | "approval"] | ["versions", _]) => Err(not_allowed()),
         _ => Err(unknown_path()),
     }
-}
-
-fn is_known(path: &[&str]) -> bool {
-    matches!(
-        path,
-        ["projects"]
-            | [
-                "projects",
-                _,
-                "approvalSettings" | "environments" | "toggles" | "segments"
-            ]
-            | ["projects", _, "toggles", _]
-            | [
-                "projects",
-                _,
-                "environments" | "toggles",
-                _,
-                "offline" | "restore"
-            ]
-            | ["projects", _, "segments", _, "publish"]
-    )
 }
 
 fn not_allowed() -> ApiRefusal {
