@@ -169,14 +169,9 @@ impl AppliedHistory {
     /// If the repository cannot be read.
     pub fn applied(&self) -> Result<Vec<ToggleId>, Error> {
         let [_, tree] = self.read(self.tip)?.trees;
-        let range = ToggleRange {
-            scope: &Scope::default(),
-            after: None,
-            most: usize::MAX,
-        };
-        Ok(tree_changes(&self.reader, [None, tree], range)?
-            .into_keys()
-            .collect())
+        let scope = Scope::default();
+        let changes = tree_changes(&self.reader, [None, tree], ToggleRange::all(&scope))?;
+        Ok(changes.into_keys().collect())
     }
 
     /// Reads a commit that a user named.

@@ -3,11 +3,12 @@
 //! Each commit names its revision, and its tree differs from its parent's tree in the toggles that it changed. A daemon
 //! keeps the map, so that an update costs one comparison per new commit.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::commit;
+use super::tree_changes::{ToggleRange, TreeChange, tree_changes};
 use crate::git::{ObjectReader, object_id, oid};
-use crate::model::{CommitId, EntryKind, ObjectId, ToggleId, Tree, TreeDiff, Trees};
+use crate::model::{CommitId, Scope, ToggleId};
 use crate::state::{Error, StateSnapshot};
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
@@ -47,16 +48,16 @@ impl Revisions {
             *self = Self::default();
             return Ok(0);
         };
-        let mut wanted: HashMap<&str, &ToggleId> = applied.iter().map(|id| (id.as_str(), id)).collect();
+        let mut wanted: HashSet<&ToggleId> = applied.iter().collect();
         let mut found = BTreeMap::new();
         let mut compared = 0;
         let mut next = Some(commit);
         while let Some(commit) = next.filter(|commit| Some(*commit) != self.tip && !wanted.is_empty()) {
             let step = step(&reader, commit)?;
             compared += 1;
-            for toggle in &step.changed {
-                if let Some(id) = wanted.remove(toggle.as_str()) {
-                    found.insert(id.clone(), step.applied);
+            for id in step.changed {
+                if wanted.remove(&id) {
+                    found.insert(id, step.applied);
                 }
             }
             next = step.parent;
@@ -77,8 +78,8 @@ impl Revisions {
 struct HistoryStep {
     applied: AppliedRevision,
     parent: Option<CommitId>,
-    /// The `project/environment/toggle` of each document that its parent's tree does not have in the same form.
-    changed: BTreeSet<String>,
+    /// The toggles with a document that its parent's tree does not have in the same form.
+    changed: Vec<ToggleId>,
 }
 
 fn step(reader: &ObjectReader, commit: CommitId) -> Result<HistoryStep, Error> {
@@ -87,45 +88,20 @@ fn step(reader: &ObjectReader, commit: CommitId) -> Result<HistoryStep, Error> {
     let commit = commit.map_err(Error::repository(repository.path()))?;
     let parent = commit.parents().next();
     let before = parent.as_ref().map(|parent| object_id(parent.tree_id()));
-    let mut changed = BTreeSet::new();
-    descend(reader, before, object_id(commit.tree_id()), "", &mut changed)?;
+    let trees = [before, Some(object_id(commit.tree_id()))];
+    let changes = tree_changes(reader, trees, ToggleRange::all(&Scope::default()))?;
+    // A removed document is not applied, so it has no revision.
+    let changed = changes
+        .into_iter()
+        .filter(|(_, change)| *change != TreeChange::Removed);
     Ok(HistoryStep {
         applied: AppliedRevision {
             revision: commit::tip(&commit)?.revision,
             at: commit.time().seconds(),
         },
         parent: parent.map(|parent| CommitId(object_id(parent.id()))),
-        changed,
+        changed: changed.map(|(id, _)| id).collect(),
     })
-}
-
-fn descend(
-    reader: &ObjectReader,
-    before: Option<ObjectId>,
-    after: ObjectId,
-    prefix: &str,
-    changed: &mut BTreeSet<String>,
-) -> Result<(), Error> {
-    if before == Some(after) {
-        return Ok(());
-    }
-    let before = before.map_or_else(|| Ok(Tree::empty()), |tree| reader.tree(tree))?;
-    let after = reader.tree(after)?;
-    for (other, entry) in TreeDiff::new(&before, &after) {
-        // A removed document is not applied, so it has no revision.
-        let Some(entry) = entry else {
-            continue;
-        };
-        let name = String::from_utf8_lossy(entry.name);
-        if entry.kind() == EntryKind::Tree {
-            let prefix = format!("{prefix}{name}/");
-            descend(reader, other.map(|other| other.id), entry.id, &prefix, changed)?;
-        } else {
-            let toggle = name.rsplit_once('.').map_or(&*name, |(toggle, _)| toggle);
-            changed.insert(format!("{prefix}{toggle}"));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -24,7 +24,15 @@ pub(super) struct ToggleRange<'a> {
     pub(super) most: usize,
 }
 
-impl ToggleRange<'_> {
+impl<'a> ToggleRange<'a> {
+    pub(super) const fn all(scope: &'a Scope) -> Self {
+        Self {
+            scope,
+            after: None,
+            most: usize::MAX,
+        }
+    }
+
     pub(super) fn contains(&self, id: &ToggleId) -> bool {
         self.after.is_none_or(|after| id > after) && self.scope.contains(id)
     }
