@@ -18,8 +18,8 @@
 //!   type. The caller decides on the meaning: a source checks its path again or clones again, and a state is broken.
 //!   `revision` and `refs` find commits by name, `commit` reads them, and `history` walks over them.
 //! * *Writing.* [`fetch`] writes the objects that a server sends. The state writes its own objects: objects that belong
-//!   together become one `pack`, so that a thousand documents cost one sync. A document is copied as the source has packed
-//!   it, after its content was compared with its id. A ref moves by Git's own protocol (`refs`): lock, compare, write, sync,
+//!   together become one `pack`, so that a thousand documents cost one sync. Many documents are copied as the source has
+//!   packed them (`copies`), after their bytes were compared with the checksums of its index. A ref moves by Git's own protocol (`refs`): lock, compare, write, sync,
 //!   rename. `repack` merges packs before they accumulate. Each step syncs its files before the
 //!   next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a test stop between any
 //!   two steps.
@@ -30,6 +30,7 @@
 
 mod access;
 mod commit;
+mod copies;
 mod error;
 mod failpoint;
 pub(crate) mod history;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use git2::{ObjectType, Odb, OdbLookupFlags, Repository};
 
+use super::copies;
 use super::error::{ObjectError, ObjectFault};
 use super::ids::oid;
-use super::pack::{ObjectKind, PackedObject};
+use super::pack::{ObjectKind, PackCopies};
 use super::pool::{PooledRepository, RepositoryPool};
 use super::unpack::Unpacker;
 use crate::model::{Blob, ObjectId, StoredAt, Tree, Trees};
@@ -57,9 +58,9 @@ impl ObjectReader {
         found.filter(|(found, _)| *found == kind).map(|(_, bytes)| bytes)
     }
 
-    /// Returns a blob as it is in its pack, if it is in a pack and not over the limit.
-    pub(crate) fn packed_blob(&self, id: ObjectId, limit: usize) -> Option<PackedObject> {
-        self.with_unpacker(|unpacker| unpacker.copy(id, limit))
+    /// Takes the blobs that can be copied as they are packed out of `wanted`, which is sorted.
+    pub(crate) fn take_copies(&self, wanted: &mut Vec<ObjectId>) -> PackCopies {
+        copies::take(&self.repository.packs(), wanted)
     }
 
     fn with_unpacker<T>(&self, take: impl FnOnce(&mut Unpacker) -> Option<T>) -> Option<T> {

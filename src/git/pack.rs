@@ -1,22 +1,20 @@
 //! Writes objects as one pack, so that a thousand documents cost one sync instead of two thousand.
 
-use std::collections::{HashMap, HashSet};
 use std::fs::Permissions;
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
-use git2::{Odb, OdbLookupFlags};
 use sha1::{Digest, Sha1};
 use tempfile::NamedTempFile;
 
-use super::ids::oid;
 use super::pack_index::{self, IndexEntry};
+use super::packs::Packs;
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
-use crate::model::{ObjectId, StoredAt};
+use crate::model::ObjectId;
 
 /// The type of a delta whose base is at a distance in the same pack.
 const DELTA: u8 = 6;
@@ -65,48 +63,52 @@ pub(crate) fn id_of(kind: ObjectKind, bytes: &[u8]) -> ObjectId {
     ObjectId(hash.finalize().into())
 }
 
-/// Returns the `ids` that are not in `odb`, each once.
-pub(crate) fn missing(odb: &Odb<'_>, ids: impl IntoIterator<Item = ObjectId>) -> Vec<ObjectId> {
-    let mut seen = HashSet::new();
-    // A refresh would list the packs again for each missing object.
-    let absent = |id: &ObjectId| !odb.exists_ext(oid(*id), OdbLookupFlags::NO_REFRESH);
-    ids.into_iter()
-        // A pack must not contain an object twice.
-        .filter(|id| seen.insert(*id))
-        .filter(absent)
-        .collect()
+/// Returns the `ids` that no pack in `folder` contains, sorted, each once.
+pub(crate) fn missing(folder: &Path, ids: impl IntoIterator<Item = ObjectId>) -> Vec<ObjectId> {
+    let packs = Packs::open(folder);
+    let mut ids: Vec<ObjectId> = ids.into_iter().collect();
+    ids.sort_unstable();
+    // A pack must not contain an object twice.
+    ids.dedup();
+    // A loose object, which only another program can have written, is packed again: to look for a hundred thousand files
+    // takes longer than to pack as many documents.
+    ids.retain(|id| packs.find(*id).is_none());
+    ids
 }
 
-/// The content of a document, and how the source stores it.
-#[derive(Clone, Debug)]
-pub struct PackedObject {
-    pub(super) bytes: Arc<Vec<u8>>,
-    pub(super) copy: Option<PackedCopy>,
-}
-
-impl PackedObject {
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl From<Vec<u8>> for PackedObject {
-    fn from(bytes: Vec<u8>) -> Self {
-        let bytes = bytes.into();
-        Self { bytes, copy: None }
-    }
-}
-
-/// A blob as it is in another pack: its deflated bytes, or a deflated delta.
-#[derive(Clone, Debug)]
-pub(super) struct PackedCopy {
-    /// Where it is in the other pack.
-    pub(super) at: StoredAt,
-    /// The base of the delta.
-    pub(super) base: Option<StoredAt>,
-    /// The size of the object or delta.
-    pub(super) size: usize,
+/// Objects as they are in other packs, each after the base of its delta.
+#[derive(Debug, Default)]
+pub struct PackCopies {
+    pub(super) entries: Vec<CopiedEntry>,
+    /// The deflated bytes of all entries.
     pub(super) deflated: Vec<u8>,
+}
+
+impl PackCopies {
+    /// Returns the number of objects.
+    pub(crate) const fn count(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// An object as it is in another pack.
+#[derive(Debug)]
+pub(super) struct CopiedEntry {
+    pub(super) id: ObjectId,
+    /// The base is one of the entries before this one.
+    pub(super) form: EntryForm<usize>,
+    /// The inflated size of the object or delta.
+    pub(super) size: usize,
+    /// The place of its deflated bytes.
+    pub(super) deflated: Range<usize>,
+}
+
+/// The form in which a pack stores an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EntryForm<B> {
+    Whole(ObjectKind),
+    /// A delta of the base.
+    Delta(B),
 }
 
 /// Writes a pack to `folder` (`objects/pack`).
@@ -119,8 +121,6 @@ pub(crate) struct PackWriter<'a> {
     entries: Vec<IndexEntry>,
     /// The length of the pack so far.
     length: u64,
-    /// The offsets of copied objects, by where they were copied from.
-    copies: HashMap<StoredAt, u64>,
     /// The number of objects that are still to be added.
     left: usize,
     failpoints: &'a Failpoints,
@@ -140,7 +140,6 @@ impl<'a> PackWriter<'a> {
             deflate: Compress::new(Compression::fast(), true),
             entries: Vec::with_capacity(count),
             length: 0,
-            copies: HashMap::new(),
             left: count,
             failpoints,
         };
@@ -176,26 +175,21 @@ impl<'a> PackWriter<'a> {
         }
     }
 
-    /// Adds the document `id`. Copies it as the source stores it, unless the base of its delta was not copied before it:
-    /// compressing a hundred thousand documents takes longer than planning them.
-    pub(crate) fn add_document(
-        &mut self,
-        id: ObjectId,
-        document: &PackedObject,
-    ) -> Result<(), RepositoryError> {
-        let offset = self.length;
-        let Some(copy) = &document.copy else {
-            return self.add(id, ObjectKind::Blob, &document.bytes);
-        };
-        let base = copy.base.map(|base| self.copies.get(&base).copied());
-        self.copies.insert(copy.at, offset);
-        let mut packed = match base {
-            Some(None) => return self.add(id, ObjectKind::Blob, &document.bytes),
-            None => head(ObjectKind::Blob as u8, copy.size),
-            Some(Some(base)) => [head(DELTA, copy.size), distance(offset - base)].concat(),
-        };
-        packed.extend_from_slice(&copy.deflated);
-        self.put_entry(id, &packed)
+    /// Adds objects as they are in other packs.
+    pub(crate) fn copy(&mut self, copies: &PackCopies) -> Result<(), RepositoryError> {
+        let first = self.entries.len();
+        for entry in &copies.entries {
+            let mut packed = match entry.form {
+                EntryForm::Whole(kind) => head(kind as u8, entry.size),
+                EntryForm::Delta(base) => {
+                    let distance = distance(self.length - self.entries[first + base].offset);
+                    [head(DELTA, entry.size), distance].concat()
+                }
+            };
+            packed.extend_from_slice(&copies.deflated[entry.deflated.clone()]);
+            self.put_entry(entry.id, &packed)?;
+        }
+        Ok(())
     }
 
     /// Completes the pack durably and returns its name.
@@ -259,24 +253,12 @@ fn temporary(folder: &Path) -> Result<NamedTempFile, RepositoryError> {
         .map_err(RepositoryError::io("create a pack in", folder))
 }
 
-/// Returns the `objects` that are not in `odb`, each once.
-pub(crate) fn absent<'o>(odb: &Odb<'_>, objects: &'o [Object]) -> Vec<&'o Object> {
-    let wanted = missing(odb, objects.iter().map(|object| object.id));
-    let mut wanted: HashSet<ObjectId> = wanted.into_iter().collect();
-    objects
-        .iter()
-        .filter(|object| wanted.remove(&object.id))
-        .collect()
-}
-
-/// Writes the `objects` that are missing as one pack; writes nothing if none is.
+/// Writes distinct objects as one pack; writes nothing if there is none.
 pub(crate) fn write(
-    odb: &Odb<'_>,
     folder: &Path,
     objects: &[Object],
     failpoints: &Failpoints,
 ) -> Result<(), RepositoryError> {
-    let objects = absent(odb, objects);
     if objects.is_empty() {
         return Ok(());
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use git2::{ObjectType, Repository};
 use proptest::prelude::*;
 
+use super::copies;
 use super::ids::oid;
 use super::objects::ObjectReader;
-use super::pack::{ObjectKind, PackWriter, PackedObject, id_of};
+use super::pack::{ObjectKind, PackCopies, PackWriter, id_of};
 use super::packs::Packs;
 use super::pool::RepositoryPool;
 use super::unpack::Unpacker;
@@ -84,27 +85,45 @@ impl Packed {
         Unpacker::new(Arc::new(Packs::open(&self.packs())))
     }
 
-    /// Copies objects in the order of the pack to a new repository, and returns it with the size of its pack.
-    fn copied(&self, is_wanted: impl Fn(ObjectId) -> bool) -> (tempfile::TempDir, u64) {
-        let folder = tempfile::tempdir().unwrap();
-        init_bare(folder.path()).unwrap();
-        let packs = folder.path().join("objects/pack");
-        let mut unpacker = self.unpacker();
+    /// Returns copies of the wanted objects, and the ids of those that cannot be copied.
+    fn copies(&self, is_wanted: impl Fn(ObjectId) -> bool) -> (PackCopies, Vec<ObjectId>) {
         let mut ids: Vec<_> = self.objects.iter().map(|(id, _)| *id).collect();
         ids.retain(|id| is_wanted(*id));
-        ids.sort_by_key(|id| unpacker.find(*id));
-        let failpoints = Failpoints::default();
-        let mut pack = PackWriter::new(&packs, ids.len(), &failpoints).unwrap();
-        for id in ids {
-            pack.add_document(id, &unpacker.copy(id, LIMIT).unwrap()).unwrap();
-        }
-        let name = pack.finish().unwrap();
-        let path = packs.join(format!("pack-{name}.pack"));
+        ids.sort();
+        let copies = copies::take(&Packs::open(&self.packs()), &mut ids);
+        (copies, ids)
+    }
+
+    /// Copies the wanted objects to a new repository, and returns it with the size of its pack.
+    fn copied(&self, is_wanted: impl Fn(ObjectId) -> bool) -> (tempfile::TempDir, u64) {
+        let (copies, rest) = self.copies(is_wanted);
+        assert_eq!(rest, []);
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path(), &copies);
         git(folder.path(), &["verify-pack", path.to_str().unwrap()]);
         git(folder.path(), &["index-pack", "--strict", path.to_str().unwrap()]);
         let size = path.metadata().unwrap().len();
         (folder, size)
     }
+
+    /// Checks that the repository in `folder` has the wanted objects.
+    fn check(&self, folder: &Path, is_wanted: impl Fn(ObjectId) -> bool) {
+        let repository = Repository::open(folder).unwrap();
+        for (id, bytes) in self.objects.iter().filter(|(id, _)| is_wanted(*id)) {
+            assert_eq!(repository.find_blob(oid(*id)).unwrap().content(), bytes);
+        }
+    }
+}
+
+/// Writes copies to a new repository in `folder`, and returns the path of its pack.
+fn written(folder: &Path, copies: &PackCopies) -> PathBuf {
+    init_bare(folder).unwrap();
+    let packs = folder.join("objects/pack");
+    let failpoints = Failpoints::default();
+    let mut pack = PackWriter::new(&packs, copies.count(), &failpoints).unwrap();
+    pack.copy(copies).unwrap();
+    let name = pack.finish().unwrap();
+    packs.join(format!("pack-{name}.pack"))
 }
 
 #[test]
@@ -169,7 +188,6 @@ fn an_object_over_the_limit_is_not_unpacked() {
     let mut unpacker = packed.unpacker();
     let (id, bytes) = packed.objects.last().unwrap();
     assert_eq!(unpacker.read(*id, bytes.len() - 1), None);
-    assert!(unpacker.copy(*id, bytes.len() - 1).is_none());
     assert!(unpacker.read(*id, bytes.len()).is_some());
     // Now it is known, and still over the limit.
     assert_eq!(unpacker.read(*id, bytes.len() - 1), None);
@@ -179,30 +197,91 @@ fn an_object_over_the_limit_is_not_unpacked() {
 fn a_copied_pack_has_the_deltas_of_the_first_one() {
     let packed = Packed::new(contents());
     let (folder, size) = packed.copied(|_| true);
-    let repository = Repository::open(folder.path()).unwrap();
-    for (id, bytes) in &packed.objects {
-        assert_eq!(repository.find_blob(oid(*id)).unwrap().content(), bytes);
-    }
+    packed.check(folder.path(), |_| true);
     let noise: usize = packed.objects[300..].iter().map(|(_, bytes)| bytes.len()).sum();
     let rest = size - noise as u64;
     assert!(rest < 300 * 60, "{rest} bytes for 300 similar documents");
 }
 
 #[test]
-fn a_document_whose_base_is_not_copied_is_compressed() {
-    let packed = Packed::new(contents());
-    for part in 0..8 {
-        let is_wanted = |id: ObjectId| id.0[19] % 8 == part;
-        let (folder, _) = packed.copied(is_wanted);
-        let repository = Repository::open(folder.path()).unwrap();
-        for (id, bytes) in packed.objects.iter().filter(|(id, _)| is_wanted(*id)) {
-            assert_eq!(repository.find_blob(oid(*id)).unwrap().content(), bytes);
-        }
-    }
+fn a_base_that_is_not_wanted_is_copied_with_its_documents() {
+    let packed = Packed::new(contents().into_iter().take(300).collect());
+    let is_wanted = |id: ObjectId| !id.0[19].is_multiple_of(8);
+    let (copies, _) = packed.copies(is_wanted);
+    let (folder, _) = packed.copied(is_wanted);
+    packed.check(folder.path(), is_wanted);
+    let wanted = packed.objects.iter().filter(|(id, _)| is_wanted(*id)).count();
+    let others = copies.count() - wanted;
+    assert!((1..40).contains(&others), "{others} of 300");
 }
 
 #[test]
-fn a_damaged_pack_is_never_read_past_its_end_and_never_fills_the_memory() {
+fn bases_that_need_more_space_than_the_documents_are_not_copied() {
+    let packed = Packed::new(contents().into_iter().take(300).collect());
+    // The last object of the pack depends on the longest chain.
+    let ids = packed.objects.iter().map(|(id, _)| *id);
+    let unpacker = packed.unpacker();
+    let last = ids.max_by_key(|id| unpacker.find(*id)).unwrap();
+    // With so many, the index is worth its reading.
+    let mut wanted: Vec<_> = (0..100)
+        .map(|number| ObjectId([number; 20]))
+        .chain([last])
+        .collect();
+    wanted.sort();
+    let before = wanted.clone();
+    let copies = copies::take(&Packs::open(&packed.packs()), &mut wanted);
+    assert_eq!(copies.count(), 0);
+    assert_eq!(wanted, before, "the caller compresses it");
+}
+
+#[test]
+fn the_index_of_a_large_pack_is_not_read_for_a_few_documents() {
+    let packed = Packed::new(contents());
+    let (first, _) = packed.objects[0];
+    let (copies, rest) = packed.copies(|id| id == first);
+    assert_eq!((copies.count(), rest), (0, vec![first]));
+}
+
+#[test]
+fn an_object_in_several_packs_is_copied_once() {
+    let packed = Packed::new(contents().into_iter().take(300).collect());
+    // Each pack lacks other objects, so that the deltas of both have other bases.
+    let ids = |rest: usize| {
+        let ids = packed.objects.iter().enumerate();
+        let ids = ids.filter(move |(number, _)| number % 3 != rest);
+        ids.map(|(_, (id, _))| format!("{id}\n")).collect::<String>()
+    };
+    for rest in 0..2 {
+        let list = packed.folder.path().join("list");
+        std::fs::write(&list, ids(rest)).unwrap();
+        let script = format!(
+            "git pack-objects -q --no-reuse-delta objects/pack/pack < {}",
+            list.display()
+        );
+        let mut shell = Command::new("sh");
+        let done = shell
+            .current_dir(packed.folder.path())
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
+    // The pack of all objects goes, so that neither of the others has all.
+    let mut files: Vec<_> = std::fs::read_dir(packed.packs())
+        .unwrap()
+        .flatten()
+        .map(|file| file.path())
+        .collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "idx"));
+    files.sort_by_key(|path| path.metadata().unwrap().len());
+    std::fs::remove_file(files.last().unwrap()).unwrap();
+    let is_wanted = |id: ObjectId| !id.0[19].is_multiple_of(4);
+    let (folder, _) = packed.copied(is_wanted);
+    packed.check(folder.path(), is_wanted);
+}
+
+#[test]
+fn a_damaged_pack_is_never_read_past_its_end_and_never_fills_the_memory_or_another_pack() {
     let packed = Packed::new(contents().into_iter().take(40).collect());
     let files = std::fs::read_dir(packed.packs()).unwrap().flatten();
     let paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
@@ -217,6 +296,7 @@ fn a_damaged_pack_is_never_read_past_its_end_and_never_fills_the_memory() {
             std::fs::remove_file(path).unwrap();
             std::fs::write(path, bytes).unwrap();
         };
+        let mut is_left = false;
         for round in 0..200 {
             let mut damaged = sound.clone();
             match round % 2 {
@@ -228,13 +308,14 @@ fn a_damaged_pack_is_never_read_past_its_end_and_never_fills_the_memory() {
             for (id, _) in &packed.objects {
                 let found = unpacker.read(*id, LIMIT);
                 assert!(found.is_none_or(|(_, bytes)| bytes.len() <= LIMIT));
-                assert!(
-                    unpacker
-                        .copy(*id, LIMIT)
-                        .is_none_or(|found| found.bytes().len() <= LIMIT)
-                );
             }
+            let (copies, rest) = packed.copies(|_| true);
+            let folder = tempfile::tempdir().unwrap();
+            written(folder.path(), &copies);
+            packed.check(folder.path(), |id| rest.binary_search(&id).is_err());
+            is_left |= !rest.is_empty();
         }
+        assert!(is_left, "damage was found in {}", path.display());
         replace(&sound);
     }
 }
@@ -274,7 +355,7 @@ proptest! {
         let mut pack = PackWriter::new(&packs, contents.len(), &failpoints).unwrap();
         for bytes in &contents {
             let id = id_of(ObjectKind::Blob, bytes);
-            pack.add_document(id, &PackedObject::from(bytes.clone())).unwrap();
+            pack.add(id, ObjectKind::Blob, bytes).unwrap();
         }
         pack.finish().unwrap();
         let mut unpacker = Unpacker::new(Arc::new(Packs::open(&packs)));

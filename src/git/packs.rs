@@ -9,6 +9,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use sha1::{Digest, Sha1};
+
 use crate::model::{ObjectId, StoredAt};
 
 /// The length of an id in bytes.
@@ -42,6 +44,17 @@ impl Packs {
         Some((number, self.0.get(number)?.find(id)?))
     }
 
+    /// Returns the number of packs.
+    pub(super) const fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the objects of the pack `number` in their order, unless it has more than `most` or its index is
+    /// damaged.
+    pub(super) fn entries(&self, number: usize, most: usize) -> Option<Vec<StoredEntry>> {
+        self.0.get(number)?.entries(most)
+    }
+
     /// Reads from a pack into `buffer` and returns the number of bytes, fewer only at the end of the pack.
     pub(super) fn read(&self, (number, offset): StoredAt, buffer: &mut [u8]) -> Option<usize> {
         let pack = self.0.get(number)?;
@@ -57,6 +70,18 @@ impl Packs {
         Some(done)
     }
 }
+
+/// An object of a pack, as its index describes it.
+pub(super) struct StoredEntry {
+    pub(super) id: ObjectId,
+    /// The CRC-32 of the bytes from `start` to `end`.
+    pub(super) checksum: u32,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// The length of the checksum at the end of a pack.
+const TRAILER: u64 = 20;
 
 struct Pack {
     index: File,
@@ -116,9 +141,48 @@ impl Pack {
         let start = |id: &[u8; ID]| id.first_chunk().map(|start| u64::from_be_bytes(*start));
         let order = |other: &[u8; ID]| start(other).cmp(&start(&id.0)).then_with(|| other.cmp(&id.0));
         let at = ids.binary_search_by(order).ok()?;
-        let offset = number(&part.offsets[at * 4..][..4])?;
-        match offset.checked_sub(1 << 31) {
-            None => Some(offset.into()),
+        self.offset(number(&part.offsets[at * 4..][..4])?)
+    }
+
+    fn entries(&self, most: usize) -> Option<Vec<StoredEntry>> {
+        let count = self.count();
+        let length = usize::try_from(self.index.metadata().ok()?.len()).ok()?;
+        // Each object has at most 36 bytes in the index.
+        if count > most || length > HEAD + count * (ID + 16) + 2 * ID {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        self.index.read_exact_at(&mut bytes, 0).ok()?;
+        let (content, checksum) = bytes.split_last_chunk::<ID>()?;
+        if *Sha1::digest(content) != *checksum {
+            return None;
+        }
+        let rows = content.get(HEAD..)?;
+        let (ids, rest) = rows.split_at_checked(count * ID)?;
+        let (checksums, rest) = rest.split_at_checked(count * 4)?;
+        let ids = ids.as_chunks::<ID>().0.iter();
+        let rows = ids.zip(checksums.chunks_exact(4)).zip(rest.chunks_exact(4));
+        let entry = |((id, checksum), offset): ((&[u8; ID], &[u8]), &[u8])| {
+            Some(StoredEntry {
+                id: ObjectId(*id),
+                checksum: number(checksum)?,
+                start: self.offset(number(offset)?)?,
+                end: 0,
+            })
+        };
+        let mut entries = rows.map(entry).collect::<Option<Vec<_>>>()?;
+        entries.sort_unstable_by_key(|entry| entry.start);
+        let mut end = self.objects.metadata().ok()?.len().checked_sub(TRAILER)?;
+        for entry in entries.iter_mut().rev() {
+            entry.end = std::mem::replace(&mut end, entry.start);
+        }
+        Some(entries)
+    }
+
+    /// Returns the offset that an index contains as `short`.
+    fn offset(&self, short: u32) -> Option<u64> {
+        match short.checked_sub(1 << 31) {
+            None => Some(short.into()),
             Some(large) => self.large_offset(large as usize),
         }
     }

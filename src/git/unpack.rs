@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::pack::{ObjectKind, PackedCopy, PackedObject};
+use super::pack::{EntryForm, ObjectKind};
 use super::packs::Packs;
 use crate::model::{ObjectId, StoredAt};
 
@@ -44,36 +44,6 @@ impl Unpacker {
         self.read_at(at, limit)
     }
 
-    /// Reads a blob, and how it is in its pack.
-    pub(super) fn copy(&mut self, id: ObjectId, limit: usize) -> Option<PackedObject> {
-        let at = self.packs.find(id)?;
-        let Entry { base, size, data } = self.entry(at)?;
-        let mut deflated = Vec::new();
-        let own = self.inflate(
-            data,
-            Some(size).filter(|size| *size <= limit)?,
-            Some(&mut deflated),
-        )?;
-        let (kind, base, bytes) = match base {
-            EntryBase::None(kind) => (kind, None, own.into()),
-            EntryBase::At(base) => {
-                let (kind, bytes) = self.read_at(base, limit)?;
-                (kind, Some(base), apply(&bytes, &own, limit)?.into())
-            }
-        };
-        self.recent.put(at, kind, &bytes);
-        let copy = PackedCopy {
-            at,
-            base,
-            size,
-            deflated,
-        };
-        (kind == ObjectKind::Blob).then_some(PackedObject {
-            bytes,
-            copy: Some(copy),
-        })
-    }
-
     fn read_at(&mut self, mut at: StoredAt, limit: usize) -> Option<(ObjectKind, Arc<Vec<u8>>)> {
         let (mut deltas, mut size) = (Vec::new(), 0);
         let (kind, mut bytes) = loop {
@@ -86,14 +56,14 @@ impl Unpacker {
             if entry.size > limit || size > 4 * limit {
                 return None;
             }
-            let bytes = self.inflate(entry.data, entry.size, None)?;
-            match entry.base {
-                EntryBase::None(kind) => {
+            let bytes = self.inflate(entry.data, entry.size)?;
+            match entry.form {
+                EntryForm::Whole(kind) => {
                     let bytes = Arc::from(bytes);
                     self.recent.put(at, kind, &bytes);
                     break (kind, bytes);
                 }
-                EntryBase::At(base) => deltas.push((std::mem::replace(&mut at, base), bytes)),
+                EntryForm::Delta(base) => deltas.push((std::mem::replace(&mut at, base), bytes)),
             }
         };
         // The versions of a folder can be one long chain that a walk through the history reads from its end. A few of its
@@ -109,45 +79,12 @@ impl Unpacker {
         (bytes.len() <= limit).then_some((kind, bytes))
     }
 
-    /// Reads the head of an entry: three bits of type, the size in groups of seven bits, and the base of a delta.
     fn entry(&mut self, at: StoredAt) -> Option<Entry> {
-        let (number, offset) = at;
         let bytes = self.window.at(&self.packs, at, LONGEST_HEAD)?;
-        let mut rest = bytes;
-        let first = byte(&mut rest)?;
-        let mut size = u64::from(first & 15);
-        let (mut last, mut shift) = (first, 4);
-        while last & 0x80 != 0 {
-            last = byte(&mut rest)?;
-            size |= u64::from(last & 0x7f).checked_shl(shift)?;
-            shift += 7;
-        }
-        let base = match first >> 4 & 7 {
-            1 => EntryBase::None(ObjectKind::Commit),
-            2 => EntryBase::None(ObjectKind::Tree),
-            3 => EntryBase::None(ObjectKind::Blob),
-            6 => EntryBase::At((number, offset.checked_sub(distance(&mut rest)?)?)),
-            7 => {
-                let (id, after) = rest.split_first_chunk()?;
-                rest = after;
-                EntryBase::At(self.packs.find_in(number, ObjectId(*id))?)
-            }
-            _ => return None,
-        };
-        Some(Entry {
-            base,
-            size: size.try_into().ok()?,
-            data: (number, offset + (bytes.len() - rest.len()) as u64),
-        })
+        Entry::parse(&self.packs, at, bytes)
     }
 
-    /// Inflates `size` bytes, and adds the deflated ones to `copy`.
-    fn inflate(
-        &mut self,
-        (number, mut offset): StoredAt,
-        size: usize,
-        mut copy: Option<&mut Vec<u8>>,
-    ) -> Option<Vec<u8>> {
+    fn inflate(&mut self, (number, mut offset): StoredAt, size: usize) -> Option<Vec<u8>> {
         self.inflate.reset(true);
         // One byte more, so that the end of the data is found in the same call.
         let mut bytes = Vec::with_capacity(size + 1);
@@ -158,9 +95,6 @@ impl Unpacker {
                 .inflate
                 .decompress_vec(input, &mut bytes, FlushDecompress::None);
             let taken = self.inflate.total_in() - before;
-            if let Some(copy) = &mut copy {
-                copy.extend_from_slice(input.get(..usize::try_from(taken).ok()?)?);
-            }
             match status.ok()? {
                 Status::StreamEnd => return (bytes.len() == size).then_some(bytes),
                 _ if taken == 0 || bytes.len() > size => return None,
@@ -171,22 +105,50 @@ impl Unpacker {
 }
 
 /// The head of an object in a pack.
-struct Entry {
-    base: EntryBase,
+pub(super) struct Entry {
+    pub(super) form: EntryForm<StoredAt>,
     /// The inflated size of the object or delta.
-    size: usize,
+    pub(super) size: usize,
     /// The position of the compressed data.
-    data: StoredAt,
+    pub(super) data: StoredAt,
 }
 
-enum EntryBase {
-    None(ObjectKind),
-    At(StoredAt),
+impl Entry {
+    /// Parses the head of the entry at `at`, which begins with `bytes`: three bits of type, the size in groups of seven
+    /// bits, and the base of a delta.
+    pub(super) fn parse(packs: &Packs, (number, offset): StoredAt, bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let first = byte(&mut rest)?;
+        let mut size = u64::from(first & 15);
+        let (mut last, mut shift) = (first, 4);
+        while last & 0x80 != 0 {
+            last = byte(&mut rest)?;
+            size |= u64::from(last & 0x7f).checked_shl(shift)?;
+            shift += 7;
+        }
+        let form = match first >> 4 & 7 {
+            1 => EntryForm::Whole(ObjectKind::Commit),
+            2 => EntryForm::Whole(ObjectKind::Tree),
+            3 => EntryForm::Whole(ObjectKind::Blob),
+            6 => EntryForm::Delta((number, offset.checked_sub(distance(&mut rest)?)?)),
+            7 => {
+                let (id, after) = rest.split_first_chunk()?;
+                rest = after;
+                EntryForm::Delta(packs.find_in(number, ObjectId(*id))?)
+            }
+            _ => return None,
+        };
+        Some(Self {
+            form,
+            size: size.try_into().ok()?,
+            data: (number, offset + (bytes.len() - rest.len()) as u64),
+        })
+    }
 }
 
 /// A part of a pack.
 #[derive(Default)]
-struct Window {
+pub(super) struct Window {
     start: StoredAt,
     bytes: Vec<u8>,
 }
@@ -196,13 +158,13 @@ impl Window {
     const SIZE: usize = 16 << 10;
 
     /// Returns the bytes from `at` on: at least `wanted`, unless the pack ends before.
-    fn at(&mut self, packs: &Packs, at: StoredAt, wanted: usize) -> Option<&[u8]> {
+    pub(super) fn at(&mut self, packs: &Packs, at: StoredAt, wanted: usize) -> Option<&[u8]> {
         let passed = at.1.checked_sub(self.start.1).filter(|_| at.0 == self.start.0);
         let passed = passed.and_then(|passed| usize::try_from(passed).ok());
         match passed.filter(|passed| passed.saturating_add(wanted) <= self.bytes.len()) {
             Some(passed) => Some(&self.bytes[passed..]),
             None => {
-                self.bytes.resize(Self::SIZE, 0);
+                self.bytes.resize(Self::SIZE.max(wanted), 0);
                 let count = packs.read(at, &mut self.bytes);
                 self.bytes.truncate(count.unwrap_or(0));
                 self.start = at;

@@ -7,7 +7,7 @@ use super::publish::tries;
 use super::report::{ChangeResult, PublishSummary};
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
-use crate::git::pack::PackedObject;
+use crate::git::pack::PackCopies;
 use crate::model::{Blob, DeploymentEffect, ObjectId, RequestDigest, ToggleId, Trees};
 use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
@@ -158,7 +158,7 @@ fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BT
     )
 }
 
-/// The number of documents that are read in any order.
+/// The most documents that are read one by one in any order.
 const FEW: usize = 64;
 
 /// The bytes of the source's documents, for the state to keep.
@@ -199,20 +199,21 @@ impl Documents {
 impl DocumentReader for Documents {
     type Error = Unreadable;
 
-    fn read(&mut self, object: ObjectId) -> Result<PackedObject, Unreadable> {
-        if let Some(packed) = self.0.packed(object, LARGEST_DOCUMENT) {
-            return Ok(packed);
-        }
+    fn read(&mut self, object: ObjectId) -> Result<Vec<u8>, Unreadable> {
         match self.0.blob(object, LARGEST_DOCUMENT)? {
-            Blob::Content(bytes) => Ok(bytes.into()),
+            Blob::Content(bytes) => Ok(bytes),
             Blob::Missing | Blob::TooLarge(_) => Err(Unreadable::Absent(object)),
         }
     }
 
-    fn arrange(&self, objects: &mut [ObjectId]) {
+    fn take_copies(&self, objects: &mut Vec<ObjectId>) -> PackCopies {
         // A few are not worth opening the packs for.
-        if objects.len() > FEW {
-            objects.sort_by_cached_key(|object| self.0.place(*object));
+        if objects.len() <= FEW {
+            return PackCopies::default();
         }
+        let copies = self.0.take_copies(objects);
+        // Neighbors in a pack are read together, and a delta after its base.
+        objects.sort_by_cached_key(|object| self.0.place(*object));
+        copies
     }
 }

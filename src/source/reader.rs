@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::{Error, cannot_open};
 use super::place::RepositoryPlace;
-use crate::git::pack::PackedObject;
+use crate::git::pack::PackCopies;
 use crate::git::{
     CommitNode, Libgit2Error, ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool, commit,
 };
@@ -80,9 +80,9 @@ impl Reader {
         is_partial(self.folder())
     }
 
-    /// Returns a blob as it is in its pack, if it is in a pack and not over the limit.
-    pub(crate) fn packed(&self, id: ObjectId, limit: usize) -> Option<PackedObject> {
-        self.objects.packed_blob(id, limit)
+    /// Takes the blobs that can be copied as they are packed out of `wanted`, which is sorted.
+    pub(crate) fn take_copies(&self, wanted: &mut Vec<ObjectId>) -> PackCopies {
+        self.objects.take_copies(wanted)
     }
 
     /// Returns a commit with its message.

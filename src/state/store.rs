@@ -161,7 +161,7 @@ impl Store {
 
     /// Writes the documents of `changes` as one synced pack, opens the journal, and announces the pass on shared state.
     ///
-    /// Calls `documents` once per missing document.
+    /// Calls `documents` for what is missing.
     ///
     /// # Errors
     /// If something cannot be recorded. No request may be sent then.

@@ -1,6 +1,6 @@
 //! Reads the documents of the source for the record.
 
-use crate::git::pack::{ObjectKind, PackedObject, id_of};
+use crate::git::pack::{ObjectKind, PackCopies, id_of};
 use crate::model::ObjectId;
 use crate::state::Error;
 
@@ -13,10 +13,13 @@ pub trait DocumentReader {
     ///
     /// # Errors
     /// If the source does not have it, or cannot be read.
-    fn read(&mut self, document: ObjectId) -> Result<PackedObject, Self::Error>;
+    fn read(&mut self, document: ObjectId) -> Result<Vec<u8>, Self::Error>;
 
-    /// Sorts documents in the order in which they are fastest to read.
-    fn arrange(&self, _documents: &mut [ObjectId]) {}
+    /// Takes the documents that can be copied as the source stores them out of `documents`, which is sorted. Sorts the rest
+    /// in the order in which they are fastest to read.
+    fn take_copies(&self, _documents: &mut Vec<ObjectId>) -> PackCopies {
+        PackCopies::default()
+    }
 }
 
 impl<F, E> DocumentReader for F
@@ -26,8 +29,8 @@ where
 {
     type Error = E;
 
-    fn read(&mut self, document: ObjectId) -> Result<PackedObject, E> {
-        self(document).map(PackedObject::from)
+    fn read(&mut self, document: ObjectId) -> Result<Vec<u8>, E> {
+        self(document)
     }
 }
 
@@ -37,13 +40,13 @@ pub(crate) fn unkept(object: ObjectId) -> Result<Vec<u8>, std::io::Error> {
 }
 
 /// Returns the content of `object`, which must have that id.
-pub(super) fn document(object: ObjectId, documents: &mut impl DocumentReader) -> Result<PackedObject, Error> {
+pub(super) fn document(object: ObjectId, documents: &mut impl DocumentReader) -> Result<Vec<u8>, Error> {
     let found = documents.read(object).map_err(|source| Error::Document {
         object,
         source: Box::new(source),
     })?;
     // The source may be damaged, but the record must have exactly what was sent.
-    match id_of(ObjectKind::Blob, found.bytes()) == object {
+    match id_of(ObjectKind::Blob, &found) == object {
         true => Ok(found),
         false => Err(Error::WrongContent { object }),
     }

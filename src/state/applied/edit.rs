@@ -1,8 +1,7 @@
 //! Collects the changes of one commit of the applied ref.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::tree::DocumentEntry;
 use crate::model::{Action, DeploymentEffect, Format, ObjectId, Sent, SentNote, ToggleId};
 use crate::state::journal::index::{JournalEntry, JournalTrim};
 
@@ -29,12 +28,19 @@ pub enum AppliedEdit {
     Seen,
 }
 
+/// What a commit records of one toggle.
+#[derive(Debug)]
+pub(crate) struct RecordedChange {
+    /// The new document: its extension and its blob, or none.
+    pub(crate) document: Option<(Format, ObjectId)>,
+    pub(crate) effect: DeploymentEffect,
+}
+
 /// The changes of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct CommitEdits {
-    /// The new document of each changed toggle.
-    pub(crate) changes: BTreeMap<ToggleId, DocumentEntry>,
-    pub(crate) effects: BTreeMap<ToggleId, DeploymentEffect>,
+    /// The changes; the last one of a toggle counts.
+    pub(crate) changes: Vec<(ToggleId, RecordedChange)>,
     /// The toggles whose outcome this commit records in the tree.
     pub(crate) outcomes: BTreeSet<ToggleId>,
     /// Whether to commit even without changes.
@@ -53,7 +59,7 @@ impl CommitEdits {
             note,
             ..
         } = &entry.sent;
-        let put = match action {
+        let document = match action {
             // Without a document, a file that comes back is a create (DESIGN, section 4, *Orphans*).
             Action::Disable => None,
             Action::Adopt | Action::Create | Action::Update => Some((*format, *object)),
@@ -64,14 +70,14 @@ impl CommitEdits {
             (Some(SentNote::Overwrites), Action::Create | Action::Update) => DeploymentEffect::Overwrite,
             _ => DeploymentEffect::of_action(*action),
         };
-        self.changes.insert(id.clone(), put);
-        self.effects.insert(id.clone(), effect);
+        self.changes
+            .push((id.clone(), RecordedChange { document, effect }));
         self.outcomes.insert(id.clone());
         self.trim.recorded.push(entry.number);
     }
 
     pub(crate) fn add(&mut self, edit: &AppliedEdit) {
-        let (id, put, effect) = match edit {
+        let (id, document, effect) = match edit {
             AppliedEdit::Put {
                 id,
                 object,
@@ -91,7 +97,7 @@ impl CommitEdits {
                 return;
             }
         };
-        self.changes.insert(id.clone(), put);
-        self.effects.insert(id.clone(), effect);
+        self.changes
+            .push((id.clone(), RecordedChange { document, effect }));
     }
 }

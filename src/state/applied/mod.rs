@@ -12,20 +12,20 @@ mod revisions;
 mod tree;
 mod tree_changes;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use git2::Repository;
 
 use super::Error;
 use super::journal::index::{JournalEntry, JournalIndex, JournalTrim};
-use crate::git::pack::{self, Object, PackWriter};
+use crate::git::pack::{self, Object, ObjectKind, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints, Libgit2Error};
 use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId};
 use commit::{APPLIED, CommitOrigin};
 use documents::document;
-use edit::CommitEdits;
+use edit::{CommitEdits, RecordedChange};
 
 pub use commit::Tip;
 pub use documents::DocumentReader;
@@ -208,11 +208,13 @@ impl AppliedRepository {
     ) -> Result<JournalTrim, Error> {
         let CommitEdits {
             changes,
-            effects,
             outcomes: _,
             seen,
             trim,
         } = edits;
+        // The last edit of a toggle counts. A map that is built at once from sorted edits compares each only once.
+        let changes: BTreeMap<ToggleId, RecordedChange> = changes.into_iter().collect();
+        let changes: Vec<(ToggleId, RecordedChange)> = changes.into_iter().collect();
         if changes.is_empty() && !seen {
             return Ok(trim);
         }
@@ -227,14 +229,16 @@ impl AppliedRepository {
             base_url: &self.base_url,
             allowances,
         };
-        let toggles: Vec<(ToggleId, DeploymentEffect)> = effects.into_iter().collect();
+        let toggles = changes.iter().map(|(id, change)| (id.clone(), change.effect));
+        let toggles: Vec<(ToggleId, DeploymentEffect)> = toggles.collect();
         let message = commit::message(&commit::subject(&origin, &toggles), &origin, &toggles);
         let parents: Vec<CommitId> = before.iter().map(|(commit, _)| *commit).collect();
         let commit = commit::commit(root, &parents, head.now, &message);
         let id = CommitId(commit.id);
         objects.push(commit);
         // The objects are durable before the ref points to them.
-        let wanted = changes.values().flatten().map(|(_, object)| *object);
+        let documents_of = |(_, change): &(ToggleId, RecordedChange)| change.document;
+        let wanted = changes.iter().filter_map(documents_of).map(|(_, object)| object);
         self.write_pack(&objects, wanted, documents)?;
         self.move_to(id)?;
         self.tip = Some(Tip {
@@ -258,23 +262,27 @@ impl AppliedRepository {
         documents: impl Iterator<Item = ObjectId>,
         mut reader: impl DocumentReader,
     ) -> Result<(), Error> {
-        let odb = self.repository.odb().map_err(self.broken())?;
-        let objects = pack::absent(&odb, objects);
-        let mut documents = pack::missing(&odb, documents);
-        if objects.is_empty() && documents.is_empty() {
+        let folder = self.repository.path().join("objects/pack");
+        let objects: BTreeMap<ObjectId, &Object> = objects.iter().map(|object| (object.id, object)).collect();
+        let missing = pack::missing(&folder, objects.keys().copied().chain(documents));
+        if missing.is_empty() {
             return Ok(());
         }
-        reader.arrange(&mut documents);
-        let folder = self.repository.path().join("objects/pack");
+        let (given, mut documents): (Vec<_>, Vec<_>) =
+            missing.into_iter().partition(|id| objects.contains_key(id));
+        let copies = reader.take_copies(&mut documents);
+        let count = given.len() + documents.len() + copies.count();
         // A pack needs the same few syncs for any number of documents; loose objects need two each.
-        let mut pack = PackWriter::new(&folder, objects.len() + documents.len(), &self.failpoints)?;
+        let mut pack = PackWriter::new(&folder, count, &self.failpoints)?;
+        pack.copy(&copies)?;
         for id in documents {
-            pack.add_document(id, &document(id, &mut reader)?)?;
+            pack.add(id, ObjectKind::Blob, &document(id, &mut reader)?)?;
         }
-        for object in objects {
+        for object in given.iter().map(|id| objects[id]) {
             pack.add(object.id, object.kind, &object.bytes)?;
         }
         pack.finish()?;
+        let odb = self.repository.odb().map_err(self.broken())?;
         odb.refresh().map_err(self.broken())
     }
 

@@ -4,43 +4,30 @@ use std::collections::BTreeMap;
 
 use git2::Repository;
 
+use super::edit::RecordedChange;
 use crate::git;
 use crate::git::pack::{Object, ObjectKind};
 use crate::model::{EntryKind, Format, ObjectId, ToggleId, Tree, TreeEntry};
 use crate::state::Error;
 
-/// The new document of a toggle: its extension and its blob, or none.
-pub(crate) type DocumentEntry = Option<(Format, ObjectId)>;
-
-/// The changed toggles of a project, by environment.
-type Environments<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a DocumentEntry)>>;
-
 /// Entries by name, folders with a trailing slash, which is the order of a Git tree.
 type TreeEntries = BTreeMap<Vec<u8>, (u32, ObjectId)>;
 
-/// Applies `changes` to the tree `base`. Returns the id of the new tree and the new objects.
+/// Applies sorted `changes` to the tree `base`. Returns the id of the new tree and the new objects.
 pub(crate) fn splice(
     repository: &Repository,
     base: Option<ObjectId>,
-    changes: &BTreeMap<ToggleId, DocumentEntry>,
+    changes: &[(ToggleId, RecordedChange)],
 ) -> Result<(ObjectId, Vec<Object>), Error> {
     let mut new = Vec::new();
-    let mut nested: BTreeMap<&str, Environments<'_>> = BTreeMap::new();
-    for (id, put) in changes {
-        let environments = nested.entry(id.project()).or_default();
-        environments
-            .entry(id.environment_key())
-            .or_default()
-            .push((id.toggle(), put));
-    }
     let mut root = entries(repository, base)?;
-    for (project, changes) in nested {
+    for changes in changes.chunk_by(|(a, _), (b, _)| a.project() == b.project()) {
+        let project = changes[0].0.project();
         let mut environments = folder(repository, &root, project)?;
-        for (environment, changes) in changes {
+        for changes in changes.chunk_by(|(a, _), (b, _)| a.environment_key() == b.environment_key()) {
+            let environment = changes[0].0.environment_key();
             let mut toggles = folder(repository, &environments, environment)?;
-            for (toggle, put) in changes {
-                put_document(&mut toggles, toggle, put.as_ref());
-            }
+            put_documents(&mut toggles, changes);
             put_folder(&mut environments, environment, &toggles, &mut new);
         }
         put_folder(&mut root, project, &environments, &mut new);
@@ -49,17 +36,22 @@ pub(crate) fn splice(
     Ok((root, new))
 }
 
-fn put_document(toggles: &mut TreeEntries, toggle: &str, put: Option<&(Format, ObjectId)>) {
-    // The extension may have changed, and a toggle has only one document.
-    for format in Format::ALL {
-        toggles.remove(format!("{toggle}.{}", format.as_str()).as_bytes());
+fn put_documents(toggles: &mut TreeEntries, changes: &[(ToggleId, RecordedChange)]) {
+    let name = |id: &ToggleId, format: Format| [id.toggle(), ".", format.as_str()].concat().into_bytes();
+    // The folder is new in a first pass.
+    if !toggles.is_empty() {
+        for (id, _) in changes {
+            // The extension may have changed, and a toggle has only one document.
+            for format in Format::ALL {
+                toggles.remove(&name(id, format));
+            }
+        }
     }
-    if let Some((format, object)) = put {
-        toggles.insert(
-            format!("{toggle}.{}", format.as_str()).into_bytes(),
-            (TreeEntry::file(b"", *object).mode, *object),
-        );
-    }
+    let documents = changes.iter().filter_map(|(id, change)| {
+        let (format, object) = change.document?;
+        Some((name(id, format), (TreeEntry::file(b"", object).mode, object)))
+    });
+    toggles.append(&mut documents.collect());
 }
 
 fn put_folder(parent: &mut TreeEntries, name: &str, content: &TreeEntries, new: &mut Vec<Object>) {

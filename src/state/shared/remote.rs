@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryInitOptions};
+use git2::{ObjectType, OdbLookupFlags, PushOptions, RemoteCallbacks, Repository, RepositoryInitOptions};
 use tempfile::TempDir;
 
 use super::fault::RemoteFault;
@@ -371,7 +371,7 @@ fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoin
     let mut waiting = vec![tip.0];
     while let Some(id) = waiting.pop() {
         // Every writer adds an object together with everything it reaches, so nothing is missing below a present object.
-        if !seen.insert(id) || pack::missing(&target, [id]).is_empty() {
+        if !seen.insert(id) || target.exists_ext(oid(id), OdbLookupFlags::NO_REFRESH) {
             continue;
         }
         let object = source.read(oid(id)).map_err(broken)?;
@@ -393,6 +393,6 @@ fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoin
     }
     let folder = to.commondir().join("objects/pack");
     std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-    pack::write(&target, &folder, &objects, failpoints)?;
+    pack::write(&folder, &objects, failpoints)?;
     target.refresh().map_err(Error::repository(to.path()))
 }
