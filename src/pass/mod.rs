@@ -84,4 +84,5 @@ pub use runtime::Runtime;
 pub(crate) use runtime::cores;
 pub use scope::check_scope;
 pub use stop_reason::StopReason;
+pub use target_folder::{Existing, WriteResult};
 pub use validate::{CheckTarget, Checked, Checks, check};

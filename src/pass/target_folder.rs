@@ -55,7 +55,7 @@ pub(in crate::pass) enum FolderError {
 
 /// Whether a file may be replaced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::pass) enum Existing {
+pub enum Existing {
     /// A file that exists stays.
     Keep,
     /// A file that exists is replaced.
@@ -64,7 +64,7 @@ pub(in crate::pass) enum Existing {
 
 /// The result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::pass) enum WriteResult {
+pub enum WriteResult {
     /// There is a file already, which stays.
     Exists,
     /// The file has the new content.

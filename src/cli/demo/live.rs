@@ -10,7 +10,7 @@ use crate::cli::apply::ResultLines;
 use crate::cli::failure::Failure;
 use crate::cli::import::import_text;
 use crate::model::Color;
-use crate::pass::import::OnDifferent;
+use crate::pass::Existing;
 use crate::pass::{ChangeResult, Report};
 use crate::plan::{FirstPass, OnMissing, Policy, drift_text};
 use crate::sandbox::ScriptRequest;
@@ -56,7 +56,7 @@ impl LiveDemo<'_> {
             "service     {service} (FeatureProbe, with two toggles)\n"
         ))?;
         self.output.command("gitoggle import")?;
-        let report = self.stage.import(&[], OnDifferent::Keep).await?;
+        let report = self.stage.import(&[], Existing::Keep).await?;
         expect(report.results.len(), 2, "toggles found")?;
         self.print(&import_text(&report))?;
         self.output.next_command(&format!("cat {REFUND}"))?;
@@ -100,7 +100,7 @@ impl LiveDemo<'_> {
         self.output
             .command("gitoggle import --overwrite payment/production/instant-refund")?;
         let globs = ["payment/production/instant-refund"];
-        let report = self.stage.import(&globs, OnDifferent::Overwrite).await?;
+        let report = self.stage.import(&globs, Existing::Replace).await?;
         self.print(&import_text(&report))?;
         self.commit("Keep instant refunds off", &BTreeMap::new())?;
         let report = self.apply("", Policy::default()).await?;

@@ -12,8 +12,8 @@ use crate::document::Layout;
 use crate::git::Sample;
 use crate::model::{Color, CommitId, Scope, ServiceKind};
 use crate::pass::drift::{DriftCheck, ScanDepth};
-use crate::pass::import::{ImportConfig, ImportReport, ImportScope, ImportSource, OnDifferent, import};
-use crate::pass::{self, Config, Files, PassContext, Reconciler, Report, Runtime};
+use crate::pass::import::{ImportConfig, ImportReport, ImportScope, ImportSource, import};
+use crate::pass::{self, Config, Existing, Files, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{DriftReport, LiveAccess, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::service::ClientConfig;
@@ -102,7 +102,7 @@ impl Stage {
     pub(super) async fn import(
         &self,
         globs: &[&str],
-        on_different: OnDifferent,
+        on_different: Existing,
     ) -> Result<ImportReport, Failure> {
         let config = ImportConfig {
             repo: self.toggles.clone(),

@@ -8,10 +8,10 @@ use super::failure::{ExitStatus, Failure};
 use super::{note, print, setup, show, signals};
 use crate::config::{Flags, OutputFormat, Settings};
 use crate::model::{Scope, counted, escaped, listed};
-use crate::pass;
 use crate::pass::import::{
-    ImportConfig, ImportError, ImportReport, ImportResult, ImportScope, ImportSource, OnDifferent, import,
+    ImportConfig, ImportError, ImportReport, ImportResult, ImportScope, ImportSource, import,
 };
+use crate::pass::{self, Existing};
 use crate::plan::render::ANY_COMMENT;
 pub(super) use output::text as import_text;
 use progress::ImportProgress;
@@ -78,8 +78,8 @@ fn config(settings: &Settings, globs: &[String]) -> Result<ImportConfig, Failure
             only: settings.only.clone(),
         },
         on_different: match settings.overwrite {
-            false => OnDifferent::Keep,
-            true => OnDifferent::Overwrite,
+            false => Existing::Keep,
+            true => Existing::Replace,
         },
         from: from(settings)?,
     })

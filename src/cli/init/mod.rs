@@ -9,7 +9,8 @@ use crate::config::Settings;
 use crate::document;
 use crate::git::Sample;
 use crate::model::escaped;
-use crate::pass::authoring::{NewFile, create_files};
+use crate::pass::WriteResult;
+use crate::pass::authoring::create_files;
 use crate::source::worktree::{is_bare, top_of};
 
 /// The files of a starter repository, except for the schema.
@@ -56,8 +57,8 @@ pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fail
     let mut text = String::new();
     for (path, result) in create_files(folder, &files)? {
         let verb = match result {
-            NewFile::Created => "created",
-            NewFile::Kept => "kept the existing",
+            WriteResult::Written => "created",
+            WriteResult::Exists => "kept the existing",
         };
         text.push_str(&format!("{verb} {path}\n"));
     }

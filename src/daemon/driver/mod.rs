@@ -28,7 +28,6 @@ use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report};
 use crate::state::Revisions;
 use orders::reload;
 use running_pass::RunningPass;
-use scan::AfterScan;
 
 /// The interval at which a local ref is looked up, and at which a follower tries to become the writer.
 const TICK: Duration = Duration::from_secs(1);
@@ -119,7 +118,7 @@ impl Driver {
                 Wakeup::Stop => return,
                 Wakeup::Command(command) => self.carry_out(command, reconciler, &mut state),
                 Wakeup::ScanDue => {
-                    if let AfterScan::Stop = self.scan(reconciler, &mut state, &mut stop).await {
+                    if self.scan(reconciler, &mut state, &mut stop).await.is_none() {
                         return;
                     }
                 }
@@ -226,19 +225,23 @@ impl Driver {
             state.probe.record_lookup(started_at);
         }
         state.collect(&mut reconciler, revisions);
-        // The pass was planned without the order, and may have read the source before the trigger.
-        if running.is_triggered || running.has_orders {
-            self.trigger.fire();
-        }
-        if running.has_orders {
-            reload(&mut reconciler);
-        }
+        self.follow_up(&running, &mut reconciler);
         span.in_scope(|| self.conclude(&reconciler, result, toggles, took, state));
         // Last, because the pass itself parks toggles.
         if running.retries_parked {
             state.retry_parked();
         }
         Some(reconciler)
+    }
+
+    /// Requests another pass after one that was planned without an order, or may have read the source before a trigger.
+    fn follow_up(&self, running: &RunningPass, reconciler: &mut Reconciler) {
+        if running.is_triggered || running.has_orders {
+            self.trigger.fire();
+        }
+        if running.has_orders {
+            reload(reconciler);
+        }
     }
 
     /// Starts a pass on a blocking thread.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::orders::reload;
 use super::running_pass::RunningPass;
 use super::{Driver, pass_span};
 use crate::daemon::loop_state::{LoopState, overwrites_drift};
@@ -15,44 +14,26 @@ use crate::model::chain;
 use crate::pass::drift::{DriftScan, DriftScanner, ScanRequest};
 use crate::pass::{Config, Error, PassContext, Reconciler, planning};
 
-/// A scan that has ended, with the scanner if it could be opened.
-struct FinishedScan {
-    scanner: Option<DriftScanner>,
-    /// None if another process was publishing.
-    result: Result<Option<DriftScan>, Error>,
-}
-
-/// Whether the driver continues after a scan.
-pub(super) enum AfterScan {
-    Continue,
-    /// A shutdown abandoned the scan.
-    Stop,
-}
+/// The end of a scan; none if another process was publishing.
+type ScanEnd = Result<Option<DriftScan>, Error>;
 
 impl Driver {
-    /// Compares the service with what was applied. A newer commit, an order and a shutdown interrupt it.
+    /// Compares the service with what was applied. A newer commit, an order and a shutdown interrupt it. Returns nothing if
+    /// a shutdown abandoned it.
     pub(super) async fn scan(
         &mut self,
         reconciler: &mut Reconciler,
         state: &mut LoopState,
         stop: &mut watch::Receiver<bool>,
-    ) -> AfterScan {
+    ) -> Option<()> {
         let (mut running, context) = RunningPass::at(self, state.seen);
         let (config, scanner) = (self.config.clone(), state.drift.scanner.take());
         let span = pass_span();
         let task = tokio::task::spawn_blocking(move || span.in_scope(|| scan(scanner, &config, &context)));
-        let Some(ended) = self.attend(task, &mut running, &mut state.probe, stop).await else {
-            return AfterScan::Stop;
-        };
-        let FinishedScan { scanner, result } =
-            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        let ended = self.attend(task, &mut running, &mut state.probe, stop).await?;
+        let (scanner, result) = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         state.drift.scanner = scanner;
-        if running.is_triggered || running.has_orders {
-            self.trigger.fire();
-        }
-        if running.has_orders {
-            reload(reconciler);
-        }
+        self.follow_up(&running, reconciler);
         if running.retries_parked {
             state.retry_parked();
         }
@@ -61,10 +42,10 @@ impl Driver {
         if overwrites_drift(reconciler) && !state.drift.facts.is_empty() {
             self.trigger.fire();
         }
-        AfterScan::Continue
+        Some(())
     }
 
-    fn conclude_scan(&self, result: &Result<Option<DriftScan>, Error>, state: &mut LoopState) {
+    fn conclude_scan(&self, result: &ScanEnd, state: &mut LoopState) {
         let now = Instant::now();
         let (scan_result, reason) = match result {
             Err(error) => (ScanResult::Error, Some(chain(error))),
@@ -117,16 +98,15 @@ impl Driver {
     }
 }
 
-/// Runs a scan, and keeps what it found equal.
-fn scan(scanner: Option<DriftScanner>, config: &Config, context: &PassContext) -> FinishedScan {
+/// Runs a scan, and keeps what it found equal. Returns the scanner if it could be opened.
+fn scan(
+    scanner: Option<DriftScanner>,
+    config: &Config,
+    context: &PassContext,
+) -> (Option<DriftScanner>, ScanEnd) {
     let mut scanner = match scanner.map_or_else(|| DriftScanner::open(config), Ok) {
         Ok(scanner) => scanner,
-        Err(error) => {
-            return FinishedScan {
-                scanner: None,
-                result: Err(error),
-            };
-        }
+        Err(error) => return (None, Err(error)),
     };
     let result = planning::view(config).and_then(|view| match view.holder() {
         Some(_) => Ok(None),
@@ -136,8 +116,5 @@ fn scan(scanner: Option<DriftScanner>, config: &Config, context: &PassContext) -
     if let Err(error) = scanner.keep(&config.state_dir) {
         tracing::warn!(name: "live_versions_lost", reason = chain(&error), "could not keep what was found equal; a restart reads every toggle");
     }
-    FinishedScan {
-        scanner: Some(scanner),
-        result,
-    }
+    (Some(scanner), result)
 }

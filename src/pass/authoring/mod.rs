@@ -7,7 +7,7 @@ mod promotion;
 
 pub use environments::{DocumentPlace, EnvironmentDocument, EnvironmentDocuments};
 pub use formatting::{FormatMode, FormatReport, FormatRequest, format};
-pub use new_files::{NewFile, create_files};
+pub use new_files::create_files;
 pub use promotion::{PromotionReport, PromotionResult, promote};
 
 use crate::model::{EnvironmentId, chain};

@@ -5,15 +5,6 @@ use std::path::Path;
 use super::AuthoringError;
 use crate::pass::target_folder::{Existing, TargetFolder, WriteResult};
 
-/// What became of a file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum NewFile {
-    /// It was created.
-    Created,
-    /// There is a file already, which stays.
-    Kept,
-}
-
 /// Creates `files`, paths relative to `folder` with their contents, and leaves those alone that exist.
 ///
 /// # Errors
@@ -21,14 +12,8 @@ pub enum NewFile {
 pub fn create_files<'f>(
     folder: &Path,
     files: &[(&'f str, &str)],
-) -> Result<Vec<(&'f str, NewFile)>, AuthoringError> {
+) -> Result<Vec<(&'f str, WriteResult)>, AuthoringError> {
     let target = TargetFolder::open(folder, "")?;
-    let create = |(path, text): &(&'f str, &str)| {
-        let result = match target.write(path, text, Existing::Keep)? {
-            WriteResult::Exists => NewFile::Kept,
-            WriteResult::Written => NewFile::Created,
-        };
-        Ok((*path, result))
-    };
+    let create = |(path, text): &(&'f str, &str)| Ok((*path, target.write(path, text, Existing::Keep)?));
     files.iter().map(create).collect()
 }

@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, watch};
 pub use report::{ImportReport, ImportResult, ImportStop, SkipReason};
 pub use scope::ImportScope;
 
-use existing::ExistingDocuments;
+use existing::existing_documents;
 use found::Found;
 use input::InputReading;
 use reading::ToggleReading;
@@ -52,19 +52,10 @@ pub struct ImportConfig {
     pub kind: ServiceKind,
     /// The toggles to import.
     pub scope: ImportScope,
-    /// What happens to a document that means something else.
-    pub on_different: OnDifferent,
+    /// Whether a document that exists and means something else is replaced. One that stays is reported.
+    pub on_different: Existing,
     /// Where the toggles come from.
     pub from: ImportSource,
-}
-
-/// What happens to a document that exists and means something else.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum OnDifferent {
-    /// It stays, and is reported.
-    Keep,
-    /// It is replaced.
-    Overwrite,
 }
 
 /// Where the toggles of an import come from.
@@ -169,18 +160,13 @@ fn ignored(report: &ImportReport, folder: &TargetFolder, root: &str) -> Vec<Stri
     written.into_iter().collect()
 }
 
-fn writer(config: &ImportConfig, top: &Path) -> Result<DocumentWriter, ImportError> {
+fn writer<'c>(config: &'c ImportConfig, top: &Path) -> Result<DocumentWriter<'c>, ImportError> {
     let folder =
         TargetFolder::open(top, &config.root).map_err(|error| ImportError::WorkTree(chain(&error)))?;
     Ok(DocumentWriter {
+        config,
         folder,
-        existing: ExistingDocuments::of(top, &config.root, &config.layout, config.kind)?,
-        layout: config.layout.clone(),
-        kind: config.kind,
-        on_different: match config.on_different {
-            OnDifferent::Keep => Existing::Keep,
-            OnDifferent::Overwrite => Existing::Replace,
-        },
+        existing: existing_documents(top, config)?,
         seen: HashMap::new(),
     })
 }
@@ -229,12 +215,12 @@ fn start(config: &ImportConfig, found: mpsc::Sender<Found>) -> Result<(), Import
 }
 
 /// Writes what is found, and collects the results.
-struct Collection {
+struct Collection<'c> {
     report: ImportReport,
-    writer: DocumentWriter,
+    writer: DocumentWriter<'c>,
 }
 
-impl Collection {
+impl Collection<'_> {
     /// Returns the globs that match no toggle: those of the command, and those of `--only`.
     async fn run(
         &mut self,

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
 use super::{
-    Collection, ImportConfig, ImportReport, ImportResult, ImportScope, ImportSource, ImportStop, OnDifferent,
-    SkipReason, import, writer,
+    Collection, ImportConfig, ImportReport, ImportResult, ImportScope, ImportSource, ImportStop, SkipReason,
+    import, writer,
 };
 use crate::document::{self, Layout, PathKind, from_service};
 use crate::model::{Blob, ServiceKind};
+use crate::pass::Existing;
 
 /// Imports the files below `input` into the work tree `repo`.
 fn import_folder(repo: &Path, input: &Path) -> ImportReport {
@@ -23,7 +24,7 @@ fn import_folder(repo: &Path, input: &Path) -> ImportReport {
         layout: Layout::default(),
         kind: ServiceKind::FeatureProbe,
         scope: ImportScope::default(),
-        on_different: OnDifferent::Keep,
+        on_different: Existing::Keep,
         from: ImportSource::Folder(input.to_owned()),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -41,7 +42,7 @@ async fn an_import_whose_reader_fails_is_no_success() {
         layout: Layout::default(),
         kind: ServiceKind::FeatureProbe,
         scope: ImportScope::default(),
-        on_different: OnDifferent::Keep,
+        on_different: Existing::Keep,
         from: ImportSource::Stdin,
     };
     let mut collection = Collection {

@@ -2,26 +2,26 @@
 
 use std::collections::HashMap;
 
-use super::existing::{ExistingDocument, ExistingDocuments, folded};
+use super::ImportConfig;
+use super::existing::{ExistingDocument, folded};
 use super::report::{ImportResult, ImportStop, SkipReason};
-use crate::document::{self, Layout, PathKind, Severity};
+use crate::document::{self, PathKind, Severity};
 use crate::git::is_full;
-use crate::model::{Blob, Format, Payload, ServiceKind, ToggleId, chain, escaped, listed};
+use crate::model::{Blob, Format, Payload, ToggleId, chain, escaped, listed};
 use crate::pass::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 
 /// Writes documents into a work tree.
 #[derive(Debug)]
-pub(super) struct DocumentWriter {
+pub(super) struct DocumentWriter<'c> {
+    pub(super) config: &'c ImportConfig,
     pub(super) folder: TargetFolder,
-    pub(super) existing: ExistingDocuments,
-    pub(super) layout: Layout,
-    pub(super) kind: ServiceKind,
-    pub(super) on_different: Existing,
-    /// The toggles of this import.
+    /// The documents from before the import, by the folded id of their toggle.
+    pub(super) existing: HashMap<String, Vec<ExistingDocument>>,
+    /// The toggles of this import, by their folded id.
     pub(super) seen: HashMap<String, Payload>,
 }
 
-impl DocumentWriter {
+impl DocumentWriter<'_> {
     /// Imports one toggle. Returns nothing if it was imported already.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl DocumentWriter {
         id: &ToggleId,
         payload: &Payload,
     ) -> Result<Option<ImportResult>, ImportStop> {
-        let folded = folded(id, self.kind);
+        let folded = folded(id, self.config.kind);
         match self.seen.get(&folded) {
             Some(earlier) if earlier == payload => return Ok(None),
             Some(_) => {
@@ -41,12 +41,12 @@ impl DocumentWriter {
             }
             None => {}
         }
-        self.seen.insert(folded, payload.clone());
-        let done = match self.existing.of_toggle(id) {
-            [] => self.create(id, payload),
-            [one] => self.compare(id, payload, one),
-            several => Ok(clash(several.iter().map(|one| self.folder.shown(&one.path)))),
+        let done = match self.existing.get(&folded).map(Vec::as_slice) {
+            None | Some([]) => self.create(id, payload),
+            Some([one]) => self.compare(id, payload, one),
+            Some(several) => Ok(clash(several.iter().map(|one| self.folder.shown(&one.path)))),
         };
+        self.seen.insert(folded, payload.clone());
         match done {
             Ok(result) => Ok(Some(result)),
             Err(FolderError::Io { source, .. }) if is_full(&source) => {
@@ -58,7 +58,7 @@ impl DocumentWriter {
 
     fn create(&self, id: &ToggleId, payload: &Payload) -> Result<ImportResult, FolderError> {
         let format = self.format(id);
-        let path = self.layout.path(id, format);
+        let path = self.config.layout.path(id, format);
         let text = match self.document(payload, format, &path) {
             Ok(text) => text,
             Err(skipped) => return Ok(skipped),
@@ -69,16 +69,12 @@ impl DocumentWriter {
             }),
             // Git ignores the file, or another process created it.
             WriteResult::Exists => {
-                let id = id.clone();
-                self.compare(
-                    &id,
-                    payload,
-                    &ExistingDocument {
-                        id: id.clone(),
-                        format,
-                        path,
-                    },
-                )
+                let existing = ExistingDocument {
+                    id: id.clone(),
+                    format,
+                    path,
+                };
+                self.compare(id, payload, &existing)
             }
         }
     }
@@ -92,12 +88,12 @@ impl DocumentWriter {
     ) -> Result<ImportResult, FolderError> {
         let path = self.folder.shown(&existing.path);
         let content = self.folder.read(&existing.path)?;
-        let read = document::read(&path, existing.format, &content, self.kind).payload;
+        let read = document::read(&path, existing.format, &content, self.config.kind).payload;
         let spelling = (existing.id != *id).then(|| existing.id.clone());
         if read.as_ref() == Some(payload) {
             return Ok(ImportResult::Unchanged { path, spelling });
         }
-        if self.on_different == Existing::Keep {
+        if self.config.on_different == Existing::Keep {
             let reason = match read {
                 None => "the document is invalid",
                 Some(_) => "the document has another meaning",
@@ -124,10 +120,10 @@ impl DocumentWriter {
                 let json = serde_json::to_string_pretty(&targeting);
                 json.expect("text, numbers and lists always have a JSON form") + "\n"
             }
-            Format::Yaml | Format::Yml => document::print(&targeting, self.kind),
+            Format::Yaml | Format::Yml => document::print(&targeting, self.config.kind),
         };
         let content = Blob::Content(text.clone().into_bytes());
-        let read = document::read(path, format, &content, self.kind);
+        let read = document::read(path, format, &content, self.config.kind);
         // An invalid document would be held by every pass, so that the import would only look complete.
         if read.payload.as_ref() == Some(payload) {
             return Ok(text);
@@ -144,11 +140,10 @@ impl DocumentWriter {
     /// Returns the format of a new document.
     fn format(&self, id: &ToggleId) -> Format {
         // The path of the toggle `pay.test` would be `pay.test.yaml`, which is reserved (DESIGN, section 2).
+        let layout = &self.config.layout;
         let is_document = |format: &Format| {
-            matches!(
-                self.layout.classify(self.layout.path(id, *format).as_bytes()),
-                PathKind::Document { .. }
-            )
+            let path = layout.path(id, *format);
+            matches!(layout.classify(path.as_bytes()), PathKind::Document { .. })
         };
         let formats = [Format::Yaml, Format::Yml];
         formats.into_iter().find(is_document).unwrap_or(Format::Yaml)
