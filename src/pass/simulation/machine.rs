@@ -1,8 +1,7 @@
 //! A simulated process: a thread with its own clocks, on which the tasks of a pass run as well. It can be suspended and
 //! killed whenever it waits.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::pin::Pin;
@@ -55,7 +54,8 @@ struct Wall {
 #[derive(Default)]
 struct State {
     tasks: Vec<Task>,
-    timers: BinaryHeap<Reverse<Timer>>,
+    /// By time, and in the order in which they were set.
+    timers: BTreeMap<(Instant, u64), Waker>,
     next: u64,
     suspended: Duration,
 }
@@ -70,32 +70,6 @@ struct Woken(AtomicBool);
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
-    }
-}
-
-struct Timer {
-    at: Instant,
-    number: u64,
-    waker: Waker,
-}
-
-impl PartialEq for Timer {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Timer {}
-
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timer {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
     }
 }
 
@@ -231,10 +205,10 @@ impl Machine {
     fn fire_timers(&self) {
         let now = self.instant();
         let mut state = lock(&self.0.state);
-        while state.timers.peek().is_some_and(|timer| timer.0.at <= now) {
-            if let Some(Reverse(timer)) = state.timers.pop() {
-                timer.waker.wake();
-            }
+        while let Some(timer) = state.timers.first_entry()
+            && timer.key().0 <= now
+        {
+            timer.remove().wake();
         }
     }
 }
@@ -273,7 +247,7 @@ impl SimulatedRuntime for Machine {
             if is_done() || self.instant() >= end {
                 return;
             }
-            let timer = lock(&self.0.state).timers.peek().map(|timer| timer.0.at);
+            let timer = lock(&self.0.state).timers.keys().next().map(|(at, _)| *at);
             self.wait_until(timer.map_or(end, |at| at.min(end)));
             self.fire_timers();
         }
@@ -317,13 +291,9 @@ impl SimulatedClock for Machine {
                 return Poll::Ready(());
             }
             let mut state = lock(&machine.0.state);
-            let number = state.next;
+            let key = (at, state.next);
             state.next += 1;
-            state.timers.push(Reverse(Timer {
-                at,
-                number,
-                waker: context.waker().clone(),
-            }));
+            state.timers.insert(key, context.waker().clone());
             Poll::Pending
         }))
     }

@@ -5,8 +5,7 @@
 //! the next event is another thread's turn, it hands the baton over.
 
 use std::any::Any;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,7 +29,8 @@ struct Shared {
 struct State {
     now: Duration,
     next: u64,
-    queue: BinaryHeap<Reverse<Event>>,
+    /// By time, and in the order in which they were pushed.
+    queue: BTreeMap<(Duration, u64), Action>,
     rng: Rng,
     story: Vec<String>,
     fault: Option<String>,
@@ -38,35 +38,9 @@ struct State {
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Event {
-    at: Duration,
-    number: u64,
-    action: Action,
-}
-
 enum Action {
     Do(Box<dyn FnOnce() + Send>),
     Resume(Baton),
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Event {}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
 }
 
 /// The permission of one thread to run.
@@ -98,7 +72,7 @@ impl World {
         let state = State {
             now: Duration::ZERO,
             next: 0,
-            queue: BinaryHeap::new(),
+            queue: BTreeMap::new(),
             rng: Rng::with_seed(seed),
             story: Vec::new(),
             fault: None,
@@ -171,13 +145,9 @@ impl World {
 
     fn push(&self, delay: Duration, action: Action) {
         let mut state = self.state();
-        let event = Event {
-            at: state.now + delay,
-            number: state.next,
-            action,
-        };
+        let key = (state.now + delay, state.next);
         state.next += 1;
-        state.queue.push(Reverse(event));
+        state.queue.insert(key, action);
     }
 
     /// Starts a thread, which runs `body` when it is its turn.
@@ -220,15 +190,15 @@ impl World {
     fn dispatch(&self, own: Option<&Baton>) -> bool {
         loop {
             let mut state = self.state();
-            let Some(Reverse(event)) = state.queue.pop() else {
+            let Some(((at, _), action)) = state.queue.pop_first() else {
                 drop(state);
                 self.0.main.give();
                 return false;
             };
-            state.now = state.now.max(event.at);
+            state.now = state.now.max(at);
             let is_over = state.fault.is_some();
             drop(state);
-            match event.action {
+            match action {
                 Action::Do(_) if is_over => {}
                 Action::Do(action) => action(),
                 Action::Resume(baton) if own.is_some_and(|own| Arc::ptr_eq(&own.0, &baton.0)) => return true,
