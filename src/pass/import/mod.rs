@@ -133,13 +133,9 @@ pub async fn import(
         },
         writer,
     };
-    let unmatched = collection.run(&config.scope, found, stop, observe).await;
-    let mut report = collection.report;
-    report.ignored = ignored(&report, &collection.writer.folder, &config.root);
-    // What was not read cannot be missing.
-    if report.stopped.is_none() {
-        (report.unmatched, report.unmatched_only) = unmatched;
-    }
+    collection.run(&config.scope, found, stop, observe).await;
+    let Collection { mut report, writer } = collection;
+    report.ignored = ignored(&report, &writer.folder, &config.root);
     Ok(report)
 }
 
@@ -221,14 +217,13 @@ struct Collection<'c> {
 }
 
 impl Collection<'_> {
-    /// Returns the globs that match no toggle: those of the command, and those of `--only`.
     async fn run(
         &mut self,
         scope: &ImportScope,
         mut found: mpsc::Receiver<Found>,
         stop: watch::Receiver<bool>,
         observe: impl Fn(ImportEvent),
-    ) -> (Vec<String>, Vec<String>) {
+    ) {
         let (mut globs, mut only) = (scope.globs.unmatched(), scope.only.unmatched());
         let mut stopped = std::pin::pin!(super::publish::stopped(stop));
         while self.report.stopped.is_none() {
@@ -261,6 +256,9 @@ impl Collection<'_> {
                 }
             }
         }
-        (globs.globs(), only.globs())
+        // What was not read cannot be missing.
+        if self.report.stopped.is_none() {
+            (self.report.unmatched, self.report.unmatched_only) = (globs.globs(), only.globs());
+        }
     }
 }
