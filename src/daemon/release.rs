@@ -141,11 +141,11 @@ pub(super) fn release(
         }
         (_, None) => return Err(Rejection::NoEnvironment(what)),
         (_, Some(environment)) => {
-            let toggles = known(environment, &status.toggles)?;
+            let toggles = known(environment, status)?;
             let revision = planned()?;
             (
                 Some(environment.clone()),
-                waiting(what, environment, &toggles)?,
+                waiting(what, environment, toggles)?,
                 revision,
             )
         }
@@ -169,29 +169,20 @@ fn is_named(given: &str, revision: CommitId) -> bool {
 }
 
 /// Returns the toggles of one environment.
-fn known<'a>(
-    environment: &EnvironmentId,
-    toggles: &'a [ToggleStatus],
-) -> Result<Vec<&'a ToggleStatus>, Rejection> {
-    let known: Vec<_> = toggles
-        .iter()
-        .filter(|one| one.toggle.is_in(environment))
-        .collect();
-    match known.is_empty() {
-        true => Err(Rejection::UnknownEnvironment {
+fn known<'a>(environment: &EnvironmentId, status: &'a Status) -> Result<&'a [ToggleStatus], Rejection> {
+    match status.toggles_in(environment) {
+        [] => Err(Rejection::UnknownEnvironment {
             environment: environment.clone(),
-            similar: similar(environment, toggles),
+            similar: similar(environment, status),
         }),
-        false => Ok(known),
+        known => Ok(known),
     }
 }
 
-/// Returns the environment of `toggles` with the most similar name, if one is similar enough.
-fn similar(environment: &EnvironmentId, toggles: &[ToggleStatus]) -> Option<EnvironmentId> {
-    let lanes = toggles.chunk_by(|a, b| a.toggle.is_in(&b.toggle.environment()));
-    let known: Vec<String> = lanes
-        .filter_map(|lane| Some(lane.first()?.toggle.environment().to_string()))
-        .collect();
+/// Returns the environment with the most similar name, if one is similar enough.
+fn similar(environment: &EnvironmentId, status: &Status) -> Option<EnvironmentId> {
+    let known = status.overview.environments().iter();
+    let known: Vec<String> = known.map(|one| one.environment.to_string()).collect();
     closest(&environment.to_string(), known.iter().map(String::as_str))?
         .parse()
         .ok()
@@ -201,9 +192,9 @@ fn similar(environment: &EnvironmentId, toggles: &[ToggleStatus]) -> Option<Envi
 fn waiting(
     what: Override,
     environment: &EnvironmentId,
-    toggles: &[&ToggleStatus],
+    toggles: &[ToggleStatus],
 ) -> Result<Vec<ToggleId>, Rejection> {
-    let pass = FirstPassState::of(toggles.iter().copied());
+    let pass = FirstPassState::of(toggles);
     let released = toggles
         .iter()
         .filter(|one| released_by(one, pass).contains(&what));

@@ -50,8 +50,7 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     let revision = revision
         .map(|id| format!(" --revision {}", id.short()))
         .unwrap_or_default();
-    let toggles = view.status.toggles.iter();
-    let pass = FirstPassState::of(toggles.filter(|one| one.toggle.is_in(&environment)));
+    let pass = FirstPassState::of(view.status.toggles_in(&environment));
     let mut remedies: Vec<_> = released_by(toggle, pass)
         .iter()
         .map(|what| Remedy {

@@ -80,9 +80,7 @@ fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) ->
 
 /// Returns the toggles of a group.
 fn members<'a>(status: &'a Status, group: &WithheldGroup) -> Vec<&'a ToggleStatus> {
-    let environment = status.overview.environment(&group.environment);
-    let place = environment.map_or(0..0, |environment| environment.place.clone());
-    let toggles = status.toggles.get(place).unwrap_or_default().iter();
+    let toggles = status.toggles_in(&group.environment).iter();
     toggles
         .filter(|toggle| toggle.state == group.state && toggle.kind == Some(group.reason))
         .collect()

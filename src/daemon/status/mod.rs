@@ -26,8 +26,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::model::{
-    Commit, CommitId, Format, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, WithheldKind,
-    rfc3339,
+    Commit, CommitId, EnvironmentId, Format, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState,
+    WithheldKind, rfc3339,
 };
 use crate::plan::{DriftedToggle, History, Plan};
 use crate::state::Clock;
@@ -279,6 +279,14 @@ impl Status {
         self.withheld = Arc::new(Withheld::of(&toggles));
         self.overview = Arc::new(Overview::of(&toggles));
         self.toggles = Arc::new(toggles);
+    }
+
+    /// Returns the toggles of an environment.
+    #[must_use]
+    pub fn toggles_in(&self, environment: &EnvironmentId) -> &[ToggleStatus] {
+        let found = self.overview.environment(environment);
+        let toggles = found.and_then(|found| self.toggles.get(found.place.clone()));
+        toggles.unwrap_or_default()
     }
 
     /// Returns one sentence for each fact that an operator of a ready daemon should know, for `/readyz`, the page and the
