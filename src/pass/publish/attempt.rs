@@ -11,7 +11,7 @@ use std::pin::pin;
 use tracing::{Instrument as _, debug_span};
 
 use super::lanes::Job;
-use super::sender::{Attempt, BaseVersion, Sender, to_change_result};
+use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
 #[cfg(test)]
 use crate::git::simulated::{Mutation, makes};
@@ -29,21 +29,6 @@ enum Patched {
     /// Another version was published on top of its base version, so the service will never store it.
     Conflict,
     Ended(Outcome),
-}
-
-/// Why an attempt was abandoned.
-#[derive(Debug)]
-pub(super) enum Abandoned {
-    /// The journal could not record a request. The pass must not send any more requests then.
-    Journal(state::Error),
-    /// The pass ended first.
-    PassEnded,
-}
-
-impl From<state::Error> for Abandoned {
-    fn from(error: state::Error) -> Self {
-        Self::Journal(error)
-    }
 }
 
 impl Sender {

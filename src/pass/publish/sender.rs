@@ -7,7 +7,6 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::PublishJob;
-use super::attempt::Abandoned;
 use super::dispatch::{Dispatcher, Effect, Pace, Response};
 use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
@@ -38,6 +37,21 @@ pub(super) enum Attempt {
     Ended(Outcome),
     /// The live state does not permit the change. Nothing was sent.
     Held(LiveHold),
+}
+
+/// Why an attempt was abandoned.
+#[derive(Debug)]
+pub(super) enum Abandoned {
+    /// The journal could not record a request. The pass must not send any more requests then.
+    Journal(state::Error),
+    /// The pass ended first.
+    PassEnded,
+}
+
+impl From<state::Error> for Abandoned {
+    fn from(error: state::Error) -> Self {
+        Self::Journal(error)
+    }
 }
 
 /// The live version that a request replaces.
