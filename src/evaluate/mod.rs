@@ -37,5 +37,5 @@ pub use compiler::{Compiler, Definitions};
 pub use condition::misfit;
 pub use evaluator::Evaluator;
 pub use person::Person;
-pub use trace::{ConditionTrace, PrerequisiteTrace, RuleTrace, ServePlace, ServeTrace, ToggleTrace};
+pub use trace::{PrerequisiteTrace, RuleTrace, ServePlace, ServeTrace, ToggleTrace};
 pub use truth::{Doubt, Served, Truth, Verdict};

@@ -46,15 +46,8 @@ pub struct PrerequisiteTrace {
 pub struct RuleTrace {
     /// Whether all of its conditions match.
     pub truth: Truth,
-    /// The conditions, in order.
-    pub conditions: Vec<ConditionTrace>,
-}
-
-/// The evaluation of a condition.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ConditionTrace {
-    /// Whether it matches.
-    pub truth: Truth,
+    /// Whether each of its conditions matches, in order.
+    pub conditions: Vec<Truth>,
 }
 
 /// A serve that is possible.
@@ -119,13 +112,13 @@ impl Evaluator {
         }
         for (index, rule) in toggle.rules.iter().enumerate() {
             let truth = rule_truth(rule, person);
-            let mut conditions: Vec<ConditionTrace> = Vec::new();
+            let mut conditions: Vec<Truth> = Vec::new();
             for (condition, test) in &rule.tests {
                 let truth = test.truth(person);
                 match conditions.get_mut(*condition) {
                     // A `between` condition has two tests.
-                    Some(trace) => trace.truth = trace.truth.and(truth),
-                    None => conditions.push(ConditionTrace { truth }),
+                    Some(first) => *first = first.and(truth),
+                    None => conditions.push(truth),
                 }
             }
             trace.rules.push(RuleTrace { truth, conditions });

@@ -259,10 +259,10 @@ fn rule(subject: &Subject<'_>, trace: &ToggleTrace, index: usize, rule: &Rule) -
             .conditions
             .iter()
             .zip(conditions)
-            .map(|(condition, trace)| ExplainedCondition {
+            .map(|(condition, truth)| ExplainedCondition {
                 condition: wording::condition(condition),
-                matches: trace.truth.into(),
-                reason: reason(condition, trace.truth, subject),
+                matches: (*truth).into(),
+                reason: reason(condition, *truth, subject),
             })
             .collect(),
         serves: wording::served(&rule.serve, variations),
