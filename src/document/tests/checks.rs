@@ -225,7 +225,7 @@ pub(super) fn check(case: &Case, kind: ServiceKind) {
         }
         _ => (with(replaced, accepted), with(replaced, refused)),
     };
-    let read = |text: &str| read("a.yaml", Format::Yaml, &Blob::Content(text.into()), kind);
+    let read = |text: &str| read_as(kind, Format::Yaml, text);
     let good = read(&accepted);
     assert!(
         good.diagnostics.iter().all(|one| one.id != id),

@@ -221,10 +221,6 @@ fn any_kind() -> impl Strategy<Value = (ServiceKind, Targeting)> {
         .prop_flat_map(|kind| (Just(kind), any_targeting(kind)))
 }
 
-fn read_as(kind: ServiceKind, format: Format, text: &str) -> Document {
-    read("a", format, &Blob::Content(text.as_bytes().to_vec()), kind)
-}
-
 proptest! {
     #[test]
     fn a_printed_targeting_reads_back((kind, targeting) in any_kind()) {

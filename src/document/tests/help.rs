@@ -15,15 +15,6 @@ pub(super) fn lines(document: &Document) -> Vec<String> {
     document.diagnostics.iter().map(lines).collect()
 }
 
-pub(super) fn of_kind(text: &str, kind: ServiceKind) -> Document {
-    read(
-        "a.yaml",
-        Format::Yaml,
-        &Blob::Content(text.as_bytes().to_vec()),
-        kind,
-    )
-}
-
 #[test]
 fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
     for (from, to, sentence) in [
@@ -66,10 +57,10 @@ fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
         ),
     ] {
         let text = with(from, to);
-        let documented = of_kind(&text, ServiceKind::Documented);
+        let documented = yaml(&text);
         assert_eq!(lines(&documented), [format!("warning {sentence}")]);
         assert!(documented.payload.is_some());
-        let featureprobe = of_kind(&text, ServiceKind::FeatureProbe);
+        let featureprobe = featureprobe(&text);
         let consequence = "the service accepts this, but its SDKs cannot decode it: no toggle of the environment is updated anymore";
         let separator = if sentence.ends_with('?') { "" } else { ";" };
         assert_eq!(
@@ -102,7 +93,7 @@ fn a_percentage_rollout_is_told_what_it_needs() {
         "{ split: 25 }",
     ] {
         for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
-            let document = of_kind(&with("{ select: 1 }", rollout), kind);
+            let document = read_as(kind, Format::Yaml, with("{ select: 1 }", rollout));
             let lines = lines(&document);
             assert_eq!(lines.len(), 1, "{rollout}: {lines:?}");
             let help = "percentage rollouts need `service_kind: featureprobe`: write `split: { \"on\": 25, \"off\": 75 }`";

@@ -2,11 +2,6 @@
 
 use super::*;
 
-fn featureprobe(text: &str) -> Document {
-    let content = Blob::Content(text.as_bytes().to_vec());
-    read("a.yaml", Format::Yaml, &content, ServiceKind::FeatureProbe)
-}
-
 #[test]
 fn a_name_has_128_characters_and_a_value_65535_bytes() {
     for (from, accepted, refused, finding) in [

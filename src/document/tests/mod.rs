@@ -4,7 +4,6 @@ mod checks;
 mod equality;
 mod examples;
 mod expectations;
-
 mod featureprobe;
 pub(in crate::document) mod generated;
 mod help;
@@ -39,22 +38,21 @@ content:
   defaultServe: { select: 0 }
 "#;
 
+fn read_as(kind: ServiceKind, format: Format, text: impl AsRef<[u8]>) -> Document {
+    let path = format!("a.{}", format.as_str());
+    read(&path, format, &Blob::Content(text.as_ref().to_vec()), kind)
+}
+
 fn yaml(text: impl AsRef<[u8]>) -> Document {
-    read(
-        "a.yaml",
-        Format::Yaml,
-        &Blob::Content(text.as_ref().to_vec()),
-        ServiceKind::Documented,
-    )
+    read_as(ServiceKind::Documented, Format::Yaml, text)
+}
+
+fn featureprobe(text: &str) -> Document {
+    read_as(ServiceKind::FeatureProbe, Format::Yaml, text)
 }
 
 fn json(text: &str) -> Document {
-    read(
-        "a.json",
-        Format::Json,
-        &Blob::Content(text.as_bytes().to_vec()),
-        ServiceKind::Documented,
-    )
+    read_as(ServiceKind::Documented, Format::Json, text)
 }
 
 /// Every finding as `line:column id`.

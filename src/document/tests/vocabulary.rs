@@ -1,15 +1,11 @@
 //! The vocabulary of FeatureProbe.
 
-use super::help::{lines, of_kind};
+use super::help::lines;
 use super::*;
 
 const NUMBER: &str = r#"type: number, subject: age, predicate: ">", objects: ["18"]"#;
 const SERVE: &str = "serve: { select: 1 }";
 const DEFAULT: &str = "defaultServe: { select: 0 }";
-
-fn featureprobe(text: &str) -> Document {
-    of_kind(text, ServiceKind::FeatureProbe)
-}
 
 fn payload(text: &str) -> Payload {
     let document = featureprobe(text);
@@ -83,12 +79,7 @@ fn a_split_by_name_means_the_same_as_one_by_index() {
     assert_eq!(split("{ \"off\": 100 }"), split("[10000]"));
     assert_eq!(split("[10000]"), split("[10000, 0]"));
     let json = GOOD_JSON.replace("{\"select\": 1}", "{\"split\": {\"on\": 75, \"off\": 25}}");
-    let read = read(
-        "a.json",
-        Format::Json,
-        &Blob::Content(json.into()),
-        ServiceKind::FeatureProbe,
-    );
+    let read = read_as(ServiceKind::FeatureProbe, Format::Json, json);
     assert_eq!(read.payload, Some(expected), "{:?}", read.diagnostics);
 }
 
