@@ -52,6 +52,14 @@ impl LiveChange {
         }
     }
 
+    /// Returns the version, who made it, and when.
+    pub(super) fn author(&self) -> String {
+        let by = self.by.as_ref().map(|by| format!(" by {}", escaped(by)));
+        let at = self.at.map(|at| format!(" at {}", rfc3339(at)));
+        let (by, at) = (by.unwrap_or_default(), at.unwrap_or_default());
+        format!("version {}{by}{at}", self.version)
+    }
+
     /// Returns how to keep it, as a request.
     const fn keep(&self) -> &'static str {
         match self.content {
@@ -64,13 +72,7 @@ impl LiveChange {
 impl fmt::Display for LiveChange {
     /// Formats who changed what, without the targeting.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "version {}", self.version)?;
-        if let Some(by) = &self.by {
-            write!(f, " by {}", escaped(by))?;
-        }
-        if let Some(at) = self.at {
-            write!(f, " at {}", rfc3339(at))?;
-        }
+        f.write_str(&self.author())?;
         match &self.content {
             LiveContent::Known(_) => Ok(()),
             LiveContent::Inexpressible(reason) => {

@@ -1,7 +1,7 @@
 //! Renders a drift report as Markdown.
 
 use super::DriftReport;
-use super::text::{compared, names, others, summary, who};
+use super::text::{compared, names, others, summary};
 use crate::model::counted;
 use crate::plan::render::{block, code, fitting};
 
@@ -40,15 +40,12 @@ pub(in crate::plan) fn rows(report: &DriftReport) -> Vec<String> {
     }
     parts.extend(report.drifted.iter().map(|drifted| {
         let id = &drifted.applied.id;
-        let comment = drifted.comment.as_deref().map(str::trim).unwrap_or_default();
-        let comment = match comment {
-            "" => String::new(),
-            comment => format!("\n\ncomment: {}", code(comment)),
-        };
+        let comment = drifted.shown_comment();
+        let comment = comment.map_or_else(String::new, |text| format!("\n\ncomment: {}", code(text)));
         let lines = [drifted.sentences(), drifted.diff()].concat();
         format!(
             "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{comment}\n\n{}\n</details>\n\n",
-            code(&who(drifted)),
+            code(&drifted.live.author()),
             block(&lines)
         )
     }));

@@ -202,6 +202,12 @@ impl DriftedToggle {
         }
     }
 
+    /// Returns the comment of the change without white space around it, unless it is blank.
+    fn shown_comment(&self) -> Option<&str> {
+        let comment = self.comment.as_deref().map(str::trim);
+        comment.filter(|comment| !comment.is_empty())
+    }
+
     /// Returns the lines of the diff from what was applied to what is live, if a document can express that.
     pub(super) fn diff(&self) -> Vec<String> {
         diff(Some(&self.applied.payload), self.live.content.payload())
@@ -212,8 +218,8 @@ impl fmt::Display for DriftedToggle {
     /// Formats who changed the toggle and when, with the comment.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "changed on the service: {}", self.live)?;
-        match self.comment.as_deref().map(str::trim) {
-            None | Some("") => Ok(()),
+        match self.shown_comment() {
+            None => Ok(()),
             Some(comment) => write!(f, ", with the comment \"{}\"", escaped(comment)),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{DriftReport, DriftedToggle, Groups, grouped};
-use crate::model::{Color, LiveContent, ToggleId, counted, escaped};
+use crate::model::{Color, ToggleId, counted, escaped};
 use crate::plan::render::{defused, difference, paint};
 
 /// The number of drifted toggles that are shown with a diff.
@@ -83,28 +83,14 @@ fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Colo
         text,
         "  {}  {}",
         paint(&head, "33", color),
-        paint(&who(toggle), "2", color)
+        paint(&toggle.live.author(), "2", color)
     );
-    if let Some(comment) = toggle
-        .comment
-        .as_deref()
-        .filter(|comment| !comment.trim().is_empty())
-    {
-        let _ = writeln!(text, "      comment: {}", escaped(comment.trim()));
+    if let Some(comment) = toggle.shown_comment() {
+        let _ = writeln!(text, "      comment: {}", escaped(comment));
     }
     if is_full {
         difference(text, "      ", (toggle.sentences(), toggle.diff()), color);
     }
-}
-
-/// Returns who changed the toggle, and when.
-pub(super) fn who(toggle: &DriftedToggle) -> String {
-    let mut change = toggle.live.clone();
-    // The sentences contain the reason why a document cannot express it.
-    if matches!(change.content, LiveContent::Inexpressible(_)) {
-        change.content = LiveContent::Known(toggle.applied.payload.clone());
-    }
-    change.to_string()
 }
 
 /// Returns the lists besides that of drifted toggles, with a word for each, by environment and reason.
