@@ -186,7 +186,7 @@ impl MeaningChecker {
         at: &At<'_>,
     ) {
         // A serve that does not resolve might be the one that serves the variation.
-        let Some(served) = served(content, names) else {
+        let Some(is_served) = served(content, names) else {
             return;
         };
         // A toggle without a default serve was never configured, so its variations are yet to be served.
@@ -194,21 +194,9 @@ impl MeaningChecker {
         if default == Some(Ok(Serve::Nothing)) {
             return;
         }
-        let mut is_used = vec![false; variations.len()];
-        for index in served {
-            if let Some(used) = usize::try_from(index)
-                .ok()
-                .and_then(|index| is_used.get_mut(index))
-            {
-                *used = true;
-            }
-        }
         let list = at.key("variations");
-        for (index, variation) in variations
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !is_used[*index])
-        {
+        let all = variations.iter().enumerate();
+        for (index, variation) in all.filter(|(index, _)| !is_served[*index]) {
             let name = shown(variation.name.as_deref().unwrap_or_default());
             let message = format!("variation `{name}` is never served");
             let item = list.item(index);
@@ -253,8 +241,8 @@ fn matches_everyone(rule: &RawRule) -> bool {
     rule.conditions.as_ref().is_some_and(Vec::is_empty)
 }
 
-/// Returns the indices of the variations that can be served, or `None` if a serve does not resolve.
-fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<u32>> {
+/// Returns whether each variation can be served, or `None` if a serve does not resolve.
+fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<bool>> {
     // All serves have to resolve, including those of unreachable rules.
     let all: Vec<Serve> = all_serves(content)
         .map(|serve| names.resolve(serve?).ok())
@@ -271,7 +259,11 @@ fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<u32>> 
         Some(last) => served.extend(rest.iter().take(last + 1)),
         None => served.extend(rest.iter().chain([default])),
     }
-    Some(served.into_iter().flat_map(served_by).collect())
+    let mut is_served = vec![false; names.count() as usize];
+    for index in served.into_iter().flat_map(served_by) {
+        is_served[index as usize] = true;
+    }
+    Some(is_served)
 }
 
 /// Returns all serves: the disabled one, the default one, then those of the rules.

@@ -60,20 +60,13 @@ impl RawDocument {
         let names = VariationNames::new(&raw_variations);
         let disabled_serve = names.resolve(&disabled_serve?).ok()?;
         let default_serve = names.resolve(&default_serve?).ok()?;
-        let rules = rules?
-            .into_iter()
-            .map(|rule| rule.complete(&names, kind))
-            .collect::<Option<Vec<_>>>()?;
-        let variations = raw_variations
-            .into_iter()
-            .map(RawVariation::complete)
-            .collect::<Option<Vec<_>>>()?;
+        let rules = all(rules?, |rule| rule.complete(&names, kind))?;
+        let variations = all(raw_variations, RawVariation::complete)?;
         let prerequisites = match kind {
             ServiceKind::Documented => None,
             // They are always sent, so that the document is complete (DESIGN, section 8.1).
             ServiceKind::FeatureProbe => {
-                let all = prerequisites.unwrap_or_default().into_iter();
-                Some(all.map(RawPrerequisite::complete).collect::<Option<Vec<_>>>()?)
+                Some(all(prerequisites.unwrap_or_default(), RawPrerequisite::complete)?)
             }
         };
         Some(Targeting {
@@ -99,10 +92,7 @@ impl RawRule {
         Some(Rule {
             name: name?,
             serve: names.resolve(&serve?).ok()?,
-            conditions: conditions?
-                .into_iter()
-                .map(|condition| condition.complete(kind))
-                .collect::<Option<Vec<_>>>()?,
+            conditions: all(conditions?, |condition| condition.complete(kind))?,
         })
     }
 }
@@ -142,6 +132,11 @@ impl RawCondition {
             between,
         })
     }
+}
+
+/// Completes all items, or none.
+fn all<R, T>(items: Vec<R>, complete: impl Fn(R) -> Option<T>) -> Option<Vec<T>> {
+    items.into_iter().map(complete).collect()
 }
 
 fn texts(texts: Vec<Text>) -> Vec<String> {
