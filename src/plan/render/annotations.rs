@@ -24,24 +24,21 @@ pub fn github(plan: &Plan) -> String {
 pub fn annotations(findings: &[Diagnostic]) -> String {
     let mut out = String::new();
     for severity in [Severity::Error, Severity::Warning] {
-        let of_level = || findings.iter().filter(|finding| finding.severity == severity);
-        let count = of_level().count();
+        let of_level = findings.iter().filter(|finding| finding.severity == severity);
+        let of_level: Vec<&Diagnostic> = of_level.collect();
         // The last annotation that is shown counts the others, which are in the log as plain text.
-        let shown = if count > MOST_SHOWN { MOST_SHOWN - 1 } else { count };
-        of_level()
-            .take(shown)
-            .for_each(|finding| out.push_str(&annotation(finding)));
-        if count > shown {
-            let (level, more) = (
-                severity.as_str(),
-                counted(count - shown, &format!("more {}", severity.as_str())),
-            );
+        let (shown, others) = match of_level.len() {
+            0..=MOST_SHOWN => of_level.split_at(of_level.len()),
+            _ => of_level.split_at(MOST_SHOWN - 1),
+        };
+        out.extend(shown.iter().map(|finding| annotation(finding)));
+        if !others.is_empty() {
+            let level = severity.as_str();
+            let more = counted(others.len(), &format!("more {level}"));
             out.push_str(&format!(
                 "::{level} title=more-findings::{more}: see the job summary and the log of this step\n"
             ));
-            of_level()
-                .skip(shown)
-                .for_each(|finding| out.push_str(&log_line(finding)));
+            out.extend(others.iter().map(|finding| log_line(finding)));
         }
     }
     out
