@@ -17,7 +17,6 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::LiveChange;
-use super::render::diff;
 use crate::model::{
     EnvironmentId, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, WithheldKind, escaped,
 };
@@ -206,11 +205,6 @@ impl DriftedToggle {
     fn shown_comment(&self) -> Option<&str> {
         let comment = self.comment.as_deref().map(str::trim);
         comment.filter(|comment| !comment.is_empty())
-    }
-
-    /// Returns the lines of the diff from what was applied to what is live, if a document can express that.
-    pub(super) fn diff(&self) -> Vec<String> {
-        diff(Some(&self.applied.payload), self.live.content.payload())
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{DriftReport, DriftedToggle, Groups, grouped};
 use crate::model::{Color, ToggleId, counted, escaped};
-use crate::plan::render::{defused, difference, paint};
+use crate::plan::render::{defused, diff, difference, paint};
 
 /// The number of drifted toggles that are shown with a diff.
 const IN_FULL: usize = 50;
@@ -74,6 +74,13 @@ pub(super) fn summary(report: &DriftReport) -> String {
     match report.has_drift() || !report.unread.is_empty() {
         true => counts.join(" · "),
         false => format!("no drift: {}", counts.join(" · ")),
+    }
+}
+
+impl DriftedToggle {
+    /// Returns the lines of the diff from what was applied to what is live, if a document can express that.
+    pub(in crate::plan) fn diff(&self) -> Vec<String> {
+        diff(Some(&self.applied.payload), self.live.content.payload())
     }
 }
 
