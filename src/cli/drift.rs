@@ -8,10 +8,10 @@ use super::commands::{with_flags, word};
 use super::failure::{ExitStatus, Failure};
 use super::{color, note, print, setup, show};
 use crate::config::{Command, Flags, OutputFormat, Settings};
-use crate::model::Scope;
+use crate::model::{Scope, ToggleId};
 use crate::pass::drift::DriftCheck;
 use crate::plan::render::ANY_COMMENT;
-use crate::plan::{DriftReport, drift_json, drift_markdown, drift_text};
+use crate::plan::{DriftReport, DriftedToggle, drift_json, drift_markdown, drift_text};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
@@ -52,36 +52,31 @@ fn status(report: &DriftReport, exit: PlanExit, is_interrupted: bool) -> ExitSta
 
 /// Returns what to do about drift, with commands to copy.
 fn commands(report: &DriftReport, flags: &Flags) -> String {
-    // A longer command is not copied by hand; a glob serves better.
-    const MOST_NAMED: usize = 8;
-    let ids: Vec<_> = report.drifted.iter().map(|drifted| &drifted.applied.id).collect();
-    if ids.is_empty() {
+    let drifted = report.drifted.iter().map(|drifted| &drifted.applied.id);
+    let all: Vec<&ToggleId> = drifted.collect();
+    if all.is_empty() {
         return String::new();
     }
-    let globs: BTreeSet<String> = match ids.len() {
-        ..=MOST_NAMED => ids.iter().map(ToString::to_string).collect(),
-        _ => ids.iter().map(|id| format!("{}/*", id.environment())).collect(),
-    };
-    let globs: Vec<String> = globs.iter().map(|glob| word(glob)).collect();
-    let only: Vec<String> = globs.iter().map(|glob| format!("--only {glob}")).collect();
     let mut text = String::new();
-    if report
-        .drifted
-        .iter()
-        .any(|drifted| drifted.live.content.payload().is_none())
-    {
+    let is_inexpressible = |drifted: &DriftedToggle| drifted.live.content.payload().is_none();
+    if report.drifted.iter().any(is_inexpressible) {
         text.push_str("\nWhat a document cannot express is not imported: correct it on the service first.\n");
     }
     let _ = writeln!(
         text,
-        "\nTo keep what is on the service, import it and commit:\n  gitoggle import --overwrite {}{}",
-        globs.join(" "),
+        "\nTo keep what is on the service, import it and commit:\n  gitoggle import --overwrite{}{}",
+        globs(&all, ""),
         with_flags(Command::Import, flags, &["only"]),
     );
+    let is_documented = |id: &&ToggleId| !report.orphans.contains(*id);
+    let documented: Vec<&ToggleId> = all.into_iter().filter(is_documented).collect();
+    if documented.is_empty() {
+        return text;
+    }
     let _ = writeln!(
         text,
-        "To publish the documents over it:\n  gitoggle apply --overwrite-drift {}{}",
-        only.join(" "),
+        "To publish the documents over it:\n  gitoggle apply --overwrite-drift{}{}",
+        globs(&documented, "--only "),
         with_flags(Command::Apply, flags, &["only"]),
     );
     text.push_str(
@@ -89,4 +84,18 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
          overwrite-drift\n",
     );
     text
+}
+
+/// Returns the toggles as words of a command, each after a space and `flag`; of many, the environments.
+fn globs(ids: &[&ToggleId], flag: &str) -> String {
+    // A longer command is not copied by hand; a glob serves better.
+    const MOST_NAMED: usize = 8;
+    let globs: BTreeSet<String> = match ids.len() {
+        ..=MOST_NAMED => ids.iter().map(ToString::to_string).collect(),
+        _ => ids.iter().map(|id| format!("{}/*", id.environment())).collect(),
+    };
+    globs
+        .iter()
+        .map(|glob| format!(" {flag}{}", word(glob)))
+        .collect()
 }

@@ -38,7 +38,9 @@ impl DriftCheck<'_> {
             documents: Some(&documents(&planned.plan)),
             ..ScanRequest::of(&view)
         };
-        let scan = DriftScanner::open(config)?.scan(config, request, context)?;
+        let mut scan = DriftScanner::open(config)?.scan(config, request, context)?;
+        let orphans = planned.plan.orphans().iter();
+        scan.report.orphans = orphans.map(|orphan| orphan.id.clone()).collect();
         match scan.report.applied {
             0 => Err(Error::NothingAppliedMatches(self.globs.globs().to_owned())),
             _ => Ok(scan),

@@ -28,10 +28,12 @@ pub struct DriftReport {
     pub service: String,
     /// The number of applied toggles in scope.
     pub applied: usize,
-    /// The environments that were scanned.
+    /// The environments that were scanned, and those of toggles whose last outcome is unknown.
     pub environments: BTreeSet<EnvironmentId>,
     /// The toggles with other targeting than was last applied.
     pub drifted: Vec<DriftedToggle>,
+    /// The applied toggles whose document was removed. Only `gitoggle drift` lists them.
+    pub orphans: BTreeSet<ToggleId>,
     /// The documents whose toggles the service does not have.
     pub missing: Vec<MissingToggle>,
     /// The toggles on the service without a document.

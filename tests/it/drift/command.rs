@@ -107,6 +107,26 @@ To publish the next change of a document over it, put this trailer on the commit
 }
 
 #[test]
+fn publishing_over_drift_is_not_suggested_for_a_toggle_without_a_document() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    stand.world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    stand
+        .drift()
+        .exit(0)
+        .stdout_contains(&[
+            "~ drifted shop/prod/pay",
+            "gitoggle import --overwrite shop/prod/pay ",
+        ])
+        .never_says(&["overwrite-drift"]);
+    stand.changes("cart", 21, "hotfix");
+    stand.drift().exit(0).stdout_contains(&[
+        "gitoggle import --overwrite shop/prod/cart shop/prod/pay ",
+        "gitoggle apply --overwrite-drift --only shop/prod/cart --repo",
+    ]);
+}
+
+#[test]
 fn the_json_has_every_list() {
     let stand = Stand::with(&["extra"]);
     stand.changes("pay", 21, "hotfix");
