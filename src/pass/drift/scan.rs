@@ -266,13 +266,14 @@ impl<'a> Scan<'a> {
             applied,
             request: _,
             is_interrupted,
+            mut environments,
             is_outrun,
-            environments,
             live,
             mut report,
             new: _,
         } = self;
         for id in &applied.unknown {
+            environments.insert(id.environment());
             report.unread.push(UnreadToggle {
                 id: id.clone(),
                 reason: "the outcome of the last publish is unknown until the next pass reads the toggle"

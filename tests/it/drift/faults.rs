@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stand::{Stand, targeting};
-use crate::support::TOKEN;
+use crate::support::{TOKEN, doc};
 
 fn on(path: &str, act: Value) -> Value {
     json!({ "on": { "method": "GET", "path": path }, "do": act })
@@ -87,6 +87,28 @@ fn one_toggle_that_cannot_be_read_counts_as_neither_in_sync_nor_drifted() {
         "not compared shop/prod/pay",
         "1 drifted · 1 not compared · 1 in sync",
     ]);
+}
+
+#[test]
+fn a_toggle_whose_last_outcome_is_unknown_is_not_compared_and_its_environment_is_counted() {
+    let stand = Stand::applied();
+    let repo = &stand.world.repo;
+    repo.file("shop/prod/pay.yaml", doc(20)).commit("Raise the age");
+    for _ in 0..4 {
+        let on = json!({ "method": "PATCH", "path": targeting("pay") });
+        stand.script(json!({ "on": on, "do": "fail" }));
+    }
+    let apply = stand.apply().set("service-kind", "documented");
+    apply.exit(1).any_output();
+    stand.drift().arg("shop/prod/pay").exit(1).stdout(
+        "Drift on https://$LIVE · 1 applied toggle in 1 environment
+
+not compared shop/prod/pay
+    the outcome of the last publish is unknown until the next pass reads the toggle
+
+1 not compared
+",
+    );
 }
 
 #[test]
