@@ -55,7 +55,7 @@ pub enum NetworkError {
     /// A CA file without a certificate.
     #[error("the CA file `{}` does not contain a PEM certificate", .0.display())]
     NoCertificate(PathBuf),
-    /// A variable that names no proxy. The client would ignore it, and connect directly.
+    /// A variable whose proxy the client cannot use.
     #[error(transparent)]
     Proxy(#[from] ProxySettingError),
     /// A malformed certificate, or no trusted roots at all.
@@ -95,7 +95,7 @@ impl Network {
             .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)
             .timeout(timeout)
-            .tls_certs_merge(self.certificates()?)
+            .tls_certs_merge(self.checked()?)
             .build()
             .map_err(NetworkError::Tls)
     }
@@ -119,11 +119,10 @@ impl Network {
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)
-            .timeout(timeout)
-            .tls_certs_merge(self.certificates()?);
+            .timeout(timeout);
         let builder = match schemes {
-            Schemes::HttpWithoutProxy => builder.no_proxy(),
-            Schemes::HttpsOnly => builder.https_only(true),
+            Schemes::HttpWithoutProxy => builder.no_proxy().tls_certs_merge(self.certificates()?),
+            Schemes::HttpsOnly => builder.https_only(true).tls_certs_merge(self.checked()?),
         };
         builder.build().map_err(NetworkError::Tls)
     }
@@ -133,8 +132,13 @@ impl Network {
     /// # Errors
     /// If the CA file, a proxy, or the clock is unusable.
     pub fn check(&self) -> Result<(), NetworkError> {
+        self.checked().map(drop)
+    }
+
+    /// Returns the certificates of the CA file if the proxies are usable, too.
+    fn checked(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
         proxy_setting::check(|name| std::env::var_os(name))?;
-        self.certificates().map(drop)
+        self.certificates()
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {

@@ -1,14 +1,20 @@
 //! Checks the variables that name the proxy for HTTPS. The client ignores a value that it cannot parse, and would connect
-//! directly without a warning.
+//! directly without a warning. It would speak HTTP to a SOCKS proxy.
 
 use std::ffi::OsString;
 
 use hyper_util::client::proxy::matcher::Matcher;
 
-/// A variable that does not name a proxy. Its value is not shown, because it may contain a password.
+/// Why the proxy of a variable cannot be used. The value is not shown, because it may contain a password.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{0}` is not the address of a proxy")]
-pub struct ProxySettingError(&'static str);
+pub enum ProxySettingError {
+    /// It is not an address.
+    #[error("`{0}` is not the address of a proxy")]
+    Malformed(&'static str),
+    /// It is a SOCKS proxy.
+    #[error("`{0}` names a SOCKS proxy, and only HTTP proxies are supported")]
+    Socks(&'static str),
+}
 
 /// Checks the first variable that is set, as the client looks for them. `variable` returns the value of a variable.
 pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), ProxySettingError> {
@@ -20,19 +26,24 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), P
         let first = names.into_iter().find_map(|name| Some((name, variable(name)?)));
         match first {
             Some((_, value)) if value.is_empty() => {}
-            Some((name, value)) => return is_proxy(&value).then_some(()).ok_or(ProxySettingError(name)),
+            Some((name, value)) => {
+                return match scheme(&value) {
+                    None => Err(ProxySettingError::Malformed(name)),
+                    Some(scheme) if scheme.starts_with("socks") => Err(ProxySettingError::Socks(name)),
+                    Some(_) => Ok(()),
+                };
+            }
             None => {}
         }
     }
     Ok(())
 }
 
-fn is_proxy(value: &OsString) -> bool {
-    let (Some(value), Ok(target)) = (value.to_str(), "https://host.example".parse()) else {
-        return false;
-    };
-    let matcher = Matcher::builder().https(value.to_owned()).build();
-    matcher.intercept(&target).is_some()
+/// Returns the scheme of a proxy as the client reads it.
+fn scheme(value: &OsString) -> Option<String> {
+    let matcher = Matcher::builder().https(value.to_str()?.to_owned()).build();
+    let proxy = matcher.intercept(&"https://host.example".parse().ok()?)?;
+    Some(proxy.uri().scheme_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -56,7 +67,10 @@ mod tests {
             &[("HTTPS_PROXY", "http://proxy.example:3128")],
             &[("https_proxy", "proxy.example:3128")],
             &[("HTTPS_PROXY", "http://user:secret@proxy.example:3128/")],
-            &[("ALL_PROXY", "socks5h://proxy.example:1080")],
+            &[
+                ("HTTPS_PROXY", "proxy.example"),
+                ("ALL_PROXY", "socks5://proxy.example"),
+            ],
             &[("HTTPS_PROXY", "proxy.example"), ("ALL_PROXY", "%%")],
             &[("HTTPS_PROXY", "proxy.example"), ("https_proxy", "%%")],
             &[("HTTPS_PROXY", "%%"), ("REQUEST_METHOD", "GET")],
@@ -64,15 +78,30 @@ mod tests {
         ] {
             assert_eq!(checked(usable), Ok(()), "{usable:?}");
         }
-        for (unusable, name) in [
-            (&[("HTTPS_PROXY", "http://")][..], "HTTPS_PROXY"),
-            (&[("https_proxy", "proxy example")], "https_proxy"),
-            (&[("HTTPS_PROXY", "ftp://proxy.example")], "HTTPS_PROXY"),
-            (&[("HTTPS_PROXY", ""), ("all_proxy", "/proxy")], "all_proxy"),
+        let (malformed, socks) = (ProxySettingError::Malformed, ProxySettingError::Socks);
+        for (unusable, error) in [
+            (&[("HTTPS_PROXY", "http://")][..], malformed("HTTPS_PROXY")),
+            (&[("https_proxy", "proxy example")], malformed("https_proxy")),
+            (
+                &[("HTTPS_PROXY", "ftp://proxy.example")],
+                malformed("HTTPS_PROXY"),
+            ),
+            (
+                &[("HTTPS_PROXY", ""), ("all_proxy", "/proxy")],
+                malformed("all_proxy"),
+            ),
+            (
+                &[("ALL_PROXY", "socks5h://proxy.example:1080")],
+                socks("ALL_PROXY"),
+            ),
+            (
+                &[("https_proxy", "socks4://a:b@proxy.example")],
+                socks("https_proxy"),
+            ),
         ] {
-            assert_eq!(checked(unusable), Err(ProxySettingError(name)), "{unusable:?}");
+            assert_eq!(checked(unusable), Err(error), "{unusable:?}");
         }
         let bytes = |name: &str| (name == "HTTPS_PROXY").then(|| OsString::from_vec(vec![0xff]));
-        assert_eq!(check(bytes), Err(ProxySettingError("HTTPS_PROXY")));
+        assert_eq!(check(bytes), Err(malformed("HTTPS_PROXY")));
     }
 }

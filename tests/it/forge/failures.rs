@@ -158,6 +158,20 @@ fn an_unknown_certificate_is_a_warning() {
 }
 
 #[test]
+fn a_proxy_that_is_not_supported_is_a_warning() {
+    let (world, forge) = (request_world(), StandIn::start(Kind::GitHub));
+    let run = plan(&world, &forge).env("ALL_PROXY", "socks5h://user:pw-5678@127.0.0.1:1080");
+    run.exit(0)
+        .any_stdout()
+        .stderr_contains(&[
+            "warning: could not comment",
+            "`ALL_PROXY` names a SOCKS proxy, and only HTTP proxies are supported",
+        ])
+        .never_says(&["pw-5678"]);
+    assert_eq!(forge.asked(), [""; 0]);
+}
+
+#[test]
 fn what_the_job_does_not_name_is_a_usage_error() {
     let world = request_world();
     let run = || {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::waiting;
 use crate::support::answer::Then;
 use crate::support::certificate::Authority;
-use crate::support::{Answer, Service, TOKEN, World, body, doc};
+use crate::support::git_host::Door;
+use crate::support::{Answer, Remote, Service, TOKEN, World, body, doc};
 
 #[test]
 fn a_service_with_an_untrusted_certificate_gets_no_request() {
@@ -128,6 +129,17 @@ fn a_proxy_that_cannot_be_used_ends_the_command_instead_of_being_ignored() {
             .stderr_contains(&["`HTTPS_PROXY` is not the address of a proxy", "hint: "])
             .never_says(&["pw-5678"]);
     }
+    let proxy = "socks5://user:pw-5678@127.0.0.1:1080";
+    let socks = "`ALL_PROXY` names a SOCKS proxy, and only HTTP proxies are supported";
+    let remote = Remote::new(Door::Open);
+    for command in [world.apply(), remote.plan()] {
+        command
+            .env("ALL_PROXY", proxy)
+            .exit(1)
+            .stderr_contains(&[socks, "hint: write `http://HOST:PORT`"])
+            .never_says(&["pw-5678"]);
+    }
+    assert_eq!(remote.host.count(), 0);
     world.nothing_sent();
 }
 
