@@ -53,18 +53,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let invocation = match args::parse(typed.iter().cloned()) {
         Ok(invocation) => invocation,
-        Err(error) => {
-            let stream = if error.use_stderr() {
-                Stream::Stderr
-            } else {
-                Stream::Stdout
-            };
-            if error.use_stderr() && output(&typed) == Some(OutputFormat::Json) {
-                let _ = show::json(&misused(&error).json());
-            }
-            let _ = stream.print(&error.render().to_string());
-            return ExitCode::from(args::exit_code(&error));
-        }
+        Err(error) => return unparsed(&error, &typed),
     };
     let status = run(&invocation).unwrap_or_else(|failure| {
         // A closed stderr does not change the exit code.
@@ -72,6 +61,19 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
         failure.status()
     });
     ExitCode::from(status.code())
+}
+
+/// Prints the requested help or version, or a usage error.
+fn unparsed(error: &clap::Error, typed: &[OsString]) -> ExitCode {
+    let stream = match error.use_stderr() {
+        true => Stream::Stderr,
+        false => Stream::Stdout,
+    };
+    if let Some(output) = output(typed).filter(|_| error.use_stderr()) {
+        let _ = show_failure(args::command_in(typed), output, &misused(error));
+    }
+    let _ = stream.print(&error.render().to_string());
+    ExitCode::from(args::exit_code(error))
 }
 
 /// Returns the output that arguments with a usage error ask for. The file of settings is not read then.
@@ -142,34 +144,34 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     finished(command, settings.output, result)
 }
 
-/// Prints a failure in the form of the results. A script that parses stdout needs the error there; stderr has it in words.
 fn finished(
     command: Command,
     output: OutputFormat,
     result: Result<ExitStatus, Failure>,
 ) -> Result<ExitStatus, Failure> {
-    let Err(failure) = &result else {
-        return result;
-    };
-    let error = failure.json_error().message;
-    match output {
-        OutputFormat::Json => show::json(&failure.json())?,
-        // A hold that the exit code does not show is not a failed test either.
-        OutputFormat::Junit if failure.status() != ExitStatus::Clean && has_output(command, output) => {
-            print(&junit(&[render::failed_suite("command", &error)]))?;
-        }
-        OutputFormat::Sarif if has_output(command, output) => {
-            show::json(&render::sarif(&[], Some(&error)))?;
-        }
-        OutputFormat::Gitlab if has_output(command, output) => {
-            show::json(&render::code_quality(&[], Some(&error)))?;
-        }
-        OutputFormat::Github if failure.status() != ExitStatus::Clean && has_output(command, output) => {
-            print(&render::failed_annotation(&error))?;
-        }
-        _ => {}
+    if let Err(failure) = &result {
+        show_failure(Some(command), output, failure)?;
     }
     result
+}
+
+/// Prints a failure in the form of the results. A script that parses stdout needs the error there; stderr has it in words.
+/// `command` is none if it is not known.
+fn show_failure(command: Option<Command>, output: OutputFormat, failure: &Failure) -> Result<(), Failure> {
+    if command.is_some_and(|command| !has_output(command, output)) {
+        return Ok(());
+    }
+    let error = failure.json_error().message;
+    // A hold that the exit code does not show is not a failed test or an annotation either.
+    let is_shown = failure.status() != ExitStatus::Clean;
+    match output {
+        OutputFormat::Json => show::json(&failure.json()),
+        OutputFormat::Junit if is_shown => print(&junit(&[render::failed_suite("command", &error)])),
+        OutputFormat::Sarif => show::json(&render::sarif(&[], Some(&error))),
+        OutputFormat::Gitlab => show::json(&render::code_quality(&[], Some(&error))),
+        OutputFormat::Github if is_shown => print(&render::failed_annotation(&error)),
+        _ => Ok(()),
+    }
 }
 
 fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result<ExitStatus, Failure> {

@@ -247,6 +247,14 @@ pub fn exit_code(error: &clap::Error) -> u8 {
     if error.use_stderr() { 64 } else { 0 }
 }
 
+/// Returns the first command that is named in `typed`, whose first word is the name of the program.
+#[must_use]
+pub fn command_in(typed: &[OsString]) -> Option<Command> {
+    let words = typed.iter().skip(1).filter_map(|word| word.to_str());
+    let mut commands = words.filter_map(|word| table::COMMANDS.iter().find(|(name, ..)| *name == word));
+    commands.next().map(|(_, command, ..)| *command)
+}
+
 fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
     match command_named(name) {
         Command::Allow => CommandArgs::Allow(remote::allow(matches)),

@@ -108,7 +108,7 @@ fn a_command_that_fails_is_an_unsuccessful_run() {
     let tested = || world.bare("test").set("repo", world.repo.path());
     // The error follows on stderr.
     let report = |both: &str| both.split_inclusive("</testsuites>").next().unwrap().to_owned();
-    let failing: [(&dyn Fn() -> Gitoggle, i32, &str); 6] = [
+    let failing: [(&dyn Fn() -> Gitoggle, i32, &str); 8] = [
         (&|| world.plan().set("ref", "no-such-branch"), 1, "could not find"),
         (
             &|| world.plan().set("config", &missing),
@@ -121,6 +121,8 @@ fn a_command_that_fails_is_an_unsuccessful_run() {
             "--git-password-file",
         ),
         (&|| world.validate().arg(&missing), 1, "could not check"),
+        (&|| world.plan().arg("--no-such-flag"), 64, "--no-such-flag"),
+        (&|| world.bare("paln"), 64, "paln"),
         (
             &|| world.apply().set("ref", "no-such-branch"),
             1,
@@ -134,7 +136,7 @@ fn a_command_that_fails_is_an_unsuccessful_run() {
             cases(&report(&xml)),
             [("command".to_owned(), Some("error".to_owned()))]
         );
-        if at < 4 {
+        if at < 6 {
             let sarif = run().args("-o sarif").exit(code).any_stderr().json();
             assert_matches(schema.clone(), &sarif);
             assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
