@@ -9,11 +9,12 @@ use super::{authoring, drift, evaluation, examples, import, local, log, pages, r
 use crate::config::{Command, SettingInfo, ValueShape, settings};
 use crate::model::BUILD;
 
-/// How settings are given.
+/// How settings are given. Like the other texts with line breaks of their own, it fits 60 columns.
 pub(super) const SETTINGS: &str = "\
-Every setting is a flag, a variable (--base-url is GITOGGLE_BASE_URL) and a
-key in the file that --config names (base_url). Flags take precedence over
-variables, and variables over the file. Tokens and passwords are never
+Every setting is a flag, a variable (--base-url is
+GITOGGLE_BASE_URL) and a key in the file that --config names
+(base_url). Flags take precedence over variables, and
+variables over the file. Tokens and passwords are never
 flags: use variables or separate files.";
 
 /// The meaning of the exit codes.
@@ -21,10 +22,12 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
    0  success
    1  failure, or interruption before all work was done
-   2  with --detailed-exitcode: there are changes, or there is drift
+   2  with --detailed-exitcode: there are changes, or there
+      is drift
    3  at least one document is invalid
-   4  at least one change is held: by a rail, because of a first pass (not for
-      plan), by a suspension, or because the checkout is stale
+   4  at least one change is held: by a rail, because of a
+      first pass (not for plan), by a suspension, or because
+      the checkout is stale
   64  an unknown flag, or a missing or malformed setting";
 
 /// The settings in the short help.
@@ -53,9 +56,11 @@ const COMMON: &[&str] = &[
     "webhook_secret_file",
 ];
 
-const MORE: &str = "\
-To start, run `gitoggle demo`, which needs no setup. Read more: `gitoggle man`,
-and README.md in gitoggle's repository.";
+/// Where to begin, and where to read more.
+pub(super) const MORE: &str = "\
+To start, run `gitoggle demo`, which needs no setup.
+Read more: `gitoggle man`, and README.md in gitoggle's
+repository.";
 
 /// Builds the command-line parser.
 #[must_use]
