@@ -19,7 +19,10 @@ pub(super) fn run(settings: &Settings, args: &LogArgs) -> Result<ExitStatus, Fai
     let query = DeploymentQuery {
         scope: Scope::new(&globs).map_err(Failure::failed)?,
         before: None,
-        limit: args.limit.unwrap_or(usize::MAX),
+        limit: match args.limit {
+            0 => usize::MAX,
+            limit => limit,
+        },
         most_toggles: match settings.output {
             OutputFormat::Json => usize::MAX,
             _ => MOST_READ,

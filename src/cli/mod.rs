@@ -108,11 +108,12 @@ fn misused(error: &clap::Error) -> Failure {
 
 fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let Invocation {
+        command,
         args,
         flags,
         verbosity,
     } = invocation;
-    let command = args.command();
+    let command = *command;
     let mut environment =
         config::ProcessEnvironment::of_process().map_err(Failure::io("find the current folder"))?;
     if matches!(command, Command::Completions | Command::Man) {
@@ -178,20 +179,14 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
     match args {
         CommandArgs::Allow(args) => remote::allow(settings, args),
         CommandArgs::Apply => apply::run(settings),
-        CommandArgs::Completions(shell) => completions::run(*shell),
+        CommandArgs::Completions { shell } => completions::run(*shell),
         CommandArgs::Demo(args) => demo::run(settings, args),
         CommandArgs::Drift(args) => drift::run(settings, args, flags),
         CommandArgs::Explain(args) => explain::run(settings, args),
-        CommandArgs::Diff {
-            environments: [before, after],
-            exit,
-        } => diff::run(settings, [before, after], *exit),
+        CommandArgs::Diff { before, after, exit } => diff::run(settings, [before, after], *exit),
         CommandArgs::Log(args) => log::run(settings, args),
         CommandArgs::Init { folder } => init::run(settings, folder),
-        CommandArgs::Promote {
-            environments: [from, to],
-            globs,
-        } => promote::run(settings, [from, to], globs),
+        CommandArgs::Promote { before, after, globs } => promote::run(settings, [before, after], globs),
         CommandArgs::Fmt { paths, mode } => fmt::run(settings, paths, *mode),
         CommandArgs::Import { globs } => import::run(settings, globs, flags),
         CommandArgs::Man(args) => man::run(args),

@@ -4,7 +4,7 @@ use crate::config::Settings;
 use crate::model::{ServiceKind, escaped};
 use crate::sandbox::{Faults, Sandbox, SandboxConfig};
 
-use super::args::SandboxArgs;
+use super::args::{FaultArgs, SandboxArgs};
 use super::failure::{ExitStatus, Failure};
 use super::{print, signals};
 
@@ -23,7 +23,7 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
     let sandbox = Sandbox::start(SandboxConfig {
         listen: args.listen,
         ca_file: args.ca_out.clone(),
-        faults: faults(args),
+        faults: faults(&args.faults),
         history_file: args.history_file.clone(),
         kind: settings.service_kind,
         data,
@@ -64,7 +64,7 @@ fn data(kind: ServiceKind, args: &SandboxArgs) -> Result<Option<String>, Failure
     }
 }
 
-fn faults(args: &SandboxArgs) -> Faults {
+fn faults(args: &FaultArgs) -> Faults {
     Faults {
         fail_rate: args.fail_rate,
         latency: args.latency,

@@ -1,54 +1,57 @@
 //! Describes settings: names, help and default.
 
-/// The commands of the program.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Command {
-    /// Releases what a running daemon holds.
-    Allow,
-    /// Makes one pass.
-    Apply,
-    /// Prints the completions of a shell.
-    Completions,
-    /// Demonstrates the whole loop on loopback.
-    Demo,
-    /// Compares two environments.
-    Diff,
-    /// Compares the service with what was last applied.
-    Drift,
-    /// Traces one user through a toggle.
-    Explain,
-    /// Rewrites documents in the canonical layout.
-    Fmt,
-    /// Writes the documents of toggles that exist on the service.
-    Import,
-    /// Creates a starter repository.
-    Init,
-    /// Prints the deployment history.
-    Log,
-    /// Prints manual pages.
-    Man,
-    /// Prints what would be published, and why.
-    Plan,
-    /// Copies documents between environments.
-    Promote,
-    /// Requests a pass from a running daemon.
-    Reconcile,
-    /// Ends a suspension of a running daemon.
-    Resume,
-    /// Runs the daemon.
-    Run,
-    /// Serves a local stand-in for the service.
-    Sandbox,
-    /// Prints the JSON Schema of a document.
-    Schema,
-    /// Prints the state of every toggle.
-    Status,
-    /// Suspends publishing in a running daemon.
-    Suspend,
-    /// Compares what toggles serve with expectations.
-    Test,
-    /// Checks documents.
-    Validate,
+use crate::model::words;
+
+words! {
+    /// The commands of the program, in the order of the help.
+    Command {
+        /// Checks documents.
+        Validate = "validate",
+        /// Compares what toggles serve with expectations.
+        Test = "test",
+        /// Traces one user through a toggle.
+        Explain = "explain",
+        /// Prints what would be published, and why.
+        Plan = "plan",
+        /// Makes one pass.
+        Apply = "apply",
+        /// Runs the daemon.
+        Run = "run",
+        /// Prints the state of every toggle.
+        Status = "status",
+        /// Compares the service with what was last applied.
+        Drift = "drift",
+        /// Prints the deployment history.
+        Log = "log",
+        /// Writes the documents of toggles that exist on the service.
+        Import = "import",
+        /// Rewrites documents in the canonical layout.
+        Fmt = "fmt",
+        /// Compares two environments.
+        Diff = "diff",
+        /// Copies documents between environments.
+        Promote = "promote",
+        /// Creates a starter repository.
+        Init = "init",
+        /// Releases what a running daemon holds.
+        Allow = "allow",
+        /// Suspends publishing in a running daemon.
+        Suspend = "suspend",
+        /// Ends a suspension of a running daemon.
+        Resume = "resume",
+        /// Requests a pass from a running daemon.
+        Reconcile = "reconcile",
+        /// Prints the JSON Schema of a document.
+        Schema = "schema",
+        /// Serves a local stand-in for the service.
+        Sandbox = "sandbox",
+        /// Prints the completions of a shell.
+        Completions = "completions",
+        /// Prints manual pages.
+        Man = "man",
+        /// Demonstrates the whole loop on loopback.
+        Demo = "demo",
+    }
 }
 
 impl Command {

@@ -2,28 +2,23 @@
 
 use crate::config::Command;
 
-/// A note and its command.
-type Example = (&'static str, &'static str);
-
 /// Returns the end of the long help of `command`: its examples, and where to read more.
-pub(super) fn after_help(command: Command, name: &str) -> String {
+pub(super) fn after_help(command: Command) -> String {
     format!(
-        "Examples:\n{}\n\nRead more: `gitoggle man {name}`, and {} in gitoggle's repository",
+        "Examples:\n{}\n\nRead more: `gitoggle man {}`, and {} in gitoggle's repository",
         lines(command, "  "),
+        command.as_str(),
         manual(command)
     )
 }
 
 /// Returns the examples of `command`, each with its note above it.
 pub(super) fn lines(command: Command, indent: &str) -> String {
-    let examples = examples(command).iter();
-    let lines: Vec<String> = examples
-        .map(|(note, line)| {
-            let line = line.replace('\n', &format!("\n{indent}"));
-            format!("{indent}# {note}\n{indent}{line}")
-        })
-        .collect();
-    lines.join("\n\n")
+    let lines = examples(command).lines().map(|line| match line {
+        "" => String::new(),
+        line => format!("{indent}{line}"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the part of the manual that describes `command`.
@@ -50,287 +45,232 @@ pub(super) fn manual(command: Command) -> &'static str {
 }
 
 /// Returns at least one example of `command`. All of them work when copied, given a repository with these toggles.
-pub(super) fn examples(command: Command) -> &'static [Example] {
+fn examples(command: Command) -> &'static str {
     match command {
-        Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => daemon(command),
-        Command::Apply | Command::Run | Command::Status => service(command),
-        Command::Drift | Command::Import => live(command),
-        Command::Demo | Command::Sandbox => local(command),
-        Command::Completions => &[
-            (
-                "For bash, as root, with the package bash-completion",
-                "gitoggle completions bash > /etc/bash_completion.d/gitoggle",
-            ),
-            (
-                "For zsh, in a folder of $fpath",
-                "gitoggle completions zsh > ~/.zfunc/_gitoggle",
-            ),
-            (
-                "For fish",
-                "gitoggle completions fish > ~/.config/fish/completions/gitoggle.fish",
-            ),
-        ],
-        Command::Log => &[
-            ("The last deployments", "gitoggle log"),
-            (
-                "How one toggle changed, with diffs",
-                "gitoggle log -p shop/production/pay",
-            ),
-            (
-                "Every deployment of one environment",
-                "gitoggle log -n 0 'shop/production/*'",
-            ),
-            (
-                "For scripts; `gitoggle schema --of log` describes it",
-                "gitoggle log -o json",
-            ),
-        ],
-        Command::Man => &[
-            ("Read the page of a command", "gitoggle man plan | man -l -"),
-            (
-                "For packages: write the pages of all commands",
-                "gitoggle man --out share/man/man1",
-            ),
-        ],
-        Command::Diff | Command::Explain | Command::Promote | Command::Test => toggles(command),
-        _ => documents(command),
-    }
-}
+        Command::Allow => {
+            r#"# Publish all documents of a new environment
+gitoggle allow first-pass-assert shop/production
 
-fn toggles(command: Command) -> &'static [Example] {
-    match command {
-        Command::Diff => &[
-            (
-                "What users of staging would get in production",
-                "gitoggle diff shop/staging shop/production",
-            ),
-            (
-                "For scripts: exit with 2 if they differ",
-                "gitoggle diff shop/staging shop/production --detailed-exitcode",
-            ),
-        ],
-        Command::Explain => &[
-            (
-                "Which rule serves this user, and why the others do not",
-                "gitoggle explain shop/production/new-checkout --key user-7 --attr country=DE",
-            ),
-            (
-                "At another time",
-                "gitoggle explain shop/production/sale --at 2026-12-24T18:00:00Z",
-            ),
-        ],
-        Command::Promote => &[
-            (
-                "All toggles; `git restore` undoes it, and `gitoggle diff` shows it before",
-                "gitoggle promote shop/staging shop/production",
-            ),
-            (
-                "Some toggles",
-                "gitoggle promote shop/staging shop/production 'checkout-*'",
-            ),
-        ],
-        _ => &[
-            ("All tests of the work tree", "gitoggle test"),
-            (
-                "One folder, and the rules that no test reaches",
-                "gitoggle test shop/production --coverage",
-            ),
-            ("For CI systems that show tests", "gitoggle test -o junit"),
-        ],
-    }
-}
+# Only if the daemon is at this revision
+gitoggle allow mass-change shop/production --revision 4efd69fb56
 
-fn documents(command: Command) -> &'static [Example] {
-    match command {
-        Command::Fmt => &[
-            ("All documents of the work tree", "gitoggle fmt"),
-            ("One document", "gitoggle fmt shop/production/pay.yaml"),
-            (
-                "For CI: change nothing, and exit with 1 if a document has another layout",
-                "gitoggle fmt --check",
-            ),
-        ],
-        Command::Init => &[
-            ("In a new folder", "gitoggle init toggles"),
-            ("In this folder; existing files stay", "gitoggle init"),
-        ],
-        Command::Schema => &[
-            (
-                "For the YAML language server of an editor",
-                "gitoggle schema > targeting.schema.json",
-            ),
-            ("For a script that reads plans", "gitoggle schema --of plan"),
-        ],
-        Command::Validate => &[
-            ("All documents of the work tree", "gitoggle validate"),
-            (
-                "Some documents, as a pre-commit hook",
-                "gitoggle validate shop/production/pay.yaml shop/staging",
-            ),
-            ("A revision", "gitoggle validate --ref origin/main"),
-        ],
-        _ => &[
-            (
-                "What a pass would publish",
-                "gitoggle plan --base-url https://toggles.example.com",
-            ),
-            ("Files that are not committed yet", "gitoggle plan --worktree"),
-            (
-                "What a branch changes, with the effect on real users",
-                "gitoggle plan --from main --to HEAD --audience users.csv",
-            ),
-            (
-                "In the CI job of a pull request",
-                "gitoggle plan --pull-request -o markdown",
-            ),
-        ],
-    }
-}
+# A daemon on another host
+gitoggle allow history --url https://gitoggle.example.com
 
-fn live(command: Command) -> &'static [Example] {
-    match command {
-        Command::Drift => &[
-            ("Everything that was applied", "gitoggle drift"),
-            ("One environment", "gitoggle drift 'shop/production/*'"),
-            (
-                "For scheduled jobs: exit with 2 if there is drift",
-                "gitoggle drift --detailed-exitcode",
-            ),
-            (
-                "Keep what was changed on the service: then commit",
-                "gitoggle import --overwrite shop/production/pay",
-            ),
-            (
-                "Publish over it, as the trailer `Gitoggle-Allow: overwrite-drift` does",
-                "gitoggle apply --overwrite-drift",
-            ),
-        ],
-        _ => &[
-            ("Everything that the token can read", "gitoggle import"),
-            ("All environments of a project", "gitoggle import 'shop/**'"),
-            (
-                "Accept what was changed on the service",
-                "gitoggle import shop/production/pay --overwrite",
-            ),
-            (
-                "Files exported/PROJECT/ENVIRONMENT/TOGGLE.json",
-                "gitoggle import --from exported",
-            ),
-            (
-                "Lines {\"toggle\": …, \"disabled\": …, \"content\": …}",
-                "gitoggle import --from - < toggles.jsonl",
-            ),
-            (
-                "Then: commit, compare with `gitoggle plan --live`, and record it as applied",
-                "gitoggle apply --first-pass adopt",
-            ),
-        ],
-    }
-}
+# A daemon in Kubernetes: forward its port, then as above
+kubectl -n gitoggle port-forward deployment/gitoggle 8077"#
+        }
+        Command::Apply => {
+            r#"# The first time, for toggles that the service already has as documented
+gitoggle apply --base-url https://toggles.example.com --first-pass adopt
 
-fn service(command: Command) -> &'static [Example] {
-    match command {
-        Command::Apply => &[
-            (
-                "The first time, for toggles that the service already has as documented",
-                "gitoggle apply --base-url https://toggles.example.com --first-pass adopt",
-            ),
-            (
-                "In CI, with the state in the repository; GITOGGLE_TOKEN has the token",
-                "gitoggle apply --base-url https://toggles.example.com --state-remote origin",
-            ),
-        ],
-        Command::Run => &[
-            (
-                "A daemon with its own clone",
-                "gitoggle run --repo https://git.example.com/toggles.git --config daemon.yaml",
-            ),
-            (
-                "A sidecar of a process that updates the checkout",
-                "gitoggle run --repo /git/current --config /etc/gitoggle/config.yaml",
-            ),
-        ],
-        _ => &[
-            ("What is not in sync", "gitoggle status"),
-            (
-                "The shared state of the CI jobs",
-                "gitoggle status --state-remote origin",
-            ),
-            ("For scripts", "gitoggle status -o json"),
-        ],
-    }
-}
+# In CI, with the state in the repository; GITOGGLE_TOKEN has the token
+gitoggle apply --base-url https://toggles.example.com --state-remote origin"#
+        }
+        Command::Completions => {
+            r#"# For bash, as root, with the package bash-completion
+gitoggle completions bash > /etc/bash_completion.d/gitoggle
 
-fn daemon(command: Command) -> &'static [Example] {
-    match command {
-        Command::Allow => &[
-            (
-                "Publish all documents of a new environment",
-                "gitoggle allow first-pass-assert shop/production",
-            ),
-            (
-                "Only if the daemon is at this revision",
-                "gitoggle allow mass-change shop/production --revision 4efd69fb56",
-            ),
-            (
-                "A daemon on another host",
-                "gitoggle allow history --url https://gitoggle.example.com",
-            ),
-            (
-                "A daemon in Kubernetes: forward its port, then as above",
-                "kubectl -n gitoggle port-forward deployment/gitoggle 8077",
-            ),
-        ],
-        Command::Reconcile => &[
-            ("The daemon on this machine", "gitoggle reconcile"),
-            (
-                "A daemon on another host",
-                "gitoggle reconcile --url https://gitoggle.example.com",
-            ),
-        ],
-        Command::Resume => &[
-            ("Everything", "gitoggle resume"),
-            ("One suspension", "gitoggle resume --scope 'shop/production/**'"),
-        ],
-        _ => &[
-            (
-                "Everything, for two hours",
-                "gitoggle suspend --reason 'release freeze' --for 2h",
-            ),
-            (
-                "One environment, until it is resumed",
-                "gitoggle suspend --scope 'shop/production/**' --reason sale",
-            ),
-        ],
-    }
-}
+# For zsh, in a folder of $fpath
+gitoggle completions zsh > ~/.zfunc/_gitoggle
 
-fn local(command: Command) -> &'static [Example] {
-    match command {
-        Command::Demo => &[
-            ("Watch it", "gitoggle demo"),
-            (
-                "Keep the repository and the state, to continue with them",
-                "gitoggle demo --keep demo --no-pause",
-            ),
-        ],
-        _ => &[
-            ("Serve it in one terminal", "gitoggle sandbox --ca-out ca.pem"),
-            (
-                "Publish to it in another one, with GITOGGLE_TOKEN=sandbox-token",
-                "gitoggle apply --first-pass assert \\\n  --base-url https://127.0.0.1:8443 --ca-file ca.pem",
-            ),
-            (
-                "A service that fails one of ten requests",
-                "gitoggle sandbox --fail-rate 0.1 --latency 50ms",
-            ),
-        ],
+# For fish
+gitoggle completions fish > ~/.config/fish/completions/gitoggle.fish"#
+        }
+        Command::Demo => {
+            r#"# Watch it
+gitoggle demo
+
+# Keep the repository and the state, to continue with them
+gitoggle demo --keep demo --no-pause"#
+        }
+        Command::Diff => {
+            r#"# What users of staging would get in production
+gitoggle diff shop/staging shop/production
+
+# For scripts: exit with 2 if they differ
+gitoggle diff shop/staging shop/production --detailed-exitcode"#
+        }
+        Command::Drift => {
+            r#"# Everything that was applied
+gitoggle drift
+
+# One environment
+gitoggle drift 'shop/production/*'
+
+# For scheduled jobs: exit with 2 if there is drift
+gitoggle drift --detailed-exitcode
+
+# Keep what was changed on the service: then commit
+gitoggle import --overwrite shop/production/pay
+
+# Publish over it, as the trailer `Gitoggle-Allow: overwrite-drift` does
+gitoggle apply --overwrite-drift"#
+        }
+        Command::Explain => {
+            r#"# Which rule serves this user, and why the others do not
+gitoggle explain shop/production/new-checkout --key user-7 --attr country=DE
+
+# At another time
+gitoggle explain shop/production/sale --at 2026-12-24T18:00:00Z"#
+        }
+        Command::Fmt => {
+            r#"# All documents of the work tree
+gitoggle fmt
+
+# One document
+gitoggle fmt shop/production/pay.yaml
+
+# For CI: change nothing, and exit with 1 if a document has another layout
+gitoggle fmt --check"#
+        }
+        Command::Import => {
+            r#"# Everything that the token can read
+gitoggle import
+
+# All environments of a project
+gitoggle import 'shop/**'
+
+# Accept what was changed on the service
+gitoggle import shop/production/pay --overwrite
+
+# Files exported/PROJECT/ENVIRONMENT/TOGGLE.json
+gitoggle import --from exported
+
+# Lines {"toggle": …, "disabled": …, "content": …}
+gitoggle import --from - < toggles.jsonl
+
+# Then: commit, compare with `gitoggle plan --live`, and record it as applied
+gitoggle apply --first-pass adopt"#
+        }
+        Command::Init => {
+            r#"# In a new folder
+gitoggle init toggles
+
+# In this folder; existing files stay
+gitoggle init"#
+        }
+        Command::Log => {
+            r#"# The last deployments
+gitoggle log
+
+# How one toggle changed, with diffs
+gitoggle log -p shop/production/pay
+
+# Every deployment of one environment
+gitoggle log -n 0 'shop/production/*'
+
+# For scripts; `gitoggle schema --of log` describes it
+gitoggle log -o json"#
+        }
+        Command::Man => {
+            r#"# Read the page of a command
+gitoggle man plan | man -l -
+
+# For packages: write the pages of all commands
+gitoggle man --out share/man/man1"#
+        }
+        Command::Plan => {
+            r#"# What a pass would publish
+gitoggle plan --base-url https://toggles.example.com
+
+# Files that are not committed yet
+gitoggle plan --worktree
+
+# What a branch changes, with the effect on real users
+gitoggle plan --from main --to HEAD --audience users.csv
+
+# In the CI job of a pull request
+gitoggle plan --pull-request -o markdown"#
+        }
+        Command::Promote => {
+            r#"# All toggles; `git restore` undoes it, and `gitoggle diff` shows it before
+gitoggle promote shop/staging shop/production
+
+# Some toggles
+gitoggle promote shop/staging shop/production 'checkout-*'"#
+        }
+        Command::Reconcile => {
+            r#"# The daemon on this machine
+gitoggle reconcile
+
+# A daemon on another host
+gitoggle reconcile --url https://gitoggle.example.com"#
+        }
+        Command::Resume => {
+            r#"# Everything
+gitoggle resume
+
+# One suspension
+gitoggle resume --scope 'shop/production/**'"#
+        }
+        Command::Run => {
+            r#"# A daemon with its own clone
+gitoggle run --repo https://git.example.com/toggles.git --config daemon.yaml
+
+# A sidecar of a process that updates the checkout
+gitoggle run --repo /git/current --config /etc/gitoggle/config.yaml"#
+        }
+        Command::Sandbox => {
+            r#"# Serve it in one terminal
+gitoggle sandbox --ca-out ca.pem
+
+# Publish to it in another one, with GITOGGLE_TOKEN=sandbox-token
+gitoggle apply --first-pass assert \
+  --base-url https://127.0.0.1:8443 --ca-file ca.pem
+
+# A service that fails one of ten requests
+gitoggle sandbox --fail-rate 0.1 --latency 50ms"#
+        }
+        Command::Schema => {
+            r#"# For the YAML language server of an editor
+gitoggle schema > targeting.schema.json
+
+# For a script that reads plans
+gitoggle schema --of plan"#
+        }
+        Command::Status => {
+            r#"# What is not in sync
+gitoggle status
+
+# The shared state of the CI jobs
+gitoggle status --state-remote origin
+
+# For scripts
+gitoggle status -o json"#
+        }
+        Command::Suspend => {
+            r#"# Everything, for two hours
+gitoggle suspend --reason 'release freeze' --for 2h
+
+# One environment, until it is resumed
+gitoggle suspend --scope 'shop/production/**' --reason sale"#
+        }
+        Command::Test => {
+            r#"# All tests of the work tree
+gitoggle test
+
+# One folder, and the rules that no test reaches
+gitoggle test shop/production --coverage
+
+# For CI systems that show tests
+gitoggle test -o junit"#
+        }
+        Command::Validate => {
+            r#"# All documents of the work tree
+gitoggle validate
+
+# Some documents, as a pre-commit hook
+gitoggle validate shop/production/pay.yaml shop/staging
+
+# A revision
+gitoggle validate --ref origin/main"#
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::COMMANDS;
     use super::super::{parse, program};
     use super::*;
 
@@ -351,14 +291,17 @@ mod tests {
 
     #[test]
     fn every_example_is_a_valid_invocation() {
-        for (name, command, ..) in COMMANDS {
-            let lines = examples(*command);
-            let of_it = format!("gitoggle {name}");
-            assert!(lines.iter().any(|(_, line)| line.contains(&of_it)), "{name}");
-            for (note, line) in lines.iter().filter(|(_, line)| !line.starts_with("kubectl ")) {
-                let parsed = parse(words(line).into_iter().map(Into::into));
-                assert!(parsed.is_ok(), "{line}: {parsed:?}");
-                assert!(!note.ends_with('.'), "{note}");
+        for command in Command::ALL {
+            let blocks: Vec<_> = examples(command).split("\n\n").collect();
+            let of_it = format!("gitoggle {}", command.as_str());
+            assert!(blocks.iter().any(|block| block.contains(&of_it)), "{of_it}");
+            for block in blocks {
+                let (note, line) = block.split_once('\n').unwrap();
+                assert!(note.starts_with("# ") && !note.ends_with('.'), "{note}");
+                if !line.starts_with("kubectl ") {
+                    let parsed = parse(words(line).into_iter().map(Into::into));
+                    assert!(parsed.is_ok(), "{line}: {parsed:?}");
+                }
             }
         }
     }
@@ -367,7 +310,7 @@ mod tests {
     fn every_long_help_names_a_part_of_the_manual() {
         let mut program = program();
         program.build();
-        for (name, ..) in COMMANDS {
+        for name in Command::WORDS {
             let command = program.find_subcommand_mut(name).unwrap();
             let help = command.clone().term_width(200).render_long_help().to_string();
             let begin = format!("Read more: `gitoggle man {name}`, and ");

@@ -1,191 +1,55 @@
 //! Parses arguments. The flags of settings come from the table in `config`; arguments of single commands are defined
 //! here.
 
-mod authoring;
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "the comments of arguments are help texts, which name defaults in brackets"
+)]
+
+mod command_args;
 mod drift;
 mod evaluation;
 mod examples;
 mod foreign;
-mod import;
 mod local;
 mod log;
 mod pages;
+mod parsers;
 mod pointers;
 mod program;
 mod remote;
 mod schema;
-mod table;
 #[cfg(test)]
 mod tests;
 
-pub use drift::DriftArgs;
-pub use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
-pub use local::{DemoArgs, DemoPause, SandboxArgs};
-pub use log::{LogArgs, LogDetail};
-pub use pages::{ManArgs, page_end};
+pub(crate) use command_args::{CommandArgs, PlanExit, StatusList};
+pub(crate) use drift::DriftArgs;
+pub(crate) use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
+pub(crate) use local::{DemoArgs, FaultArgs, SandboxArgs};
+pub(crate) use log::{LogArgs, LogDetail};
+pub(crate) use pages::{ManArgs, page_end};
 pub use program::program;
-pub use remote::{AllowArgs, ResumeArgs, SuspendArgs};
+pub(crate) use remote::{AllowArgs, ResumeArgs, SuspendArgs};
 pub use schema::SchemaSubject;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{ArgMatches, FromArgMatches as _};
 
 use crate::config::{Command, Flags, LogLevel, SettingInfo, ValueShape, settings};
-use crate::model::EnvironmentId;
-use crate::pass::Files;
-use crate::pass::authoring::FormatMode;
-use program::{command_named, opposite};
+use program::opposite;
 
 /// The parsed arguments.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// The command with its arguments.
-    pub args: CommandArgs,
+    /// The command.
+    pub command: Command,
+    pub(crate) args: CommandArgs,
     /// The values of the settings' flags.
     pub flags: Flags,
     /// The verbosity of `-v` and `-q`.
     pub verbosity: Verbosity,
-}
-
-/// A command with the arguments that are not settings.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CommandArgs {
-    /// Releases what a running daemon holds.
-    Allow(AllowArgs),
-    /// Makes one pass.
-    Apply,
-    /// Prints the completions of a shell.
-    Completions(clap_complete::Shell),
-    /// Demonstrates the whole loop on loopback.
-    Demo(DemoArgs),
-    /// Traces one user through a toggle.
-    Explain(ExplainArgs),
-    /// Compares two environments.
-    Diff {
-        /// The environments before and after.
-        environments: [EnvironmentId; 2],
-        /// The meaning of the exit code.
-        exit: PlanExit,
-    },
-    /// Compares the service with what was last applied.
-    Drift(DriftArgs),
-    /// Creates a starter repository.
-    Init {
-        /// The folder of the repository.
-        folder: PathBuf,
-    },
-    /// Copies documents between environments.
-    Promote {
-        /// The environments to copy from and to.
-        environments: [EnvironmentId; 2],
-        /// Globs over the keys of the toggles to copy; none means all.
-        globs: Vec<String>,
-    },
-    /// Rewrites documents in the canonical layout.
-    Fmt {
-        /// Folders and files to rewrite; none means all.
-        paths: Vec<PathBuf>,
-        /// Whether files are written.
-        mode: FormatMode,
-    },
-    /// Writes the documents of toggles that exist on the service.
-    Import {
-        /// Valid globs over the toggles to import; none means everything.
-        globs: Vec<String>,
-    },
-    /// Prints the deployment history.
-    Log(LogArgs),
-    /// Prints manual pages.
-    Man(ManArgs),
-    /// Prints what would be published, and why.
-    Plan {
-        /// The files to plan.
-        files: Files,
-        /// The meaning of the exit code.
-        exit: PlanExit,
-        /// The users whom the changes may affect.
-        audience: Option<AudienceArgs>,
-    },
-    /// Requests a pass from a running daemon.
-    Reconcile,
-    /// Ends a suspension of a running daemon.
-    Resume(ResumeArgs),
-    /// Runs the daemon.
-    Run,
-    /// Serves a local stand-in for the service.
-    Sandbox(SandboxArgs),
-    /// Prints a JSON Schema.
-    Schema {
-        /// What it describes.
-        of: SchemaSubject,
-    },
-    /// Prints the state of the toggles.
-    Status {
-        /// The toggles that are listed as text.
-        list: StatusList,
-    },
-    /// Suspends publishing in a running daemon.
-    Suspend(SuspendArgs),
-    /// Compares what toggles serve with expectations.
-    Test(TestArgs),
-    /// Checks documents.
-    Validate {
-        /// Folders and files to check; none means all.
-        paths: Vec<PathBuf>,
-    },
-}
-
-/// The toggles that `status` lists as text.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum StatusList {
-    /// Every toggle.
-    All,
-    /// The toggles that are not in sync.
-    NotInSync,
-}
-
-impl CommandArgs {
-    /// Returns the command.
-    #[must_use]
-    pub fn command(&self) -> Command {
-        match self {
-            Self::Allow(_) => Command::Allow,
-            Self::Apply => Command::Apply,
-            Self::Completions(_) => Command::Completions,
-            Self::Demo(_) => Command::Demo,
-            Self::Explain(_) => Command::Explain,
-            Self::Drift(_) => Command::Drift,
-            Self::Diff { .. } => Command::Diff,
-            Self::Fmt { .. } => Command::Fmt,
-            Self::Init { .. } => Command::Init,
-            Self::Promote { .. } => Command::Promote,
-            Self::Import { .. } => Command::Import,
-            Self::Log(_) => Command::Log,
-            Self::Man(_) => Command::Man,
-            Self::Plan { .. } => Command::Plan,
-            Self::Reconcile => Command::Reconcile,
-            Self::Resume(_) => Command::Resume,
-            Self::Run => Command::Run,
-            Self::Sandbox(_) => Command::Sandbox,
-            Self::Schema { .. } => Command::Schema,
-            Self::Status { .. } => Command::Status,
-            Self::Suspend(_) => Command::Suspend,
-            Self::Test(_) => Command::Test,
-            Self::Validate { .. } => Command::Validate,
-        }
-    }
-}
-
-/// The meaning of a plan's exit code.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PlanExit {
-    /// It also shows whether there are changes.
-    Detailed,
-    /// It shows only errors and holds.
-    Plain,
 }
 
 /// The log level of `-v` and `-q`.
@@ -227,15 +91,17 @@ pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
     let matches = program()
         .try_get_matches_from(&typed)
         .map_err(|error| pointers::pointed(error, &typed))?;
-    let Some((name, matches)) = matches.subcommand() else {
+    let Some((name, flags_of)) = matches.subcommand() else {
         unreachable!("a subcommand is required");
     };
+    let command = name.parse().expect("clap accepts only the names of commands");
     Ok(Invocation {
-        args: command_args(name, matches),
-        flags: flags(command_named(name), matches),
-        verbosity: match command_named(name) {
+        command,
+        args: CommandArgs::from_arg_matches(&matches)?,
+        flags: flags(command, flags_of),
+        verbosity: match command {
             Command::Completions | Command::Man => Verbosity::Usual,
-            _ => verbosity(matches),
+            _ => verbosity(flags_of),
         },
     })
 }
@@ -250,61 +116,8 @@ pub fn exit_code(error: &clap::Error) -> u8 {
 /// Returns the first command that is named in `typed`, whose first word is the name of the program.
 #[must_use]
 pub fn command_in(typed: &[OsString]) -> Option<Command> {
-    let words = typed.iter().skip(1).filter_map(|word| word.to_str());
-    let mut commands = words.filter_map(|word| table::COMMANDS.iter().find(|(name, ..)| *name == word));
-    commands.next().map(|(_, command, ..)| *command)
-}
-
-fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
-    match command_named(name) {
-        Command::Allow => CommandArgs::Allow(remote::allow(matches)),
-        Command::Apply => CommandArgs::Apply,
-        Command::Completions => CommandArgs::Completions(pages::shell(matches)),
-        Command::Demo => CommandArgs::Demo(local::demo(matches)),
-        Command::Explain => CommandArgs::Explain(evaluation::explain(matches)),
-        Command::Drift => CommandArgs::Drift(drift::args(matches)),
-        command @ (Command::Diff | Command::Fmt | Command::Init | Command::Promote) => {
-            authoring::args(command, matches)
-        }
-        Command::Import => CommandArgs::Import {
-            globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
-        },
-        Command::Log => CommandArgs::Log(log::args(matches)),
-        Command::Man => CommandArgs::Man(pages::man(matches)),
-        Command::Plan => CommandArgs::Plan {
-            files: match matches.get_flag("worktree") {
-                true => Files::WorkTree,
-                false => Files::Committed,
-            },
-            exit: plan_exit(matches),
-            audience: evaluation::audience(matches),
-        },
-        Command::Reconcile => CommandArgs::Reconcile,
-        Command::Resume => CommandArgs::Resume(remote::resume(matches)),
-        Command::Run => CommandArgs::Run,
-        Command::Sandbox => CommandArgs::Sandbox(local::sandbox(matches)),
-        Command::Schema => CommandArgs::Schema {
-            of: schema::subject(matches),
-        },
-        Command::Status => CommandArgs::Status {
-            list: match matches.get_flag("all") {
-                true => StatusList::All,
-                false => StatusList::NotInSync,
-            },
-        },
-        Command::Suspend => CommandArgs::Suspend(remote::suspend(matches)),
-        Command::Test => CommandArgs::Test(evaluation::test(matches)),
-        Command::Validate => CommandArgs::Validate {
-            paths: matches.get_many("paths").into_iter().flatten().cloned().collect(),
-        },
-    }
-}
-
-fn plan_exit(matches: &ArgMatches) -> PlanExit {
-    match matches.get_flag("detailed-exitcode") {
-        true => PlanExit::Detailed,
-        false => PlanExit::Plain,
-    }
+    let mut words = typed.iter().skip(1).filter_map(|word| word.to_str());
+    words.find_map(|word| word.parse().ok())
 }
 
 fn flags(command: Command, matches: &ArgMatches) -> Flags {
@@ -341,19 +154,6 @@ fn switched(setting: &'static SettingInfo, matches: &ArgMatches) -> Option<Strin
         (false, true) => Some(negative.to_string()),
         (false, false) => None,
     }
-}
-
-fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .value_name(value)
-        .help(help)
-        // The help texts name the defaults themselves.
-        .hide_default_value(true)
-}
-
-fn toggle(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
 fn verbosity(matches: &ArgMatches) -> Verbosity {

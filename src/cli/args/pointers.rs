@@ -6,7 +6,7 @@ use clap::Command as Clap;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::foreign::{FLAGS, WORDS};
+use super::foreign::{flags, words};
 use super::program;
 use crate::model::listed;
 
@@ -59,8 +59,8 @@ const DIFF: &str = "to compare the repository with what was applied, run `gitogg
                     `gitoggle plan --from main --to HEAD`";
 
 fn of_word(word: &str) -> Option<String> {
-    let found = WORDS.iter().find(|(words, _)| words.contains(&word));
-    found.map(|(_, pointer)| (*pointer).to_owned())
+    let found = words().find(|(words, _)| words.contains(&word));
+    found.map(|(_, pointer)| pointer.to_owned())
 }
 
 /// Returns the pointer for an argument that `command`, or the program if there is none, does not have.
@@ -74,11 +74,10 @@ fn of_argument(program: &Clap, command: Option<&Clap>, arg: &str) -> Option<Stri
         let pointer = "`--only 'PROJECT/ENVIRONMENT/*'` selects toggles";
         return has(command, "--only").then(|| pointer.to_owned());
     }
-    let foreign = FLAGS
-        .iter()
-        .find(|(flags, ours, _)| flags.contains(&arg) && ours.is_none_or(|ours| has(command, ours)));
+    let foreign =
+        flags().find(|(flags, ours, _)| flags.contains(&arg) && ours.is_none_or(|ours| has(command, ours)));
     if let Some((_, _, pointer)) = foreign {
-        return Some((*pointer).to_owned());
+        return Some(pointer.to_owned());
     }
     let owners: Vec<String> = owners
         .iter()
@@ -137,7 +136,7 @@ mod tests {
             }
         }
         // The pointers of other flags are those of the table.
-        owners.retain(|flag, _| !FLAGS.iter().any(|(flags, ..)| flags.contains(&flag.as_str())));
+        owners.retain(|flag, _| !flags().any(|(flags, ..)| flags.contains(&flag.as_str())));
         let mut checked = 0;
         for command in &commands {
             for (flag, owners) in owners.iter().filter(|(flag, _)| !has(command, flag)) {
@@ -173,8 +172,8 @@ mod tests {
     #[test]
     fn a_word_of_another_tool_names_our_command() {
         let program = built();
-        for (words, pointer) in WORDS {
-            for word in *words {
+        for (words, pointer) in words() {
+            for word in words {
                 assert!(program.find_subcommand(word).is_none(), "{word} is a command");
                 let message = message(word);
                 assert!(message.contains(&format!("tip: {pointer}\n")), "{message}");
@@ -186,12 +185,11 @@ mod tests {
     #[test]
     fn a_flag_of_another_tool_names_our_flag() {
         let program = built();
-        for (at, (foreign, ours, pointer)) in FLAGS.iter().enumerate() {
-            let earlier = &FLAGS[..at];
+        for (at, (foreign, ours, pointer)) in flags().enumerate() {
             let is_taken = |command: &Clap| {
-                let same = earlier.iter().filter(|(flags, ..)| flags == foreign);
-                same.filter_map(|(_, ours, _)| *ours)
-                    .any(|ours| has(command, ours))
+                let same = flags().take(at).filter(|(flags, ..)| *flags == foreign);
+                let mut owners = same.filter_map(|(_, ours, _)| ours);
+                owners.any(|ours| has(command, ours))
             };
             let is_about = |command: &&Clap| match ours {
                 Some(ours) => has(command, ours) && !is_taken(command),
@@ -199,17 +197,11 @@ mod tests {
             };
             let commands: Vec<&Clap> = program.get_subcommands().filter(is_about).collect();
             assert!(!commands.is_empty(), "{ours:?}");
-            for (command, flag) in commands
-                .iter()
-                .flat_map(|command| foreign.iter().map(move |flag| (command, flag)))
-            {
-                if has(command, flag) {
-                    continue;
+            for command in &commands {
+                for flag in foreign.iter().filter(|flag| !has(command, flag)) {
+                    let found = of_argument(&program, Some(command), flag);
+                    assert_eq!(found.as_deref(), Some(pointer));
                 }
-                assert_eq!(
-                    of_argument(&program, Some(command), flag).as_deref(),
-                    Some(*pointer)
-                );
             }
             let flag = foreign[0];
             let message = message(&format!("{} {flag}=x", commands[0].get_name()));

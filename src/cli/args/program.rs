@@ -1,11 +1,9 @@
 //! Defines the commands, flags and help texts for clap.
 
-use std::path::PathBuf;
+use clap::{Arg, ArgAction, Command as Clap, Subcommand as _, ValueHint};
 
-use clap::{Arg, ArgAction, Command as Clap, ValueHint, value_parser};
-
-use super::table::COMMANDS;
-use super::{authoring, drift, evaluation, examples, import, local, log, pages, remote, schema, toggle};
+use super::command_args::CommandArgs;
+use super::examples;
 use crate::config::{Command, SettingInfo, ValueShape, settings};
 use crate::model::BUILD;
 
@@ -65,7 +63,7 @@ repository.";
 /// Builds the command-line parser.
 #[must_use]
 pub fn program() -> Clap {
-    let program = Clap::new("gitoggle")
+    CommandArgs::augment_subcommands(Clap::new("gitoggle"))
         .version(BUILD.text)
         .about("Keep a feature-toggle service in sync with a Git repository")
         .bin_name("gitoggle")
@@ -75,32 +73,28 @@ pub fn program() -> Clap {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand_value_name("COMMAND")
-        .infer_subcommands(false);
-    COMMANDS
-        .iter()
-        .fold(program, |program, (name, command, short, long)| {
-            let subcommand = Clap::new(*name)
-                .about(*short)
-                .long_about(*long)
-                .after_help("More options, examples and explanations: --help")
-                .after_long_help(examples::after_help(*command, name));
-            // Deferred, so that clap builds only the flags of the command that was typed.
-            program.subcommand(subcommand.defer(with_flags))
+        .infer_subcommands(false)
+        .mut_subcommands(|clap| {
+            let examples = examples::after_help(command_of(&clap));
+            clap.after_help("More options, examples and explanations: --help")
+                .after_long_help(examples)
+                // Deferred, so that clap builds only the flags of the command that was typed.
+                .defer(with_flags)
         })
 }
 
-/// Adds the flags of a command.
+/// Adds the flags of a command that are settings.
 fn with_flags(clap: Clap) -> Clap {
-    let named = COMMANDS.iter().find(|(name, ..)| *name == clap.get_name());
-    let Some((_, command, ..)) = named else {
-        return clap;
-    };
-    let clap = own(*command).into_iter().fold(clap, Clap::arg);
-    let groups = settings()
+    let command = command_of(&clap);
+    let taken = settings()
         .iter()
-        .filter(|setting| setting.commands.contains(command))
-        .flat_map(flag);
-    let clap = groups.fold(clap, Clap::arg);
+        .filter(|setting| setting.commands.contains(&command));
+    let clap = clap.mut_args(|arg| {
+        let has_value = arg.get_action().takes_values();
+        // The help texts name the defaults themselves.
+        arg.hide_default_value(has_value)
+    });
+    let clap = clap.args(taken.flat_map(flag));
     match command {
         // They log nothing.
         Command::Completions | Command::Man => clap,
@@ -201,44 +195,8 @@ fn quiet() -> Arg {
         .conflicts_with_all(["verbose", "log_level"])
 }
 
-/// Returns the arguments of `command` that are not settings.
-fn own(command: Command) -> Vec<Arg> {
-    match command {
-        Command::Validate => vec![
-            Arg::new("paths")
-                .value_name("PATH")
-                .help("Check these files and folders only")
-                .num_args(0..)
-                .value_parser(value_parser!(PathBuf)),
-        ],
-        Command::Plan => vec![
-            toggle("worktree", "Read uncommitted files").conflicts_with_all([
-                "from_revision",
-                "to",
-                "pull_request",
-                "target",
-            ]),
-            toggle("detailed-exitcode", "Exit with 2 if there are changes"),
-        ]
-        .into_iter()
-        .chain(evaluation::own(command))
-        .collect(),
-        Command::Drift => drift::own(),
-        Command::Log => log::own(),
-        Command::Diff | Command::Fmt | Command::Init | Command::Promote => authoring::own(command),
-        Command::Completions | Command::Man => pages::own(command),
-        Command::Import => import::own(),
-        Command::Demo | Command::Sandbox => local::own(command),
-        Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => remote::own(command),
-        Command::Explain | Command::Test => evaluation::own(command),
-        Command::Status => vec![toggle("all", "List the toggles that are in sync as well")],
-        Command::Apply | Command::Run => Vec::new(),
-        Command::Schema => schema::own(),
-    }
-}
-
-/// Returns the command with this name.
-pub(super) fn command_named(name: &str) -> Command {
-    let named = COMMANDS.iter().find(|(known, ..)| *known == name);
-    named.expect("clap accepts only the commands of the table").1
+/// Returns the command that a subcommand of the parser stands for.
+pub(super) fn command_of(clap: &Clap) -> Command {
+    let command = clap.get_name().parse();
+    command.expect("every subcommand of the parser is named as a command")
 }

@@ -1,9 +1,7 @@
 //! The arguments of `schema`.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{Arg, ArgMatches};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::option;
 use crate::model::words;
 
 words! {
@@ -26,20 +24,6 @@ words! {
     }
 }
 
-pub(super) fn own() -> Vec<Arg> {
-    let words = PossibleValuesParser::new(SchemaSubject::WORDS.iter().copied());
-    let subject = words.map(|word| word.parse::<SchemaSubject>().expect("only words are possible"));
-    vec![
-        option(
-            "of",
-            "WHAT",
-            "Describe a document or what this command prints with -o json [document]",
-        )
-        .value_parser(subject)
-        .default_value("document"),
-    ]
-}
-
-pub(super) fn subject(matches: &ArgMatches) -> SchemaSubject {
-    *matches.get_one("of").expect("it has a default")
+pub(super) fn subject() -> impl TypedValueParser<Value = SchemaSubject> {
+    PossibleValuesParser::new(SchemaSubject::WORDS).try_map(|word| word.parse())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::pass::Files;
 
 fn typed(line: &str) -> Result<Invocation, clap::Error> {
     parse(
@@ -89,8 +90,9 @@ fn arguments_of_one_command_are_not_settings() {
     else {
         panic!("a sandbox");
     };
-    assert_eq!((sandbox.fail_rate, sandbox.seed), (0.1, 7));
-    assert_eq!(sandbox.latency, Duration::from_millis(5));
+    let faults = sandbox.faults;
+    assert_eq!((faults.fail_rate, faults.seed), (0.1, 7));
+    assert_eq!(faults.latency, Duration::from_millis(5));
     assert!(typed("sandbox --fail-rate 2").is_err());
 }
 
@@ -141,10 +143,10 @@ fn text_with_line_breaks_of_its_own_is_not_wrapped() {
     }
     let mut program = program().term_width(80);
     program.build();
-    for (name, command, ..) in table::COMMANDS {
-        let clap = program.find_subcommand_mut(name).unwrap();
+    for command in Command::ALL {
+        let clap = program.find_subcommand_mut(command.as_str()).unwrap();
         let help = clap.render_long_help().to_string();
-        assert!(help.contains(&examples::lines(*command, "  ")), "{help}");
+        assert!(help.contains(&examples::lines(command, "  ")), "{help}");
     }
 }
 
@@ -152,7 +154,7 @@ fn text_with_line_breaks_of_its_own_is_not_wrapped() {
 fn the_short_help_fits_a_screen() {
     let mut program = program().term_width(80);
     program.build();
-    for (name, ..) in table::COMMANDS {
+    for name in Command::WORDS {
         let command = program.find_subcommand_mut(name).unwrap();
         let (short, long) = (command.render_help(), command.render_long_help());
         let count = |text: &dyn std::fmt::Display| text.to_string().lines().count();

@@ -40,7 +40,7 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Fa
 async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let (folder, _temporary) = folder(args.keep.as_deref())?;
     let color = Stream::Stdout.color(settings.color);
-    let output = DemoOutput::new(color, args.pause);
+    let output = DemoOutput::new(color, args);
     let stage = Stage::start(&folder, "toggles", None)?;
     let demo = Demo {
         output: &output,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::args::DemoPause;
+use crate::cli::args::DemoArgs;
 use crate::cli::failure::Failure;
 use crate::model::Color;
 use crate::telemetry::Stream;
@@ -14,11 +14,12 @@ pub(super) struct DemoOutput {
 }
 
 impl DemoOutput {
-    pub(super) fn new(color: Color, pause: DemoPause) -> Self {
-        let pause = match pause {
-            DemoPause::For(pause) => pause,
-            DemoPause::OnTerminal if Stream::Stdout.is_terminal() => Duration::from_millis(1500),
-            DemoPause::OnTerminal => Duration::ZERO,
+    pub(super) fn new(color: Color, args: &DemoArgs) -> Self {
+        let pause = match args.pause {
+            _ if args.no_pause => Duration::ZERO,
+            Some(pause) => pause,
+            None if Stream::Stdout.is_terminal() => Duration::from_millis(1500),
+            None => Duration::ZERO,
         };
         Self { color, pause }
     }

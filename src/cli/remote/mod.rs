@@ -22,7 +22,12 @@ pub(super) fn reconcile(settings: &Settings) -> Result<ExitStatus, Failure> {
 }
 
 pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitStatus, Failure> {
-    let SuspendArgs { scope, lasts, reason } = args;
+    let SuspendArgs {
+        scopes,
+        lasts,
+        reason,
+    } = args;
+    let scope = &scope(scopes);
     let command = json!({ "scope": scope, "for": lasts, "reason": reason });
     let reply = Daemon::of(settings)?.send("/suspend", &command)?;
     let suspended = &reply["suspended"];
@@ -44,7 +49,8 @@ pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitSta
 }
 
 pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<ExitStatus, Failure> {
-    let reply = Daemon::of(settings)?.send("/resume", &json!({ "scope": args.scope }))?;
+    let command = json!({ "scope": scope(&args.scopes) });
+    let reply = Daemon::of(settings)?.send("/resume", &command)?;
     let resumed = reply["resumed"].as_array().cloned().unwrap_or_default();
     if resumed.is_empty() {
         print("nothing was suspended\n")?;
@@ -54,6 +60,11 @@ pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<ExitStatu
         print(&format!("resumed {}\n", escaped(scope)))?;
     }
     Ok(ExitStatus::Clean)
+}
+
+/// Returns the globs as one scope; none means everything.
+fn scope(globs: &[String]) -> Option<String> {
+    (!globs.is_empty()).then(|| globs.join(" "))
 }
 
 /// Returns the flag that names a scope, quoted for a shell.

@@ -82,31 +82,9 @@ impl Case {
     }
 }
 
-const COMMANDS: [Command; 19] = [
-    Command::Allow,
-    Command::Apply,
-    Command::Demo,
-    Command::Diff,
-    Command::Drift,
-    Command::Fmt,
-    Command::Import,
-    Command::Init,
-    Command::Log,
-    Command::Plan,
-    Command::Promote,
-    Command::Reconcile,
-    Command::Resume,
-    Command::Run,
-    Command::Sandbox,
-    Command::Schema,
-    Command::Status,
-    Command::Suspend,
-    Command::Validate,
-];
-
 #[test]
 fn every_command_loads_with_only_its_required_settings() {
-    for command in COMMANDS {
+    for command in Command::ALL {
         let needed = Case::new(command)
             .variable("GITOGGLE_BASE_URL", "https://t.example")
             .variable("GITOGGLE_TOKEN", "hunter2")

@@ -133,7 +133,7 @@ fn invoked(
         folder: folder.into(),
         state_home: None,
     };
-    let loaded = load(invocation.args.command(), &invocation.flags, &environment);
+    let loaded = load(invocation.command, &invocation.flags, &environment);
     let loaded = loaded.unwrap_or_else(|mistakes| panic!("{typed:?}: {mistakes}"));
     assert_eq!(loaded.warnings, Vec::<String>::new(), "{typed:?}");
     loaded
