@@ -1,7 +1,8 @@
 //! Classifies the faults of a server's certificate, so that each has its own hint.
 
-use std::error::Error as _;
 use std::fmt;
+
+use super::causes::chain;
 
 /// Why a server's certificate was rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,22 +37,10 @@ impl fmt::Display for CertificateFault {
 /// Returns the fault of the server's certificate if the request failed because of it.
 #[must_use]
 pub fn certificate_fault(error: &reqwest::Error) -> Option<CertificateFault> {
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        if let Some(rustls::Error::InvalidCertificate(fault)) = tls_error(current) {
-            return Some(classify(fault));
-        }
-        cause = current.source();
-    }
-    None
-}
-
-/// Unwraps I/O errors: `source` of an I/O error that wraps another error skips the wrapped one.
-fn tls_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
-    match error.downcast_ref::<std::io::Error>() {
-        Some(outer) => tls_error(outer.get_ref()?),
-        None => error.downcast_ref(),
-    }
+    chain(error).find_map(|cause| match cause.downcast_ref() {
+        Some(rustls::Error::InvalidCertificate(fault)) => Some(classify(fault)),
+        _ => None,
+    })
 }
 
 fn classify(fault: &rustls::CertificateError) -> CertificateFault {

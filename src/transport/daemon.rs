@@ -76,43 +76,32 @@ impl DaemonUrl {
 
 /// The response of a daemon.
 #[derive(Debug)]
-pub struct DaemonReply {
-    /// The HTTP status code.
-    pub status: u16,
+pub(crate) struct DaemonReply {
+    pub(crate) status: u16,
     /// The target of a redirect.
-    pub location: Option<String>,
-    /// The body, not decoded.
-    pub body: Vec<u8>,
+    pub(crate) location: Option<String>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// Why a request got no response.
 #[derive(Debug, thiserror::Error)]
-pub enum DaemonError {
-    /// The client could not be created.
-    #[error(transparent)]
-    Client(#[from] NetworkError),
-    /// The connection ended before the response did.
+pub(crate) enum DaemonError {
     #[error("could not read the response of `{0}`")]
     Incomplete(String, #[source] std::io::Error),
-    /// No response.
     #[error("could not reach the daemon at `{0}`")]
     Unreachable(String, #[source] Reason),
 }
 
 /// Sends requests to one daemon.
 #[derive(Debug)]
-pub struct DaemonClient {
+pub(crate) struct DaemonClient {
     url: DaemonUrl,
     token: Secret,
     client: reqwest::blocking::Client,
 }
 
 impl DaemonClient {
-    /// Creates a client.
-    ///
-    /// # Errors
-    /// If the CA file is unusable or TLS setup fails.
-    pub fn new(url: DaemonUrl, token: Secret, network: &Network) -> Result<Self, NetworkError> {
+    pub(crate) fn new(url: DaemonUrl, token: Secret, network: &Network) -> Result<Self, NetworkError> {
         let schemes = match url.0.scheme() {
             // A proxy would read the token.
             "http" => Schemes::HttpWithoutProxy,
@@ -122,33 +111,20 @@ impl DaemonClient {
         Ok(Self { url, token, client })
     }
 
-    /// Returns the address of the daemon.
-    #[must_use]
-    pub fn url(&self) -> &DaemonUrl {
+    pub(crate) fn url(&self) -> &DaemonUrl {
         &self.url
     }
 
     /// Requests `path` with the admin token.
-    ///
-    /// # Errors
-    /// If there is no complete response.
-    pub fn get(&self, path: &str) -> Result<DaemonReply, DaemonError> {
-        let request = self.client.get(self.at(path));
+    pub(crate) fn get(&self, path: &str) -> Result<DaemonReply, DaemonError> {
         // The read endpoints may require a token, too.
-        let request = request.header(AUTHORIZATION, format!("Bearer {}", self.token.expose()));
-        self.send(request)
+        self.send(self.client.get(self.at(path)))
     }
 
     /// Posts the JSON `body` to `path` with the admin token.
-    ///
-    /// # Errors
-    /// If there is no complete response.
-    pub fn post(&self, path: &str, body: &str) -> Result<DaemonReply, DaemonError> {
-        let request = self
-            .client
-            .post(self.at(path))
-            .header(CONTENT_TYPE, "application/json")
-            .header(AUTHORIZATION, format!("Bearer {}", self.token.expose()));
+    pub(crate) fn post(&self, path: &str, body: &str) -> Result<DaemonReply, DaemonError> {
+        let request = self.client.post(self.at(path));
+        let request = request.header(CONTENT_TYPE, "application/json");
         self.send(request.body(body.to_owned()))
     }
 
@@ -159,6 +135,7 @@ impl DaemonClient {
     fn send(&self, request: reqwest::blocking::RequestBuilder) -> Result<DaemonReply, DaemonError> {
         let address = || self.url.to_string();
         let response = request
+            .header(AUTHORIZATION, format!("Bearer {}", self.token.expose()))
             .send()
             .map_err(|error| DaemonError::Unreachable(address(), no_response(&error)))?;
         let location = response.headers().get(LOCATION);

@@ -5,6 +5,7 @@
 //!
 //! Invariant: a secret is sent only to the host that it belongs to.
 
+mod causes;
 mod certificate;
 mod daemon;
 mod limited_file;
@@ -18,7 +19,8 @@ mod secret;
 mod webhook_signature;
 
 pub use certificate::{CertificateFault, certificate_fault};
-pub use daemon::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, DaemonUrlError};
+pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
+pub use daemon::{DaemonUrl, DaemonUrlError};
 pub(crate) use limited_file::{read_limited, read_limited_text};
 pub use network::{Network, NetworkError, provider};
 pub use network_failure::{ProxyFault, Reason, proxy_fault, reason};

@@ -6,6 +6,7 @@ use std::io;
 
 use hyper_util::client::proxy::matcher::Matcher;
 
+use super::causes::chain;
 use super::certificate::{CertificateFault, certificate_fault};
 use crate::model::{escaped, plain};
 
@@ -120,19 +121,6 @@ fn is_cut(error: &(dyn Error + 'static)) -> bool {
         || error
             .to_string()
             .starts_with("connection closed before message completed")
-}
-
-/// Returns `error` and its causes, including the error that an I/O error wraps, which its `source` skips.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| cause(*error))
-}
-
-fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    match wrapped {
-        Some(wrapped) => Some(wrapped),
-        None => error.source(),
-    }
 }
 
 #[cfg(test)]

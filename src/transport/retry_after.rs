@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::civil::{Date, Time};
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 /// Returns the wait: zero for a date in the past, `None` for a malformed text. A date counts from `sent`, the `Date` of the
@@ -15,54 +15,20 @@ pub(crate) fn retry_after(text: &str, sent: Option<&str>, now: Timestamp) -> Opt
         // A number that is too large still asks for a wait longer than any limit.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
-    let date = http_date(text, now)?;
-    let from = sent.and_then(|sent| http_date(sent.trim(), now)).unwrap_or(now);
+    let date = http_date(text)?;
+    let from = sent.and_then(|sent| http_date(sent.trim())).unwrap_or(now);
     Some(Duration::try_from(date.duration_since(from)).unwrap_or_default())
 }
 
-/// Ignores the weekday, which services get wrong.
-fn http_date(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    let (date, time) = match words[..] {
-        // IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`
-        [_, day, month, year, time, "GMT"] => (date(year.parse().ok()?, month, day)?, time),
-        // RFC 850: `Sunday, 06-Nov-94 08:49:37 GMT`
-        [_, date_of, time, "GMT"] => {
-            let mut parts = date_of.splitn(3, '-');
-            let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-            (date(full_year(year, now)?, month, day)?, time)
-        }
-        // asctime: `Sun Nov  6 08:49:37 1994`
-        [_, month, day, time, year] => (date(year.parse().ok()?, month, day)?, time),
-        _ => return None,
-    };
-    let time: Time = time_of(time)?;
-    let instant = date.to_datetime(time).to_zoned(TimeZone::UTC).ok()?;
-    Some(instant.timestamp())
-}
-
-fn date(year: i16, month: &str, day: &str) -> Option<Date> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let month = MONTHS.iter().zip(1..).find(|(name, _)| **name == month)?.1;
-    Date::new(year, month, day.parse().ok()?).ok()
-}
-
-/// Returns the year with these last two digits that is not more than 50 years in the future.
-fn full_year(digits: &str, now: Timestamp) -> Option<i16> {
-    let digits: i16 = digits.parse().ok().filter(|digits| (0..100).contains(digits))?;
-    let this = now.to_zoned(TimeZone::UTC).year();
-    let year = this - this % 100 + digits;
-    // RFC 9110, section 5.6.7, requires this.
-    Some(if year > this + 50 { year - 100 } else { year })
-}
-
-/// Parses a time; a leap second becomes second 59.
-fn time_of(text: &str) -> Option<Time> {
-    let mut parts = text.splitn(3, ':').map(|part| part.parse::<i8>().ok());
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    Time::new(hour, minute, if second == 60 { 59 } else { second }, 0).ok()
+/// Parses a date in one of the three forms, without its weekday, which services get wrong.
+fn http_date(text: &str) -> Option<Timestamp> {
+    const IMF_FIXDATE: &str = "%d %b %Y %H:%M:%S GMT";
+    const RFC_850: &str = "%d-%b-%y %H:%M:%S GMT";
+    const ASCTIME: &str = "%b %d %H:%M:%S %Y";
+    let (_, text) = text.split_once(' ')?;
+    let mut forms = [IMF_FIXDATE, RFC_850, ASCTIME].into_iter();
+    let date = forms.find_map(|form| DateTime::strptime(form, text).ok())?;
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 #[cfg(test)]
