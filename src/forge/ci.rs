@@ -37,8 +37,6 @@ pub struct PullRequest {
     pub number: Option<String>,
     /// The repository that the pull request belongs to, such as `owner/name`.
     pub repository: Option<String>,
-    /// The address of the forge's API.
-    pub api_url: Option<String>,
 }
 
 /// The environment of a CI job.
@@ -102,7 +100,6 @@ impl Job<'_> {
                 .map(|number| number.to_string())
                 .or_else(|| named.map(str::to_owned)),
             repository: self.get("GITHUB_REPOSITORY"),
-            api_url: self.get("GITHUB_API_URL"),
         })
     }
 
@@ -119,7 +116,6 @@ impl Job<'_> {
             number: self.get("CI_MERGE_REQUEST_IID"),
             // The target's project, because the pipeline of a fork runs in the fork.
             repository: self.get("CI_MERGE_REQUEST_PROJECT_PATH"),
-            api_url: self.get("CI_API_V4_URL"),
         })
     }
 
@@ -131,7 +127,6 @@ impl Job<'_> {
             head: self.get("BITBUCKET_COMMIT"),
             number: self.get("BITBUCKET_PR_ID"),
             repository: self.get("BITBUCKET_REPO_FULL_NAME"),
-            api_url: None,
         })
     }
 
@@ -146,7 +141,6 @@ impl Job<'_> {
                 .get("SYSTEM_PULLREQUEST_PULLREQUESTNUMBER")
                 .or_else(|| self.get("SYSTEM_PULLREQUEST_PULLREQUESTID")),
             repository: self.get("BUILD_REPOSITORY_NAME"),
-            api_url: self.get("SYSTEM_COLLECTIONURI"),
         })
     }
 
@@ -159,7 +153,6 @@ impl Job<'_> {
             head: None,
             number: self.get("CHANGE_ID"),
             repository: None,
-            api_url: None,
         })
     }
 }
