@@ -5,75 +5,49 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::daemon::{PassResult, Status, ToggleState, ToggleStatus};
-use crate::model::{CommitId, ToggleId};
+use crate::model::{CommitId, ToggleId, words};
 
-/// The kind of a toggle's change of state.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
-    /// The toggle could not be applied.
-    Failed,
-    /// Someone changed the toggle on the service.
-    Drifted,
-    /// The toggle is deliberately not published.
-    Held,
-    /// The toggle was failed and no longer is.
-    Recovered,
-    /// The toggle was drifted or held and no longer is.
-    Released,
-}
-
-impl ChangeKind {
-    /// All kinds, in the order of a message.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Failed,
-        Self::Drifted,
-        Self::Held,
-        Self::Recovered,
-        Self::Released,
-    ];
-
-    /// Returns the word for messages.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Drifted => "drifted",
-            Self::Held => "held",
-            Self::Recovered => "recovered",
-            Self::Released => "released",
-        }
+words! {
+    /// The kind of a toggle's change of state, in the order of a message.
+    ChangeKind {
+        /// The toggle could not be applied.
+        Failed = "failed",
+        /// Someone changed the toggle on the service.
+        Drifted = "drifted",
+        /// The toggle is deliberately not published.
+        Held = "held",
+        /// The toggle was failed and no longer is.
+        Recovered = "recovered",
+        /// The toggle was drifted or held and no longer is.
+        Released = "released",
     }
 }
 
 /// One toggle's change.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct ToggleChange {
-    /// The toggle.
-    pub toggle: ToggleId,
-    /// The kind of the change.
-    pub change: ChangeKind,
-    /// The reason, if known.
-    pub reason: Option<String>,
+pub(super) struct ToggleChange {
+    pub(super) toggle: ToggleId,
+    pub(super) change: ChangeKind,
+    pub(super) reason: Option<String>,
 }
 
 /// The changes of one pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Notification {
+pub(super) struct Notification {
     /// The repository, as configured.
-    pub repo: String,
+    pub(super) repo: String,
     /// The ref, once it is resolved.
-    pub reference: Option<String>,
+    pub(super) reference: Option<String>,
     /// The commit of the pass.
-    pub revision: Option<CommitId>,
+    pub(super) revision: Option<CommitId>,
     /// The changes, failed toggles first, then by toggle. Never empty.
-    pub changes: Vec<ToggleChange>,
+    pub(super) changes: Vec<ToggleChange>,
 }
 
 /// The failed, drifted and held toggles of the notifications so far. Kept in a file, so that a restart repeats nothing.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct SentNotifications(BTreeMap<ToggleId, Trouble>);
+pub(super) struct SentNotifications(BTreeMap<ToggleId, Trouble>);
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -85,8 +59,7 @@ enum Trouble {
 
 impl SentNotifications {
     /// Returns the notification about a pass and records it as sent; none after a pass that failed as a whole.
-    #[must_use]
-    pub fn update(&mut self, status: &Status) -> Option<Notification> {
+    pub(super) fn update(&mut self, status: &Status) -> Option<Notification> {
         match &status.last_pass {
             None => return None,
             // The states of the toggles are unknown after such a pass.

@@ -11,7 +11,6 @@ mod receiver;
 mod spawn;
 mod worker;
 
-pub use change::{ChangeKind, Notification, SentNotifications, ToggleChange};
+pub use change::ChangeKind;
 pub use receiver::{Receiver, ReceiverFormat};
 pub use spawn::spawn;
-pub use worker::Notifier;

@@ -18,7 +18,7 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// Passes notifications to the task that delivers them.
 #[derive(Clone, Debug)]
-pub struct Notifier {
+pub(super) struct Notifier {
     queue: mpsc::Sender<Notification>,
     metrics: Metrics,
 }
@@ -26,7 +26,7 @@ pub struct Notifier {
 impl Notifier {
     /// Creates a notifier for `receiver` and the task that delivers. The task ends when the last clone of the notifier is
     /// dropped and the queue is empty, which takes less than a minute per queued notification.
-    pub fn new(
+    pub(super) fn new(
         receiver: Receiver,
         network: Network,
         metrics: Metrics,
@@ -42,7 +42,7 @@ impl Notifier {
     }
 
     /// Queues a notification without waiting. If the queue is full, drops and counts it.
-    pub fn send(&self, notification: Notification) {
+    pub(super) fn send(&self, notification: Notification) {
         // A receiver that does not keep up must not delay passes or other receivers.
         if self.queue.try_send(notification).is_err() {
             self.metrics.notification_failed();
