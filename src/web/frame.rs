@@ -7,30 +7,21 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use super::{Asset, NavLink, page_headers};
-use crate::model::hex;
+use crate::model::{hex, words};
 
-/// Whether all is well, for the icon of the tab and the banner.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PageVerdict {
-    /// Something is wrong.
-    Bad,
-    /// All is well.
-    Good,
-    /// Something needs attention.
-    Warn,
+words! {
+    /// Whether all is well, for the icon of the tab, the banner, and the class of an element.
+    PageVerdict {
+        /// Something is wrong.
+        Bad = "bad",
+        /// All is well.
+        Good = "good",
+        /// Something needs attention.
+        Warn = "warn",
+    }
 }
 
 impl PageVerdict {
-    /// Returns `bad`, `good` or `warn`, for the class of an element.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bad => "bad",
-            Self::Good => "good",
-            Self::Warn => "warn",
-        }
-    }
-
     fn icon(self) -> Asset {
         match self {
             Self::Bad => Asset::IconBad,
