@@ -33,10 +33,7 @@ pub(super) fn run(
     let mut findings = [old.findings, new.findings].concat();
     findings.sort();
     show(&diff, &findings, &BTreeMap::new(), settings)?;
-    let changes = match (exit, diff.toggles.is_empty()) {
-        (PlanExit::Detailed, false) => ExitStatus::Changes,
-        (PlanExit::Detailed | PlanExit::Plain, _) => ExitStatus::Clean,
-    };
+    let changes = ExitStatus::Changes.when(exit == PlanExit::Detailed && !diff.toggles.is_empty());
     Ok(changes.and(invalid(&findings)))
 }
 
@@ -68,10 +65,7 @@ pub(super) fn show(
 }
 
 pub(super) fn invalid(findings: &[Diagnostic]) -> ExitStatus {
-    match findings.is_empty() {
-        true => ExitStatus::Clean,
-        false => ExitStatus::Invalid,
-    }
+    ExitStatus::Invalid.when(!findings.is_empty())
 }
 
 pub(super) fn distinct(one: &EnvironmentId, other: &EnvironmentId) -> Result<(), Failure> {
@@ -106,74 +100,40 @@ pub(super) fn place<'a>(settings: &'a Settings, folder: &'a std::path::Path) -> 
 }
 
 fn compared([before, after]: [&EnvironmentId; 2], [old, new]: [&EnvironmentDocuments; 2]) -> EnvironmentDiff {
-    let keys: BTreeSet<&str> = old.toggles().union(&new.toggles()).copied().collect();
-    let mut toggles = Vec::new();
-    let mut counts = DiffCounts::default();
-    for key in keys {
-        if old.invalid.contains_key(key) || new.invalid.contains_key(key) {
-            counts.invalid += 1;
-            continue;
-        }
+    let all: BTreeSet<&str> = old.toggles().union(&new.toggles()).copied().collect();
+    let is_invalid = |key: &&str| old.invalid.contains_key(*key) || new.invalid.contains_key(*key);
+    let (invalid, valid): (Vec<&str>, Vec<&str>) = all.into_iter().partition(is_invalid);
+    let different = valid.iter().map(|key| {
         let payload = |documents: &EnvironmentDocuments| {
-            documents.valid.get(key).map(|document| document.payload.clone())
+            let document = documents.valid.get(*key);
+            document.map(|document| document.payload.clone())
         };
         let (was, is) = (payload(old), payload(new));
-        let remark = match (&was, &is) {
-            (Some(was), Some(is)) if was == is => {
-                counts.equal += 1;
-                continue;
-            }
-            (Some(_), Some(_)) => {
-                counts.different += 1;
-                String::new()
-            }
-            (None, _) => {
-                counts.only_after += 1;
-                format!("only in {after}")
-            }
-            (_, None) => {
-                counts.only_before += 1;
-                format!("only in {before}")
-            }
-        };
-        toggles.push(ToggleDiff {
-            toggle: key.to_owned(),
+        ToggleDiff {
+            toggle: (*key).to_owned(),
+            remark: match (&was, &is) {
+                (None, _) => format!("only in {after}"),
+                (_, None) => format!("only in {before}"),
+                (Some(_), Some(_)) => String::new(),
+            },
             before: was,
             after: is,
-            remark,
-        });
-    }
+        }
+    });
+    let toggles: Vec<ToggleDiff> = different.filter(|diff| diff.before != diff.after).collect();
+    let only_before = toggles.iter().filter(|diff| diff.after.is_none()).count();
+    let only_after = toggles.iter().filter(|diff| diff.before.is_none()).count();
+    let mut parts = vec![format!("{} different", toggles.len() - only_before - only_after)];
+    parts.extend(show::nonzero(&[
+        (only_before, &format!("only in {before}")),
+        (only_after, &format!("only in {after}")),
+        (invalid.len(), "invalid"),
+    ]));
+    parts.push(format!("{} equal", valid.len() - toggles.len()));
     EnvironmentDiff {
         before: before.clone(),
         after: after.clone(),
         toggles,
-        summary: counts.summary(before, after),
-    }
-}
-
-/// The number of toggles by the result of their comparison.
-#[derive(Default)]
-struct DiffCounts {
-    different: usize,
-    only_before: usize,
-    only_after: usize,
-    invalid: usize,
-    equal: usize,
-}
-
-impl DiffCounts {
-    fn summary(&self, before: &EnvironmentId, after: &EnvironmentId) -> String {
-        let mut parts = vec![format!("{} different", self.different)];
-        for (count, what) in [
-            (self.only_before, format!("only in {before}")),
-            (self.only_after, format!("only in {after}")),
-            (self.invalid, "invalid".to_owned()),
-        ] {
-            if count > 0 {
-                parts.push(format!("{count} {what}"));
-            }
-        }
-        parts.push(format!("{} equal", self.equal));
-        parts.join(", ")
+        summary: parts.join(", "),
     }
 }

@@ -6,11 +6,10 @@ use std::fmt::Write as _;
 use super::args::{DriftArgs, PlanExit};
 use super::commands::{with_flags, word};
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, print, setup, show};
-use crate::config::{Command, Flags, OutputFormat, Settings};
+use super::{color, note, setup, show};
+use crate::config::{Command, Flags, Settings};
 use crate::model::{Scope, ToggleId};
 use crate::pass::drift::DriftCheck;
-use crate::plan::render::ANY_COMMENT;
 use crate::plan::{DriftReport, DriftedToggle, drift_json, drift_markdown, drift_text};
 use crate::source::CacheMode;
 
@@ -24,18 +23,12 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
     };
     let scan = check.run(&config, &context)?;
     let report = &scan.report;
-    match settings.output {
-        OutputFormat::Github => show::step_summary(|limit| drift_markdown(report, limit)),
-        OutputFormat::Human => {
-            print(&drift_text(report, color(settings)))?;
-            print(&commands(report, flags))
-        }
-        OutputFormat::Json => show::json(&drift_json(report)),
-        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
-            Err(super::unsupported_output(settings.output))
-        }
-        OutputFormat::Markdown => print(&drift_markdown(report, ANY_COMMENT)),
-    }?;
+    show::result(
+        settings.output,
+        || drift_text(report, color(settings)) + &commands(report, flags),
+        || drift_json(report),
+        |limit| drift_markdown(report, limit),
+    )?;
     if scan.is_interrupted {
         note("error: interrupted before every toggle was compared\n")?;
     }
@@ -43,11 +36,8 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
 }
 
 fn status(report: &DriftReport, exit: PlanExit, is_interrupted: bool) -> ExitStatus {
-    match (exit, report.has_drift()) {
-        _ if is_interrupted || !report.unread.is_empty() => ExitStatus::Failed,
-        (PlanExit::Detailed, true) => ExitStatus::Changes,
-        (PlanExit::Detailed | PlanExit::Plain, _) => ExitStatus::Clean,
-    }
+    let failed = ExitStatus::Failed.when(is_interrupted || !report.unread.is_empty());
+    failed.and(ExitStatus::Changes.when(exit == PlanExit::Detailed && report.has_drift()))
 }
 
 /// Returns what to do about drift, with commands to copy.

@@ -1,7 +1,7 @@
 //! Exit codes, and how errors are printed.
 
 use std::error::Error;
-use std::{fmt, io};
+use std::fmt;
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::model::{escaped, plain};
 
 /// The result of a command. If several apply, the last one in this order wins.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub enum ExitStatus {
+pub(super) enum ExitStatus {
     /// Success.
     #[default]
     Clean,
@@ -27,9 +27,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// Returns the exit code.
-    #[must_use]
-    pub fn code(self) -> u8 {
+    pub(super) fn code(self) -> u8 {
         match self {
             Self::Clean => 0,
             Self::Changes => 2,
@@ -40,49 +38,66 @@ impl ExitStatus {
         }
     }
 
+    /// Returns this status if it applies, and success otherwise.
+    pub(super) fn when(self, applies: bool) -> Self {
+        match applies {
+            true => self,
+            false => Self::Clean,
+        }
+    }
+
     /// Returns the status that wins.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         // The variants are in the order of precedence (DESIGN, section 3), which is not the order of the codes.
         self.max(other)
     }
 }
 
-/// A failed command: its exit status, the error with its causes, and hints.
+/// A failed command: its exit status, the error with its causes, and a hint.
 ///
 /// `Display` prints the whole message, with a trailing newline.
 #[derive(Debug)]
-pub struct Failure {
+pub(super) struct Failure {
     status: ExitStatus,
     error: Box<dyn Error + Send + Sync>,
-    hints: Vec<String>,
+    hint: Option<String>,
 }
 
 impl Failure {
     /// Fails with [`ExitStatus::Failed`].
-    pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(super) fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ExitStatus::Failed, error)
     }
 
     /// Fails with `status` because of `error`.
-    pub fn new(status: ExitStatus, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(super) fn new(status: ExitStatus, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             status,
             error: error.into(),
-            hints: Vec::new(),
+            hint: None,
         }
     }
 
-    /// Fails because of an I/O error. `doing` is a verb with its object, such as ``create `a` ``.
-    pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let doing = doing.into();
-        move |source| Self::failed(IoFailure { doing, source })
+    /// Fails because of the error of an attempt: a verb with its object, such as ``create `a` ``.
+    pub(super) fn could_not<E>(attempt: impl Into<String>) -> impl FnOnce(E) -> Self
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let attempt = attempt.into();
+        move |source| {
+            let source = source.into();
+            Self::failed(FailedAttempt { attempt, source })
+        }
     }
 
-    /// Adds a hint: how to fix the error.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+    /// Sets the hint: how to fix the error.
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        self.maybe_hint(Some(hint))
+    }
+
+    /// Sets the hint, if there is one.
+    pub(super) fn maybe_hint(mut self, hint: Option<impl Into<String>>) -> Self {
+        self.hint = hint.map(Into::into);
         self
     }
 
@@ -96,29 +111,25 @@ impl Failure {
 
     /// Returns the error as a field of a JSON result.
     pub(super) fn json_error(&self) -> JsonError {
-        JsonError::new(self.error.as_ref(), self.hints.first().cloned())
+        JsonError::new(self.error.as_ref(), self.hint.clone())
     }
 
-    /// Replaces the exit status.
-    #[must_use]
-    pub fn with(mut self, status: ExitStatus) -> Self {
+    pub(super) fn with(mut self, status: ExitStatus) -> Self {
         self.status = status;
         self
     }
 
-    /// Returns the exit status.
-    #[must_use]
-    pub fn status(&self) -> ExitStatus {
+    pub(super) fn status(&self) -> ExitStatus {
         self.status
     }
 }
 
-/// An I/O error and the operation that failed.
+/// An error and the attempt that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("could not {doing}")]
-struct IoFailure {
-    doing: String,
-    source: io::Error,
+#[error("could not {attempt}")]
+struct FailedAttempt {
+    attempt: String,
+    source: Box<dyn Error + Send + Sync>,
 }
 
 /// The JSON output of a failed command.
@@ -167,9 +178,10 @@ impl fmt::Display for Failure {
             printed = text;
             cause = error.source();
         }
-        self.hints
-            .iter()
-            .try_for_each(|hint| writeln!(f, "hint: {}", Indented(hint)))
+        match &self.hint {
+            Some(hint) => writeln!(f, "hint: {}", Indented(hint)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! `gitoggle fmt`: rewrites documents in the canonical layout.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::failure::{ExitStatus, Failure};
+use super::show::nonzero;
 use super::validate::{Target, targets};
 use super::{color, note, print};
 use crate::config::Settings;
@@ -30,7 +31,15 @@ pub(super) fn run(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> R
                 return Err(Failure::new(ExitStatus::Usage, message).hint("pass a clone as `--repo`"));
             }
         };
-        all.add(formatted(&folder, &root, &within, settings, mode)?);
+        all.add(format(FormatRequest {
+            folder: &folder,
+            root: &root,
+            within: &within,
+            layout: &settings.layout,
+            scope: &settings.only,
+            kind: settings.service_kind,
+            mode,
+        })?);
     }
     let globs = settings.only.globs().iter();
     let unmatched: Vec<String> = globs
@@ -40,24 +49,6 @@ pub(super) fn run(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> R
     pass::check_scope(&settings.only, &unmatched)?;
     show(&all, settings, mode)?;
     verdict(&all, mode)
-}
-
-fn formatted(
-    folder: &Path,
-    root: &str,
-    within: &[String],
-    settings: &Settings,
-    mode: FormatMode,
-) -> Result<FormatReport, AuthoringError> {
-    format(FormatRequest {
-        folder,
-        root,
-        within,
-        layout: &settings.layout,
-        scope: &settings.only,
-        kind: settings.service_kind,
-        mode,
-    })
 }
 
 fn show(report: &FormatReport, settings: &Settings, mode: FormatMode) -> Result<(), Failure> {
@@ -88,15 +79,11 @@ fn show(report: &FormatReport, settings: &Settings, mode: FormatMode) -> Result<
         text.push_str(&format!("failed {}: {}\n", escaped(path), escaped(reason)));
     }
     let mut parts = vec![format!("{} {counted_verb}", changed.len())];
-    for (count, what) in [
+    parts.extend(nonzero(&[
         (*invalid, "invalid"),
         (unsupported.len(), "that cannot be rewritten safely"),
         (failed.len(), "failed"),
-    ] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
+    ]));
     let documents = counted(*documents, "document");
     print(&format!("{text}{documents}: {}\n", parts.join(", ")))
 }
@@ -115,10 +102,7 @@ fn verdict(report: &FormatReport, mode: FormatMode) -> Result<ExitStatus, Failur
         note("hint: `gitoggle fmt` rewrites them\n")?;
         return Ok(ExitStatus::Failed);
     }
-    Ok(match report.invalid {
-        0 => ExitStatus::Clean,
-        _ => ExitStatus::Invalid,
-    })
+    Ok(ExitStatus::Invalid.when(report.invalid > 0))
 }
 
 impl FormatReport {
@@ -144,11 +128,8 @@ impl FormatReport {
 
 impl From<AuthoringError> for Failure {
     fn from(error: AuthoringError) -> Self {
+        let hint = "check the name of the environment, `--root` and `--layout`";
         let is_empty = matches!(error, AuthoringError::NoDocuments(_));
-        let failure = Self::failed(error);
-        match is_empty {
-            false => failure,
-            true => failure.hint("check the name of the environment, `--root` and `--layout`"),
-        }
+        Self::failed(error).maybe_hint(is_empty.then_some(hint))
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::failure::{ExitStatus, Failure};
-use super::show::FailedAttempt;
 use super::{note, pull_request, setup};
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
@@ -112,7 +111,7 @@ fn put(
         Ok(CommentResult::Newer) => ("kept", ", which is about a newer commit"),
         Ok(CommentResult::Unchanged) => ("kept", ""),
         Ok(CommentResult::Updated) => ("updated", ""),
-        Err(error) => return warn(format!("could not comment on {place}"), error, api),
+        Err(error) => return warn(format!("comment on {place}"), error, api),
     };
     note(&format!("note: {did} the comment on {place}{why}\n"))
 }
@@ -149,15 +148,16 @@ pub(super) fn set_status(
     let place = format!("commit {} of `{}`", escaped(&commit), escaped(&target.repository));
     let globs = settings.only.globs().join(" ");
     let status = CommitStatus {
+        verdict: verdict.verdict,
         context: format!("gitoggle {globs}").trim_end().to_owned(),
         description: verdict.description,
         target_url: target.job_url.clone(),
     };
     let api = target.api;
     let client = ForgeClient::new(target, &setup::network(settings));
-    match client.and_then(|client| client.set_status(&commit, &status, verdict.verdict)) {
+    match client.and_then(|client| client.set_status(&commit, &status)) {
         Ok(()) => Ok(()),
-        Err(error) => warn(format!("could not set the status of {place}"), error, api),
+        Err(error) => warn(format!("set the status of {place}"), error, api),
     }
 }
 
@@ -188,8 +188,8 @@ fn commented(settings: &Settings, api: ForgeApi) -> Result<ReviewedPlan, Failure
     let client = ForgeClient::new(target, &setup::network(settings));
     let found = client.and_then(|client| client.reviewed(&commit, number, &key(settings)));
     let found = found.map_err(|error| {
-        let what = format!("could not read the reviewed plan on `{}`", escaped(&repository));
-        failure(what, error, api)
+        let attempt = format!("read the reviewed plan on `{}`", escaped(&repository));
+        failure(attempt, error, api)
     })?;
     found.ok_or_else(|| {
         let (commit, repository) = (escaped(&commit), escaped(&repository));
@@ -223,18 +223,14 @@ fn key(settings: &Settings) -> CommentKey {
     CommentKey::of(&parts)
 }
 
-fn failure(what: String, error: ForgeError, api: ForgeApi) -> Failure {
+fn failure(attempt: String, error: ForgeError, api: ForgeApi) -> Failure {
     let hint = error.hint(api);
-    let failure = Failure::failed(FailedAttempt::new(what, error));
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::could_not(attempt)(error).maybe_hint(hint)
 }
 
 /// Prints a failure that does not change the exit code.
-fn warn(what: String, error: ForgeError, api: ForgeApi) -> Result<(), Failure> {
-    let text = failure(what, error, api).to_string();
+fn warn(attempt: String, error: ForgeError, api: ForgeApi) -> Result<(), Failure> {
+    let text = failure(attempt, error, api).to_string();
     note(&text.replacen("error:", "warning:", 1))
 }
 

@@ -2,11 +2,10 @@
 
 use super::args::{LogArgs, LogDetail};
 use super::failure::{ExitStatus, Failure};
-use super::{color, print, setup, show};
+use super::{color, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped};
 use crate::pass::{Config, DeploymentQuery, HistoryReader, SharedState, name_subjects};
-use crate::plan::render::ANY_COMMENT;
 use crate::plan::{DeploymentLog, history_json, history_markdown, history_text};
 use crate::source::CacheMode;
 
@@ -34,16 +33,15 @@ pub(super) fn run(settings: &Settings, args: &LogArgs) -> Result<ExitStatus, Fai
         None => DeploymentLog::default(),
         Some(history) => read(history, &query, args, &config)?,
     };
-    match settings.output {
-        OutputFormat::Github => show::step_summary(|limit| history_markdown(&log, limit)),
-        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
-            Err(super::unsupported_output(settings.output))
-        }
-        OutputFormat::Human if history.is_none() => print(&nothing(&config)),
-        OutputFormat::Human => print(&(history_text(&log, color(settings)) + &rest(&log.page))),
-        OutputFormat::Json => show::json(&history_json(&log)),
-        OutputFormat::Markdown => print(&history_markdown(&log, ANY_COMMENT)),
-    }?;
+    show::result(
+        settings.output,
+        || match &history {
+            None => nothing(&config),
+            Some(_) => history_text(&log, color(settings)) + &rest(&log.page),
+        },
+        || history_json(&log),
+        |limit| history_markdown(&log, limit),
+    )?;
     Ok(ExitStatus::Clean)
 }
 

@@ -6,16 +6,16 @@ use clap::Command as Clap;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::args::{self, ManArgs};
+use super::args;
 use super::failure::{ExitStatus, Failure};
 use super::{note, print};
 use crate::model::{BUILD, counted};
 use crate::telemetry::Stream;
 
-pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, Failure> {
+pub(super) fn run(command: Option<&str>, out: Option<&Path>) -> Result<ExitStatus, Failure> {
     let mut program = args::program().disable_help_subcommand(true);
     program.build();
-    if let Some(folder) = &args.out {
+    if let Some(folder) = out {
         let pages: Vec<&Clap> = std::iter::once(&program)
             .chain(program.get_subcommands())
             .collect();
@@ -29,7 +29,6 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, Failure> {
         ))?;
         return Ok(ExitStatus::Clean);
     }
-    let command = args.command.as_deref();
     let page = command
         .and_then(|name| program.find_subcommand(name))
         .unwrap_or(&program);
@@ -46,7 +45,7 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, Failure> {
 fn write(folder: &Path, page: &Clap) -> Result<(), Failure> {
     let path = folder.join(format!("{}.1", title(page)));
     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, rendered(page)));
-    written.map_err(Failure::io(format!("write `{}`", path.display())))
+    written.map_err(Failure::could_not(format!("write `{}`", path.display())))
 }
 
 /// Returns the name of the page, such as `gitoggle-plan`.

@@ -3,7 +3,6 @@
 //! One file per command. Results go to stdout and everything else to stderr. A closed pipe is not an error.
 
 pub mod args;
-pub mod failure;
 
 mod apply;
 mod audience;
@@ -13,6 +12,7 @@ mod demo;
 mod diff;
 mod drift;
 mod explain;
+mod failure;
 mod fmt;
 mod forge;
 mod import;
@@ -43,7 +43,7 @@ use std::process::ExitCode;
 use crate::config::{self, Command, Flags, OutputFormat, Settings};
 use crate::model::{Color, junit};
 use crate::plan::render;
-use crate::telemetry::{self, Logging, Stream};
+use crate::telemetry::{self, Stream};
 use args::{CommandArgs, Invocation};
 use failure::{ExitStatus, Failure};
 
@@ -99,11 +99,8 @@ fn misused(error: &clap::Error) -> Failure {
     let mut paragraphs = text.split("\n\n").map(str::trim);
     let message = paragraphs.next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
-    let failure = Failure::new(ExitStatus::Usage, message);
-    match paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ")) {
-        Some(tip) => failure.hint(tip),
-        None => failure,
-    }
+    let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: "));
+    Failure::new(ExitStatus::Usage, message).maybe_hint(tip)
 }
 
 fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
@@ -115,7 +112,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     } = invocation;
     let command = *command;
     let mut environment =
-        config::ProcessEnvironment::of_process().map_err(Failure::io("find the current folder"))?;
+        config::ProcessEnvironment::of_process().map_err(Failure::could_not("find the current folder"))?;
     if matches!(command, Command::Completions | Command::Man) {
         // An error in a setting must not break the completions of a shell.
         environment.variables.clear();
@@ -132,7 +129,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         }
     };
     let level = verbosity.level(command, settings.log_level);
-    telemetry::start(Logging::of(command, settings.log_format, level, settings.color));
+    telemetry::start(command, settings.log_format, level, settings.color);
     for warning in &warnings {
         tracing::warn!(name: "settings_warning", "{warning}");
     }
@@ -189,7 +186,7 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Promote { before, after, globs } => promote::run(settings, [before, after], globs),
         CommandArgs::Fmt { paths, mode } => fmt::run(settings, paths, *mode),
         CommandArgs::Import { globs } => import::run(settings, globs, flags),
-        CommandArgs::Man(args) => man::run(args),
+        CommandArgs::Man { command, out } => man::run(command.as_deref(), out.as_deref()),
         CommandArgs::Plan {
             files,
             exit,
@@ -236,12 +233,16 @@ fn unsupported_output(output: OutputFormat) -> Failure {
 
 /// Prints to stdout.
 fn print(text: &str) -> Result<(), Failure> {
-    Stream::Stdout.print(text).map_err(Failure::io("write to stdout"))
+    Stream::Stdout
+        .print(text)
+        .map_err(Failure::could_not("write to stdout"))
 }
 
 /// Prints to stderr.
 fn note(text: &str) -> Result<(), Failure> {
-    Stream::Stderr.print(text).map_err(Failure::io("write to stderr"))
+    Stream::Stderr
+        .print(text)
+        .map_err(Failure::could_not("write to stderr"))
 }
 
 /// Returns whether results are colored.
@@ -262,10 +263,6 @@ impl Failure {
             true => ExitStatus::Held,
             false => ExitStatus::Failed,
         };
-        let failure = Self::new(status, std::sync::Arc::clone(error));
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Self::new(status, std::sync::Arc::clone(error)).maybe_hint(error.hint())
     }
 }

@@ -20,13 +20,6 @@ pub(super) struct RunObserver {
     logged: Mutex<BTreeMap<ToggleId, ChangeResult>>,
 }
 
-/// Whether a result differs from the last one of its toggle.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Novelty {
-    Known,
-    New,
-}
-
 impl RunObserver {
     /// Creates an observer of passes that publish to `host`.
     pub(super) fn new(host: String, metrics: Metrics) -> Self {
@@ -37,18 +30,15 @@ impl RunObserver {
         }
     }
 
-    /// Compares `result` with the last one of the toggle, and stores it.
-    fn novelty(&self, toggle: &ToggleId, result: &ChangeResult) -> Novelty {
+    /// Returns whether `result` is the last one of the toggle, and stores it.
+    fn is_known(&self, toggle: &ToggleId, result: &ChangeResult) -> bool {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if result.is_recorded() {
             // The next failure is logged again, even for the same reason.
             logged.remove(toggle);
-            return Novelty::New;
+            return false;
         }
-        match logged.insert(toggle.clone(), result.clone()) {
-            Some(last) if last == *result => Novelty::Known,
-            _ => Novelty::New,
-        }
+        logged.insert(toggle.clone(), result.clone()).as_ref() == Some(result)
     }
 
     pub(super) fn observe(&self, event: &Event<'_>) {
@@ -68,8 +58,8 @@ impl RunObserver {
             self.metrics
                 .applied_after(Duration::from_secs(since.unwrap_or_default()));
         }
-        match (self.novelty(&change.id, result), result.reason()) {
-            (Novelty::Known, Some(reason)) => {
+        match (self.is_known(&change.id, result), result.reason()) {
+            (true, Some(reason)) => {
                 tracing::debug!(name: "unchanged", toggle = %change.id, reason = &*reason, "not applied, as before");
             }
             _ => log_result(change, result, answer),

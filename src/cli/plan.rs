@@ -149,10 +149,7 @@ fn live(config: &pass::Config, files: pass::Files) -> Result<pass::Planned, Fail
 
 /// Returns the status that follows from toggles that could not be read.
 pub(super) fn unread(plan: &Plan) -> ExitStatus {
-    match plan.drift().is_some_and(|drift| !drift.unread.is_empty()) {
-        true => ExitStatus::Failed,
-        false => ExitStatus::Clean,
-    }
+    ExitStatus::Failed.when(plan.drift().is_some_and(|drift| !drift.unread.is_empty()))
 }
 
 /// The plan as JSON, with notes for the operator.
@@ -168,31 +165,18 @@ struct PlanOutput<'a> {
 fn status(plan: &Plan, exit: PlanExit) -> ExitStatus {
     // An undecided first pass counts as a change, because its plan shows content to publish.
     let is_changing = plan.has_changes() || plan.counts().first_pass > 0;
-    let changes = match exit {
-        PlanExit::Detailed if is_changing => ExitStatus::Changes,
-        PlanExit::Detailed | PlanExit::Plain => ExitStatus::Clean,
-    };
+    let changes = ExitStatus::Changes.when(exit == PlanExit::Detailed && is_changing);
     // Undecided first passes are excluded, so that the pull request that adds an environment passes its checks.
-    let held = match plan.has_held_besides_first_passes() {
-        true => ExitStatus::Held,
-        false => ExitStatus::Clean,
-    };
+    let held = ExitStatus::Held.when(plan.has_held_besides_first_passes());
     invalid(plan).and(held).and(changes)
 }
 
 /// Returns the status that follows from the invalid documents and holds of a plan.
 pub(super) fn held(plan: &Plan) -> ExitStatus {
-    let held = match plan.has_held() {
-        true => ExitStatus::Held,
-        false => ExitStatus::Clean,
-    };
-    invalid(plan).and(held)
+    invalid(plan).and(ExitStatus::Held.when(plan.has_held()))
 }
 
 /// Returns the status that follows from the invalid documents of a plan.
 pub(super) fn invalid(plan: &Plan) -> ExitStatus {
-    match plan.has_invalid() {
-        true => ExitStatus::Invalid,
-        false => ExitStatus::Clean,
-    }
+    ExitStatus::Invalid.when(plan.has_invalid())
 }

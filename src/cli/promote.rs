@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::diff::{distinct, folder, invalid, place, show};
 use super::failure::{ExitStatus, Failure};
 use super::note;
+use super::show::nonzero;
 use crate::config::Settings;
 use crate::model::{EnvironmentId, Scope, counted, escaped, listed};
 use crate::pass::authoring::{PromotionReport, PromotionResult, promote};
@@ -78,11 +79,7 @@ fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -
         ),
     ];
     let failed = report.failed().count();
-    for (count, what) in [(report.invalid.len(), "invalid"), (failed, "failed")] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
+    parts.extend(nonzero(&[(report.invalid.len(), "invalid"), (failed, "failed")]));
     EnvironmentDiff {
         before: from.clone(),
         after: to.clone(),

@@ -1,5 +1,6 @@
 //! `gitoggle run`: runs the daemon.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use tokio::sync::watch;
 
 use super::failure::{ExitStatus, Failure};
 use super::observer::RunObserver;
-use super::{links, setup, show, signals};
+use super::{links, setup, signals};
 use crate::admin::{self, Admin};
-use crate::config::{Listen, Settings};
+use crate::config::Settings;
 use crate::daemon::{
     self, Control, DeploymentHistory, DocumentPaths, Driver, Heartbeat, Metrics, Status, Trigger,
 };
@@ -111,17 +112,12 @@ fn drift_interval(settings: &Settings) -> Duration {
     }
 }
 
-async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {
-    let Listen::Address(address) = listen else {
+async fn listener(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Failure> {
+    let Some(address) = address else {
         return Ok(None);
     };
     let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|error| {
-        Failure::failed(show::FailedAttempt::new(
-            format!("could not listen on {address}"),
-            error,
-        ))
-    })?;
+    let listener = listener.map_err(Failure::could_not(format!("listen on {address}")))?;
     // Port 0 selects a free port, which only the listener knows.
     let address = listener.local_addr().unwrap_or(address);
     tracing::info!(name: "listening", %address, "listening");

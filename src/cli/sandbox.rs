@@ -6,14 +6,10 @@ use crate::sandbox::{Faults, Sandbox, SandboxConfig};
 
 use super::args::{FaultArgs, SandboxArgs};
 use super::failure::{ExitStatus, Failure};
-use super::{print, signals};
+use super::{print, setup, signals};
 
 pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build();
-    runtime.map_err(Failure::failed)?.block_on(serve(settings, args))
+    setup::runtime(1)?.block_on(serve(settings, args))
 }
 
 async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {

@@ -2,7 +2,6 @@
 
 use super::failure::{ExitStatus, Failure};
 use super::setup::network;
-use super::show::FailedAttempt;
 use crate::config::{Command, Settings, StateRemote, settings};
 use crate::pass;
 use crate::service::ClientError;
@@ -47,8 +46,7 @@ pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure
 fn certificates(settings: &Settings) -> Result<(), Failure> {
     network(settings).check().map_err(|error| {
         let hint = error.hint();
-        let failure = Failure::failed(error);
-        hint.into_iter().fold(failure, Failure::hint)
+        Failure::failed(error).maybe_hint(hint)
     })
 }
 
@@ -77,6 +75,5 @@ fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {
     };
     let hint = error.hint();
     let flag = name.replace('_', "-");
-    let attempt = FailedAttempt::new(format!("could not use `--{flag}-file`"), error);
-    Err(Failure::failed(attempt).hint(hint))
+    Err(Failure::could_not(format!("use `--{flag}-file`"))(error).hint(hint))
 }

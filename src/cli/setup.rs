@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::failure::{ExitStatus, Failure};
 use crate::config::{OutputFormat, Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
@@ -192,7 +194,7 @@ fn shared(
         StateRemote::Origin => SharedState::Origin(OriginState {
             name: known.clone().unwrap_or_default(),
             access: access(settings, None, None, None),
-            login: state_login(settings, SameHost::Yes),
+            login: own_login(settings).or_else(|| source_login(settings)),
             holder: state::this_process(),
         }),
     };
@@ -207,31 +209,28 @@ fn shared(
 
 /// Returns the access to the state remote.
 fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
-    // A path has no host: its credentials are for the host of the state remote (DESIGN, section 5).
-    let same_host = match settings.repo.host().is_none() || settings.repo.host() == remote.host() {
-        true => SameHost::Yes,
-        false => SameHost::No,
-    };
-    let (username, password) = state_login(settings, same_host).unzip();
+    let host = settings.repo.host();
+    let login = own_login(settings).or_else(|| {
+        // Git credentials are sent only to the host that they belong to. A path has no host: its credentials are for the host
+        // of the state remote (DESIGN, section 5).
+        let is_same_host = host.is_none() || host == remote.host();
+        is_same_host.then(|| source_login(settings)).flatten()
+    });
+    let (username, password) = login.unzip();
     access(settings, remote.host(), username.flatten(), password)
 }
 
-/// Whether the state remote is on the host that the Git credentials of the source belong to.
-#[derive(Clone, Copy)]
-enum SameHost {
-    No,
-    Yes,
+/// A user name and a password.
+type Login = (Option<String>, SecretSource);
+
+/// Returns the login that is for the state remote only.
+fn own_login(settings: &Settings) -> Option<Login> {
+    let password = settings.state_git_password.clone()?;
+    Some((settings.state_git_username.clone(), password))
 }
 
-/// Returns the user name and the password for the state remote.
-fn state_login(settings: &Settings, same_host: SameHost) -> Option<(Option<String>, SecretSource)> {
-    let own = settings.state_git_password.clone();
-    let own = own.map(|password| (settings.state_git_username.clone(), password));
-    own.or_else(|| match same_host {
-        // Git credentials are sent only to the host they belong to (DESIGN, section 5).
-        SameHost::No => None,
-        SameHost::Yes => Some((settings.git_username.clone(), settings.git_password.clone()?)),
-    })
+fn source_login(settings: &Settings) -> Option<Login> {
+    Some((settings.git_username.clone(), settings.git_password.clone()?))
 }
 
 fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
@@ -260,23 +259,29 @@ pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
     standard.into_iter().chain(slack).collect()
 }
 
-/// Starts the runtime of a command that sends requests from its main thread.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+/// Starts a runtime with this number of threads.
+pub(super) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime
-        .worker_threads(1)
+        .worker_threads(threads)
         .enable_all()
         .build()
         .map_err(Failure::failed)
 }
 
-/// Starts the runtime of a command that only reads the service, and the context that a signal stops.
-pub(super) fn requests() -> Result<(tokio::runtime::Runtime, PassContext), Failure> {
-    let runtime = runtime()?;
+/// Starts the runtime of a command that sends requests from its main thread, and returns the flag that a signal sets.
+pub(super) fn stoppable() -> Result<(tokio::runtime::Runtime, watch::Receiver<bool>), Failure> {
+    let runtime = runtime(1)?;
     let stop = {
         let _entered = runtime.enter();
         super::signals::stop_on_signal().map_err(Failure::failed)?
     };
+    Ok((runtime, stop))
+}
+
+/// Starts the runtime of a command that only reads the service, and the context that a signal stops.
+pub(super) fn requests() -> Result<(tokio::runtime::Runtime, PassContext), Failure> {
+    let (runtime, stop) = stoppable()?;
     let context = PassContext::new(Runtime::Tokio(runtime.handle().clone()), stop, |_| {});
     Ok((runtime, context))
 }

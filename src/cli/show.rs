@@ -1,28 +1,15 @@
-//! Prints JSON, job summaries and findings.
+//! Prints results in the form that the settings ask for, and job summaries.
 
 use std::io::Write;
 
 use serde::Serialize;
 
+use crate::config::OutputFormat;
 use crate::model::{HarmlessJsonWriter, escaped};
-use crate::plan::render::JOB_SUMMARY;
+use crate::plan::render::{ANY_COMMENT, JOB_SUMMARY};
 use crate::telemetry::Stream;
 
 use super::failure::Failure;
-
-/// An error with a description of the attempt.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub(super) struct FailedAttempt<E: std::error::Error + 'static> {
-    what: String,
-    source: E,
-}
-
-impl<E: std::error::Error> FailedAttempt<E> {
-    pub(super) fn new(what: String, source: E) -> Self {
-        Self { what, source }
-    }
-}
 
 /// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
@@ -31,6 +18,24 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
         to.write_all(b"\n")
     });
     written.map_err(Failure::failed)
+}
+
+/// Prints a result that is not about documents: as text, as JSON, or as Markdown of at most so many bytes.
+pub(super) fn result<J: Serialize>(
+    output: OutputFormat,
+    text: impl FnOnce() -> String,
+    json: impl FnOnce() -> J,
+    markdown: impl FnOnce(usize) -> String,
+) -> Result<(), Failure> {
+    match output {
+        OutputFormat::Github => step_summary(markdown),
+        OutputFormat::Human => super::print(&text()),
+        OutputFormat::Json => self::json(&json()),
+        OutputFormat::Markdown => super::print(&markdown(ANY_COMMENT)),
+        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
+            Err(super::unsupported_output(output))
+        }
+    }
 }
 
 /// Appends Markdown of at most so many bytes to GitHub's job summary.
@@ -47,9 +52,15 @@ pub(super) fn step_summary(markdown: impl FnOnce(usize) -> String) -> Result<(),
         let used = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         file.write_all(markdown(JOB_SUMMARY.saturating_sub(used)).as_bytes())
     });
-    written.map_err(|error| {
-        let path = path.to_string_lossy();
-        let what = format!("could not write the job summary to `{}`", escaped(&path));
-        Failure::failed(FailedAttempt::new(what, error))
-    })
+    let path = path.to_string_lossy();
+    written.map_err(Failure::could_not(format!(
+        "write the job summary to `{}`",
+        escaped(&path)
+    )))
+}
+
+/// Returns the counts that are not zero, each with its word.
+pub(super) fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!("{count} {what}")).collect()
 }

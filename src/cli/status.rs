@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::args::StatusList;
 use super::failure::{ExitStatus, Failure};
-use super::{note, plan, print, setup, show};
-use crate::config::{OutputFormat, Settings};
+use super::{note, plan, setup, show};
+use crate::config::Settings;
 use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{WithheldKind, counted, escaped};
 use crate::plan::Plan;
-use crate::plan::render::{ANY_COMMENT, code};
+use crate::plan::render::code;
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, Failure> {
@@ -27,33 +27,24 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
     for text in &planned.notes {
         note(&format!("note: {text}\n"))?;
     }
-    match settings.output {
-        OutputFormat::Github => show::step_summary(|limit| markdown(&status, limit)),
-        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
-            Err(super::unsupported_output(settings.output))
-        }
-        OutputFormat::Markdown => print(&markdown(&status, ANY_COMMENT)),
-        OutputFormat::Human => print(&text(&status, list)),
-        OutputFormat::Json => show::json(&StatusOutput {
+    let readiness = readiness(&status);
+    show::result(
+        settings.output,
+        || text(&status, list),
+        || StatusOutput {
             version: 1,
-            status: StatusJson::new(&status, &readiness(&status)),
+            status: StatusJson::new(&status, &readiness),
             toggles: &status.toggles,
             notes: &planned.notes,
-        }),
-    }?;
-    let failed = status
-        .toggles
-        .iter()
-        .any(|toggle| toggle.state == ToggleState::Failed);
-    let failed = if failed {
-        ExitStatus::Failed
-    } else {
-        ExitStatus::Clean
-    };
+        },
+        |limit| markdown(&status, limit),
+    )?;
+    let mut toggles = status.toggles.iter();
+    let failed = toggles.any(|toggle| toggle.state == ToggleState::Failed);
     Ok(plan::held(&planned.plan)
         .and(plan::unread(&planned.plan))
         .and(held_last(&planned.plan, &status))
-        .and(failed))
+        .and(ExitStatus::Failed.when(failed)))
 }
 
 /// Returns the status that follows from changes that the last pass held because of the live state of their toggles.
@@ -62,10 +53,7 @@ fn held_last(plan: &Plan, status: &Status) -> ExitStatus {
         toggle.kind.is_some_and(WithheldKind::is_live)
             && plan.changes().iter().any(|change| change.id == toggle.toggle)
     };
-    match status.toggles.iter().any(is_held) {
-        true => ExitStatus::Held,
-        false => ExitStatus::Clean,
-    }
+    ExitStatus::Held.when(status.toggles.iter().any(is_held))
 }
 
 #[derive(Serialize)]

@@ -24,10 +24,7 @@ pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<ExitStatus, 
     let all = checked(settings, &targets(settings, paths)?)?;
     let problem = problem(&all, settings);
     show(&all, problem.as_ref(), settings)?;
-    let invalid = match count(&all.findings, Severity::Error) {
-        0 => ExitStatus::Clean,
-        _ => ExitStatus::Invalid,
-    };
+    let invalid = ExitStatus::Invalid.when(count(&all.findings, Severity::Error) > 0);
     let Some(problem) = problem else {
         return Ok(invalid);
     };
@@ -170,10 +167,7 @@ fn file(settings: &Settings, full: &Path, given: &Path) -> Result<CheckTarget, F
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
     let path = path.to_string_lossy();
-    Failure::failed(show::FailedAttempt::new(
-        format!("could not check `{}`", escaped(&path)),
-        error,
-    ))
+    Failure::could_not(format!("check `{}`", escaped(&path)))(error)
 }
 
 fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Result<(), Failure> {
@@ -219,19 +213,14 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
 }
 
 fn summary(documents: usize, findings: &[Diagnostic], waived: usize) -> String {
-    let errors = count(findings, Severity::Error);
-    let warnings = count(findings, Severity::Warning);
-    let found = match (errors, warnings) {
-        (0, 0) => "no findings".to_owned(),
-        (0, _) => counted(warnings, "warning"),
-        (_, 0) => counted(errors, "error"),
-        _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
-    };
-    let waived = match waived {
-        0 => String::new(),
-        waived => format!(", {waived} waived"),
-    };
-    format!("checked {}: {found}{waived}", counted(documents, "document"))
+    let levels = [Severity::Error, Severity::Warning].map(|level| (count(findings, level), level.as_str()));
+    let levels = levels.iter().filter(|(count, _)| *count > 0);
+    let mut parts: Vec<String> = levels.map(|(count, level)| counted(*count, level)).collect();
+    if parts.is_empty() {
+        parts.push("no findings".to_owned());
+    }
+    parts.extend(show::nonzero(&[(waived, "waived")]));
+    format!("checked {}: {}", counted(documents, "document"), parts.join(", "))
 }
 
 fn count(findings: &[Diagnostic], severity: Severity) -> usize {

@@ -10,7 +10,7 @@ use super::definition::{SettingInfo, ValueShape, variable};
 use super::error::ConfigError;
 use super::file::{self, FileLine};
 use super::table::{Settings, settings};
-use super::trust::Trust;
+use super::trust::untrusted_tree;
 use crate::model::{closest, escaped};
 
 /// The values of flags by the name of the setting; the value of a switch is `true` or `false`.
@@ -157,7 +157,7 @@ impl Merged {
             Ok(lines) => lines,
             Err(error) => return self.errors.push(error),
         };
-        let trust = self.trust(&path, &lines, &environment.folder);
+        let tree = self.untrusted_tree(&path, &lines, &environment.folder);
         let mut seen = BTreeMap::new();
         let mut rejected = Vec::new();
         for line in &lines {
@@ -165,7 +165,7 @@ impl Merged {
             if let Some(first) = seen.insert(line.key.as_str(), &line.place) {
                 let why = format!("`{}` is already set at {first}", line.key);
                 self.report(&line.place, why);
-            } else if matches!(trust, Trust::FromSource(_)) && decides_trust(line) {
+            } else if tree.is_some() && decides_trust(line) {
                 // A pull request could otherwise redirect secrets (DESIGN, section 3).
                 self.rejected.insert(line.key.clone());
                 rejected.push(line);
@@ -173,18 +173,18 @@ impl Merged {
                 self.set_from_line(line);
             }
         }
-        if let (Trust::FromSource(tree), false) = (&trust, rejected.is_empty()) {
-            self.reject(&path, tree, &rejected);
+        if let Some(tree) = tree.filter(|_| !rejected.is_empty()) {
+            self.reject(&path, &tree, &rejected);
         }
     }
 
-    /// Returns the trust in the file at `path`. The source is the repository that a flag or a variable names, else
-    /// the one that the file itself names, else the working directory.
-    fn trust(&self, path: &Path, lines: &[FileLine], folder: &Path) -> Trust {
+    /// Returns the work tree that makes the file at `path` untrusted. The source is the repository that a flag or a variable
+    /// names, else the one that the file itself names, else the working directory.
+    fn untrusted_tree(&self, path: &Path, lines: &[FileLine], folder: &Path) -> Option<PathBuf> {
         let given = self.given.get("repo").map(|given| given.text.as_str());
         let own = lines.iter().find(|line| line.key == "repo");
         let own = own.and_then(|line| line.values.first()).map(String::as_str);
-        Trust::of(path, given.or(own).unwrap_or("."), folder)
+        untrusted_tree(path, given.or(own).unwrap_or("."), folder)
     }
 
     /// Reports settings that the file at `path` must not set, because it is in the work tree `tree`.

@@ -27,8 +27,7 @@ pub use merge::{Flags, ProcessEnvironment};
 pub use reviewed::Reviewed;
 pub use settings::{LoadedSettings, forge_settings, load};
 pub use table::{Settings, settings};
-pub use trust::Trust;
-pub use value::{Listen, count, ratio};
+pub use value::{count, ratio};
 
 #[cfg(test)]
 mod tests;

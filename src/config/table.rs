@@ -1,5 +1,6 @@
 //! The table of all settings: the fields of [`Settings`] with their names, parsers, defaults and help.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time;
@@ -15,7 +16,7 @@ use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret
 use super::definition::{SettingInfo, Sources, setting};
 use super::reviewed::Reviewed;
 use super::value::{
-    Listen, any_text, count, interval, parsed, path, positive_duration, ratio, revision, root, scope, secret,
+    any_text, count, interval, listen, parsed, path, positive_duration, ratio, revision, root, scope, secret,
     secret_file, size, switch,
 };
 use crate::document::Layout;
@@ -76,7 +77,7 @@ macro_rules! settings {
 
         impl Settings {
             /// Returns the settings of an invocation that sets none.
-            pub(super) fn defaults() -> Self {
+            pub(crate) fn defaults() -> Self {
                 Self { $($field: default!($($parse $(= $default)?);+),)+ }
             }
 
@@ -283,8 +284,8 @@ settings! {
     stale_after: time::Duration {
         "stale_after" => positive_duration, Duration, "Become unready this long after the last successful pass"
             .of(Daemon, DAEMON).default("10 × the poll interval") }
-    listen: Listen {
-        "listen" => parsed::<Listen> = "127.0.0.1:8077", Text("ADDR|none"), "Serve health, metrics, status and webhooks here"
+    listen: Option<SocketAddr> {
+        "listen" => listen = "127.0.0.1:8077", Text("ADDR|none"), "Serve health, metrics, status and webhooks here"
             .of(Daemon, DAEMON).trusted() }
     admin_token: Option<SecretSource> {
         "admin_token" => secret, Secret, "The token for commands to a running daemon"

@@ -5,32 +5,18 @@ use std::path::{Path, PathBuf};
 use super::repository::work_trees;
 use crate::git::RepoUrl;
 
-/// The trust in a configuration file.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Trust {
-    /// The file is in the work tree of this repository, which is the source or contains the working directory.
-    /// Anyone who can open a pull request can write it.
-    FromSource(PathBuf),
-    /// The file is elsewhere: the operator writes it.
-    Trusted,
-}
-
-impl Trust {
-    /// Returns the trust in `file` if documents come from `repo`; `folder` is the working directory.
-    #[must_use]
-    pub fn of(file: &Path, repo: &str, folder: &Path) -> Self {
-        let source = source(repo, folder);
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let is_source = |tree: &PathBuf| Some(tree) == source.as_ref() || folder.starts_with(tree);
-        // Both the link and its target count: authors of the work tree control a link inside it and a target inside it.
-        let names = names(&folder.join(file));
-        // Only the parents: a link in a work tree is part of it, wherever the target is.
-        let trees = names.iter().filter_map(|name| name.parent()).flat_map(work_trees);
-        match trees.into_iter().find(is_source) {
-            Some(tree) => Self::FromSource(tree),
-            None => Self::Trusted,
-        }
-    }
+/// Returns the work tree that makes `file` untrusted, if documents come from `repo` and `folder` is the working directory:
+/// the tree contains the file, and is the source or contains the working directory. Anyone who can open a pull request can
+/// write such a file. Elsewhere, the operator writes it.
+pub(super) fn untrusted_tree(file: &Path, repo: &str, folder: &Path) -> Option<PathBuf> {
+    let source = source(repo, folder);
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let is_source = |tree: &PathBuf| Some(tree) == source.as_ref() || folder.starts_with(tree);
+    // Both the link and its target count: authors of the work tree control a link inside it and a target inside it.
+    let names = names(&folder.join(file));
+    // Only the parents: a link in a work tree is part of it, wherever the target is.
+    let mut trees = names.iter().filter_map(|name| name.parent()).flat_map(work_trees);
+    trees.find(is_source)
 }
 
 /// Returns the work tree of a local source. `repo` may also be the path of its `.git`.
@@ -113,10 +99,7 @@ mod tests {
             ("out", ".", "elsewhere", &None),
             ("out", "../repo", "elsewhere", &None),
         ] {
-            let found = match Trust::of(Path::new(file), source, &at(folder)) {
-                Trust::FromSource(tree) => Some(tree),
-                Trust::Trusted => None,
-            };
+            let found = untrusted_tree(Path::new(file), source, &at(folder));
             assert_eq!(found, *expected, "{file} of {source} in {folder}");
         }
     }

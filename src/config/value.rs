@@ -9,26 +9,14 @@ use std::time::Duration;
 use crate::model::{Scope, duration, escaped};
 use crate::transport::{Secret, SecretSource};
 
-/// The address on which the daemon listens, if any.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Listen {
-    /// On this address.
-    Address(SocketAddr),
-    /// On no address.
-    Nowhere,
-}
-
-impl FromStr for Listen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.parse()) {
-            ("none", _) => Ok(Self::Nowhere),
-            (_, Ok(address)) => Ok(Self::Address(address)),
-            (_, Err(_)) => Err(format!(
-                "`{text}` is not an address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
-            )),
-        }
+/// Parses the address on which the daemon listens; none means nowhere.
+pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
+    match (text, text.parse()) {
+        ("none", _) => Ok(None),
+        (_, Ok(address)) => Ok(Some(address)),
+        (_, Err(_)) => Err(format!(
+            "`{text}` is not an address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
+        )),
     }
 }
 

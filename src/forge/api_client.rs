@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LARGEST_RESPONSE: u64 = 256 << 20;
 
 /// Calls the API of a forge about one repository.
-pub struct ForgeClient {
+pub(crate) struct ForgeClient {
     client: Client,
     target: ForgeTarget,
     pub(super) routes: Box<dyn Routes>,
@@ -49,7 +49,7 @@ impl ForgeClient {
     ///
     /// # Errors
     /// If there is no token, or the CA file is unusable.
-    pub fn new(target: ForgeTarget, network: &Network) -> Result<Self, ForgeError> {
+    pub(crate) fn new(target: ForgeTarget, network: &Network) -> Result<Self, ForgeError> {
         let (token, token_kind) = target.token()?;
         Ok(Self {
             client: network.blocking_client(TIMEOUT)?,

@@ -7,32 +7,22 @@ use crate::transport::{NetworkError, SecretError};
 
 /// Why a forge did not do what was asked of it. Never contains the token; text of the forge is escaped.
 #[derive(Debug, thiserror::Error)]
-pub enum ForgeError {
+pub(crate) enum ForgeError {
     /// The response is not one of the API.
     #[error("the forge responded with {status}, but not as its API does: {what}")]
-    Foreign {
-        /// The status of the response.
-        status: u16,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The client could not be created.
+    Foreign { status: u16, what: String },
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// There is no token.
     #[error("{0}")]
     NoToken(String),
-    /// An error status.
     #[error("{}", refusal(*status, message))]
     Refused {
-        /// The status.
         status: u16,
         /// The message of the forge.
         message: String,
         /// How long to wait before the next attempt, if the forge names it.
         wait: Option<Duration>,
     },
-    /// The file of the token is unusable.
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// No complete response.
@@ -87,8 +77,7 @@ impl ForgeError {
     }
 
     /// Returns advice for the operator.
-    #[must_use]
-    pub fn hint(&self, api: ForgeApi) -> Option<&'static str> {
+    pub(crate) fn hint(&self, api: ForgeApi) -> Option<&'static str> {
         self.is_denied().then(|| api.permissions())
     }
 }

@@ -8,51 +8,43 @@ use crate::transport::{Secret, SecretSource};
 
 /// The settings about a forge. What they leave open is found in the variables of the CI job.
 #[derive(Clone, Debug, Default)]
-pub struct ForgeSettings {
-    /// The address of the API.
-    pub url: Option<ApiUrl>,
+pub(crate) struct ForgeSettings {
+    pub(crate) url: Option<ApiUrl>,
     /// `owner/name`, or GitLab's number or path of a project.
-    pub repository: Option<String>,
+    pub(crate) repository: Option<String>,
     /// The number of the pull request.
-    pub number: Option<u64>,
-    /// The token.
-    pub token: Option<SecretSource>,
+    pub(crate) number: Option<u64>,
+    pub(crate) token: Option<SecretSource>,
 }
 
 /// A repository on a forge.
 #[derive(Clone, Debug)]
-pub struct ForgeTarget {
-    /// The kind of API.
-    pub api: ForgeApi,
+pub(crate) struct ForgeTarget {
+    pub(crate) api: ForgeApi,
     pub(super) url: ApiUrl,
     /// The repository as given.
-    pub repository: String,
+    pub(crate) repository: String,
     /// The number of the pull request; `None` in a job for a push.
-    pub number: Option<u64>,
+    pub(crate) number: Option<u64>,
     /// The commit of the job.
-    pub commit: Option<String>,
+    pub(crate) commit: Option<String>,
     /// The page of the job.
-    pub job_url: Option<String>,
+    pub(crate) job_url: Option<String>,
     token: Result<(SecretSource, TokenKind), String>,
 }
 
 /// Why a forge cannot be called.
 #[derive(Debug, thiserror::Error)]
-pub enum ForgeTargetError {
+pub(crate) enum ForgeTargetError {
     /// Neither a setting nor a variable.
-    #[error("{what} is unknown; pass it as `{flag}`{variables}")]
+    #[error("{what} is unknown; pass it as `{flag}`; the variable {variable} of a CI job does not name it")]
     Missing {
-        /// What is missing.
         what: &'static str,
-        /// The flag that sets it.
         flag: &'static str,
-        /// The variables that were looked at.
-        variables: String,
+        variable: &'static str,
     },
-    /// A malformed repository.
     #[error("`{0}` is not a repository: write `owner/name`")]
     Repository(String),
-    /// A malformed address in a variable.
     #[error("the variable {0} has an unusable address")]
     Url(&'static str, #[source] ApiUrlError),
 }
@@ -100,7 +92,7 @@ impl ForgeTarget {
     /// # Errors
     /// If the address or the repository is unknown or malformed. A missing token is an error of the first request only,
     /// because a job for a fork has none.
-    pub fn find(
+    pub(crate) fn find(
         api: ForgeApi,
         settings: ForgeSettings,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -142,10 +134,7 @@ impl ForgeTarget {
     }
 
     /// Returns the number of the pull request.
-    ///
-    /// # Errors
-    /// If it is unknown.
-    pub fn request(&self) -> Result<u64, ForgeTargetError> {
+    pub(crate) fn request(&self) -> Result<u64, ForgeTargetError> {
         let variable = match self.api {
             ForgeApi::GitLab => "CI_MERGE_REQUEST_IID",
             ForgeApi::GitHub | ForgeApi::Gitea => "GITHUB_REF",
@@ -162,12 +151,8 @@ impl ForgeTarget {
     }
 }
 
-fn missing(what: &'static str, flag: &'static str, variable: &str) -> ForgeTargetError {
-    ForgeTargetError::Missing {
-        what,
-        flag,
-        variables: format!("; the variable {variable} of a CI job does not name it"),
-    }
+fn missing(what: &'static str, flag: &'static str, variable: &'static str) -> ForgeTargetError {
+    ForgeTargetError::Missing { what, flag, variable }
 }
 
 /// Returns the token. A token of the job goes to the host that the job names, and to no other.

@@ -164,9 +164,9 @@ pub(super) trait Routes {
         ForgeRequest::delete(self.comment_path(number, comment))
     }
     /// Sets the status of a commit.
-    fn status(&self, commit: &str, status: &CommitStatus, verdict: CommitVerdict) -> ForgeRequest {
+    fn status(&self, commit: &str, status: &CommitStatus) -> ForgeRequest {
         let path = format!("{}/statuses/{}", self.repository(), component(commit));
-        let body = status.json(self.state(verdict), self.longest_description());
+        let body = status.json(self.state(status.verdict), self.longest_description());
         ForgeRequest::with(Method::POST, path, body)
     }
 }

@@ -15,21 +15,21 @@ use super::comment_key::{CommentKey, commit_of};
 use crate::model::ReviewedPlan;
 
 /// A comment to write.
-pub struct CommentDraft<'a> {
+pub(crate) struct CommentDraft<'a> {
     /// The job that writes it.
-    pub key: &'a CommentKey,
+    pub(crate) key: &'a CommentKey,
     /// The text, which begins with the marker of the key.
-    pub body: &'a str,
+    pub(crate) body: &'a str,
     /// The commit of the pull request that the text is about, if it is known.
-    pub head: Option<&'a str>,
+    pub(crate) head: Option<&'a str>,
     /// Compares another commit with `head`: less if it is an ancestor, greater if it is a descendant. `None` if it is
     /// neither, or if it is not in this clone.
-    pub order: &'a dyn Fn(&str) -> Option<Ordering>,
+    pub(crate) order: &'a dyn Fn(&str) -> Option<Ordering>,
 }
 
 /// What became of a comment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CommentResult {
+pub(crate) enum CommentResult {
     /// There was none.
     Created,
     /// It is about a newer commit of the pull request.
@@ -42,10 +42,11 @@ pub enum CommentResult {
 
 impl ForgeClient {
     /// Makes `draft` the text of the one comment on pull request `number`.
-    ///
-    /// # Errors
-    /// If the forge does not answer or refuses.
-    pub fn put_comment(&self, number: u64, draft: &CommentDraft<'_>) -> Result<CommentResult, ForgeError> {
+    pub(crate) fn put_comment(
+        &self,
+        number: u64,
+        draft: &CommentDraft<'_>,
+    ) -> Result<CommentResult, ForgeError> {
         // Enough for two jobs that delete each other's comments, and for an answer that was lost.
         const ROUNDS: u32 = 4;
         let user = self.user()?;
@@ -135,10 +136,7 @@ impl ForgeClient {
 
     /// Returns the plan in the comment on the pull request that was merged as `commit`; `None` if there is no
     /// such pull request or no comment. `number` is that of the pull request, if it is known.
-    ///
-    /// # Errors
-    /// If the forge does not answer or refuses.
-    pub fn reviewed(
+    pub(crate) fn reviewed(
         &self,
         commit: &str,
         number: Option<u64>,

@@ -12,12 +12,11 @@ const PREFIX: &str = "<!-- gitoggle:";
 
 /// Distinguishes the comments of several gitoggle jobs on one pull request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct CommentKey(String);
+pub(crate) struct CommentKey(String);
 
 impl CommentKey {
     /// Returns the key of a job with these settings.
-    #[must_use]
-    pub fn of(settings: &[&str]) -> Self {
+    pub(crate) fn of(settings: &[&str]) -> Self {
         let mut hash = Sha256::new();
         for setting in settings {
             hash.update(setting);
@@ -28,15 +27,13 @@ impl CommentKey {
 
     /// Returns the key of a job whose settings are invalid. Its comment is that of the only other job, or one that the next
     /// run of any job takes over.
-    #[must_use]
-    pub fn unknown() -> Self {
+    pub(crate) fn unknown() -> Self {
         Self(UNKNOWN.to_owned())
     }
 
     /// Returns the first line of the comment of a plan of `head`. It contains the digest, and the fingerprints of the
     /// changes if there are not too many.
-    #[must_use]
-    pub fn marker(&self, head: &str, digest: &PlanDigest, fingerprints: &BTreeSet<String>) -> String {
+    pub(crate) fn marker(&self, head: &str, digest: &PlanDigest, fingerprints: &BTreeSet<String>) -> String {
         const MOST: usize = 200;
         let changes = match fingerprints.len() <= MOST {
             true => fingerprints
@@ -51,8 +48,7 @@ impl CommentKey {
 
     /// Returns the first line of the comment of a plan of `head` that failed. It has no digest, so that nothing counts as
     /// reviewed.
-    #[must_use]
-    pub fn failure_marker(&self, head: Option<&str>) -> String {
+    pub(crate) fn failure_marker(&self, head: Option<&str>) -> String {
         let head = head.map_or_else(String::new, |head| format!(" {head}"));
         format!("{PREFIX}{} failed{head} -->\n", self.0)
     }

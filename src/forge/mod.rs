@@ -23,10 +23,11 @@ mod status;
 mod status_client;
 
 pub use api::{ApiUrl, ApiUrlError, ForgeApi};
-pub use api_client::ForgeClient;
-pub use api_error::ForgeError;
-pub use api_job::{ForgeSettings, ForgeTarget, ForgeTargetError};
+pub(crate) use api_client::ForgeClient;
+pub(crate) use api_error::ForgeError;
+pub(crate) use api_job::{ForgeSettings, ForgeTarget};
 pub use ci::{Forge, PullRequest};
-pub use comment::{CommentDraft, CommentResult};
-pub use comment_key::CommentKey;
-pub use status::{CommitStatus, CommitVerdict};
+pub(crate) use comment::{CommentDraft, CommentResult};
+pub(crate) use comment_key::CommentKey;
+pub(crate) use status::CommitStatus;
+pub use status::CommitVerdict;

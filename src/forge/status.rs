@@ -16,15 +16,16 @@ words! {
     }
 }
 
-/// A status, besides its state.
+/// A status of a commit.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct CommitStatus {
+pub(crate) struct CommitStatus {
+    pub(crate) verdict: CommitVerdict,
     /// The name that distinguishes it from other statuses of the commit.
-    pub context: String,
+    pub(crate) context: String,
     /// One sentence, cut at the forge's limit.
-    pub description: String,
+    pub(crate) description: String,
     /// The page of the job.
-    pub target_url: Option<String>,
+    pub(crate) target_url: Option<String>,
 }
 
 impl CommitStatus {
@@ -50,6 +51,7 @@ mod tests {
     #[test]
     fn a_long_description_is_cut_and_has_one_line() {
         let status = CommitStatus {
+            verdict: CommitVerdict::Success,
             context: "gitoggle".to_owned(),
             description: format!("a\n{}", "é".repeat(400)),
             target_url: None,

@@ -8,8 +8,7 @@ use tracing_subscriber::filter::{FilterFn, LevelFilter, filter_fn};
 use crate::config::{Command, LogLevel};
 
 /// The log levels of the parts of gitoggle.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Levels {
+pub(super) struct Levels {
     usual: LevelFilter,
     /// By target, such as `gitoggle::source`.
     parts: BTreeMap<String, LevelFilter>,
@@ -24,8 +23,7 @@ const OURS: &str = "gitoggle";
 impl Levels {
     /// Returns the levels for `level`, if set. Otherwise applies the directives for gitoggle in `rust_log` (such as
     /// `debug,gitoggle::source=trace`) to the command's default level.
-    #[must_use]
-    pub fn new(command: Command, level: Option<LogLevel>, rust_log: &str) -> Self {
+    pub(super) fn new(command: Command, level: Option<LogLevel>, rust_log: &str) -> Self {
         let usual = match command {
             Command::Run => LevelFilter::INFO,
             _ => LevelFilter::WARN,
@@ -90,13 +88,8 @@ fn is_under(target: &str, part: &str) -> bool {
 }
 
 fn filter(level: LogLevel) -> LevelFilter {
-    match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    }
+    let level = level.as_str().parse();
+    level.expect("our names of levels are those of the library")
 }
 
 #[cfg(test)]

@@ -15,67 +15,40 @@ mod lines;
 mod stream;
 
 use crate::model::Color;
+use levels::Levels;
 use lines::{Lines, SpanFields};
 
-pub use levels::{ANNOUNCEMENT, Levels};
+pub use levels::ANNOUNCEMENT;
 pub use stream::Stream;
 
-/// The settings of logging.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Logging {
-    /// The format of a line.
-    pub format: LogFormat,
-    /// Whether levels are colored; only in the pretty format.
-    pub color: Color,
-    /// The levels of gitoggle's own events.
-    pub levels: Levels,
-}
-
-impl Logging {
-    /// Returns the settings for `command` and the stderr of this process. Explicit settings override RUST_LOG.
-    #[must_use]
-    pub fn of(
-        command: Command,
-        format: Option<LogFormat>,
-        level: Option<LogLevel>,
-        color: ColorChoice,
-    ) -> Self {
-        let usual = match (command, Stream::Stderr.is_terminal()) {
-            // DESIGN, section 3: only the log of a daemon without a terminal is read by a machine.
-            (Command::Run, false) => LogFormat::Json,
-            _ => LogFormat::Pretty,
-        };
-        let rust_log = std::env::var("RUST_LOG").unwrap_or_default();
-        Self {
-            format: format.unwrap_or(usual),
-            color: Stream::Stderr.color(color),
-            levels: Levels::new(command, level, &rust_log),
-        }
-    }
-}
-
-/// Starts logging to stderr. A second call has no effect.
-pub fn start(logging: Logging) {
+/// Starts to log to stderr. Explicit settings override RUST_LOG. A second call has no effect.
+pub fn start(command: Command, format: Option<LogFormat>, level: Option<LogLevel>, color: ColorChoice) {
+    let usual = match (command, Stream::Stderr.is_terminal()) {
+        // DESIGN, section 3: only the log of a daemon without a terminal is read by a machine.
+        (Command::Run, false) => LogFormat::Json,
+        _ => LogFormat::Pretty,
+    };
+    let lines = Lines {
+        format: format.unwrap_or(usual),
+        color: Stream::Stderr.color(color),
+    };
+    let rust_log = std::env::var("RUST_LOG").unwrap_or_default();
+    let levels = Levels::new(command, level, &rust_log);
     // Fails if a subscriber exists, such as that of a test, which then stays.
-    let _ = tracing::subscriber::set_global_default(subscriber(logging, std::io::stderr));
+    let _ = tracing::subscriber::set_global_default(subscriber(lines, levels, std::io::stderr));
 }
 
 /// Returns a subscriber that logs to `writer`.
-fn subscriber<W>(logging: Logging, writer: W) -> impl Subscriber + Send + Sync
+fn subscriber<W>(lines: Lines, levels: Levels, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let Logging {
-        format,
-        color,
-        levels,
-    } = logging;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
-        .with_ansi(color == Color::Always && format == LogFormat::Pretty)
+        .with_ansi(lines.color == Color::Always && lines.format == LogFormat::Pretty)
         // An error of the writer, such as a closed stderr, cannot be printed anywhere.
         .log_internal_errors(false)
-        .event_format(Lines { format, color });
+        .event_format(lines);
     Registry::default().with(SpanFields.and_then(lines).with_filter(levels.into_filter()))
 }
 
@@ -105,12 +78,12 @@ mod tests {
     fn logged(format: LogFormat, log: impl FnOnce()) -> String {
         let memory = Memory::default();
         let writer = memory.clone();
-        let logging = Logging {
+        let lines = Lines {
             format,
             color: Color::Never,
-            levels: Levels::new(Command::Run, None, ""),
         };
-        let subscriber = subscriber(logging, move || writer.clone());
+        let levels = Levels::new(Command::Run, None, "");
+        let subscriber = subscriber(lines, levels, move || writer.clone());
         tracing::subscriber::with_default(subscriber, log);
         let bytes = memory.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::failure::{ExitStatus, Failure};
 use super::links::links;
-use super::{color, forge, note, plan, print, setup, show, signals};
+use super::{color, forge, note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
 use crate::model::{JunitKind, ReviewedPlan, ServiceKind, escaped};
@@ -57,16 +57,12 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<FinishedP
     if let Some(reviewed) = reviewed {
         reconciler.require(reviewed);
     }
-    let runtime = setup::runtime()?;
+    let (runtime, stop) = setup::stoppable()?;
     let results = match settings.output {
         OutputFormat::Human => ResultTiming::AsTheyEnd,
         _ => ResultTiming::AtTheEnd,
     };
     let progress = Arc::new(Progress::new(host, settings.log_format, results));
-    let stop = {
-        let _entered = runtime.enter();
-        signals::stop_on_signal().map_err(Failure::failed)?
-    };
     let observer = Arc::clone(&progress);
     let handle = Runtime::Tokio(runtime.handle().clone());
     let context = PassContext::new(handle, stop, move |event| observer.observe(event));
@@ -78,10 +74,7 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<FinishedP
     // The bar ends before an error is printed below it.
     progress.clear();
     let mut report = report?;
-    let comparison = match unread {
-        Some(_) => ExitStatus::Failed,
-        None => ExitStatus::Clean,
-    };
+    let comparison = ExitStatus::Failed.when(unread.is_some());
     report
         .notes
         .extend(unread.map(|unread| escaped(&unread).to_string()));
@@ -112,10 +105,7 @@ fn open(config: Config) -> Result<Reconciler, Failure> {
 }
 
 fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
-    let failed = match report.is_complete() {
-        true => ExitStatus::Clean,
-        false => ExitStatus::Failed,
-    };
+    let failed = ExitStatus::Failed.when(!report.is_complete());
     let held = match exit_zero_when_held {
         false if report.has_held() => plan::invalid(&report.plan).and(ExitStatus::Held),
         false => plan::held(&report.plan),

@@ -1,13 +1,13 @@
 //! Shows the progress of a pass: a bar on a terminal, and one line per change when it ends.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use indicatif::ProgressBar;
 
 use super::output::ResultLines;
 use crate::cli::observer::{log_answer, log_begin, log_result};
-use crate::cli::progress_bar::progress_bar;
+use crate::cli::progress_bar::{begin, progress_bar};
 use crate::config::LogFormat;
 use crate::model::{Action, ToggleId, counted, escaped};
 use crate::pass::{ChangeResult, Event, PublishAnswer};
@@ -25,7 +25,7 @@ pub(super) enum ResultTiming {
 
 /// Shows a bar with count, rate and remaining time, and the results.
 pub(super) struct Progress {
-    bar: OnceLock<ProgressBar>,
+    bar: ProgressBar,
     host: String,
     format: Option<LogFormat>,
     results: ResultTiming,
@@ -43,7 +43,7 @@ impl Progress {
     /// `host` is the service; `format` is the explicit format of log lines.
     pub(super) fn new(host: String, format: Option<LogFormat>, results: ResultTiming) -> Self {
         Self {
-            bar: OnceLock::new(),
+            bar: progress_bar(),
             host,
             format,
             results,
@@ -52,9 +52,7 @@ impl Progress {
     }
 
     pub(super) fn clear(&self) {
-        if let Some(bar) = self.bar.get() {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
 
     /// Returns the lines of a change, unless they were printed.
@@ -67,12 +65,8 @@ impl Progress {
     fn print(&self, change: &Change, result: &ChangeResult) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = printed.lines.next(change, result);
-        let print = || Stream::Stdout.print(&lines);
-        let done = match self.bar.get() {
-            // A line that is printed while the bar is drawn would be mixed with it.
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        };
+        // A line that is printed while the bar is drawn would be mixed with it.
+        let done = self.bar.suspend(|| Stream::Stdout.print(&lines));
         // A failed line is printed again at the end, where its error is reported.
         if done.is_ok() {
             printed.toggles.insert(change.id.clone());
@@ -108,21 +102,17 @@ impl Progress {
 
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
-            Event::Begins(plan) => self.begin(plan),
+            Event::Begins(plan) => {
+                self.announce(plan);
+                begin(&self.bar, plan.changes().len());
+            }
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
             Event::Answered(..) | Event::HeldBack(_) | Event::Looked(_) => {}
         }
     }
 
-    fn begin(&self, plan: &Plan) {
-        self.announce(plan);
-        let _ = self.bar.set(progress_bar(plan.changes().len()));
-    }
-
     fn ended(&self, change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
-        if let Some(bar) = self.bar.get() {
-            bar.inc(1);
-        }
+        self.bar.inc(1);
         match self.results {
             ResultTiming::AsTheyEnd => {
                 self.print(change, result);

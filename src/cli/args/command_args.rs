@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Subcommand};
 use clap_complete::Shell;
 
@@ -9,10 +10,11 @@ use super::drift::DriftArgs;
 use super::evaluation::{AudienceArgs, ExplainArgs, TestArgs};
 use super::local::{DemoArgs, SandboxArgs};
 use super::log::LogArgs;
-use super::pages::ManArgs;
 use super::parsers::{either, environment, glob, key_glob};
+use super::plan_exit::PlanExit;
 use super::remote::{AllowArgs, ResumeArgs, SuspendArgs};
 use super::schema::{SchemaSubject, subject};
+use crate::config::Command;
 use crate::model::EnvironmentId;
 use crate::pass::Files;
 use crate::pass::authoring::FormatMode;
@@ -238,22 +240,24 @@ pub(crate) enum CommandArgs {
         long_about = "Prints the manual page of the program, or of a command. With --out, writes the pages of the \
                       program and of all commands, as packages need them."
     )]
-    Man(ManArgs),
+    Man {
+        /// Print the page of this command [the program]
+        #[arg(
+            value_name = "COMMAND",
+            hide_possible_values = true,
+            value_parser = PossibleValuesParser::new(Command::WORDS)
+        )]
+        command: Option<String>,
+        /// Write the pages of all commands into this folder
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        out: Option<PathBuf>,
+    },
     /// Watch the whole loop on this machine
     #[command(
         long_about = "Creates a sample repository, serves the sandbox and makes several passes, all on loopback and in \
                       one process. Prints each step."
     )]
     Demo(DemoArgs),
-}
-
-/// The meaning of a plan's exit code.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum PlanExit {
-    /// It also shows whether there are changes.
-    Detailed,
-    /// It shows only errors and holds.
-    Plain,
 }
 
 /// The toggles that `status` lists as text.

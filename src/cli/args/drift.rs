@@ -2,8 +2,8 @@
 
 use clap::{ArgAction, Args};
 
-use super::command_args::PlanExit;
 use super::parsers::{either, glob};
+use super::plan_exit::PlanExit;
 use crate::pass::drift::ScanDepth;
 
 #[derive(Args, Clone, Debug, PartialEq)]

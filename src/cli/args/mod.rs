@@ -15,19 +15,22 @@ mod local;
 mod log;
 mod pages;
 mod parsers;
+mod plan_exit;
 mod pointers;
 mod program;
 mod remote;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod verbosity;
 
-pub(crate) use command_args::{CommandArgs, PlanExit, StatusList};
+pub(crate) use command_args::{CommandArgs, StatusList};
 pub(crate) use drift::DriftArgs;
 pub(crate) use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
 pub(crate) use local::{DemoArgs, FaultArgs, SandboxArgs};
 pub(crate) use log::{LogArgs, LogDetail};
-pub(crate) use pages::{ManArgs, page_end};
+pub(crate) use pages::page_end;
+pub(crate) use plan_exit::PlanExit;
 pub use program::program;
 pub(crate) use remote::{AllowArgs, ResumeArgs, SuspendArgs};
 pub use schema::SchemaSubject;
@@ -37,8 +40,9 @@ use std::ffi::OsString;
 
 use clap::{ArgMatches, FromArgMatches as _};
 
-use crate::config::{Command, Flags, LogLevel, SettingInfo, ValueShape, settings};
+use crate::config::{Command, Flags, SettingInfo, ValueShape, settings};
 use program::opposite;
+use verbosity::Verbosity;
 
 /// The parsed arguments.
 #[derive(Clone, Debug)]
@@ -48,38 +52,7 @@ pub struct Invocation {
     pub(crate) args: CommandArgs,
     /// The values of the settings' flags.
     pub flags: Flags,
-    /// The verbosity of `-v` and `-q`.
-    pub verbosity: Verbosity,
-}
-
-/// The log level of `-v` and `-q`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Verbosity {
-    /// Neither flag.
-    #[default]
-    Usual,
-    /// `-v`: one level more than the default.
-    More,
-    /// `-vv`: two levels more than the default.
-    Most,
-    /// `-q`: errors only.
-    Quiet,
-}
-
-impl Verbosity {
-    /// Returns the log level of `command`, given the setting `level`.
-    #[must_use]
-    pub fn level(self, command: Command, level: Option<LogLevel>) -> Option<LogLevel> {
-        // The default of `run` is already one level higher than that of the other commands.
-        let daemon = command == Command::Run;
-        match (self, daemon) {
-            (Self::Usual, _) => level,
-            (Self::Quiet, _) => Some(LogLevel::Error),
-            (Self::More, false) => Some(LogLevel::Info),
-            (Self::More, true) | (Self::Most, false) => Some(LogLevel::Debug),
-            (Self::Most, true) => Some(LogLevel::Trace),
-        }
-    }
+    pub(crate) verbosity: Verbosity,
 }
 
 /// Parses the arguments `typed`, the program's name first.
@@ -100,8 +73,8 @@ pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
         args: CommandArgs::from_arg_matches(&matches)?,
         flags: flags(command, flags_of),
         verbosity: match command {
-            Command::Completions | Command::Man => Verbosity::Usual,
-            _ => verbosity(flags_of),
+            Command::Completions | Command::Man => Verbosity::default(),
+            _ => Verbosity::from_arg_matches(flags_of)?,
         },
     })
 }
@@ -153,14 +126,5 @@ fn switched(setting: &'static SettingInfo, matches: &ArgMatches) -> Option<Strin
         (true, _) => Some((!negative).to_string()),
         (false, true) => Some(negative.to_string()),
         (false, false) => None,
-    }
-}
-
-fn verbosity(matches: &ArgMatches) -> Verbosity {
-    match (matches.get_flag("quiet"), matches.get_count("verbose")) {
-        (true, _) => Verbosity::Quiet,
-        (false, 0) => Verbosity::Usual,
-        (false, 1) => Verbosity::More,
-        (false, _) => Verbosity::Most,
     }
 }

@@ -1,27 +1,9 @@
-//! The arguments of `man`, and the ends of manual pages.
+//! The ends of manual pages.
 
-use std::path::PathBuf;
-
-use clap::builder::PossibleValuesParser;
-use clap::{Args, Command as Clap};
+use clap::Command as Clap;
 
 use super::examples;
 use super::program::{EXIT_CODES, SETTINGS, command_of};
-use crate::config::Command;
-
-#[derive(Args, Clone, Debug, PartialEq)]
-pub(crate) struct ManArgs {
-    /// Print the page of this command [the program]
-    #[arg(
-        value_name = "COMMAND",
-        hide_possible_values = true,
-        value_parser = PossibleValuesParser::new(Command::WORDS)
-    )]
-    pub(crate) command: Option<String>,
-    /// Write the pages of all commands into this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "command")]
-    pub(crate) out: Option<PathBuf>,
-}
 
 /// Returns the last sections of the manual page of a command, or of the program: the headings and the lines.
 pub(crate) fn page_end(page: &Clap) -> Vec<(&'static str, String)> {

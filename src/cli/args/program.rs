@@ -1,9 +1,10 @@
 //! Defines the commands, flags and help texts for clap.
 
-use clap::{Arg, ArgAction, Command as Clap, Subcommand as _, ValueHint};
+use clap::{Arg, ArgAction, Args as _, Command as Clap, Subcommand as _, ValueHint};
 
 use super::command_args::CommandArgs;
 use super::examples;
+use super::verbosity::Verbosity;
 use crate::config::{Command, SettingInfo, ValueShape, settings};
 use crate::model::BUILD;
 
@@ -74,17 +75,12 @@ pub fn program() -> Clap {
         .arg_required_else_help(true)
         .subcommand_value_name("COMMAND")
         .infer_subcommands(false)
-        .mut_subcommands(|clap| {
-            let examples = examples::after_help(command_of(&clap));
-            clap.after_help("More options, examples and explanations: --help")
-                .after_long_help(examples)
-                // Deferred, so that clap builds only the flags of the command that was typed.
-                .defer(with_flags)
-        })
+        // Deferred, so that clap builds only the command that was typed.
+        .mut_subcommands(|clap| clap.defer(completed))
 }
 
-/// Adds the flags of a command that are settings.
-fn with_flags(clap: Clap) -> Clap {
+/// Adds the examples of a command, and its flags that are settings.
+fn completed(clap: Clap) -> Clap {
     let command = command_of(&clap);
     let taken = settings()
         .iter()
@@ -94,11 +90,14 @@ fn with_flags(clap: Clap) -> Clap {
         // The help texts name the defaults themselves.
         arg.hide_default_value(has_value)
     });
-    let clap = clap.args(taken.flat_map(flag));
+    let clap = clap
+        .args(taken.flat_map(flag))
+        .after_help("More options, examples and explanations: --help")
+        .after_long_help(examples::after_help(command));
     match command {
         // They log nothing.
         Command::Completions | Command::Man => clap,
-        _ => clap.args([verbose(), quiet()]),
+        _ => Verbosity::augment_args(clap),
     }
 }
 
@@ -173,26 +172,6 @@ fn long_help(setting: &SettingInfo) -> String {
         text.push_str(&format!("\n[variable: {variable}{file}]"));
     }
     text
-}
-
-fn verbose() -> Arg {
-    Arg::new("verbose")
-        .short('v')
-        .long("verbose")
-        .help_heading("Output")
-        .help("Log more; -vv logs most")
-        .action(ArgAction::Count)
-        .conflicts_with("log_level")
-}
-
-fn quiet() -> Arg {
-    Arg::new("quiet")
-        .short('q')
-        .long("quiet")
-        .help_heading("Output")
-        .help("Log errors only")
-        .action(ArgAction::SetTrue)
-        .conflicts_with_all(["verbose", "log_level"])
 }
 
 /// Returns the command that a subcommand of the parser stands for.

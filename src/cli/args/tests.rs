@@ -82,7 +82,7 @@ fn arguments_of_one_command_are_not_settings() {
             audience: None,
         }
     );
-    assert_eq!(plan.verbosity, Verbosity::Most);
+    assert_eq!((plan.verbosity.verbose, plan.verbosity.quiet), (2, false));
     assert!(plan.flags.is_empty());
     let CommandArgs::Sandbox(sandbox) = typed("sandbox --fail-rate 0.1 --latency 5ms --seed 7")
         .unwrap()

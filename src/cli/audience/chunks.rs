@@ -1,6 +1,6 @@
 //! Splits an audience into chunks of whole lines, in constant memory.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 /// The size of a chunk; the last line may exceed it.
 const CHUNK: usize = 256 * 1024;
@@ -29,10 +29,7 @@ pub(super) struct Chunk {
 
 /// An audience that is read from its beginning.
 pub(super) struct Chunks {
-    reader: Box<dyn BufRead>,
-    /// Bytes before those of the reader, from `carried` on.
-    carry: Vec<u8>,
-    carried: usize,
+    input: Input,
     format: LineFormat,
     line: u64,
 }
@@ -58,10 +55,12 @@ impl Chunks {
             Some(b'{') => LineFormat::Json,
             _ => LineFormat::Csv,
         };
-        Ok(Self {
+        let input = Input {
+            carry: Cursor::new(carry),
             reader: Box::new(reader),
-            carry,
-            carried: 0,
+        };
+        Ok(Self {
+            input,
             format,
             line: 1,
         })
@@ -117,7 +116,7 @@ impl Chunks {
                 }
                 LineRead::End if from == start => return Ok(false),
                 LineRead::TooLong if from == start => {
-                    self.skip_line()?;
+                    self.input.skip_until(b'\n')?;
                     "the line is longer than 1 MiB"
                 }
                 LineRead::End | LineRead::TooLong => "a quote is not closed",
@@ -127,8 +126,8 @@ impl Chunks {
                 true => Vec::new(),
                 false => chunk.bytes.split_off(end),
             };
-            rest.extend_from_slice(&self.carry[self.carried..]);
-            (self.carry, self.carried) = (rest, 0);
+            self.input.carry.read_to_end(&mut rest)?;
+            self.input.carry = Cursor::new(rest);
             chunk.bytes.truncate(start);
             chunk.broken.push((first, reason));
             self.line = first + 1;
@@ -138,54 +137,45 @@ impl Chunks {
 
     /// Appends bytes to `out` up to and with the next line break, or until it has `most` bytes.
     fn append_line(&mut self, out: &mut Vec<u8>, most: usize) -> io::Result<LineRead> {
-        let before = out.len();
-        loop {
-            let buffer = self.buffer()?;
-            if buffer.is_empty() {
-                return Ok(match out.len() == before {
-                    false => LineRead::Whole,
-                    true => LineRead::End,
-                });
-            }
-            let line_break = buffer.iter().position(|byte| *byte == b'\n');
-            let length = line_break.map_or(buffer.len(), |at| at + 1);
-            let taken = length.min(most - out.len());
-            out.extend_from_slice(&buffer[..taken]);
-            self.consume(taken);
-            if taken < length {
-                return Ok(LineRead::TooLong);
-            }
-            if line_break.is_some() {
-                return Ok(LineRead::Whole);
-            }
+        let room = (most - out.len()) as u64;
+        let read = self.input.by_ref().take(room).read_until(b'\n', out)?;
+        let is_cut = out.len() == most && !out.ends_with(b"\n") && !self.input.fill_buf()?.is_empty();
+        Ok(match read {
+            _ if is_cut => LineRead::TooLong,
+            0 => LineRead::End,
+            _ => LineRead::Whole,
+        })
+    }
+}
+
+/// The rest of the file, after bytes that are read again.
+struct Input {
+    carry: Cursor<Vec<u8>>,
+    reader: Box<dyn BufRead>,
+}
+
+impl Input {
+    fn current(&mut self) -> &mut dyn BufRead {
+        match self.carry.position() < self.carry.get_ref().len() as u64 {
+            true => &mut self.carry,
+            false => &mut self.reader,
         }
     }
+}
 
-    /// Skips the rest of a line.
-    fn skip_line(&mut self) -> io::Result<()> {
-        loop {
-            let buffer = self.buffer()?;
-            let line_break = buffer.iter().position(|byte| *byte == b'\n');
-            let length = line_break.map_or(buffer.len(), |at| at + 1);
-            self.consume(length);
-            if line_break.is_some() || length == 0 {
-                return Ok(());
-            }
-        }
+impl Read for Input {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.current().read(out)
     }
+}
 
-    fn buffer(&mut self) -> io::Result<&[u8]> {
-        match self.carry.get(self.carried..) {
-            Some(carry) if !carry.is_empty() => Ok(&self.carry[self.carried..]),
-            _ => self.reader.fill_buf(),
-        }
+impl BufRead for Input {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.current().fill_buf()
     }
 
     fn consume(&mut self, bytes: usize) {
-        match self.carried < self.carry.len() {
-            false => self.reader.consume(bytes),
-            true => self.carried += bytes,
-        }
+        self.current().consume(bytes);
     }
 }
 
@@ -197,7 +187,7 @@ mod tests {
 
     /// Returns the lines with their numbers, and the broken ones.
     fn read(text: Vec<u8>) -> (Vec<(u64, String)>, Broken) {
-        let mut chunks = Chunks::new(io::Cursor::new(text)).unwrap();
+        let mut chunks = Chunks::new(Cursor::new(text)).unwrap();
         let (mut lines, mut broken) = (Vec::new(), Vec::new());
         while let Some(chunk) = chunks.next_chunk().unwrap() {
             let text = String::from_utf8(chunk.bytes).unwrap();
@@ -251,7 +241,7 @@ mod tests {
             (b"\xef\xbb\xbfkey,age", LineFormat::Csv),
             (b"", LineFormat::Csv),
         ] {
-            let mut chunks = Chunks::new(io::Cursor::new(text.to_vec())).unwrap();
+            let mut chunks = Chunks::new(Cursor::new(text.to_vec())).unwrap();
             assert_eq!(chunks.format(), format);
             let chunk = chunks.next_chunk().unwrap();
             assert!(chunk.is_none_or(|chunk| !chunk.bytes.starts_with(b"\xef")));

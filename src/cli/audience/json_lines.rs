@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -97,28 +98,5 @@ fn text(raw: &str) -> Result<Option<Cow<'_, str>>, String> {
 }
 
 /// The name of a member, borrowed if it has no escape sequence.
-struct MemberText<'de>(Cow<'de, str>);
-
-impl<'de> serde::Deserialize<'de> for MemberText<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-
-        impl<'de> Visitor<'de> for Name {
-            type Value = MemberText<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(MemberText(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(MemberText(Cow::Owned(text.to_owned())))
-            }
-        }
-
-        deserializer.deserialize_str(Name)
-    }
-}
+#[derive(Deserialize)]
+struct MemberText<'a>(#[serde(borrow)] Cow<'a, str>);

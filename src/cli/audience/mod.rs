@@ -16,7 +16,6 @@ use csv_lines::Header;
 use super::args::AudienceArgs;
 use super::explain::Lookup;
 use super::failure::Failure;
-use super::show::FailedAttempt;
 use super::{setup, validate};
 use crate::config::Settings;
 use crate::evaluate::{Audience, Tally, UserImpact};
@@ -178,10 +177,7 @@ fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally,
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
     let path = path.to_string_lossy();
-    Failure::failed(FailedAttempt::new(
-        format!("could not read the audience `{}`", escaped(&path)),
-        error,
-    ))
+    Failure::could_not(format!("read the audience `{}`", escaped(&path)))(error)
 }
 
 fn empty(path: &Path, impact: &UserImpact) -> Failure {

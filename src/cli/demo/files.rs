@@ -1,39 +1,21 @@
 //! The files of the demonstration's sample repository: those of `examples/toggles`.
 
+macro_rules! example {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../../examples/toggles/", $path)))
+    };
+}
+
 /// Every file of `examples/toggles`, path and content.
 pub(super) const FILES: [(&str, &str); 8] = [
-    (
-        "search/production/ranking.yaml",
-        include_str!("../../../examples/toggles/search/production/ranking.yaml"),
-    ),
-    (
-        "search/production/suggestions.json",
-        include_str!("../../../examples/toggles/search/production/suggestions.json"),
-    ),
-    (
-        "search/staging/ranking.yaml",
-        include_str!("../../../examples/toggles/search/staging/ranking.yaml"),
-    ),
-    (
-        "search/staging/suggestions.json",
-        include_str!("../../../examples/toggles/search/staging/suggestions.json"),
-    ),
-    (
-        "shop/production/free-shipping-from.yaml",
-        include_str!("../../../examples/toggles/shop/production/free-shipping-from.yaml"),
-    ),
-    (
-        CHECKOUT,
-        include_str!("../../../examples/toggles/shop/production/new-checkout.yaml"),
-    ),
-    (
-        "shop/staging/free-shipping-from.yaml",
-        include_str!("../../../examples/toggles/shop/staging/free-shipping-from.yaml"),
-    ),
-    (
-        STAGING,
-        include_str!("../../../examples/toggles/shop/staging/new-checkout.yaml"),
-    ),
+    example!("search/production/ranking.yaml"),
+    example!("search/production/suggestions.json"),
+    example!("search/staging/ranking.yaml"),
+    example!("search/staging/suggestions.json"),
+    example!("shop/production/free-shipping-from.yaml"),
+    example!("shop/production/new-checkout.yaml"),
+    example!("shop/staging/free-shipping-from.yaml"),
+    example!("shop/staging/new-checkout.yaml"),
 ];
 
 /// The document that the pull request changes.

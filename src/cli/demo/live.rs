@@ -1,15 +1,12 @@
 //! The steps with a service that can be read.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
-use super::output::{DemoOutput, expect};
-use super::stage::Stage;
+use super::Demo;
+use super::output::expect;
 use crate::cli::apply::ResultLines;
 use crate::cli::failure::Failure;
 use crate::cli::import::import_text;
-use crate::model::Color;
 use crate::pass::Existing;
 use crate::pass::{ChangeResult, Report};
 use crate::plan::{FirstPass, OnMissing, Policy, drift_text};
@@ -34,14 +31,8 @@ content:
 ";
 
 /// The steps with a service that can be read.
-pub(super) struct LiveDemo<'a> {
-    pub(super) output: &'a DemoOutput,
-    pub(super) stage: &'a Stage,
-    pub(super) color: Color,
-}
-
-impl LiveDemo<'_> {
-    pub(super) async fn play(&self) -> Result<(), Failure> {
+impl Demo<'_> {
+    pub(super) async fn play_live(&self) -> Result<(), Failure> {
         self.import().await?;
         self.drift().await?;
         self.missing_toggle().await
@@ -62,7 +53,7 @@ impl LiveDemo<'_> {
         self.output.next_command(&format!("cat {REFUND}"))?;
         self.print(&self.document()?)?;
         self.output.line("")?;
-        self.commit("Import toggles", &BTreeMap::new())?;
+        self.commit("Import toggles", &[])?;
         let policy = Policy {
             first_pass: Some(FirstPass::Adopt),
             ..Policy::default()
@@ -90,9 +81,8 @@ impl LiveDemo<'_> {
         expect(drift.drifted.len(), 1, "drifted toggles")?;
         self.print(&drift_text(&drift, self.color))?;
         let text = self.document()?.replace("75", "50").replace("25", "50");
-        let files = BTreeMap::from([(REFUND, Some(text.as_str()))]);
         self.print("\nA commit changes the document of the same toggle:")?;
-        self.commit("Refund instantly for half of the customers", &files)?;
+        self.commit("Refund instantly for half of the customers", &[(REFUND, &text)])?;
         let before = self.stage.sandbox.calls().len();
         let report = self.apply("", Policy::default()).await?;
         expect(held(&report), 1, "changes held")?;
@@ -102,7 +92,7 @@ impl LiveDemo<'_> {
         let globs = ["payment/production/instant-refund"];
         let report = self.stage.import(&globs, Existing::Replace).await?;
         self.print(&import_text(&report))?;
-        self.commit("Keep instant refunds off", &BTreeMap::new())?;
+        self.commit("Keep instant refunds off", &[])?;
         let report = self.apply("", Policy::default()).await?;
         expect(held(&report), 0, "changes held")?;
         expect(self.writes(before).len(), 0, "requests that write")?;
@@ -114,8 +104,7 @@ impl LiveDemo<'_> {
         self.output
             .step(9, "A document describes a toggle that does not exist")
             .await?;
-        let files = BTreeMap::from([("payment/production/wallet.yaml", Some(WALLET))]);
-        self.commit("Add the wallet", &files)?;
+        self.commit("Add the wallet", &[("payment/production/wallet.yaml", WALLET)])?;
         let before = self.stage.sandbox.calls().len();
         let report = self.apply("", Policy::default()).await?;
         expect(held(&report), 1, "changes held")?;
@@ -144,7 +133,7 @@ impl LiveDemo<'_> {
         Ok(report)
     }
 
-    fn commit(&self, message: &str, files: &BTreeMap<&str, Option<&str>>) -> Result<(), Failure> {
+    fn commit(&self, message: &str, files: &[(&str, &str)]) -> Result<(), Failure> {
         self.output
             .command(&format!("git add . && git commit -m '{message}'"))?;
         self.stage.commit(message, files).map(drop)
@@ -161,10 +150,6 @@ impl LiveDemo<'_> {
         writes
             .map(|call| format!("{} {}", call.method, call.path))
             .collect()
-    }
-
-    fn print(&self, text: &str) -> Result<(), Failure> {
-        self.output.print(text)
     }
 }
 

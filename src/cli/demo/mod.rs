@@ -12,23 +12,18 @@ use std::path::{Path, PathBuf};
 
 use super::args::DemoArgs;
 use super::failure::{ExitStatus, Failure};
-use super::signals;
+use super::{setup, signals};
 use crate::config::Settings;
 use crate::model::{Color, Commit, ToggleId, escaped};
 use crate::pass::{ChangeResult, Report};
 use crate::plan::{FirstPass, Policy};
 use crate::telemetry::Stream;
 use files::{CHECKOUT, FILES, STAGING, original};
-use live::LiveDemo;
 use output::{DemoOutput, expect};
 use stage::Stage;
 
 pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    runtime.map_err(Failure::failed)?.block_on(async {
+    setup::runtime(2)?.block_on(async {
         let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
         tokio::select! {
             result = show(settings, args) => result.map(|()| ExitStatus::Clean),
@@ -49,12 +44,11 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     };
     demo.play().await?;
     let live_stage = Stage::start(&folder, "payment", Some(live::DATA))?;
-    let live_demo = LiveDemo {
-        output: &output,
+    let live_demo = Demo {
         stage: &live_stage,
-        color,
+        ..demo
     };
-    live_demo.play().await?;
+    live_demo.play_live().await?;
     summary(&output, &[&stage, &live_stage]).await?;
     live_stage.sandbox.stop().await;
     stage.sandbox.stop().await;
@@ -66,24 +60,25 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), F
     match keep {
         Some(folder) => {
             let doing = format!("create the folder `{}`", folder.display());
-            std::fs::create_dir_all(folder).map_err(Failure::io(doing))?;
+            std::fs::create_dir_all(folder).map_err(Failure::could_not(doing))?;
             Ok((folder.to_owned(), None))
         }
         None => {
             let temporary = tempfile::Builder::new().prefix("gitoggle-demo-").tempdir();
-            let temporary = temporary.map_err(Failure::io("create a temporary folder"))?;
+            let temporary = temporary.map_err(Failure::could_not("create a temporary folder"))?;
             Ok((temporary.path().to_owned(), Some(temporary)))
         }
     }
 }
 
-/// The steps with a service that only stores.
+/// The steps with one service.
 struct Demo<'a> {
     output: &'a DemoOutput,
     stage: &'a Stage,
     color: Color,
 }
 
+/// The steps with a service that only stores.
 impl Demo<'_> {
     async fn play(&self) -> Result<(), Failure> {
         self.set_up().await?;
@@ -98,15 +93,11 @@ impl Demo<'_> {
         self.output
             .step(1, "A repository with one file per toggle, and a toggle service")
             .await?;
-        let files: BTreeMap<&str, Option<&str>> = FILES
-            .iter()
-            .map(|(path, content)| (*path, Some(*content)))
-            .collect();
-        let commit = self.stage.commit("Keep our toggles in Git", &files)?;
+        let commit = self.stage.commit("Keep our toggles in Git", &FILES)?;
         self.print(&format!("repository  {}", self.stage.toggles.display()))?;
         self.print(&format!(
             "            {} documents, commit {}",
-            files.len(),
+            FILES.len(),
             commit.short()
         ))?;
         self.print(&format!(
@@ -117,9 +108,8 @@ impl Demo<'_> {
 
     async fn first_pass(&self) -> Result<(), Failure> {
         self.output.step(2, "The first pass needs a decision").await?;
-        let report = self.stage.apply(Policy::default()).await?;
+        let report = self.sends(0, Policy::default()).await?;
         expect(report.plan.withheld().len(), FILES.len(), "toggles held")?;
-        expect(self.stage.sandbox.requests().len(), 0, "requests")?;
         self.output.command("gitoggle apply")?;
         self.print(&format!(
             "{} toggles held, no request sent. Without state, gitoggle does not know what the\nservice has: \
@@ -155,10 +145,8 @@ impl Demo<'_> {
         let planned = self.stage.plan(self.color)?;
         self.output.command("gitoggle plan")?;
         self.print(&planned)?;
-        let before = self.stage.sandbox.requests().len();
-        let report = self.stage.apply(Policy::default()).await?;
+        let report = self.sends(1, Policy::default()).await?;
         expect(report.applied(), 1, "toggles applied")?;
-        expect(self.stage.sandbox.requests().len() - before, 1, "requests")?;
         self.output.next_command("gitoggle apply")?;
         self.print("the one request, as the service received it:")?;
         self.last_request()
@@ -168,11 +156,9 @@ impl Demo<'_> {
         self.output.step(4, "A cosmetic edit sends nothing").await?;
         let path = "shop/production/free-shipping-from.yaml";
         let text = format!("# Reviewed in spring.\n\n{}", original(path));
-        let files = BTreeMap::from([(path, Some(text.as_str()))]);
-        self.stage.commit("Say when this was reviewed", &files)?;
-        let before = self.stage.sandbox.requests().len();
-        let report = self.stage.apply(Policy::default()).await?;
-        expect(self.stage.sandbox.requests().len() - before, 0, "requests")?;
+        self.stage
+            .commit("Say when this was reviewed", &[(path, &text)])?;
+        let report = self.sends(0, Policy::default()).await?;
         expect(report.plan.state_edits().len(), 1, "documents recorded")?;
         self.print("the file changed, but not its meaning: recorded, no request sent")
     }
@@ -182,13 +168,11 @@ impl Demo<'_> {
         let broken = original(STAGING).replacen("defaultServe", "defualtServe", 1);
         let path = "search/production/ranking.yaml";
         let good = original(path).replacen("disabled: false", "disabled: true", 1);
-        let files = BTreeMap::from([(STAGING, Some(broken.as_str())), (path, Some(good.as_str()))]);
+        let files = [(STAGING, broken.as_str()), (path, &good)];
         self.stage.commit("Switch the new ranking off", &files)?;
-        let before = self.stage.sandbox.requests().len();
-        let report = self.stage.apply(Policy::default()).await?;
+        let report = self.sends(1, Policy::default()).await?;
         let (findings, color) = (report.plan.findings(), self.color);
         expect(usize::from(report.plan.has_invalid()), 1, "invalid documents")?;
-        expect(self.stage.sandbox.requests().len() - before, 1, "requests")?;
         self.print(&crate::document::render(findings, color))?;
         self.print("the broken toggle stays as last applied, and the other one of the commit is published:")?;
         self.published(&report)
@@ -198,24 +182,30 @@ impl Demo<'_> {
         self.output
             .step(6, "A response is lost after the service stored the document")
             .await?;
-        let files = BTreeMap::from([(STAGING, Some(original(STAGING)))]);
-        self.stage.commit("Repair the staging checkout", &files)?;
+        let repaired = [(STAGING, original(STAGING))];
+        self.stage.commit("Repair the staging checkout", &repaired)?;
         self.stage.apply(Policy::default()).await?;
         let text = original(STAGING).replacen("disabled: false", "disabled: true", 1);
-        let files = BTreeMap::from([(STAGING, Some(text.as_str()))]);
-        self.stage.commit("Close the staging checkout", &files)?;
+        let closed = [(STAGING, text.as_str())];
+        self.stage.commit("Close the staging checkout", &closed)?;
         self.stage.sandbox.lose_next_response();
-        let before = self.stage.sandbox.requests().len();
-        let report = self.stage.apply(Policy::default()).await?;
+        let report = self.sends(2, Policy::default()).await?;
         let requests = self.stage.sandbox.requests();
-        let sent = &requests[before..];
+        let sent = &requests[requests.len() - 2..];
         expect(report.applied(), 1, "toggles applied")?;
-        expect(sent.len(), 2, "requests")?;
         expect(usize::from(sent[0].body == sent[1].body), 1, "body sent twice")?;
         self.print(
             "the request was journaled before it was sent, so the same body and comment were sent again:",
         )?;
         self.published(&report)
+    }
+
+    /// Makes one pass, which must send this number of requests.
+    async fn sends(&self, requests: usize, policy: Policy) -> Result<Report, Failure> {
+        let before = self.stage.sandbox.requests().len();
+        let report = self.stage.apply(policy).await?;
+        expect(self.stage.sandbox.requests().len() - before, requests, "requests")?;
+        Ok(report)
     }
 
     /// Lists what a pass published.

@@ -8,18 +8,17 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::cli::failure::Failure;
-use crate::document::Layout;
-use crate::git::Sample;
+use crate::cli::{import as import_command, setup};
+use crate::config::Settings;
+use crate::git::{RepoUrl, Sample};
 use crate::model::{Color, CommitId, Scope, ServiceKind};
 use crate::pass::drift::{DriftCheck, ScanDepth};
-use crate::pass::import::{ImportConfig, ImportReport, ImportScope, ImportSource, import};
+use crate::pass::import::{ImportConfig, ImportReport, import};
 use crate::pass::{self, Config, Existing, Files, PassContext, Reconciler, Report, Runtime};
-use crate::plan::{DriftReport, LiveAccess, Policy, render};
+use crate::plan::{DriftReport, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
-use crate::service::ClientConfig;
-use crate::transport::{Network, Secret, SecretSource};
-
-const TOKEN: &str = "demo-token";
+use crate::source::CacheMode;
+use crate::transport::{Secret, SecretSource};
 
 /// A repository and its service.
 pub(super) struct Stage {
@@ -28,9 +27,7 @@ pub(super) struct Stage {
     pub(super) sandbox: Sandbox,
     pub(super) repository: Sample,
     name: &'static str,
-    state: PathBuf,
-    ca_file: PathBuf,
-    kind: ServiceKind,
+    settings: Settings,
 }
 
 impl Stage {
@@ -38,6 +35,7 @@ impl Stage {
     pub(super) fn start(folder: &Path, name: &'static str, data: Option<&str>) -> Result<Self, Failure> {
         let toggles = folder.join(name);
         let ca_file = folder.join(format!("{name}.pem"));
+        let token = Secret::new("demo-token".to_owned());
         let kind = match data {
             None => ServiceKind::Documented,
             Some(_) => ServiceKind::FeatureProbe,
@@ -46,25 +44,31 @@ impl Stage {
             ca_file: Some(ca_file.clone()),
             kind,
             data: data.map(str::to_owned),
-            ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
+            ..SandboxConfig::new(token.clone())
+        };
+        let sandbox = Sandbox::start(config).map_err(Failure::failed)?;
+        let settings = Settings {
+            base_url: Some(sandbox.url().parse().map_err(Failure::failed)?),
+            ca_file: Some(ca_file),
+            repo: RepoUrl::local(&toggles),
+            service_kind: kind,
+            state_dir: Some(folder.join(format!("{name}.state"))),
+            token: Some(SecretSource::Value(token)),
+            ..Settings::defaults()
         };
         Ok(Self {
-            sandbox: Sandbox::start(config).map_err(Failure::failed)?,
             repository: Sample::create(&toggles).map_err(Failure::failed)?,
-            state: folder.join(format!("{name}.state")),
-            name,
+            sandbox,
             toggles,
-            ca_file,
-            kind,
+            name,
+            settings,
         })
     }
 
-    pub(super) fn commit(
-        &self,
-        message: &str,
-        files: &BTreeMap<&str, Option<&str>>,
-    ) -> Result<CommitId, Failure> {
-        self.repository.commit(message, files).map_err(Failure::failed)
+    /// Commits the changed files: paths and contents.
+    pub(super) fn commit(&self, message: &str, files: &[(&str, &str)]) -> Result<CommitId, Failure> {
+        let files: BTreeMap<_, _> = files.iter().map(|(path, text)| (*path, Some(*text))).collect();
+        self.repository.commit(message, &files).map_err(Failure::failed)
     }
 
     /// Makes one pass, as `gitoggle apply` does.
@@ -104,45 +108,22 @@ impl Stage {
         globs: &[&str],
         on_different: Existing,
     ) -> Result<ImportReport, Failure> {
+        let globs: Vec<String> = globs.iter().map(|glob| (*glob).to_owned()).collect();
         let config = ImportConfig {
-            repo: self.toggles.clone(),
-            root: String::new(),
-            layout: Layout::default(),
-            kind: self.kind,
-            scope: ImportScope {
-                globs: Scope::new(globs).map_err(Failure::failed)?,
-                only: Scope::default(),
-            },
             on_different,
-            from: ImportSource::Service(self.client()?, 16),
+            ..import_command::config(&self.settings, &globs)?
         };
         let (_running, stop) = watch::channel(false);
         Ok(import(config, stop, |_| {}).await?)
     }
 
-    fn client(&self) -> Result<ClientConfig, Failure> {
-        Ok(ClientConfig {
-            base_url: self.sandbox.url().parse().map_err(Failure::failed)?,
-            token: SecretSource::Value(Secret::new(TOKEN.to_owned())),
-            network: Network {
-                ca_file: Some(self.ca_file.clone()),
-                ..Network::default()
-            },
-            timeout: Duration::from_secs(10),
-        })
-    }
-
     fn config(&self, policy: Policy) -> Result<Config, Failure> {
-        let mut config = Config::local(&self.toggles, self.state.clone());
+        let mut config = setup::config(&self.settings, CacheMode::Keep)?;
         config.rules.repo = self.name.to_owned();
-        config.rules.kind = self.kind;
         config.rules.policy = Policy {
-            live_access: match self.kind {
-                ServiceKind::Documented => LiveAccess::WriteOnly,
-                ServiceKind::FeatureProbe => LiveAccess::Readable,
-            },
+            live_access: config.rules.policy.live_access,
             ..policy
         };
-        Ok(config.with_service(self.client()?))
+        Ok(config)
     }
 }

@@ -229,7 +229,8 @@ fn result(targeting: &Targeting, verdict: Verdict) -> ExplainedResult {
     }
 }
 
-fn label(targeting: &Targeting, place: ServePlace) -> String {
+/// Returns the name of a serve, escaped.
+pub(crate) fn label(targeting: &Targeting, place: ServePlace) -> String {
     match place {
         ServePlace::Default => "the default serve".to_owned(),
         ServePlace::Disabled => "the disabled serve".to_owned(),

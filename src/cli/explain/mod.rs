@@ -3,7 +3,7 @@
 mod explanation;
 mod text;
 
-pub(super) use explanation::{Explanation, Subject};
+pub(super) use explanation::{Explanation, Subject, label};
 pub(super) use text::text;
 
 use std::collections::BTreeMap;

@@ -2,38 +2,35 @@
 
 mod next;
 mod output;
-mod progress;
 
 use super::failure::{ExitStatus, Failure};
+use super::progress_bar::{begin, progress_bar};
 use super::{note, print, setup, show, signals};
 use crate::config::{Flags, OutputFormat, Settings};
 use crate::model::{Scope, counted, escaped, listed};
 use crate::pass::import::{
-    ImportConfig, ImportError, ImportReport, ImportResult, ImportScope, ImportSource, import,
+    ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope, ImportSource, import,
 };
 use crate::pass::{self, Existing};
-use crate::plan::render::ANY_COMMENT;
 pub(super) use output::text as import_text;
-use progress::ImportProgress;
 
 /// The threads that receive and parse responses. The thread of the command writes.
 const THREADS: usize = 2;
 
 pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Result<ExitStatus, Failure> {
     let config = config(settings, globs)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .enable_all()
-        .build()
-        .map_err(Failure::failed)?;
-    let progress = ImportProgress::default();
+    let runtime = setup::runtime(THREADS)?;
+    let bar = progress_bar();
     let report = runtime.block_on(async {
         let stop = signals::stop_on_signal().map_err(Failure::failed)?;
-        let observe = |event| progress.observe(event);
+        let observe = |event| match event {
+            ImportEvent::Begins(count) => begin(&bar, count),
+            ImportEvent::Done => bar.inc(1),
+        };
         Ok::<_, Failure>(import(config, stop, observe).await?)
     });
     // The bar ends before anything is printed below it.
-    progress.clear();
+    bar.finish_and_clear();
     // Reads are harmless, so an interrupted import does not wait for open ones.
     runtime.shutdown_background();
     let report = report?;
@@ -63,7 +60,8 @@ pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Resul
     Ok(ExitStatus::Clean)
 }
 
-fn config(settings: &Settings, globs: &[String]) -> Result<ImportConfig, Failure> {
+/// Returns what to import, from where, and where to.
+pub(super) fn config(settings: &Settings, globs: &[String]) -> Result<ImportConfig, Failure> {
     let Some(repo) = settings.repo.local_path() else {
         let message = "`import` writes into a work tree, and `--repo` is a URL";
         return Err(Failure::new(ExitStatus::Usage, message).hint("clone it, and pass the clone as `--repo`"));
@@ -143,27 +141,20 @@ fn unmatched(report: &ImportReport, only: &Scope) -> String {
 }
 
 fn show(report: &ImportReport, problem: Option<&Failure>, settings: &Settings) -> Result<(), Failure> {
-    match settings.output {
-        OutputFormat::Human => print(&output::text(report)),
-        OutputFormat::Json => show::json(&output::ImportJson::of(report, problem.map(Failure::json_error))),
-        OutputFormat::Markdown => print(&output::markdown(report, ANY_COMMENT)),
-        OutputFormat::Github => {
-            print(&output::text(report))?;
-            show::step_summary(|limit| output::markdown(report, limit))
-        }
-        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
-            Err(super::unsupported_output(settings.output))
-        }
+    if settings.output == OutputFormat::Github {
+        print(&output::text(report))?;
     }
+    show::result(
+        settings.output,
+        || output::text(report),
+        || output::ImportJson::of(report, problem.map(Failure::json_error)),
+        |limit| output::markdown(report, limit),
+    )
 }
 
 impl From<ImportError> for Failure {
     fn from(error: ImportError) -> Self {
         let hint = error.hint();
-        let failure = Self::failed(error);
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Self::failed(error).maybe_hint(hint)
     }
 }

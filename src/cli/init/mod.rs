@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::commands::word;
 use super::failure::{ExitStatus, Failure};
-use super::{note, print, show};
+use super::{note, print};
 use crate::config::Settings;
 use crate::document;
 use crate::git::Sample;
@@ -42,10 +42,8 @@ const FILES: [(&str, &str); 8] = [
 
 pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Failure> {
     refuse_inside(folder)?;
-    std::fs::create_dir_all(folder).map_err(|error| {
-        let what = format!("could not create `{}`", escaped(&folder.to_string_lossy()));
-        Failure::failed(show::FailedAttempt::new(what, error))
-    })?;
+    let attempt = format!("create `{}`", escaped(&folder.to_string_lossy()));
+    std::fs::create_dir_all(folder).map_err(Failure::could_not(attempt))?;
     if top_of(folder).is_none() {
         Sample::create(folder).map_err(Failure::failed)?;
     }

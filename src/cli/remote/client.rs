@@ -35,11 +35,7 @@ impl Daemon {
         };
         let client = DaemonClient::new(url, token, &network).map_err(|error| {
             let hint = error.hint();
-            let failure = Failure::failed(error);
-            match hint {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
+            Failure::failed(error).maybe_hint(hint)
         })?;
         Ok(Self(client))
     }
@@ -74,14 +70,9 @@ impl Daemon {
 
     fn unreachable(&self, error: DaemonError) -> Failure {
         let is_unreachable = matches!(error, DaemonError::Unreachable(..));
-        let failure = Failure::failed(error);
-        match is_unreachable {
-            true => failure.hint(
-                "check that `gitoggle run` runs and listens there, or give its address with `--url`; a daemon in \
-                 Kubernetes is reached with `kubectl -n gitoggle port-forward deployment/gitoggle 8077`",
-            ),
-            false => failure,
-        }
+        let hint = "check that `gitoggle run` runs and listens there, or give its address with `--url`; a daemon in \
+                    Kubernetes is reached with `kubectl -n gitoggle port-forward deployment/gitoggle 8077`";
+        Failure::failed(error).maybe_hint(is_unreachable.then_some(hint))
     }
 
     fn refused(&self, reply: &DaemonReply) -> Failure {
@@ -101,17 +92,14 @@ impl Daemon {
             return self.foreign(reply);
         };
         let hint = match reply.status {
-            401 => Some("use the token of the daemon's `--admin-token-file`".to_owned()),
-            _ => problem["hint"].as_str().map(str::to_owned),
+            401 => Some("use the token of the daemon's `--admin-token-file`"),
+            _ => problem["hint"].as_str(),
         };
-        let failure = Failure::failed(format!(
+        Failure::failed(format!(
             "the daemon refused the command ({}): {error}",
             reply.status
-        ));
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        ))
+        .maybe_hint(hint)
     }
 
     fn foreign(&self, reply: &DaemonReply) -> Failure {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::cli::explain::label;
 use crate::document::{ServeLines, serve_lines};
 use crate::evaluate::ServePlace;
 use crate::model::ToggleId;
 use crate::pass::ReadDocument;
-use crate::plan::wording;
 
 /// The serves of a toggle that no expectation reaches.
 #[derive(Debug, Serialize)]
@@ -60,11 +60,7 @@ pub(super) fn unreached(
     let lines = serve_lines(found.format, &found.content, content.rules.len()).unwrap_or_default();
     let serves = places.into_iter().map(|place| UnreachedServe {
         line: line(&lines, place),
-        label: match place {
-            ServePlace::Default => "the default serve".to_owned(),
-            ServePlace::Disabled => "the disabled serve".to_owned(),
-            ServePlace::Rule(index) => wording::label(&content.rules[index], index),
-        },
+        label: label(&targeting, place),
     });
     Some(Unreached {
         toggle: id.clone(),

@@ -38,10 +38,7 @@ pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Fa
         args.coverage == Coverage::Listed,
     )?;
     let Some(problem) = problem else {
-        return Ok(match all.has_passed() {
-            false => ExitStatus::Failed,
-            true => ExitStatus::Clean,
-        });
+        return Ok(ExitStatus::Failed.when(!all.has_passed()));
     };
     note(&problem.to_string())?;
     Ok(problem.status())

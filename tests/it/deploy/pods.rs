@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use gitoggle::config::{Listen, Settings};
+use gitoggle::config::Settings;
 use gitoggle::transport::SecretSource;
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ fn settings(gitoggle: &Value, config: &Path) -> Settings {
     };
     assert_eq!(place(&status), place(&settings));
     if typed[0] == "run" {
-        assert_eq!(settings.listen, Listen::Address(([0, 0, 0, 0], port()).into()));
+        assert_eq!(settings.listen, Some(([0, 0, 0, 0], port()).into()));
         assert_eq!(named(&gitoggle["ports"], "http")["containerPort"], port());
         for (probe, path) in [
             ("livenessProbe", "/healthz"),
