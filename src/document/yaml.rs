@@ -109,9 +109,10 @@ fn invisible(text: &str) -> Option<Finding> {
 }
 
 /// A collection that is not closed yet.
-enum Open {
-    Mapping(Position, Vec<(Node, Node)>, Option<Node>),
-    Sequence(Position, Vec<Node>),
+struct Open {
+    node: Node,
+    /// The key whose value is next.
+    key: Option<Node>,
 }
 
 #[derive(Default)]
@@ -158,11 +159,11 @@ impl Builder {
             }
             Event::SequenceStart(..) => {
                 self.refuse_tag(span);
-                return self.open(Open::Sequence(at.start, Vec::new()), at);
+                return self.open(NodeKind::Sequence(Vec::new()), at);
             }
             Event::MappingStart(..) => {
                 self.refuse_tag(span);
-                return self.open(Open::Mapping(at.start, Vec::new(), None), at);
+                return self.open(NodeKind::Mapping(Vec::new()), at);
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(at.end),
             _ => {}
@@ -185,38 +186,35 @@ impl Builder {
         ControlFlow::Break(())
     }
 
-    fn open(&mut self, open: Open, span: Span) -> ControlFlow<()> {
+    fn open(&mut self, kind: NodeKind, span: Span) -> ControlFlow<()> {
         // This error ends the parse, because the rest may be nested without a limit.
         if self.open.len() == DEEPEST {
             return self.stop(too_deep(span));
         }
-        self.open.push(open);
+        let node = Node { span, kind };
+        self.open.push(Open { node, key: None });
         ControlFlow::Continue(())
     }
 
     fn close(&mut self, end: Position) {
-        let node = match self.open.pop() {
-            Some(Open::Mapping(start, entries, _)) => Node {
-                span: Span { start, end },
-                kind: NodeKind::Mapping(entries),
-            },
-            Some(Open::Sequence(start, items)) => Node {
-                span: Span { start, end },
-                kind: NodeKind::Sequence(items),
-            },
-            None => return,
-        };
-        self.value(node);
+        if let Some(Open { mut node, .. }) = self.open.pop() {
+            node.span.end = end;
+            self.value(node);
+        }
     }
 
     fn value(&mut self, node: Node) {
-        match self.open.last_mut() {
-            Some(Open::Mapping(_, entries, key)) => match key.take() {
+        let Some(parent) = self.open.last_mut() else {
+            self.root = Some(node);
+            return;
+        };
+        match &mut parent.node.kind {
+            NodeKind::Mapping(entries) => match parent.key.take() {
                 Some(key) => entries.push((key, node)),
-                None => *key = Some(node),
+                None => parent.key = Some(node),
             },
-            Some(Open::Sequence(_, items)) => items.push(node),
-            None => self.root = Some(node),
+            NodeKind::Sequence(items) => items.push(node),
+            NodeKind::Refused | NodeKind::Scalar(..) => {}
         }
     }
 }

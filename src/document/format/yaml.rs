@@ -48,7 +48,6 @@ struct OpenPart {
     /// The column of its entries, from 0.
     column: usize,
     key: Option<PartId>,
-    is_mapping: bool,
 }
 
 struct Builder<'t> {
@@ -127,7 +126,6 @@ impl<'t> Builder<'t> {
     }
 
     fn start(&mut self, start: usize, style: StructureStyle, kind: PartKind<'t>) -> Option<()> {
-        let is_mapping = matches!(kind, PartKind::Mapping(_));
         let id = self.tree.add(kind);
         // A mapping of one entry in a flow list needs no brackets.
         let is_flow = style == StructureStyle::Flow && self.text[start..].starts_with(['[', '{']);
@@ -145,7 +143,6 @@ impl<'t> Builder<'t> {
             is_flow,
             column: self.column(start),
             key: None,
-            is_mapping,
         });
         Some(())
     }
@@ -176,13 +173,13 @@ impl<'t> Builder<'t> {
             self.tree.root = id;
             return Some(());
         };
-        match (&mut self.tree.parts[parent.id].kind, parent.is_mapping) {
-            (PartKind::Mapping(entries), true) => match parent.key.take() {
+        match &mut self.tree.parts[parent.id].kind {
+            PartKind::Mapping(entries) => match parent.key.take() {
                 Some(key) => entries.push((key, id)),
                 None => parent.key = Some(id),
             },
-            (PartKind::Sequence(items), false) => items.push(id),
-            _ => return None,
+            PartKind::Sequence(items) => items.push(id),
+            PartKind::Scalar(_) => return None,
         }
         Some(())
     }
