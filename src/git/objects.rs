@@ -26,7 +26,7 @@ pub struct ObjectReader {
 
 impl ObjectReader {
     /// The number of objects that libgit2 reads before the packs are opened.
-    const FEW: usize = 64;
+    const FEW: usize = 8;
 
     /// The most bytes of an object that is not read by libgit2. It bounds the memory that a damaged pack can ask for.
     const LARGEST: usize = 16 << 20;
@@ -104,6 +104,9 @@ impl Trees for ObjectReader {
     }
 
     fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        if let Some(bytes) = self.packed(id, ObjectKind::Tree, Self::LARGEST) {
+            return Tree::parse(bytes).ok();
+        }
         // A refresh would list the packs again for each missing tree.
         let exists = self
             .odb()

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::copies;
 use super::ids::oid;
 use super::objects::ObjectReader;
-use super::pack::{ObjectKind, PackCopies, PackWriter, id_of};
+use super::pack::{ObjectKind, PackCopies, PackWriter, id_of, missing};
 use super::packs::Packs;
 use super::pool::RepositoryPool;
 use super::unpack::Unpacker;
@@ -240,6 +240,21 @@ fn the_index_of_a_large_pack_is_not_read_for_a_few_documents() {
     let (first, _) = packed.objects[0];
     let (copies, rest) = packed.copies(|id| id == first);
     assert_eq!((copies.count(), rest), (0, vec![first]));
+}
+
+#[test]
+fn an_object_that_no_pack_has_is_missing_once() {
+    let packed = Packed::new(contents().into_iter().take(3).collect());
+    let (known, _) = packed.objects[1];
+    let repository = Repository::open(packed.folder.path()).unwrap();
+    let loose = repository
+        .odb()
+        .unwrap()
+        .write(ObjectType::Blob, b"loose")
+        .unwrap();
+    let loose = super::object_id(loose);
+    let new = ObjectId([0xff; 20]);
+    assert_eq!(missing(&packed.packs(), [new, known, loose, new]), [loose, new]);
 }
 
 #[test]
