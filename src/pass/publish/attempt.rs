@@ -19,7 +19,7 @@ use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, Tog
 use crate::pass::context::{Event, PublishAnswer};
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 use crate::service::Outcome;
-use crate::state::{self, Begun};
+use crate::state::Begun;
 
 /// The number of decisions in one attempt. Each follows a change that someone else made meanwhile.
 const ROUNDS: usize = 4;
