@@ -132,7 +132,6 @@ impl StatusPage {
         rest.next().map(|_| &last.toggle)
     }
 
-    /// Returns the places of its toggles.
     fn places(self, status: &Status) -> impl Iterator<Item = usize> + Send + use<> {
         let Self {
             selection,

@@ -114,7 +114,6 @@ fn part(scope: Option<&str>) -> Result<SuspensionScope, String> {
     }
 }
 
-/// Reads the body of `/suspend`.
 fn parse(body: &[u8], now: i64) -> Result<(SuspensionScope, Suspension), String> {
     let order: Order = read(body)?;
     let scope = part(order.scope.as_deref())?;

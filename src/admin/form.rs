@@ -8,7 +8,6 @@ use axum::http::{HeaderMap, header};
 /// The field that holds the JSON text.
 const FIELD: &[u8] = b"payload=";
 
-/// Returns whether the body is a form.
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
     headers
         .get(header::CONTENT_TYPE)

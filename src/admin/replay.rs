@@ -14,7 +14,6 @@ pub(super) struct Replays {
 /// A digest, so that a long id costs no more than a short one.
 type Mark = [u8; 32];
 
-/// Whether a delivery is new.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Delivery {
     New,

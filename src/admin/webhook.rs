@@ -282,7 +282,6 @@ fn parse(text: &[u8]) -> Option<Value> {
     serde_json::from_slice(text).ok().filter(Value::is_object)
 }
 
-/// Returns the event that the headers name.
 fn event_name(kind: WebhookKind, headers: &HeaderMap) -> Option<String> {
     let value = headers.get(kind.event_header()?)?.to_str().ok()?;
     Some(value.chars().take(LONGEST_EVENT_NAME).collect())

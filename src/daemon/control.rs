@@ -65,15 +65,13 @@ pub enum ControlError {
 
 impl Control {
     /// Creates a handle and the driver's receiving end.
-    #[must_use]
-    pub fn new(trigger: Trigger) -> (Self, mpsc::Receiver<DriverCommand>) {
+    pub(crate) fn new(trigger: Trigger) -> (Self, mpsc::Receiver<DriverCommand>) {
         let (commands, receiver) = mpsc::channel(16);
         (Self { trigger, commands }, receiver)
     }
 
     /// Returns the trigger, for callers that may request a pass and nothing else.
-    #[must_use]
-    pub fn trigger(&self) -> &Trigger {
+    pub(crate) fn trigger(&self) -> &Trigger {
         &self.trigger
     }
 

@@ -51,7 +51,6 @@ impl DriftState {
         self.due.get_or_insert(now);
     }
 
-    /// Returns the drifted toggles.
     pub(super) fn drifted(&self) -> Vec<DriftedToggle> {
         self.scanner
             .as_ref()

@@ -15,8 +15,7 @@ pub struct Heartbeat {
 impl Heartbeat {
     /// Creates a heartbeat that has just beaten. The loop counts as stalled after `silence_allowed`, which must be longer
     /// than the longest time between two beats: the poll interval, or one step of a long pass.
-    #[must_use]
-    pub fn new(silence_allowed: Duration) -> Self {
+    pub(crate) fn new(silence_allowed: Duration) -> Self {
         Self {
             last: Arc::new(Mutex::new(Instant::now())),
             silence_allowed,
@@ -29,8 +28,7 @@ impl Heartbeat {
     }
 
     /// Returns the time since the last beat if the loop has stalled.
-    #[must_use]
-    pub fn stalled_for(&self) -> Option<Duration> {
+    pub(crate) fn stalled_for(&self) -> Option<Duration> {
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         Some(last.elapsed()).filter(|silence| *silence > self.silence_allowed)
     }

@@ -55,7 +55,8 @@ pub use metrics::{Metrics, ScanResult};
 #[cfg(test)]
 pub(crate) use pass_outcome::PassOutcome;
 pub use release::{AllowRequest, Rejection, Released};
-pub use released_by::{FirstPassState, released_by};
+pub use released_by::FirstPassState;
+pub(crate) use released_by::released_by;
 #[cfg(test)]
 pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{

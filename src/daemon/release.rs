@@ -79,8 +79,7 @@ fn place(environment: Option<&EnvironmentId>) -> String {
 
 impl Rejection {
     /// Returns the way out, if one exists.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::NoEnvironment(_) | Self::NotSupported(_) => None,
             Self::NothingPlanned => {
@@ -168,7 +167,6 @@ fn is_named(given: &str, revision: CommitId) -> bool {
     given.len() >= SHORTEST && revision.to_string().starts_with(&given.to_ascii_lowercase())
 }
 
-/// Returns the toggles of one environment.
 fn known<'a>(environment: &EnvironmentId, status: &'a Status) -> Result<&'a [ToggleStatus], Rejection> {
     match status.toggles_in(environment) {
         [] => Err(Rejection::UnknownEnvironment {

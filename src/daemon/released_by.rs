@@ -23,8 +23,7 @@ impl FirstPassState {
 }
 
 /// Returns the decisions that release a toggle of an environment.
-#[must_use]
-pub fn released_by(toggle: &ToggleStatus, pass: FirstPassState) -> &'static [Override] {
+pub(crate) fn released_by(toggle: &ToggleStatus, pass: FirstPassState) -> &'static [Override] {
     match toggle.kind {
         Some(WithheldKind::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
         // A first pass that adopts publishes nothing, whatever else is allowed.

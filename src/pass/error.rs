@@ -173,8 +173,7 @@ fn quoted(globs: &[String]) -> String {
 
 impl Error {
     /// Returns the way out, if one exists.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; run `gitoggle validate` to check the files; nothing was changed".into()),
             Self::Rewritten { .. } => Some(
@@ -220,8 +219,7 @@ impl Error {
     }
 
     /// Returns whether the pass deliberately held the changes (exit 4 instead of 1).
-    #[must_use]
-    pub fn is_hold(&self) -> bool {
+    pub(crate) fn is_hold(&self) -> bool {
         matches!(
             self,
             // Another try has the same result until an operator decides (DESIGN, section 4, *Stale checkout*,

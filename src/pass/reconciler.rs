@@ -112,8 +112,7 @@ impl Reconciler {
     }
 
     /// Returns the state as it is recorded now.
-    #[must_use]
-    pub fn view(&self) -> &StateSnapshot {
+    pub(crate) fn view(&self) -> &StateSnapshot {
         self.store.view()
     }
 

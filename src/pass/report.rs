@@ -40,8 +40,7 @@ pub enum ChangeResult {
 
 impl ChangeResult {
     /// Returns the name of the result in all outputs.
-    #[must_use]
-    pub fn as_str(&self) -> &'static str {
+    pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
             Self::Converged => "converged",
@@ -53,8 +52,7 @@ impl ChangeResult {
     }
 
     /// Returns why a change was held, or was sent and not confirmed.
-    #[must_use]
-    pub fn reason(&self) -> Option<Cow<'_, str>> {
+    pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Applied | Self::Converged | Self::NotSent => None,
             Self::Failed { reason } | Self::FailedAlone { reason } | Self::Pending { reason } => {
@@ -65,8 +63,7 @@ impl ChangeResult {
     }
 
     /// Returns whether the service has the desired targeting, and the state records it.
-    #[must_use]
-    pub fn is_recorded(&self) -> bool {
+    pub(crate) fn is_recorded(&self) -> bool {
         matches!(self, Self::Applied | Self::Converged)
     }
 }
@@ -192,8 +189,7 @@ impl Report {
     }
 
     /// Returns whether the pass had nothing to publish, record or report.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.lines().next().is_none()
             && self.stopped.is_none()
             && self.error.is_none()
@@ -208,14 +204,12 @@ impl Report {
     }
 
     /// Returns the number of changes with a result that `wanted` accepts.
-    #[must_use]
-    pub fn count(&self, wanted: impl Fn(&ChangeResult) -> bool) -> usize {
+    pub(crate) fn count(&self, wanted: impl Fn(&ChangeResult) -> bool) -> usize {
         self.lines().filter(|(_, result)| wanted(result)).count()
     }
 
     /// Returns the number of changes that the service confirmed.
-    #[must_use]
-    pub fn applied(&self) -> usize {
+    pub(crate) fn applied(&self) -> usize {
         self.count(|result| *result == ChangeResult::Applied)
     }
 
@@ -234,8 +228,7 @@ impl Report {
     }
 
     /// Returns why the service made the pass fail, if it did.
-    #[must_use]
-    pub fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         match &self.stopped {
             // An interrupted pass does not show whether it would have failed.
             Some(StopReason::Interrupted) => None,

@@ -61,8 +61,7 @@ impl StopReason {
     }
 
     /// Returns the outcome of the last request, which the line of its toggle has as well.
-    #[must_use]
-    pub fn last(&self) -> Option<&str> {
+    pub(crate) fn last(&self) -> Option<&str> {
         match self {
             Self::Interrupted => None,
             Self::Breaker { last, .. }
@@ -75,8 +74,7 @@ impl StopReason {
     }
 
     /// Returns what the outcome means for the pass, for readers who have the outcome already.
-    #[must_use]
-    pub fn verdict(&self) -> String {
+    pub(crate) fn verdict(&self) -> String {
         let verdict = match self {
             Self::Breaker { after, .. } => {
                 return format!(
@@ -102,8 +100,7 @@ impl StopReason {
     }
 
     /// Returns the way out, if one exists.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Breaker { .. } | Self::Patience { .. } => {
                 Some("the next pass sends the unconfirmed changes")

@@ -121,7 +121,6 @@ pub(super) fn one(admin: &Admin, query: &PageQuery) -> OneDeployment {
     part.map_err(|error| error.in_full())
 }
 
-/// Renders the page of one deployment.
 pub(super) fn render_one(view: &View<'_>, read: &OneDeployment) -> Markup {
     html! {
         section #deployment aria-labelledby="verdict" {

@@ -48,7 +48,6 @@ impl List {
     }
 }
 
-/// A page of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListPage {
     pub(super) list: List,

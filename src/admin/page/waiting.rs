@@ -78,7 +78,6 @@ fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) ->
     }
 }
 
-/// Returns the toggles of a group.
 fn members<'a>(status: &'a Status, group: &WithheldGroup) -> Vec<&'a ToggleStatus> {
     let toggles = status.toggles_in(&group.environment).iter();
     toggles

@@ -74,7 +74,6 @@ enum Wakeup {
     Tick,
 }
 
-/// A pass that has ended.
 struct FinishedPass {
     reconciler: Reconciler,
     revisions: Revisions,

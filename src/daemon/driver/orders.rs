@@ -14,7 +14,6 @@ use crate::model::{CommitId, SuspensionScope, Suspensions, chain};
 use crate::pass::Reconciler;
 use crate::state::Orders;
 
-/// The effect of an order.
 pub(super) enum OrderEffect {
     /// It is on disk. A running pass was planned without it.
     Recorded,

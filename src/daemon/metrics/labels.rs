@@ -8,7 +8,6 @@ use crate::model::BUILD;
 /// `N` labels: their names and values.
 pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// A metric with one label.
 #[derive(Clone, Debug)]
 pub(super) struct Labeled<M> {
     label: &'static str,

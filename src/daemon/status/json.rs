@@ -27,8 +27,7 @@ pub struct StatusJson<'a> {
 
 impl<'a> StatusJson<'a> {
     /// Combines a status with its readiness.
-    #[must_use]
-    pub fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
+    pub(crate) fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
         // Destructured, so that no new field can be forgotten.
         let Status {
             service,

@@ -128,8 +128,7 @@ impl PassResult {
     }
 
     /// Returns `success`, `noop` or `error`, as in metric labels.
-    #[must_use]
-    pub fn as_str(&self) -> &'static str {
+    pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Success => "success",
             Self::Noop => "noop",
@@ -282,8 +281,7 @@ impl Status {
     }
 
     /// Returns the toggles of an environment.
-    #[must_use]
-    pub fn toggles_in(&self, environment: &EnvironmentId) -> &[ToggleStatus] {
+    pub(crate) fn toggles_in(&self, environment: &EnvironmentId) -> &[ToggleStatus] {
         let found = self.overview.environment(environment);
         let toggles = found.and_then(|found| self.toggles.get(found.place.clone()));
         toggles.unwrap_or_default()
@@ -291,8 +289,7 @@ impl Status {
 
     /// Returns one sentence for each fact that an operator of a ready daemon should know, for `/readyz`, the page and the
     /// JSON.
-    #[must_use]
-    pub fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let suspended = self.suspensions.iter().map(suspended);
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
         let history = (self.source.history == History::Cut).then(|| History::CUT.to_owned());

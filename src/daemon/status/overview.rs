@@ -14,8 +14,7 @@ pub struct StateCounts([usize; ToggleState::ALL.len()]);
 
 impl StateCounts {
     /// Counts toggles.
-    #[must_use]
-    pub fn of(toggles: &[ToggleStatus]) -> Self {
+    pub(crate) fn of(toggles: &[ToggleStatus]) -> Self {
         let mut counts = Self::default();
         for toggle in toggles {
             counts.0[toggle.state as usize] += 1;
@@ -24,14 +23,12 @@ impl StateCounts {
     }
 
     /// Returns the number of toggles in `state`.
-    #[must_use]
-    pub fn in_state(&self, state: ToggleState) -> usize {
+    pub(crate) fn in_state(&self, state: ToggleState) -> usize {
         self.0[state as usize]
     }
 
     /// Returns the number of all toggles.
-    #[must_use]
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.0.iter().sum()
     }
 
@@ -72,8 +69,7 @@ pub struct Overview {
 
 impl Overview {
     /// Counts `toggles`, which are sorted.
-    #[must_use]
-    pub fn of(toggles: &[ToggleStatus]) -> Self {
+    pub(crate) fn of(toggles: &[ToggleStatus]) -> Self {
         let key = |toggle: &ToggleStatus| {
             let name = toggle.toggle.as_str();
             name.rfind('/').unwrap_or(name.len())
@@ -102,21 +98,18 @@ impl Overview {
     }
 
     /// Returns the environments, by name.
-    #[must_use]
-    pub fn environments(&self) -> &[EnvironmentStatus] {
+    pub(crate) fn environments(&self) -> &[EnvironmentStatus] {
         &self.environments
     }
 
     /// Returns an environment.
-    #[must_use]
-    pub fn environment(&self, id: &EnvironmentId) -> Option<&EnvironmentStatus> {
+    pub(crate) fn environment(&self, id: &EnvironmentId) -> Option<&EnvironmentStatus> {
         let found = self.environments.binary_search_by(|one| one.environment.cmp(id));
         found.ok().map(|at| &self.environments[at])
     }
 
     /// Returns the numbers of all toggles.
-    #[must_use]
-    pub fn counts(&self) -> &StateCounts {
+    pub(crate) fn counts(&self) -> &StateCounts {
         &self.counts
     }
 }

@@ -15,22 +15,19 @@ pub struct DocumentPaths {
 
 impl DocumentPaths {
     /// Returns the path of the document that was applied for a toggle; none if nothing is applied.
-    #[must_use]
-    pub fn applied(&self, toggle: &ToggleStatus) -> Option<String> {
+    pub(crate) fn applied(&self, toggle: &ToggleStatus) -> Option<String> {
         let format = toggle.format?;
         Some(self.below_root(&self.layout.path(&toggle.toggle, format)))
     }
 
     /// Returns the paths that the document of a toggle can have.
-    #[must_use]
-    pub fn candidates(&self, toggle: &ToggleStatus) -> Vec<String> {
+    pub(crate) fn candidates(&self, toggle: &ToggleStatus) -> Vec<String> {
         let path = |format| self.below_root(&self.layout.path(&toggle.toggle, format));
         Format::ALL.into_iter().map(path).collect()
     }
 
     /// Returns the toggle whose document is at a path in the repository.
-    #[must_use]
-    pub fn toggle(&self, path: &str) -> Option<ToggleId> {
+    pub(crate) fn toggle(&self, path: &str) -> Option<ToggleId> {
         let below_root = match self.root.trim_matches('/') {
             "" => path,
             root => path.strip_prefix(root)?.strip_prefix('/')?,
@@ -42,8 +39,7 @@ impl DocumentPaths {
     }
 
     /// Returns the path in the repository of a path below the root.
-    #[must_use]
-    pub fn below_root(&self, path: &str) -> String {
+    pub(crate) fn below_root(&self, path: &str) -> String {
         match self.root.trim_matches('/') {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),

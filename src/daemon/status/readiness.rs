@@ -18,8 +18,7 @@ pub enum Readiness {
 
 impl Readiness {
     /// Returns the reason why the daemon is not ready.
-    #[must_use]
-    pub fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Ready => None,
             Self::Unready(reason) => Some(reason),
@@ -36,8 +35,7 @@ impl fmt::Display for Readiness {
 impl Status {
     /// Returns whether the daemon is ready at `now`. A success older than `stale_after` does not count (DESIGN, section 9,
     /// `/readyz`).
-    #[must_use]
-    pub fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
+    pub(crate) fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
         // Before the role: with `--state-remote origin`, the state cannot be opened without a checkout either.
         if let Some(path) = &self.source.awaited {
             let path = path.display();

@@ -40,8 +40,7 @@ const STATES: [ToggleState; 4] = [
 
 impl Withheld {
     /// Groups the toggles that have a [`ToggleStatus::kind`].
-    #[must_use]
-    pub fn of(toggles: &[ToggleStatus]) -> Self {
+    pub(crate) fn of(toggles: &[ToggleStatus]) -> Self {
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
         for toggle in toggles {
             let order = STATES.iter().position(|state| *state == toggle.state);
@@ -61,38 +60,32 @@ impl Withheld {
     }
 
     /// Returns the groups.
-    #[must_use]
-    pub fn groups(&self) -> &[WithheldGroup] {
+    pub(crate) fn groups(&self) -> &[WithheldGroup] {
         &self.0
     }
 
     /// Returns whether no toggle is withheld.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the number of toggles that are withheld in `state`.
-    #[must_use]
-    pub fn in_state(&self, state: ToggleState) -> usize {
+    pub(crate) fn in_state(&self, state: ToggleState) -> usize {
         self.count(|group| group.state == state)
     }
 
     /// Returns the number of toggles that are withheld for `reason`.
-    #[must_use]
-    pub fn because_of(&self, reason: WithheldKind) -> usize {
+    pub(crate) fn because_of(&self, reason: WithheldKind) -> usize {
         self.count(|group| group.reason == reason)
     }
 
     /// Returns the environments with withheld toggles.
-    #[must_use]
-    pub fn environments(&self) -> BTreeSet<&EnvironmentId> {
+    pub(crate) fn environments(&self) -> BTreeSet<&EnvironmentId> {
         self.0.iter().map(|group| &group.environment).collect()
     }
 
     /// Returns the names of the first `most` environments, and the number of the others.
-    #[must_use]
-    pub fn places(&self, most: usize) -> String {
+    pub(crate) fn places(&self, most: usize) -> String {
         let environments = self.environments();
         let first: Vec<_> = environments.iter().take(most).map(ToString::to_string).collect();
         match environments.len().saturating_sub(most) {

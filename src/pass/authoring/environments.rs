@@ -113,14 +113,12 @@ impl DocumentPlace<'_> {
 
 impl EnvironmentDocuments {
     /// Returns whether the environment has no document, valid or not.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.valid.is_empty() && self.invalid.is_empty()
     }
 
     /// Returns the keys of all toggles.
-    #[must_use]
-    pub fn toggles(&self) -> BTreeSet<&str> {
+    pub(crate) fn toggles(&self) -> BTreeSet<&str> {
         self.valid
             .keys()
             .chain(self.invalid.keys())

@@ -14,7 +14,6 @@ use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, LiveChange, M
 use crate::service::LiveReader;
 use crate::state::{EqualVersion, StateSnapshot};
 
-/// A scan that is running.
 pub(super) struct Scan<'a> {
     reader: LiveReader,
     memory: &'a mut ScanMemory,

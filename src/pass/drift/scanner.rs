@@ -106,20 +106,17 @@ impl DriftScanner {
     }
 
     /// Returns whether a scan has found out what differs.
-    #[must_use]
-    pub const fn has_compared(&self) -> bool {
+    pub(crate) const fn has_compared(&self) -> bool {
         self.memory.has_compared
     }
 
     /// Returns why each toggle counts as drifted, as far as scans have found out.
-    #[must_use]
-    pub fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
+    pub(crate) fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
         self.memory.differences().facts()
     }
 
     /// Returns the drifted toggles, as far as scans have found out.
-    #[must_use]
-    pub fn drifted(&self) -> Vec<DriftedToggle> {
+    pub(crate) fn drifted(&self) -> Vec<DriftedToggle> {
         self.memory.differences().drifted
     }
 

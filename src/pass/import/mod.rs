@@ -88,8 +88,7 @@ pub enum ImportError {
 
 impl ImportError {
     /// Returns the way out, if one is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Source(source::Error::NoRepository(_) | source::Error::NoWorkTree(_)) => Some(
                 "an import writes into a work tree: create one with `git init`, or clone the repository and pass the \
@@ -180,7 +179,6 @@ fn top(repo: &Path) -> Result<PathBuf, source::Error> {
     Err(source::Error::NoRepository(repo.to_owned()))
 }
 
-/// Starts to read.
 fn start(config: &ImportConfig, found: mpsc::Sender<Found>) -> Result<(), ImportError> {
     let input = InputReading {
         kind: config.kind,

@@ -29,8 +29,7 @@ words! {
 
 impl SkipReason {
     /// Returns a noun phrase for the counts.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
+    pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Archived => "archived",
             Self::Draft => "a draft that hides the live values",
@@ -82,8 +81,7 @@ pub enum ImportResult {
 
 impl ImportResult {
     /// Returns the name of the variant.
-    #[must_use]
-    pub const fn as_str(&self) -> &'static str {
+    pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::Different { .. } => "different",
             Self::Failed(_) => "failed",
@@ -95,8 +93,7 @@ impl ImportResult {
     }
 
     /// Returns the document, relative to the top of the work tree.
-    #[must_use]
-    pub fn path(&self) -> Option<&str> {
+    pub(crate) fn path(&self) -> Option<&str> {
         match self {
             Self::Different { path, .. }
             | Self::Replaced { path, .. }
@@ -107,8 +104,7 @@ impl ImportResult {
     }
 
     /// Returns the spelling of the document if it differs from the service's in case.
-    #[must_use]
-    pub const fn spelling(&self) -> Option<&ToggleId> {
+    pub(crate) const fn spelling(&self) -> Option<&ToggleId> {
         match self {
             Self::Different { spelling, .. }
             | Self::Replaced { spelling, .. }
@@ -118,8 +114,7 @@ impl ImportResult {
     }
 
     /// Returns the explanation. It may contain text of the service.
-    #[must_use]
-    pub fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Different { reason, .. } => Some(reason),
             Self::Failed(reason) | Self::Skipped(_, reason) => Some(reason),
@@ -145,8 +140,7 @@ pub enum ImportStop {
 
 impl ImportStop {
     /// Returns the way out.
-    #[must_use]
-    pub const fn hint(&self) -> &'static str {
+    pub(crate) const fn hint(&self) -> &'static str {
         match self {
             Self::Disk(_) => "free some space, then run the command again",
             Self::Fault => "this is a bug, please report it with the message above",
@@ -202,8 +196,7 @@ pub struct ImportReport {
 
 impl ImportReport {
     /// Returns the number of results for which `test` is true.
-    #[must_use]
-    pub fn count(&self, test: impl Fn(&ImportResult) -> bool) -> usize {
+    pub(crate) fn count(&self, test: impl Fn(&ImportResult) -> bool) -> usize {
         self.results.values().filter(|result| test(result)).count()
     }
 }

@@ -37,7 +37,6 @@ struct Pause {
     wait: Duration,
 }
 
-/// The state of the breaker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Circuit {
     /// Requests may be sent.

@@ -156,12 +156,10 @@ impl Dispatcher {
         self.held_until = self.held_until.max(Some(until));
     }
 
-    /// Returns the end of the last hold.
     pub(crate) fn held_until(&self) -> Option<Instant> {
         self.held_until
     }
 
-    /// Returns whether no further request is sent.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }

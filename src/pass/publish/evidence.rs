@@ -24,7 +24,6 @@ pub(crate) enum ServiceVerdict {
     Misrouted,
 }
 
-/// The evidence of one pass about the service.
 #[derive(Debug)]
 pub(crate) struct ServiceEvidence {
     foundation: Foundation,

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use tokio::time::Instant;
 
-/// One request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Job {
     /// An index into the plan's changes.
@@ -74,7 +73,6 @@ struct Delay {
     not_before: Instant,
 }
 
-/// All lanes of one pass.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
@@ -198,17 +196,14 @@ impl Lanes {
         queue.drain(..).chain(waiting).chain(delayed).collect()
     }
 
-    /// Returns whether a lane has room for another request.
     pub(crate) fn has_room(&self, lane: usize) -> bool {
         self.lanes[lane].in_flight < self.per_lane
     }
 
-    /// Returns the queued toggles.
     pub(crate) fn all_queued(&self) -> Vec<usize> {
         self.lanes.iter().flat_map(|lane| &lane.queue).copied().collect()
     }
 
-    /// Returns the toggles that wait for a retry.
     pub(crate) fn all_waiting(&self) -> Vec<usize> {
         let retries = self.lanes.iter().flat_map(|lane| &lane.retries);
         retries.map(|retry| retry.change).collect()
@@ -219,7 +214,6 @@ impl Lanes {
         self.numbers + 1
     }
 
-    /// Returns the number of open requests.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
     }

@@ -39,7 +39,6 @@ pub(super) enum Attempt {
     Held(LiveHold),
 }
 
-/// Why an attempt was abandoned.
 #[derive(Debug)]
 pub(super) enum Abandoned {
     /// The journal could not record a request. The pass must not send any more requests then.
@@ -110,12 +109,7 @@ impl Sender {
     /// Sends requests until the pass ends.
     pub(super) async fn work(&self) -> Result<(), state::Error> {
         loop {
-            let next = self.dispatcher().next(self.now());
-            if let Next::Send(job) = next {
-                self.send(job).await?;
-                continue;
-            }
-            // Enabled before the second check, so that no change in between is missed.
+            // Enabled before the check, so that no change in between is missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             let next = self.dispatcher().next(self.now());

@@ -33,7 +33,6 @@ pub(crate) struct HttpService {
     environments: BTreeMap<EnvironmentId, EnvironmentReader>,
 }
 
-/// The response of a simulated service.
 #[cfg(test)]
 pub(crate) type Simulated<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
