@@ -261,7 +261,7 @@ impl Reconciler {
     ) -> Result<PublishSummary, Error> {
         let summary = match plan.changes().is_empty() {
             false => self.publish(plan, snapshot, context)?,
-            true => PublishSummary::nothing(),
+            true => PublishSummary::default(),
         };
         // `abandon` has ended the pass already, and the journal keeps its outcomes for the next one.
         if summary.error.is_some() {

@@ -68,8 +68,8 @@ impl ChangeResult {
     }
 }
 
-/// The result of publishing.
-#[derive(Debug)]
+/// The result of publishing; by default that of a pass without changes.
+#[derive(Debug, Default)]
 pub(crate) struct PublishSummary {
     /// The result of each change of the plan, in the plan's order.
     pub(crate) results: Vec<ChangeResult>,
@@ -82,16 +82,6 @@ pub(crate) struct PublishSummary {
 }
 
 impl PublishSummary {
-    /// Returns the result of a pass without changes.
-    pub(crate) fn nothing() -> Self {
-        Self {
-            results: Vec::new(),
-            stopped: None,
-            held_back: None,
-            error: None,
-        }
-    }
-
     /// Adds an error that ended the pass. Keeps the first one.
     ///
     /// # Errors

@@ -1,6 +1,5 @@
 //! Counts the toggles of each environment by state, so that no request has to count all toggles. Pure.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Serialize, Serializer};
@@ -76,23 +75,21 @@ impl Overview {
         };
         let is_same =
             |a: &ToggleStatus, b: &ToggleStatus| a.toggle.as_str()[..key(a)] == b.toggle.as_str()[..key(b)];
-        let mut environments = BTreeMap::new();
         let mut start = 0;
         // The toggles of an environment are in one place, because they have the same beginning.
-        for toggles in toggles.chunk_by(is_same) {
+        let environments = toggles.chunk_by(is_same).map(|toggles| {
             let place = start..start + toggles.len();
             start = place.end;
-            environments.insert(toggles[0].toggle.environment(), (StateCounts::of(toggles), place));
-        }
-        let environments = environments.into_iter();
+            EnvironmentStatus {
+                environment: toggles[0].toggle.environment(),
+                counts: StateCounts::of(toggles),
+                place,
+            }
+        });
+        let mut environments: Vec<_> = environments.collect();
+        environments.sort_by(|a, b| a.environment.cmp(&b.environment));
         Self {
-            environments: environments
-                .map(|(environment, (counts, place))| EnvironmentStatus {
-                    environment,
-                    counts,
-                    place,
-                })
-                .collect(),
+            environments,
             counts: StateCounts::of(toggles),
         }
     }
