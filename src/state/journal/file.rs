@@ -176,7 +176,7 @@ impl JournalAppender {
                 if self.failed.is_none() {
                     self.failed = self.file.sync_data().err().map(Arc::new);
                 }
-                let _ = reply.send(Ok(self.index.clone()));
+                let _ = reply.send(self.index.clone());
             }
         }
         Ok(())

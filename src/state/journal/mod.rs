@@ -216,7 +216,7 @@ enum JournalCommand {
     ),
     Close(Sender<()>),
     Finish(u64, Certainty),
-    Snapshot(Sender<Result<JournalIndex, Error>>),
+    Snapshot(Sender<JournalIndex>),
     Trim(JournalTrim, Sender<Result<(), Error>>),
 }
 
@@ -284,7 +284,7 @@ impl Journal {
 
     /// Syncs the file and returns the index.
     fn snapshot(&self) -> Result<JournalIndex, Error> {
-        self.request(JournalCommand::Snapshot)?
+        self.request(JournalCommand::Snapshot)
     }
 
     /// Trims the journal durably.
