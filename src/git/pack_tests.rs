@@ -13,17 +13,12 @@ use super::objects::ObjectReader;
 use super::pack::{ObjectKind, PackCopies, PackWriter, id_of, missing};
 use super::packs::Packs;
 use super::pool::RepositoryPool;
+use super::testing::git;
 use super::unpack::Unpacker;
 use super::{Failpoints, init_bare, open_bare, repack};
 use crate::model::{Blob, ObjectId, Tree, TreeEntry, Trees as _};
 
 const LIMIT: usize = 1 << 20;
-
-fn git(folder: &Path, args: &[&str]) {
-    let output = Command::new("git").arg("-C").arg(folder).args(args).output();
-    let output = output.expect("git is installed");
-    assert!(output.status.success(), "git {args:?}: {output:?}");
-}
 
 /// Texts that differ in few bytes, so that git stores them as deltas, and some that nothing can shrink.
 fn contents() -> Vec<Vec<u8>> {

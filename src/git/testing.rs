@@ -1,4 +1,4 @@
-//! The TLS service of the black-box tests, for the unit tests of the clients.
+//! The TLS service of the black-box tests, for the unit tests of the clients, and the `git` program.
 
 #[allow(dead_code, reason = "shared with tests/it, which uses the rest")]
 #[path = "../../tests/it/support/answer.rs"]
@@ -19,6 +19,7 @@ mod service;
 mod wait;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -117,4 +118,33 @@ impl Server {
             .map(|request| format!("{} {}", request.method, request.path));
         lines.collect()
     }
+}
+
+/// Runs git, isolated from the configuration of the user and the machine. Returns what it prints, without white space at its
+/// end.
+pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
+    let output = command(folder).args(args).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// Returns a command of git, as [`git`] runs it.
+pub(crate) fn command(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap());
+    command
+        .env("HOME", folder)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    for who in ["AUTHOR", "COMMITTER"] {
+        command
+            .env(format!("GIT_{who}_NAME"), "Ann")
+            .env(format!("GIT_{who}_EMAIL"), "ann@example.org");
+        command.env(format!("GIT_{who}_DATE"), "1700000000 +0000");
+    }
+    command
 }

@@ -1,9 +1,9 @@
-//! Creates repositories with the `git` program, isolated from the configuration of the user and the machine.
+//! Creates repositories with the `git` program.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::{CacheMode, Parents, Source, SourceConfig};
+pub(crate) use crate::git::testing::{command, git};
 use crate::git::{GitAccess, RepoUrl};
 use crate::transport::Network;
 
@@ -50,32 +50,6 @@ impl Repo {
         self.write(path, content);
         self.commit(&format!("write {path}"))
     }
-}
-
-pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
-    let output = command(folder).args(args).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {stderr}");
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
-}
-
-pub(crate) fn command(folder: &Path) -> Command {
-    let mut command = Command::new("git");
-    command
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap());
-    command
-        .env("HOME", folder)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
-    for who in ["AUTHOR", "COMMITTER"] {
-        command
-            .env(format!("GIT_{who}_NAME"), "Ann")
-            .env(format!("GIT_{who}_EMAIL"), "ann@example.org");
-        command.env(format!("GIT_{who}_DATE"), "1700000000 +0000");
-    }
-    command
 }
 
 pub(crate) fn config(location: RepoUrl) -> SourceConfig {

@@ -1,21 +1,10 @@
 //! Lookups of refs over HTTPS: their cost, and the messages of hosts that refuse.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::Command;
 
 use super::https_tests::{access, commit, credentials, served};
 use super::*;
-use crate::git::testing::{Door, Server, Then};
-
-fn git(folder: &Path, args: &[&str]) {
-    let status = Command::new("git")
-        .current_dir(folder)
-        .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org"])
-        .args(args)
-        .status();
-    assert!(status.unwrap().success(), "{args:?}");
-}
+use crate::git::testing::{Door, Server, Then, git};
 
 #[test]
 fn a_lookup_among_20_000_pull_requests_costs_less_than_two_kilobytes() {

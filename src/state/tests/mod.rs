@@ -7,7 +7,6 @@ mod crashes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use super::*;
@@ -149,19 +148,7 @@ pub(super) fn applied(view: &StateSnapshot) -> BTreeMap<String, String> {
 }
 
 pub(super) fn git(dir: &Path, arguments: &[&str]) -> String {
-    let repository = dir.join("state.git");
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(repository)
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap()
+    crate::git::testing::git(&dir.join("state.git"), arguments)
 }
 
 pub(super) fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -216,7 +203,7 @@ fn applied_documents_are_read_back_and_pass_git_fsck() {
         &["log", "-1", "--format=%an %at%n%B", "refs/gitoggle/applied"],
     );
     assert_eq!(
-        message.trim_end(),
+        message,
         "gitoggle 1002\nApply 2 toggles at 0202020202\n\nupdate a/b/c\ndisable a/b/d\n\n\
          Gitoggle-Revision: 0202020202020202020202020202020202020202\n\
          Gitoggle-Base-Url: https://toggles.example/api"

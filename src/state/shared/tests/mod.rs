@@ -202,10 +202,7 @@ fn the_remote_history_has_applied_commits_and_no_intents() {
     first.pass(1, &[ONE], Certainty::Stored);
     first.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     let log = git(remote.path(), &["log", "--format=%s", NAME]);
-    assert_eq!(
-        log,
-        "Apply 1 toggle at 0202020202\nApply 1 toggle at 0101010101\n"
-    );
+    assert_eq!(log, "Apply 1 toggle at 0202020202\nApply 1 toggle at 0101010101");
 }
 
 #[test]
