@@ -150,9 +150,9 @@ impl Layout {
             Part::Literal(name) => name,
             Part::Project => id.project(),
         });
-        let mut path: String = folders.flat_map(|folder| [folder, "/"]).collect();
-        path.extend([id.toggle(), ".", format.as_str()]);
-        path
+        let mut parts: Vec<&str> = folders.flat_map(|folder| [folder, "/"]).collect();
+        parts.extend([id.toggle(), ".", format.as_str()]);
+        parts.concat()
     }
 
     /// Classifies `path`, which is relative to the root and uses `/`.

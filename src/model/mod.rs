@@ -13,6 +13,7 @@ mod id;
 mod junit;
 mod live;
 mod object;
+mod packed;
 mod return_type;
 mod reviewed;
 mod scope;

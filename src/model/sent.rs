@@ -64,7 +64,7 @@ pub struct Sent {
 
 fn unparsed<S: serde::Serializer>(payload: &Payload, serializer: S) -> Result<S::Ok, S::Error> {
     // The payload is JSON already, and parsing it again for each journaled request would take long.
-    let raw: &RawValue = serde_json::from_str(payload.as_json()).map_err(serde::ser::Error::custom)?;
+    let raw = RawValue::from_string(payload.to_json()).map_err(serde::ser::Error::custom)?;
     raw.serialize(serializer)
 }
 
@@ -109,7 +109,7 @@ impl TargetingDigest {
     /// Returns the digest of `payload`.
     #[must_use]
     pub fn new(payload: &Payload) -> Self {
-        Self(hex(&Sha256::digest(payload.as_json())))
+        Self(hex(&Sha256::digest(payload.to_json())))
     }
 }
 
@@ -126,7 +126,7 @@ impl RequestDigest {
         // The action counts, because a refused update must not also park the disable that replaces it.
         hash.update(action.as_str());
         hash.update([0]);
-        hash.update(payload.as_json());
+        hash.update(payload.to_json());
         Self(hex(&hash.finalize()))
     }
 }

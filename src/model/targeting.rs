@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ReturnType, Serve};
+use super::{ReturnType, Serve, packed};
 
 super::words! {
     /// The kind of service, which determines the features that gitoggle relies on.
@@ -163,19 +163,18 @@ pub struct Variation {
 /// A [`Targeting`] in canonical form: compact JSON with all members in a fixed order.
 ///
 /// Two documents mean the same exactly if their payloads are equal (DESIGN, section 2: "Two documents that mean the
-/// same are equal"). The payload is also the request body. It is small, because a cold plan has a hundred thousand.
+/// same are equal"). The payload is also the request body.
 #[derive(Clone, Eq, Hash, PartialEq)]
-pub struct Payload(Arc<str>);
+pub struct Payload(
+    // Packed, because a cold plan can have a million payloads.
+    Arc<str>,
+);
 
 impl Payload {
     /// Returns the canonical form of `targeting`.
     #[must_use]
     pub fn new(targeting: &Targeting) -> Self {
-        Self(
-            serde_json::to_string(targeting)
-                .expect("text, numbers and lists always have a JSON form")
-                .into(),
-        )
+        Self(packed::pack(targeting).into())
     }
 
     /// Parses a stored payload, such as a journaled one.
@@ -188,21 +187,21 @@ impl Payload {
 
     /// Returns the canonical JSON.
     #[must_use]
-    pub fn as_json(&self) -> &str {
-        &self.0
+    pub fn to_json(&self) -> String {
+        packed::unpack(&self.0).collect()
     }
 
     /// Returns the length of the content in bytes, as it is sent.
     #[must_use]
     pub fn content_len(&self) -> usize {
         let before = r#"{"disabled":,"content":}"#.len() + self.is_disabled().to_string().len();
-        self.0.len() - before
+        packed::json_len(&self.0) - before
     }
 
     /// Returns the structured form.
     #[must_use]
     pub fn targeting(&self) -> Targeting {
-        serde_json::from_str(&self.0).expect("a payload is created from a targeting")
+        serde_json::from_str(&self.to_json()).expect("a payload is created from a targeting")
     }
 
     /// Returns the same targeting, disabled.
@@ -229,8 +228,7 @@ impl Payload {
     /// Returns whether the toggle is disabled.
     #[must_use]
     pub fn is_disabled(&self) -> bool {
-        // `disabled` is the first member of the canonical form.
-        self.0.starts_with(r#"{"disabled":true"#)
+        packed::is_disabled(&self.0)
     }
 
     /// Returns the request body: the comment, then the targeting (`service-api.md`, "Targeting payload").
@@ -238,13 +236,13 @@ impl Payload {
     pub fn body(&self, comment: &str) -> String {
         let comment = serde_json::to_string(comment).expect("text always has a JSON form");
         // The stored text is sent as it is, so that a retry repeats the journaled targeting byte for byte.
-        format!(r#"{{"comment":{comment},{}"#, &self.0[1..])
+        format!(r#"{{"comment":{comment},{}"#, &self.to_json()[1..])
     }
 }
 
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.to_json())
     }
 }
 
@@ -306,7 +304,7 @@ mod tests {
         let content = serde_json::to_string(&targeting().content).unwrap();
         assert_eq!(payload.content_len(), content.len());
         assert_eq!(payload.disabled().content_len(), content.len());
-        assert_eq!(Payload::from_json(payload.as_json()).unwrap(), payload);
+        assert_eq!(Payload::from_json(&payload.to_json()).unwrap(), payload);
     }
 
     #[test]
@@ -337,7 +335,7 @@ mod tests {
             kind: ReturnType::String,
         }]);
         let payload = Payload::new(&full);
-        insta::assert_snapshot!(payload.as_json(), @r#"{"disabled":false,"content":{"rules":[{"name":"adults","serve":{"split":[10000]},"conditions":[{"type":"number","subject":"age","predicate":"between","objects":["18"],"leftPredicate":">=","rightPredicate":"<","rightObjects":["65"]}]}],"disabledServe":{"select":0},"defaultServe":{},"variations":[{"value":"false","name":"off","description":""}],"prerequisites":[{"key":"other","value":"a","type":"string"}]}}"#);
+        insta::assert_snapshot!(payload.to_json(), @r#"{"disabled":false,"content":{"rules":[{"name":"adults","serve":{"split":[10000]},"conditions":[{"type":"number","subject":"age","predicate":"between","objects":["18"],"leftPredicate":">=","rightPredicate":"<","rightObjects":["65"]}]}],"disabledServe":{"select":0},"defaultServe":{},"variations":[{"value":"false","name":"off","description":""}],"prerequisites":[{"key":"other","value":"a","type":"string"}]}}"#);
         assert_eq!(payload.targeting(), full);
         for (from, to) in [
             (r#""rightObjects":["65"]"#, r#""extra":1"#),
@@ -345,7 +343,7 @@ mod tests {
             (r#""type":"string"}"#, r#""type":"text"}"#),
         ] {
             assert!(
-                Payload::from_json(&payload.as_json().replacen(from, to, 1)).is_err(),
+                Payload::from_json(&payload.to_json().replacen(from, to, 1)).is_err(),
                 "{to}"
             );
         }

@@ -33,7 +33,7 @@ pub struct Version {
     /// The toggle.
     pub id: ToggleId,
     /// The path under the root.
-    pub path: String,
+    pub path: Box<str>,
     /// The extension.
     pub format: Format,
     /// The blob; for a `disable`, the applied one.

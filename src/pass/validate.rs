@@ -144,11 +144,7 @@ impl Run<'_> {
 
     /// Returns the paths of the files.
     fn documents(&self, found: &Comparison) -> Vec<String> {
-        let files = found
-            .differences
-            .iter()
-            .flat_map(|difference| &difference.desired);
-        let paths = files.map(|file| join(&self.root, &file.path));
+        let paths = found.differences.iter().flat_map(|one| self.paths(one));
         paths
             .filter(|path| is_within(path, self.checks.within))
             // Several differences can share a file.
@@ -178,9 +174,13 @@ impl Run<'_> {
     }
 
     fn wants(&self, difference: &Difference) -> bool {
-        difference
-            .desired
-            .iter()
-            .any(|file| is_within(&join(&self.root, &file.path), self.checks.within))
+        self.paths(difference)
+            .any(|path| is_within(&path, self.checks.within))
+    }
+
+    /// Returns the paths of the files of a toggle.
+    fn paths(&self, difference: &Difference) -> impl Iterator<Item = String> {
+        let paths = difference.desired.paths(&difference.id, self.checks.layout);
+        paths.map(|(_, path)| join(&self.root, &path))
     }
 }

@@ -62,7 +62,7 @@ pub enum AppliedVersion {
         /// The request.
         sent: Box<Sent>,
         /// The targeting that was applied before it, if the current rules can read it.
-        applied: Option<Payload>,
+        applied: Option<Box<Payload>>,
     },
     /// A document that the current rules cannot read.
     Unreadable,

@@ -13,8 +13,8 @@ pub struct Change {
     pub before: Before,
     /// The commit that the change is attributed to.
     pub attribution: Attribution,
-    /// The comment, within the length limit.
-    pub comment: String,
+    /// The maximum length of the comment, in Unicode scalar values.
+    pub comment_max_chars: u32,
     /// Whether this repeats a request with an unknown outcome.
     pub attempt: PublishAttempt,
     /// Whether it may replace a change that someone else made on the service.
@@ -37,6 +37,18 @@ impl Change {
         (self.action != Action::Adopt).then_some(&self.attribution)
     }
 
+    /// Returns the comment, within the length limit.
+    #[must_use]
+    pub fn comment(&self) -> String {
+        let max = usize::try_from(self.comment_max_chars).unwrap_or(usize::MAX);
+        match (&self.before, self.attempt, self.action) {
+            // A retry repeats the journaled comment, so that the service cannot end up with a third version.
+            (Before::Unknown { sent, .. }, PublishAttempt::Retry, _) => sent.comment.clone(),
+            (.., Action::Disable) => removal_comment(&self.attribution, max),
+            (.., Action::Adopt | Action::Create | Action::Update) => self.attribution.comment(max),
+        }
+    }
+
     /// Returns the digest of the request.
     #[must_use]
     pub fn request(&self) -> RequestDigest {
@@ -57,8 +69,9 @@ pub enum Before {
     Unknown {
         /// The request.
         sent: Box<Sent>,
-        /// What was applied before it, if that is known.
-        applied: Option<Payload>,
+        /// What was applied before it, if that is known. Boxed, because a plan can have a million changes, few of them
+        /// with an unknown outcome.
+        applied: Option<Box<Payload>>,
     },
     /// An applied document that the current rules cannot read.
     Unreadable,
@@ -127,7 +140,7 @@ pub(super) fn same_environment(a: &ToggleId, b: &ToggleId) -> bool {
 }
 
 /// Returns the removing commit's message and ` (file removed)`, together within `max` characters.
-pub(super) fn removal_comment(attribution: &Attribution, max: usize) -> String {
+fn removal_comment(attribution: &Attribution, max: usize) -> String {
     const SUFFIX: &str = " (file removed)";
     match max.checked_sub(SUFFIX.len()) {
         // With a limit this small, the message matters more than the suffix.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
-    OrphanReason, Policy, RenameState, StateEdit, WithheldReason,
+    OrphanReason, Policy, PublishAttempt, RenameState, StateEdit, WithheldReason,
 };
 use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Payload, ToggleId, Version};
 
@@ -56,7 +56,7 @@ pub(super) enum ToggleDecision {
     Nothing,
     Orphan(Box<Orphan>),
     Publish(Box<DraftChange>),
-    Withhold(WithheldReason),
+    Withhold(Box<WithheldReason>),
 }
 
 /// Whether a change belongs to the first pass of its environment.
@@ -74,18 +74,18 @@ pub(super) struct DraftChange {
     pub(super) action: Action,
     pub(super) before: Before,
     /// The object in the same format that it replaces, if its targeting is another one.
-    pub(super) replaced: Option<ObjectId>,
-    /// The journaled comment of a retry.
-    pub(super) retried_comment: Option<String>,
+    pub(super) replaced: Option<Box<ObjectId>>,
+    pub(super) attempt: PublishAttempt,
     pub(super) pass: PassOrder,
     /// Set if the toggle alone decides that the change is not published.
-    pub(super) withheld: Option<WithheldReason>,
+    pub(super) withheld: Option<Box<WithheldReason>>,
 }
 
 impl DraftChange {
     /// Returns whether the decision on the environment's first pass decides on this toggle.
     pub(super) fn awaits_first_pass(&self) -> bool {
-        self.pass == PassOrder::First && !matches!(self.withheld, Some(WithheldReason::Environment(_)))
+        self.pass == PassOrder::First
+            && !matches!(self.withheld.as_deref(), Some(WithheldReason::Environment(_)))
     }
 }
 
@@ -94,10 +94,10 @@ fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision 
     match decision {
         // The change stays, so that the plan shows what would be published.
         ToggleDecision::Publish(change) => ToggleDecision::Publish(Box::new(DraftChange {
-            withheld: Some(reason),
+            withheld: Some(Box::new(reason)),
             ..*change
         })),
-        ToggleDecision::Orphan(_) | ToggleDecision::Edit(_) => ToggleDecision::Withhold(reason),
+        ToggleDecision::Orphan(_) | ToggleDecision::Edit(_) => ToggleDecision::Withhold(Box::new(reason)),
         ToggleDecision::Withhold(_) | ToggleDecision::Inherited | ToggleDecision::Nothing => decision,
     }
 }
@@ -109,9 +109,10 @@ fn decide(
     overwritten: Option<&LiveContent>,
 ) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
+    let withhold = |reason| ToggleDecision::Withhold(Box::new(reason));
     // An unknown toggle is always in the plan, even if its request is not retried (DESIGN, section 4, *Unknown*).
     let unknown = |why| match &applied {
-        AppliedVersion::Unknown { .. } => Some(ToggleDecision::Withhold(WithheldReason::Unknown(why))),
+        AppliedVersion::Unknown { .. } => Some(withhold(WithheldReason::Unknown(why))),
         AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => None,
     };
     // Scope comes first: a toggle outside `--only` is never an orphan (DESIGN, section 4).
@@ -119,9 +120,7 @@ fn decide(
         return unknown(NotRetried::OutsideScope).unwrap_or(ToggleDecision::Nothing);
     }
     match desired {
-        Desired::Invalid => {
-            unknown(NotRetried::Invalid).unwrap_or(ToggleDecision::Withhold(WithheldReason::Invalid))
-        }
+        Desired::Invalid => unknown(NotRetried::Invalid).unwrap_or(withhold(WithheldReason::Invalid)),
         Desired::Absent { .. } | Desired::Renamed { .. } if matches!(applied, AppliedVersion::Nothing) => {
             ToggleDecision::Nothing
         }
@@ -149,62 +148,71 @@ fn document(
             PassOrder::Later
         }
     };
-    let replaced = replaced(&applied, &version);
-    let publish = |version, action, before, retried_comment| {
+    let (replaced, attempt) = (replaced(&applied, &version), attempt(&applied, &version));
+    let publish = |version, action, before| {
         ToggleDecision::Publish(Box::new(DraftChange {
             version,
             replaced,
             action,
             before,
-            retried_comment,
+            attempt,
             pass,
             withheld: None,
         }))
     };
     match applied {
-        AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing, None),
+        AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing),
         AppliedVersion::Document { payload, .. } if payload == version.payload => match overwritten {
-            Some(LiveContent::Known(live)) => {
-                publish(version, Action::Update, Before::Live(live.clone()), None)
-            }
-            Some(LiveContent::Inexpressible(_)) => publish(version, Action::Update, Before::Unreadable, None),
+            Some(LiveContent::Known(live)) => publish(version, Action::Update, Before::Live(live.clone())),
+            Some(LiveContent::Inexpressible(_)) => publish(version, Action::Update, Before::Unreadable),
             // The new object is recorded, so that the next comparison by object id finds no difference.
             None => ToggleDecision::Edit(Box::new(StateEdit::SameMeaning(version))),
         },
         AppliedVersion::Document { payload, .. } => {
-            publish(version, Action::Update, Before::Applied(payload), None)
+            publish(version, Action::Update, Before::Applied(payload))
         }
         // An unreadable document cannot be compared, so the desired one is published.
-        AppliedVersion::Unreadable => publish(version, Action::Update, Before::Unreadable, None),
+        AppliedVersion::Unreadable => publish(version, Action::Update, Before::Unreadable),
         AppliedVersion::Unknown { sent, applied } => {
-            let is_same = sent.object == version.object || sent.payload == version.payload;
-            let before = Before::Unknown {
-                sent: sent.clone(),
-                applied,
+            let action = match sent.action {
+                Action::Disable => Action::Update,
+                action => action,
             };
-            match sent.action {
-                // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
-                Action::Disable => publish(version, Action::Update, before, None),
-                action if is_same => {
-                    // The journaled payload is sent even if the same bytes are read differently now: a retry changes
-                    // nothing.
-                    let payload = sent.payload;
-                    publish(Version { payload, ..version }, action, before, Some(sent.comment))
-                }
-                action => publish(version, action, before, None),
-            }
+            // The journaled payload is sent even if the same bytes are read differently now: a retry changes nothing.
+            let payload = match attempt {
+                PublishAttempt::First => version.payload.clone(),
+                PublishAttempt::Retry => sent.payload.clone(),
+            };
+            publish(
+                Version { payload, ..version },
+                action,
+                Before::Unknown { sent, applied },
+            )
         }
     }
 }
 
+fn attempt(applied: &AppliedVersion, version: &Version) -> PublishAttempt {
+    match applied {
+        // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
+        AppliedVersion::Unknown { sent, .. }
+            if sent.action != Action::Disable
+                && (sent.object == version.object || sent.payload == version.payload) =>
+        {
+            PublishAttempt::Retry
+        }
+        _ => PublishAttempt::First,
+    }
+}
+
 /// Returns the object with another targeting that the version replaces.
-fn replaced(applied: &AppliedVersion, version: &Version) -> Option<ObjectId> {
+fn replaced(applied: &AppliedVersion, version: &Version) -> Option<Box<ObjectId>> {
     match applied {
         AppliedVersion::Document {
             object,
             format,
             payload,
-        } if *format == version.format && *payload != version.payload => Some(*object),
+        } if *format == version.format && *payload != version.payload => Some(Box::new(*object)),
         _ => None,
     }
 }
@@ -249,7 +257,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         OnRemove::Forget => return ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         OnRemove::Disable => {}
     }
-    let (object, format, before, retried_comment) = match applied {
+    let (object, format, before, attempt) = match applied {
         AppliedVersion::Nothing => return ToggleDecision::Nothing,
         AppliedVersion::Unreadable => {
             return listed(id, path, OrphanReason::Unreadable, outcome);
@@ -262,12 +270,15 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
             object,
             format,
             payload,
-        } => (object, format, Before::Applied(payload), None),
+        } => (object, format, Before::Applied(payload), PublishAttempt::First),
         AppliedVersion::Unknown { sent, applied } => {
             // Only a repeated disable is a retry; after any other request it is a new one.
-            let retried_comment = (sent.action == Action::Disable).then(|| sent.comment.clone());
+            let attempt = match sent.action {
+                Action::Disable => PublishAttempt::Retry,
+                Action::Adopt | Action::Create | Action::Update => PublishAttempt::First,
+            };
             let (object, format) = (sent.object, sent.format);
-            (object, format, Before::Unknown { sent, applied }, retried_comment)
+            (object, format, Before::Unknown { sent, applied }, attempt)
         }
     };
     let Some(payload) = before.payload().map(Payload::disabled) else {
@@ -276,7 +287,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
     ToggleDecision::Publish(Box::new(DraftChange {
         version: Version {
             id,
-            path,
+            path: path.into(),
             format,
             object,
             payload,
@@ -284,7 +295,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         replaced: None,
         action: Action::Disable,
         before,
-        retried_comment,
+        attempt,
         pass: PassOrder::Later,
         withheld: None,
     }))

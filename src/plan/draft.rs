@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::change::{removal_comment, same_environment};
+use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
@@ -15,6 +15,9 @@ use crate::model::{
     Action, Attribution, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload, Suspensions, ToggleId,
     Version,
 };
+
+/// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
+pub type WantedDocument<'a> = (Option<&'a Payload>, Option<ObjectId>);
 
 /// A plan whose changes have no commits yet. The rails apply later, because a commit's trailer can lift them.
 #[derive(Clone, Debug)]
@@ -76,7 +79,7 @@ impl Draft {
             ToggleDecision::Inherited => self.plan.inherited.push(id),
             ToggleDecision::Withhold(reason) => self.plan.withheld.push(WithheldToggle {
                 id,
-                reason,
+                reason: *reason,
                 change: None,
             }),
             ToggleDecision::Orphan(orphan) => self.plan.orphans.push(*orphan),
@@ -84,7 +87,9 @@ impl Draft {
             ToggleDecision::Publish(mut change) => {
                 if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {
                     // The reason of a whole environment is more general, so it stays.
-                    change.withheld.get_or_insert_with(|| parked.reason.clone());
+                    change
+                        .withheld
+                        .get_or_insert_with(|| Box::new(parked.reason.clone()));
                 }
                 self.changes.push(change);
             }
@@ -93,10 +98,10 @@ impl Draft {
 
     /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting (`None` if the file was
     /// removed) and the object with another targeting that it replaces. Of the toggles whose first pass is undecided, it
-    /// returns the first `undecided` ones.
+    /// returns the first `undecided` ones, and the number of the others.
     #[must_use]
-    pub fn documents(&self, mut undecided: usize) -> BTreeMap<&str, (Option<&Payload>, Option<ObjectId>)> {
-        let mut documents = BTreeMap::new();
+    pub fn documents(&self, mut undecided: usize) -> (BTreeMap<&str, WantedDocument<'_>>, usize) {
+        let (mut documents, mut left_out) = (BTreeMap::new(), 0);
         // Changes are sorted by toggle, so each environment is one chunk.
         let lanes = self
             .changes
@@ -114,16 +119,20 @@ impl Draft {
                     None if change.awaits_first_pass() && self.plan.source.base.is_none() => {
                         match undecided.checked_sub(1) {
                             Some(left) => undecided = left,
-                            None => continue,
+                            None => {
+                                left_out += 1;
+                                continue;
+                            }
                         }
                     }
                     _ => {}
                 }
                 let payload = (change.action != Action::Disable).then_some(&change.version.payload);
-                documents.insert(change.version.path.as_str(), (payload, change.replaced));
+                let replaced = change.replaced.as_deref().copied();
+                documents.insert(&*change.version.path, (payload, replaced));
             }
         }
-        documents
+        (documents, left_out)
     }
 
     /// Returns the orphans to disable, each with its path and the blob that the source's history must contain there:
@@ -134,7 +143,7 @@ impl Draft {
         let disables = changes.filter(|change| change.action == Action::Disable && change.withheld.is_none());
         disables
             .map(|change| &change.version)
-            .map(|version| (version.id.clone(), version.path.clone(), version.object))
+            .map(|version| (version.id.clone(), version.path.to_string(), version.object))
             .collect()
     }
 
@@ -170,7 +179,7 @@ impl Draft {
                     let Version { id, path, .. } = draft.version;
                     self.plan.orphans.push(Orphan {
                         id,
-                        path,
+                        path: path.into(),
                         reason,
                         outcome,
                     });
@@ -201,7 +210,7 @@ impl Draft {
         attributions: &BTreeMap<String, Attribution>,
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
     ) -> DraftOutcome {
-        let reason = draft.withheld.take();
+        let reason = draft.withheld.take().map(|reason| *reason);
         // A held environment hides its first pass, because the operator has to resolve the more general reason first.
         if let Some(reason @ WithheldReason::Environment(_)) = reason {
             return DraftOutcome::Withhold(reason);
@@ -217,7 +226,7 @@ impl Draft {
         }
         // A first pass hides a parked request for the same reason.
         if let Some(reason) = reason {
-            let attribution = attributions.get(&draft.version.path);
+            let attribution = attributions.get(&*draft.version.path);
             let overwrite = self.overwrite(&draft.version.id, draft.pass, attribution);
             match reason {
                 // The permission was given after the change was held.
@@ -277,34 +286,24 @@ impl Draft {
     }
 
     fn change(&self, draft: DraftChange, attributions: &BTreeMap<String, Attribution>) -> Change {
-        let max = self.policy.comment_max_chars;
-        let attribution = attributions.get(&draft.version.path).cloned();
+        let attribution = attributions.get(&*draft.version.path).cloned();
         let attribution = attribution.unwrap_or(Attribution::Uncommitted);
         let DraftChange {
             version,
             action,
             before,
-            retried_comment,
+            attempt,
             replaced: _,
             pass,
             withheld: _,
         } = draft;
-        let attempt = match retried_comment {
-            Some(_) => PublishAttempt::Retry,
-            None => PublishAttempt::First,
-        };
-        // A retry repeats the journaled comment, so that the service cannot end up with a third version.
-        let comment = retried_comment.unwrap_or_else(|| match action {
-            Action::Adopt | Action::Create | Action::Update => attribution.comment(max),
-            Action::Disable => removal_comment(&attribution, max),
-        });
         Change {
             overwrite: self.overwrite(&version.id, pass, Some(&attribution)),
             version,
             action,
             before,
             attribution,
-            comment,
+            comment_max_chars: u32::try_from(self.policy.comment_max_chars).unwrap_or(u32::MAX),
             attempt,
         }
     }

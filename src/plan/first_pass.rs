@@ -69,7 +69,7 @@ impl FirstPassRules<'_> {
         let mut seen = BTreeSet::new();
         let attributions = lane
             .iter()
-            .filter_map(|one| self.attributions.get(&one.version.path));
+            .filter_map(|one| self.attributions.get(&*one.version.path));
         let mut requested: Vec<FirstPass> = attributions
             .filter(|attribution| !attribution.is_guessed())
             // The documents of a commit share its message, which is parsed once.

@@ -110,7 +110,7 @@ pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersi
         // The request was planned, but the process died before it read the toggle.
         Resolution::Conflict | Resolution::NotStored if sent.base_version.is_none() => {
             let is_ours = match applied {
-                Some(applied) => live.content.payload() == Some(applied),
+                Some(applied) => live.content.payload() == Some(&**applied),
                 None => live.version <= 1,
             };
             match is_ours {

@@ -64,7 +64,7 @@ pub(crate) mod wording;
 pub use candidate::{AppliedVersion, Candidate, Desired, RenameState};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
-pub use draft::Draft;
+pub use draft::{Draft, WantedDocument};
 pub use drift::{
     DraftedToggle, DriftFact, DriftJson, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle,
     drift_json, drift_markdown, drift_text,

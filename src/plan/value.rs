@@ -321,7 +321,7 @@ fn add(hash: &mut Sha256, change: &Change) {
     for part in [
         change.id.as_str(),
         change.action.as_str(),
-        change.payload.as_json(),
+        &change.payload.to_json(),
     ] {
         hash.update(part);
         // Without a separator, two different lists could have the same bytes.

@@ -77,7 +77,7 @@ impl<'a> AppliedDocuments<'a> {
         let path = self.rules.layout.path(id, format);
         let version = |payload| Version {
             id: id.clone(),
-            path: path.clone(),
+            path: path.as_str().into(),
             format,
             object,
             payload,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::Files;
 use crate::document::{self, LARGEST_DOCUMENT};
-use crate::model::{Attribution, Format, HistoryEvidence, ObjectId, Payload, ServiceKind, ToggleId, Trees};
+use crate::model::{Attribution, Format, HistoryEvidence, ObjectId, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
-use crate::plan::{Draft, FIRST_PASS_TRAILER, Plan, Trailer};
+use crate::plan::{Draft, FIRST_PASS_TRAILER, Plan, Trailer, WantedDocument};
 use crate::source::{self, Reader, Snapshot};
 
 /// Finds the commits of all changes and completes the draft with them. Looks up the commits of at most `most_undecided`
@@ -47,10 +47,10 @@ fn documents<'a>(
     snapshot: &Snapshot,
     rules: &Rules,
     most_undecided: usize,
-) -> Result<BTreeMap<&'a str, Wanted<'a>>, Error> {
+) -> Result<BTreeMap<&'a str, WantedDocument<'a>>, Error> {
     // An undecided first pass holds many toggles and shows few, and looking up the commits of all of them would take
     // longer than the rest of the plan.
-    let (shown, all) = (draft.documents(most_undecided), draft.documents(usize::MAX));
+    let (shown, left_out) = draft.documents(most_undecided);
     // The plan counts all guesses, and a trailer decides only if its commit is attributed to a document.
     let needs_all = || {
         let trailers_count = rules.policy.trailer == Trailer::Allowed;
@@ -58,18 +58,15 @@ fn documents<'a>(
             snapshot.may_guess()? || (trailers_count && snapshot.has_trailer(FIRST_PASS_TRAILER)?),
         )
     };
-    Ok(match shown.len() < all.len() && needs_all()? {
-        true => all,
+    Ok(match left_out > 0 && needs_all()? {
+        true => draft.documents(usize::MAX).0,
         false => shown,
     })
 }
 
-/// The desired payload, none if the file is gone, and an object that is known to mean something else.
-type Wanted<'a> = (Option<&'a Payload>, Option<ObjectId>);
-
 /// The documents whose commits are needed.
 struct WantedDocuments<'a> {
-    documents: BTreeMap<&'a str, Wanted<'a>>,
+    documents: BTreeMap<&'a str, WantedDocument<'a>>,
     kind: ServiceKind,
     reader: Reader,
 }
@@ -115,7 +112,7 @@ impl WantedDocuments<'_> {
         Ok(payload.as_ref() == Some(wanted))
     }
 
-    fn wanted(&self, path: &str) -> Wanted<'_> {
+    fn wanted(&self, path: &str) -> WantedDocument<'_> {
         self.documents.get(path).copied().unwrap_or_default()
     }
 }

@@ -1,15 +1,14 @@
 //! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::applied::AppliedTrees;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
-use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
+use crate::model::{Action, Blob, Format, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::{Error, cores};
-use crate::plan::compare::{Difference, File, join};
+use crate::plan::compare::{Claims, Difference, join};
 use crate::plan::{AppliedVersion, Candidate, Desired, RenameState};
 use crate::source;
 
@@ -55,17 +54,14 @@ where
     if count == 0 {
         return Ok(Read::default());
     }
-    // The first one to read is the last.
-    if count <= PART {
-        differences.reverse();
-    } else {
+    if count > PART {
         // Neighbors in a pack are read together, and a delta after its base.
         let (source, _) = open()?;
         let place = |one: &Difference| one.desired.first().and_then(|file| source.place(file.id));
-        differences.sort_by_cached_key(|one| Reverse(place(one)));
+        differences.sort_by_cached_key(place);
     }
-    // Differences are taken from the end, so that they leave the memory that the decisions need.
-    let parts = Mutex::new(differences);
+    // The threads do not free the list: the system would not get its memory back before this thread frees it.
+    let differences = Mutex::new(differences.into_iter());
     let all = Mutex::new((Vec::with_capacity(count), Vec::new()));
     let work = || -> Result<(), Error> {
         let (source, applied) = open()?;
@@ -76,7 +72,7 @@ where
             decide: &decide,
         };
         loop {
-            let part = last_part(&mut lock(&parts));
+            let part: Vec<_> = lock(&differences).by_ref().take(PART).collect();
             if part.is_empty() {
                 return Ok(());
             }
@@ -99,16 +95,6 @@ where
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes the last differences, the last one first.
-fn last_part(differences: &mut Vec<Difference>) -> Vec<Difference> {
-    let mut part = differences.split_off(differences.len().saturating_sub(PART));
-    part.reverse();
-    if differences.len() < differences.capacity() / 2 {
-        differences.shrink_to_fit();
-    }
-    part
 }
 
 /// Runs `work` in several threads.
@@ -139,12 +125,12 @@ struct Loaded {
 
 impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     fn load(&self, difference: Difference) -> Result<Loaded, Error> {
-        let desired = match difference.desired.as_slice() {
-            [file] => Some(self.source.blob(file.id, LARGEST_DOCUMENT)?),
+        let desired = match &difference.desired {
+            Claims::One(file) => Some(self.source.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
-        let applied = match (difference.applied.as_slice(), &self.applied) {
-            ([file], Some(trees)) => Some(trees.blob(file.id, LARGEST_DOCUMENT)?),
+        let applied = match (&difference.applied, &self.applied) {
+            (Claims::One(file), Some(trees)) => Some(trees.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
         Ok(Loaded {
@@ -179,18 +165,19 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         blob: Option<&Blob>,
         findings: &mut Vec<Diagnostic>,
     ) -> Desired {
-        let (file, blob) = match (difference.desired.as_slice(), blob) {
-            ([], _) => return self.absent(difference),
-            ([file], Some(blob)) => (file, blob),
+        let (file, blob) = match (&difference.desired, blob) {
+            (Claims::None, _) => return self.absent(difference),
+            (Claims::One(file), Some(blob)) => (file, blob),
             // Two files that claim the same toggle make it invalid (DESIGN, section 2).
             _ => return Desired::Invalid,
         };
-        let (payload, found) = parse(file, blob, self.context);
+        let path = self.context.layout.path(&difference.id, file.format);
+        let (payload, found) = parse(&path, file.format, blob, self.context);
         findings.extend(found);
         match payload {
             Some(payload) => Desired::Document(Version {
                 id: difference.id.clone(),
-                path: file.path.clone(),
+                path: path.into(),
                 format: file.format,
                 object: file.id,
                 payload,
@@ -221,7 +208,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         // The applied tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
         if let Some(sent) = self.context.unknown.get(difference.recorded_id()) {
             let applied = match self.recorded(difference, blob) {
-                AppliedVersion::Document { payload, .. } => Some(payload),
+                AppliedVersion::Document { payload, .. } => Some(Box::new(payload)),
                 _ => None,
             };
             // It may have been sent with settings for another kind of service.
@@ -239,15 +226,15 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         if let Some(sent) = self.context.settled.get(difference.recorded_id()) {
             return settled(sent, self.context.kind);
         }
-        let (file, blob) = match (difference.applied.as_slice(), blob) {
-            ([file], Some(blob)) => (file, blob),
+        let (file, blob) = match (&difference.applied, blob) {
+            (Claims::One(file), Some(blob)) => (file, blob),
             // Files that clash at a revision are as invalid there as they are in the source.
-            ([_, _, ..], _) => return AppliedVersion::Unreadable,
+            (Claims::Clash(_), _) => return AppliedVersion::Unreadable,
             _ => return AppliedVersion::Nothing,
         };
         let format = file.format;
         // Findings are dropped, because they would concern a file that is not in the source.
-        match parse(file, blob, self.context).0 {
+        match parse("", format, blob, self.context).0 {
             Some(payload) => AppliedVersion::Document {
                 object: file.id,
                 format,
@@ -270,7 +257,12 @@ fn settled(sent: &Sent, kind: ServiceKind) -> AppliedVersion {
     }
 }
 
-fn parse(file: &File, blob: &Blob, context: ReadContext<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
-    let read = document::read(&join(context.root, &file.path), file.format, blob, context.kind);
+fn parse(
+    path: &str,
+    format: Format,
+    blob: &Blob,
+    context: ReadContext<'_>,
+) -> (Option<Payload>, Vec<Diagnostic>) {
+    let read = document::read(&join(context.root, path), format, blob, context.kind);
     (read.payload, read.diagnostics)
 }

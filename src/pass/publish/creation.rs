@@ -29,7 +29,8 @@ struct Creation<'a> {
 pub(super) fn creation(change: &Change, return_type: ReturnType) -> Bytes {
     let content = change.payload.targeting().content;
     let key = change.id.toggle();
-    let first = change.comment.lines().next().unwrap_or_default();
+    let comment = change.comment();
+    let first = comment.lines().next().unwrap_or_default();
     let body = Creation {
         name: key,
         key,

@@ -55,7 +55,7 @@ mod tests {
         Change {
             version: Version {
                 id: id.clone(),
-                path: format!("{id}.yaml"),
+                path: format!("{id}.yaml").into(),
                 format: Format::Yaml,
                 object: ObjectId([0; 20]),
                 payload: payload(),
@@ -63,7 +63,7 @@ mod tests {
             action: Action::Update,
             before,
             attribution: Attribution::Uncommitted,
-            comment: String::new(),
+            comment_max_chars: 0,
             attempt,
             overwrite: Overwrite::Held,
         }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{AppliedTree, Difference, File, Places, join};
-use crate::document::{Diagnostic, PathKind, tree};
+use super::folded::FoldedId;
+use super::{AppliedTree, Claims, Difference, Places, join};
+use crate::document::{Diagnostic, tree};
 use crate::model::ToggleId;
 use crate::plan::RenameState;
 
@@ -17,44 +18,52 @@ pub(super) fn merge(differences: &mut [Difference], side: AppliedTree) {
     }
 }
 
-fn merge_side(differences: &mut [Difference], side: fn(&mut Difference) -> &mut Vec<File>) {
-    let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
+fn merge_side(differences: &mut [Difference], side: fn(&mut Difference) -> &mut Claims) {
+    let mut groups: HashMap<FoldedId, Vec<usize>> = HashMap::new();
     for (index, difference) in differences.iter_mut().enumerate() {
         if side(difference).is_empty() {
             continue;
         }
-        let folded = difference.id.as_str().to_ascii_lowercase();
-        groups.entry(folded).or_default().push(index);
+        groups
+            .entry(FoldedId::from(&difference.id))
+            .or_default()
+            .push(index);
     }
     for group in groups.into_values().filter(|group| group.len() > 1) {
         // Copied before the first one is extended, so that each file is added once.
         let own: Vec<_> = group
             .iter()
-            .map(|index| side(&mut differences[*index]).clone())
+            .map(|index| {
+                (
+                    differences[*index].id.clone(),
+                    side(&mut differences[*index]).clone(),
+                )
+            })
             .collect();
         for (at, index) in group.into_iter().enumerate() {
             let others = own.iter().enumerate().filter(|(other, _)| *other != at);
-            let others = others.flat_map(|(_, files)| files.iter().cloned());
-            side(&mut differences[index]).extend(others);
+            for (_, (id, files)) in others {
+                side(&mut differences[index]).add(&own[at].0, (id, files.clone()));
+            }
         }
     }
 }
 
 /// Returns the toggles without a file whose keys differ only in case from those of a document, which is among
-/// `differences` or, by id in lower case, in `folded`.
+/// `differences` or in `folded`.
 pub(super) fn renamed<T>(
     differences: &[Difference],
-    folded: &HashMap<String, T>,
+    folded: &HashMap<FoldedId, T>,
 ) -> BTreeMap<ToggleId, RenameState> {
-    let lower = |one: &Difference| one.id.as_str().to_ascii_lowercase();
+    let fold = |one: &Difference| FoldedId::from(&one.id);
     let mut removed = differences.iter().filter(|one| one.desired.is_empty()).peekable();
     if removed.peek().is_none() {
         return BTreeMap::new();
     }
     let present = differences.iter().filter(|one| !one.desired.is_empty());
-    let present: HashSet<_> = present.map(lower).collect();
+    let present: HashSet<_> = present.map(fold).collect();
     removed
-        .filter(|one| present.contains(&lower(one)) || folded.contains_key(&lower(one)))
+        .filter(|one| present.contains(&fold(one)) || folded.contains_key(&fold(one)))
         .map(|one| (one.id.clone(), RenameState::Settled))
         .collect()
 }
@@ -67,26 +76,20 @@ pub(super) fn inherit(
     renamed: &mut BTreeMap<ToggleId, RenameState>,
     always: &BTreeSet<ToggleId>,
 ) {
-    let mut former: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut former: HashMap<FoldedId, Vec<usize>> = HashMap::new();
     for (index, one) in differences.iter().enumerate() {
         if renamed.contains_key(&one.id) {
-            former
-                .entry(one.id.as_str().to_ascii_lowercase())
-                .or_default()
-                .push(index);
+            former.entry(FoldedId::from(&one.id)).or_default().push(index);
         }
     }
     for index in 0..differences.len() {
         let one = &differences[index];
         // A document that has a record of its own has inherited already.
-        if one.desired.len() != 1 || !one.applied.is_empty() || always.contains(&one.id) {
+        if !matches!(one.desired, Claims::One(_)) || !one.applied.is_empty() || always.contains(&one.id) {
             continue;
         }
         // With two former names, neither is known to be the last one.
-        let Some([former]) = former
-            .get(&one.id.as_str().to_ascii_lowercase())
-            .map(Vec::as_slice)
-        else {
+        let Some([former]) = former.get(&FoldedId::from(&one.id)).map(Vec::as_slice) else {
             continue;
         };
         let former = &differences[*former];
@@ -95,13 +98,13 @@ pub(super) fn inherit(
         if !differences[index].is_unchanged() || always.contains(&id) {
             renamed.insert(id.clone(), RenameState::Pending);
         }
-        differences[index].former = Some(id);
+        differences[index].former = Some(Box::new(id));
     }
 }
 
 /// Returns one error for each file that claims a toggle in scope together with another file.
 pub(super) fn duplicates(differences: &[Difference], places: &Places<'_>) -> Vec<Diagnostic> {
-    let is_clash = |one: &&Difference| one.desired.len() > 1 && places.scope.contains(&one.id);
+    let is_clash = |one: &&Difference| one.desired.is_clash() && places.scope.contains(&one.id);
     differences
         .iter()
         .filter(is_clash)
@@ -110,18 +113,15 @@ pub(super) fn duplicates(differences: &[Difference], places: &Places<'_>) -> Vec
 }
 
 fn clash(difference: &Difference, places: &Places<'_>) -> Vec<Diagnostic> {
-    let shown = |path: &String| join(places.root, path);
-    let paths = difference.desired.iter().map(|file| &file.path);
-    let (own, folded): (Vec<_>, Vec<_>) = paths.partition(|path| claims(path, &difference.id, places));
-    let folded: Vec<_> = folded.into_iter().map(shown).collect();
-    let own: Vec<_> = own.into_iter().map(shown).collect();
+    let (mut own, mut folded) = (Vec::new(), Vec::new());
+    for (toggle, path) in difference.desired.paths(&difference.id, places.layout) {
+        match *toggle == difference.id {
+            true => own.push(join(places.root, &path)),
+            false => folded.push(join(places.root, &path)),
+        }
+    }
     match folded.is_empty() {
         true => tree::duplicate(&difference.id, &own),
         false => tree::folded(&difference.id, &own, &folded),
     }
-}
-
-/// Returns whether `path` is the path of `id`, case included.
-fn claims(path: &str, id: &ToggleId, places: &Places<'_>) -> bool {
-    matches!(places.layout.classify(path.as_bytes()), PathKind::Document { id: claimed, .. } if claimed == *id)
 }

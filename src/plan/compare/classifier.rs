@@ -3,7 +3,8 @@
 use std::collections::hash_map::Entry as Seen;
 use std::collections::{BTreeSet, HashMap};
 
-use super::{AppliedTree, Comparison, Difference, File, Places, clash, join};
+use super::folded::FoldedId;
+use super::{AppliedTree, Claims, Comparison, Difference, File, Places, clash, join};
 use crate::document::{Layout, PathKind, tree};
 use crate::model::{EntryKind, ObjectId, ServiceKind, ToggleId, Tree, TreeDiff, TreeEntry};
 
@@ -16,8 +17,8 @@ pub(super) struct Classifier<'a> {
     /// The toggles that are differences even if both sides are equal.
     always: &'a BTreeSet<ToggleId>,
     pub(super) found: Comparison,
-    /// All toggles so far, by id in lower case, and whether a finding about the toggle is wanted.
-    folded: HashMap<String, (ToggleId, bool)>,
+    /// All toggles so far, and whether a finding about the toggle is wanted.
+    folded: HashMap<FoldedId, bool>,
 }
 
 impl<'a> Classifier<'a> {
@@ -44,7 +45,7 @@ impl<'a> Classifier<'a> {
         let mut documents = Vec::new();
         for entry in entries.filter(is_file) {
             match std::str::from_utf8(entry.name) {
-                Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
+                Ok(name) => documents.extend(self.place(&join(prefix, name), entry.id)),
                 // No document has a hidden name, so its bytes do not matter.
                 Err(_) if is_hidden(entry.name) => {}
                 Err(_) => self.not_utf8(prefix, entry.name),
@@ -67,24 +68,24 @@ impl<'a> Classifier<'a> {
         self.places.layout.count(prefix, files.map(|file| file.name))
     }
 
-    fn place(&mut self, path: String, id: ObjectId) -> Option<(ToggleId, File)> {
+    fn place(&mut self, path: &str, id: ObjectId) -> Option<(ToggleId, File)> {
         match self.places.layout.classify(path.as_bytes()) {
             PathKind::Document { id: toggle, format } => {
                 self.found.any_document = true;
-                return Some((toggle, File { path, format, id }));
+                return Some((toggle, File { format, id }));
             }
             // A mistake outside `--only` must not stop the toggles inside it.
             PathKind::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
             PathKind::BadKey { component, error, .. } => {
-                let finding = tree::bad_key(&self.shown(&path), &component, &error);
+                let finding = tree::bad_key(&self.shown(path), &component, &error);
                 self.found.findings.push(finding);
             }
             PathKind::Elsewhere => {
-                let finding = tree::elsewhere(&self.shown(&path), self.places.layout.pattern());
+                let finding = tree::elsewhere(&self.shown(path), self.places.layout.pattern());
                 self.found.findings.push(finding);
             }
             PathKind::ExtensionCase => {
-                let finding = tree::extension_case(&self.shown(&path));
+                let finding = tree::extension_case(&self.shown(path));
                 self.found.findings.push(finding);
             }
             PathKind::Ignored => {}
@@ -181,16 +182,12 @@ impl<'a> Classifier<'a> {
         }
         self.found.applied_counts.insert(environment, count);
         let desired = desired.into_iter().map(|(id, file)| Difference {
-            id,
-            desired: vec![file],
-            applied: Vec::new(),
-            former: None,
+            desired: Claims::One(file),
+            ..Difference::of(id)
         });
         let applied = applied.into_iter().map(|(id, file)| Difference {
-            id,
-            desired: Vec::new(),
-            applied: vec![file],
-            former: None,
+            applied: Claims::One(file),
+            ..Difference::of(id)
         });
         let mut differences: Vec<Difference> = desired.chain(applied).collect();
         // Both sides are almost sorted, so this costs one comparison for each file, and a map about ten.
@@ -198,8 +195,12 @@ impl<'a> Classifier<'a> {
         differences.dedup_by(|next, first| {
             let is_same = next.id == first.id;
             if is_same {
-                first.desired.append(&mut next.desired);
-                first.applied.append(&mut next.applied);
+                first
+                    .desired
+                    .add(&first.id, (&next.id, std::mem::take(&mut next.desired)));
+                first
+                    .applied
+                    .add(&first.id, (&next.id, std::mem::take(&mut next.applied)));
             }
             is_same
         });
@@ -247,13 +248,8 @@ impl<'a> Classifier<'a> {
         for found in &self.found.differences {
             nowhere.remove(&found.id);
         }
-        let nowhere = nowhere.into_iter().map(|id| Difference {
-            id,
-            desired: Vec::new(),
-            applied: Vec::new(),
-            former: None,
-        });
-        self.found.differences.extend(nowhere);
+        let nowhere = nowhere.into_iter();
+        self.found.differences.extend(nowhere.map(Difference::of));
     }
 
     fn shown(&self, path: &str) -> String {
@@ -272,16 +268,17 @@ impl<'a> Classifier<'a> {
     fn fold(&mut self, difference: &Difference) {
         let id = &difference.id;
         // FeatureProbe folds keys, so such toggles are errors there, which `clash` finds.
-        let path = match (difference.desired.first(), self.places.kind) {
-            (Some(file), ServiceKind::Documented) => &file.path,
+        let file = match (difference.desired.first(), self.places.kind) {
+            (Some(file), ServiceKind::Documented) => file,
             _ => return,
         };
         // The findings of a comparison of revisions are about what changed.
         let is_new = self.places.side == AppliedTree::State || !difference.is_unchanged();
-        match self.folded.entry(id.as_str().to_ascii_lowercase()) {
-            Seen::Vacant(free) => drop(free.insert((id.clone(), is_new))),
-            Seen::Occupied(taken) if is_new || taken.get().1 => {
-                let finding = tree::case_fold(id, &join(self.places.root, path), &taken.get().0);
+        match self.folded.entry(FoldedId::from(id)) {
+            Seen::Vacant(free) => drop(free.insert(is_new)),
+            Seen::Occupied(taken) if is_new || *taken.get() => {
+                let path = join(self.places.root, &self.places.layout.path(id, file.format));
+                let finding = tree::case_fold(id, &path, taken.key().id());
                 self.found.findings.push(finding);
             }
             Seen::Occupied(_) => {}
@@ -320,14 +317,7 @@ fn documents_among<'e>(
         .filter_map(|entry| {
             let path = join(prefix, std::str::from_utf8(entry.name).ok()?);
             match layout.classify(path.as_bytes()) {
-                PathKind::Document { id, format } => Some((
-                    id,
-                    File {
-                        path,
-                        format,
-                        id: entry.id,
-                    },
-                )),
+                PathKind::Document { id: toggle, format } => Some((toggle, File { format, id: entry.id })),
                 _ => None,
             }
         })

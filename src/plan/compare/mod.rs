@@ -3,8 +3,10 @@
 //! Reads no document. With the default layout both trees have the same shape, so a commit that changes ten files costs
 //! ten folders. Any other layout is compared file by file (DESIGN, section 4, "Compare").
 
+mod claims;
 mod clash;
 mod classifier;
+mod folded;
 mod matched;
 #[cfg(test)]
 mod tests;
@@ -16,15 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::document::{Diagnostic, Layout};
 use crate::model::{EnvironmentId, Format, ObjectId, Scope, ServiceKind, ToggleId, Trees};
 use crate::plan::RenameState;
+pub(crate) use claims::Claims;
 pub(crate) use matched::has_document;
 use matched::unmatched;
 use walk::Walk;
 
-/// One document on either side.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// One document on either side. Its path follows from its toggle and the layout.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct File {
-    /// The path under the root.
-    pub(crate) path: String,
     pub(crate) format: Format,
     pub(crate) id: ObjectId,
 }
@@ -34,30 +35,33 @@ pub(crate) struct File {
 pub(crate) struct Difference {
     pub(crate) id: ToggleId,
     /// The files that claim it: none if it was removed, several if they clash.
-    pub(crate) desired: Vec<File>,
+    pub(crate) desired: Claims,
     /// The applied files: several only at a revision where they clash.
-    pub(crate) applied: Vec<File>,
+    pub(crate) applied: Claims,
     /// The toggle that the applied side is recorded for, if the case of its keys has changed since.
-    pub(crate) former: Option<ToggleId>,
+    pub(crate) former: Option<Box<ToggleId>>,
 }
 
 impl Difference {
-    /// Returns the toggle that the state records.
-    pub(crate) fn recorded_id(&self) -> &ToggleId {
-        self.former.as_ref().unwrap_or(&self.id)
+    /// Returns the difference of a toggle without files.
+    fn of(id: ToggleId) -> Self {
+        Self {
+            id,
+            desired: Claims::None,
+            applied: Claims::None,
+            former: None,
+        }
     }
 
-    /// Returns whether both sides are the same object.
+    /// Returns the toggle that the state records.
+    pub(crate) fn recorded_id(&self) -> &ToggleId {
+        self.former.as_deref().unwrap_or(&self.id)
+    }
+
+    /// Returns whether both sides are the same object in the same format.
     pub(super) fn is_unchanged(&self) -> bool {
         // A file that is renamed from `.json` to `.yaml` keeps its object, but its bytes are parsed differently.
-        let is_applied = |one: &File| {
-            let same = |other: &File| one.id == other.id && one.format == other.format;
-            self.applied.iter().any(same)
-        };
-        !self.desired.is_empty()
-            && self.former.is_none()
-            && self.desired.len() == self.applied.len()
-            && self.desired.iter().all(is_applied)
+        !self.desired.is_empty() && self.former.is_none() && self.desired == self.applied
     }
 }
 

@@ -119,16 +119,18 @@ fn compared_with(
 const DEFAULT: &str = "{project}/{environment}/{toggle}.yaml";
 const OTHER: &str = "{environment}/{project}/{toggle}.yaml";
 
-/// Says `toggle: desired paths <- applied path` for each difference.
-fn shown(found: &Comparison) -> Vec<String> {
-    let paths = |files: &[File]| {
-        files
-            .iter()
-            .map(|file| file.path.clone())
-            .collect::<Vec<_>>()
-            .join("+")
+/// Says `toggle: desired paths <- applied path` for each difference, with the layouts of both sides.
+fn shown(found: &Comparison, [source, applied]: [&str; 2]) -> Vec<String> {
+    let paths = |layout: &str, files: &Claims, id: &ToggleId| {
+        let layout = layout.parse().unwrap();
+        let paths = files.paths(id, &layout).map(|(_, path)| path);
+        paths.collect::<Vec<_>>().join("+")
     };
-    let line = |one: &Difference| format!("{}: {} <- {}", one.id, paths(&one.desired), paths(&one.applied));
+    let line = |one: &Difference| {
+        let desired = paths(source, &one.desired, &one.id);
+        let recorded = paths(applied, &one.applied, &one.id);
+        format!("{}: {desired} <- {recorded}", one.id)
+    };
     found.differences.iter().map(line).collect()
 }
 
@@ -152,7 +154,7 @@ fn what_differs_is_found_and_what_is_equal_is_not() {
         "p/e/c:  <- p/e/c.yaml",
         "p/e/d: p/e/d.json <- ",
     ];
-    assert_eq!(shown(&found), expected);
+    assert_eq!(shown(&found, [DEFAULT; 2]), expected);
     assert_eq!(found.applied_counts.values().collect::<Vec<_>>(), [&3]);
     assert!(found.findings.is_empty() && found.lost.is_empty() && found.any_document);
 }
@@ -162,7 +164,10 @@ fn another_layout_finds_the_same() {
     let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1"), ("q/e/a.yaml", "1")];
     let source = [("e/p/a.yaml", "1"), ("e/p/b.yaml", "2"), ("e/q/a.yaml", "1")];
     let found = compared(OTHER, &source, &applied, &[]);
-    assert_eq!(shown(&found), ["p/e/b: e/p/b.yaml <- p/e/b.yaml"]);
+    assert_eq!(
+        shown(&found, [OTHER, DEFAULT]),
+        ["p/e/b: e/p/b.yaml <- p/e/b.yaml"]
+    );
 }
 
 #[test]
@@ -173,14 +178,17 @@ fn two_files_for_one_toggle_are_found_even_where_one_is_applied() {
         &[("p/e/a.yaml", "1")],
         &[],
     );
-    assert_eq!(shown(&found), ["p/e/a: p/e/a.yaml+p/e/a.yml <- p/e/a.yaml"]);
+    assert_eq!(
+        shown(&found, [DEFAULT; 2]),
+        ["p/e/a: p/e/a.yaml+p/e/a.yml <- p/e/a.yaml"]
+    );
     assert_eq!(found.findings.len(), 2);
 }
 
 #[test]
 fn a_change_of_extension_alone_is_a_difference() {
     let found = compared(DEFAULT, &[("p/e/a.yml", "1")], &[("p/e/a.yaml", "1")], &[]);
-    assert_eq!(shown(&found), ["p/e/a: p/e/a.yml <- p/e/a.yaml"]);
+    assert_eq!(shown(&found, [DEFAULT; 2]), ["p/e/a: p/e/a.yml <- p/e/a.yaml"]);
 }
 
 #[test]
@@ -200,7 +208,10 @@ fn an_environment_without_documents_is_lost_and_the_others_are_not() {
 fn an_unknown_toggle_is_always_a_difference() {
     let files = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
     let found = compared(DEFAULT, &files, &files, &["p/e/a", "x/y/z"]);
-    assert_eq!(shown(&found), ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "x/y/z:  <- "]);
+    assert_eq!(
+        shown(&found, [DEFAULT; 2]),
+        ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "x/y/z:  <- "]
+    );
 }
 
 #[test]
@@ -217,7 +228,10 @@ fn odd_paths_are_told_about_and_hidden_ones_are_not() {
         ("README.md", "1"),
     ];
     let found = compared(DEFAULT, &source, &[], &[]);
-    assert_eq!(shown(&found), ["p/e/A: p/e/A.yaml <- ", "p/e/a: p/e/a.yaml <- "]);
+    assert_eq!(
+        shown(&found, [DEFAULT; 2]),
+        ["p/e/A: p/e/A.yaml <- ", "p/e/a: p/e/a.yaml <- "]
+    );
     let mut findings: Vec<(&str, &str)> = found
         .findings
         .iter()
@@ -254,7 +268,7 @@ fn the_other_files_of_a_revision_are_not_counted_as_documents() {
     ];
     let found = between(DEFAULT, &head, &base);
     assert_eq!(
-        shown(&found),
+        shown(&found, [DEFAULT; 2]),
         ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "q/e/a:  <- q/e/a.yaml"]
     );
     assert_eq!(found.applied_counts[&"p/e".parse().unwrap()], 2);
@@ -268,7 +282,7 @@ fn a_revision_has_the_layout_of_the_source() {
     let base = [("e/p/a.yaml", "1"), ("e/p/b.yaml", "1"), ("p/e/x.yaml", "1")];
     let head = [("e/p/a.yaml", "2"), ("e/p/b.yaml", "1"), ("p/e/x.yaml", "1")];
     let found = between(OTHER, &head, &base);
-    assert_eq!(shown(&found), ["p/e/a: e/p/a.yaml <- e/p/a.yaml"]);
+    assert_eq!(shown(&found, [OTHER; 2]), ["p/e/a: e/p/a.yaml <- e/p/a.yaml"]);
     assert_eq!(found.applied_counts[&"p/e".parse().unwrap()], 2);
 }
 
@@ -282,7 +296,11 @@ fn only_a_clash_that_a_revision_did_not_have_is_a_difference() {
         assert_eq!(differing, ["b"], "{layout}");
         assert_eq!(found.findings.len(), 2, "{layout}: {:?}", found.findings);
         let resolved = between(layout, &base[1..], &base);
-        let applied: Vec<_> = resolved.differences.iter().map(|one| one.applied.len()).collect();
+        let applied: Vec<_> = resolved
+            .differences
+            .iter()
+            .map(|one| one.applied.paths(&one.id, &Layout::default()).count())
+            .collect();
         assert_eq!(applied, [2], "{layout}");
     }
 }

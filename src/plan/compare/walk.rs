@@ -149,11 +149,8 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         while let Some((prefix, folder)) = left.pop() {
             let tree = self.source_tree(Some(folder))?;
             for (id, file) in self.classifier.documents(&prefix, tree.entries()) {
-                environments
-                    .entry(id.environment())
-                    .or_default()
-                    .0
-                    .push((id, file));
+                let sides = environments.entry(id.environment()).or_default();
+                sides.0.push((id, file));
             }
             left.extend(inner_folders(&prefix, &tree));
         }
@@ -161,11 +158,8 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         while let Some((prefix, folder)) = left.pop() {
             let tree = self.applied_tree(Some(folder))?;
             for (id, file) in self.classifier.applied_documents(&prefix, tree.entries()) {
-                environments
-                    .entry(id.environment())
-                    .or_default()
-                    .1
-                    .push((id, file));
+                let sides = environments.entry(id.environment()).or_default();
+                sides.1.push((id, file));
             }
             left.extend(inner_folders(&prefix, &tree));
         }

@@ -127,7 +127,7 @@ fn plan_of(text: &str) -> Plan {
             serve: Serve::Select(0),
         });
         change.version.payload = Payload::new(&targeting);
-        change.version.path = format!("p/e/{text}.yaml");
+        change.version.path = format!("p/e/{text}.yaml").into();
     }
     plan
 }

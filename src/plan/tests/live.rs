@@ -22,7 +22,7 @@ pub(super) fn change(before: Before) -> Change {
     Change {
         version: Version {
             id: "shop/prod/a".parse().unwrap(),
-            path: "shop/prod/a.yaml".to_owned(),
+            path: "shop/prod/a.yaml".into(),
             format: Format::Yaml,
             object: ObjectId([0; 20]),
             payload: payload("desired"),
@@ -30,7 +30,7 @@ pub(super) fn change(before: Before) -> Change {
         action: Action::Update,
         before,
         attribution: Attribution::Uncommitted,
-        comment: "c".to_owned(),
+        comment_max_chars: 0,
         attempt: PublishAttempt::First,
         overwrite: Overwrite::Held,
     }
@@ -110,13 +110,13 @@ pub(super) fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Befor
             comment: "c".to_owned(),
             object: ObjectId([1; 20]),
             format: Format::Yaml,
-            path: "shop/prod/a.yaml".to_owned(),
+            path: "shop/prod/a.yaml".into(),
             revision: CommitId(ObjectId([2; 20])),
             base_version,
             note: None,
             earlier: Vec::new(),
         }),
-        applied: applied.map(payload),
+        applied: applied.map(payload).map(Box::new),
     }
 }
 

@@ -224,7 +224,7 @@ impl World {
             Some(Want::Renamed(state)) => Desired::Renamed { path, state: *state },
             Some(Want::Document(doc)) => Desired::Document(Version {
                 id: id.clone(),
-                path,
+                path: path.into(),
                 format: Format::Yaml,
                 object: doc.object(),
                 payload: doc.payload(),
@@ -308,6 +308,7 @@ impl World {
         };
         let attributions = draft
             .documents(usize::MAX)
+            .0
             .into_keys()
             .map(|path| (path.to_owned(), (self.attribution)(commit.clone())))
             .collect();

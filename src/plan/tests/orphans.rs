@@ -37,7 +37,7 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
         assert_eq!(found, expected, "{on_remove:?} of {known:?}");
         for change in plan.changes() {
             assert_eq!(change.payload, doc(3).payload(), "the applied content, disabled");
-            assert_eq!(change.comment, "m (file removed)");
+            assert_eq!(change.comment(), "m (file removed)");
         }
         assert!(plan.withheld().is_empty(), "an orphan is nothing else besides");
         let is_unknown = matches!(known, Known::Unknown(..));
@@ -142,7 +142,7 @@ fn the_comment_of_a_removal_keeps_its_suffix_within_the_limit() {
         };
         let world = World::of(3, 0, 0).knows("p/e/x", Known::Document(doc(2)));
         let plan = world.message("a long message").plan(&policy);
-        assert_eq!(plan.changes()[0].comment, expected, "{max}");
+        assert_eq!(plan.changes()[0].comment(), expected, "{max}");
     }
 }
 

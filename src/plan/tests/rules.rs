@@ -87,7 +87,7 @@ fn a_guess_lends_its_words_and_never_its_permissions() {
         ..Policy::default()
     };
     let plan = world.plan(&policy);
-    assert_eq!(plan.changes()[0].comment, "m\n\nGitoggle-Allow: mass-change");
+    assert_eq!(plan.changes()[0].comment(), "m\n\nGitoggle-Allow: mass-change");
     assert_eq!(plan.sent_guesses(), Some(Guesses(5)));
     let known = World::of(10, 3, 0).plan(&Policy::default());
     assert_eq!(known.guesses(), None);
@@ -177,7 +177,7 @@ fn what_is_held_says_what_it_would_be() {
             (&change.id, change.action, &change.payload),
             (&id("p/e/t000"), Action::Update, &doc(4).payload())
         );
-        assert_eq!(change.comment, "m");
+        assert_eq!(change.comment(), "m");
     }
 }
 
@@ -206,12 +206,12 @@ fn an_unknown_toggle_is_sent_again_or_kept_and_reported() {
     let plan = |world: World| world.plan(&Policy::default());
     let same = plan(with(Action::Update, Some(Want::Document(doc(2)))));
     assert_eq!(
-        (same.changes()[0].attempt, same.changes()[0].comment.as_str()),
+        (same.changes()[0].attempt, same.changes()[0].comment().as_str()),
         (PublishAttempt::Retry, "as journalled")
     );
     let newer = plan(with(Action::Update, Some(Want::Document(doc(4)))));
     assert_eq!(
-        (newer.changes()[0].attempt, newer.changes()[0].comment.as_str()),
+        (newer.changes()[0].attempt, newer.changes()[0].comment().as_str()),
         (PublishAttempt::First, "m")
     );
     let returned = plan(with(Action::Disable, Some(Want::Document(doc(2)))));
