@@ -116,11 +116,10 @@ impl Driver {
             match self.wakeup(&mut state, &mut tick, &mut stop).await {
                 Wakeup::Stop => return,
                 Wakeup::Command(command) => self.carry_out(command, reconciler, &mut state),
-                Wakeup::ScanDue => {
-                    if self.scan(reconciler, &mut state, &mut stop).await.is_none() {
-                        return;
-                    }
-                }
+                Wakeup::ScanDue => match self.scan(reconciler, &mut state, &mut stop).await {
+                    Some(()) => {}
+                    None => return,
+                },
                 wakeup if self.is_due(&wakeup, &mut state) => {
                     // Another process may hold the lock of a folder that has replaced this one.
                     let Some(reconciler) = leader.take().filter(is_usable) else {

@@ -241,7 +241,7 @@ proptest! {
     fn json_means_the_same_as_yaml((kind, targeting) in any_kind()) {
         let payload = Payload::new(&targeting);
         let pretty = serde_json::to_string_pretty(&targeting).unwrap();
-        prop_assert_eq!(read_as(kind, Format::Json, &payload.to_json()).payload, Some(payload.clone()));
+        prop_assert_eq!(read_as(kind, Format::Json, payload.to_json()).payload, Some(payload.clone()));
         prop_assert_eq!(read_as(kind, Format::Json, &pretty).payload, Some(payload));
     }
 

@@ -163,7 +163,7 @@ impl Sender {
         let took = self.now().saturating_duration_since(started);
         let status = outcome.status();
         self.update(job.change, |progress| {
-            progress.answer = Some(PublishAnswer { status, took })
+            progress.answer = Some(PublishAnswer { status, took });
         });
         self.report(Event::Answered(&outcome, took));
         let (patched, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
