@@ -44,6 +44,7 @@ const PIECES: [&str; 31] = [
 /// Returns the byte of a piece. A text that is none does not compile.
 const fn byte(piece: &str) -> u8 {
     let mut at = 0;
+    // Texts cannot be compared with `==` in a `const fn`, and no two pieces differ only in case.
     while !PIECES[at as usize].eq_ignore_ascii_case(piece) {
         at += 1;
     }

@@ -18,7 +18,7 @@ impl DemoOutput {
         let pause = match args.pause {
             _ if args.no_pause => Duration::ZERO,
             Some(pause) => pause,
-            None if Stream::Stdout.is_terminal() => Duration::from_millis(1500),
+            None if Stream::Stdout.is_terminal() => Duration::from_secs(1),
             None => Duration::ZERO,
         };
         Self { color, pause }
