@@ -22,7 +22,7 @@ pub use certificate::{CertificateFault, certificate_fault};
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
 pub(crate) use limited_file::{read_limited, read_limited_text};
-pub use network::{Network, NetworkError, provider};
+pub use network::{Network, NetworkError, Proxies, provider};
 pub use network_failure::{ProxyFault, Reason, proxy_fault, reason};
 pub use proxy_setting::ProxySettingError;
 pub(crate) use retry::growing;

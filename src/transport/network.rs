@@ -12,13 +12,24 @@ const LARGEST_CA_FILE: u64 = 16 << 20;
 
 const USER_AGENT: &str = concat!("gitoggle/", env!("CARGO_PKG_VERSION"));
 
-/// The settings of every connection. Proxies come from the environment (`HTTPS_PROXY`, `NO_PROXY`).
+/// The settings of every connection.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// PEM certificates that are trusted in addition to the system's; read again for every client.
     pub ca_file: Option<PathBuf>,
     /// The time limit for connecting, including the TLS handshake.
     pub connect_timeout: Duration,
+    /// The proxies that connections go through.
+    pub proxies: Proxies,
+}
+
+/// The proxies that connections go through.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Proxies {
+    /// Those of `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+    Environment,
+    /// None, because the service is on loopback.
+    Ignored,
 }
 
 impl Default for Network {
@@ -26,6 +37,7 @@ impl Default for Network {
         Self {
             ca_file: None,
             connect_timeout: Duration::from_secs(10),
+            proxies: Proxies::Environment,
         }
     }
 }
@@ -88,7 +100,11 @@ impl Network {
     /// If the CA file is unusable or TLS setup fails.
     pub fn client(&self, timeout: Duration) -> Result<reqwest::Client, NetworkError> {
         provider();
-        reqwest::Client::builder()
+        let builder = match self.proxies {
+            Proxies::Environment => reqwest::Client::builder(),
+            Proxies::Ignored => reqwest::Client::builder().no_proxy(),
+        };
+        builder
             .https_only(true)
             // The service's redirects are never followed (DESIGN section 6).
             .redirect(reqwest::redirect::Policy::none())
@@ -137,7 +153,9 @@ impl Network {
 
     /// Returns the certificates of the CA file if the proxies are usable, too.
     fn checked(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
-        proxy_setting::check(|name| std::env::var_os(name))?;
+        if self.proxies == Proxies::Environment {
+            proxy_setting::check(|name| std::env::var_os(name))?;
+        }
         self.certificates()
     }
 

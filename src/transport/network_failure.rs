@@ -26,6 +26,8 @@ enum TunnelFault {
     Credentials,
     /// Any other status or a malformed response.
     Refused,
+    /// It is a SOCKS proxy, to which the client spoke HTTP.
+    Socks,
     TimedOut,
     Unreachable(Reason),
 }
@@ -37,6 +39,12 @@ impl fmt::Display for ProxyFault {
             TunnelFault::Closed => write!(f, "the proxy `{proxy}` closed the connection"),
             TunnelFault::Credentials => write!(f, "the proxy `{proxy}` requires credentials (407)"),
             TunnelFault::Refused => write!(f, "the proxy `{proxy}` refused to connect to it"),
+            TunnelFault::Socks => {
+                write!(
+                    f,
+                    "`{proxy}` is a SOCKS proxy, and only HTTP proxies are supported"
+                )
+            }
             TunnelFault::TimedOut => write!(f, "the connection through the proxy `{proxy}` timed out"),
             TunnelFault::Unreachable(why) => write!(f, "the proxy `{proxy}` is unreachable: {why}"),
         }
@@ -52,6 +60,7 @@ pub fn proxy_fault(error: &reqwest::Error) -> Option<ProxyFault> {
     // The client does not report the proxy that it used, so the same rules are applied again.
     let proxy = proxy_for(error.url()?)?;
     let fault = match chain(error).find_map(tunnel_fault) {
+        _ if proxy.starts_with("socks") => TunnelFault::Socks,
         Some(fault) => fault,
         // The error of a timeout while connecting does not contain the error of the tunnel.
         None if error.is_connect() && error.is_timeout() => TunnelFault::TimedOut,

@@ -1,20 +1,14 @@
 //! Checks the variables that name the proxy for HTTPS. The client ignores a value that it cannot parse, and would connect
-//! directly without a warning. It would speak HTTP to a SOCKS proxy.
+//! directly without a warning.
 
 use std::ffi::OsString;
 
 use hyper_util::client::proxy::matcher::Matcher;
 
-/// Why the proxy of a variable cannot be used. The value is not shown, because it may contain a password.
+/// A variable that does not name a proxy. Its value is not shown, because it may contain a password.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum ProxySettingError {
-    /// It is not an address.
-    #[error("`{0}` is not the address of a proxy")]
-    Malformed(&'static str),
-    /// It is a SOCKS proxy.
-    #[error("`{0}` names a SOCKS proxy, and only HTTP proxies are supported")]
-    Socks(&'static str),
-}
+#[error("`{0}` is not the address of a proxy")]
+pub struct ProxySettingError(&'static str);
 
 /// Checks the first variable that is set, as the client looks for them. `variable` returns the value of a variable.
 pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), ProxySettingError> {
@@ -26,24 +20,19 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), P
         let first = names.into_iter().find_map(|name| Some((name, variable(name)?)));
         match first {
             Some((_, value)) if value.is_empty() => {}
-            Some((name, value)) => {
-                return match scheme(&value) {
-                    None => Err(ProxySettingError::Malformed(name)),
-                    Some(scheme) if scheme.starts_with("socks") => Err(ProxySettingError::Socks(name)),
-                    Some(_) => Ok(()),
-                };
-            }
+            Some((name, value)) => return is_proxy(&value).then_some(()).ok_or(ProxySettingError(name)),
             None => {}
         }
     }
     Ok(())
 }
 
-/// Returns the scheme of a proxy as the client reads it.
-fn scheme(value: &OsString) -> Option<String> {
-    let matcher = Matcher::builder().https(value.to_str()?.to_owned()).build();
-    let proxy = matcher.intercept(&"https://host.example".parse().ok()?)?;
-    Some(proxy.uri().scheme_str()?.to_owned())
+fn is_proxy(value: &OsString) -> bool {
+    let (Some(value), Ok(target)) = (value.to_str(), "https://host.example".parse()) else {
+        return false;
+    };
+    let matcher = Matcher::builder().https(value.to_owned()).build();
+    matcher.intercept(&target).is_some()
 }
 
 #[cfg(test)]
@@ -67,10 +56,7 @@ mod tests {
             &[("HTTPS_PROXY", "http://proxy.example:3128")],
             &[("https_proxy", "proxy.example:3128")],
             &[("HTTPS_PROXY", "http://user:secret@proxy.example:3128/")],
-            &[
-                ("HTTPS_PROXY", "proxy.example"),
-                ("ALL_PROXY", "socks5://proxy.example"),
-            ],
+            &[("ALL_PROXY", "socks5h://proxy.example:1080")],
             &[("HTTPS_PROXY", "proxy.example"), ("ALL_PROXY", "%%")],
             &[("HTTPS_PROXY", "proxy.example"), ("https_proxy", "%%")],
             &[("HTTPS_PROXY", "%%"), ("REQUEST_METHOD", "GET")],
@@ -78,30 +64,15 @@ mod tests {
         ] {
             assert_eq!(checked(usable), Ok(()), "{usable:?}");
         }
-        let (malformed, socks) = (ProxySettingError::Malformed, ProxySettingError::Socks);
-        for (unusable, error) in [
-            (&[("HTTPS_PROXY", "http://")][..], malformed("HTTPS_PROXY")),
-            (&[("https_proxy", "proxy example")], malformed("https_proxy")),
-            (
-                &[("HTTPS_PROXY", "ftp://proxy.example")],
-                malformed("HTTPS_PROXY"),
-            ),
-            (
-                &[("HTTPS_PROXY", ""), ("all_proxy", "/proxy")],
-                malformed("all_proxy"),
-            ),
-            (
-                &[("ALL_PROXY", "socks5h://proxy.example:1080")],
-                socks("ALL_PROXY"),
-            ),
-            (
-                &[("https_proxy", "socks4://a:b@proxy.example")],
-                socks("https_proxy"),
-            ),
+        for (unusable, name) in [
+            (&[("HTTPS_PROXY", "http://")][..], "HTTPS_PROXY"),
+            (&[("https_proxy", "proxy example")], "https_proxy"),
+            (&[("HTTPS_PROXY", "ftp://proxy.example")], "HTTPS_PROXY"),
+            (&[("HTTPS_PROXY", ""), ("all_proxy", "/proxy")], "all_proxy"),
         ] {
-            assert_eq!(checked(unusable), Err(error), "{unusable:?}");
+            assert_eq!(checked(unusable), Err(ProxySettingError(name)), "{unusable:?}");
         }
         let bytes = |name: &str| (name == "HTTPS_PROXY").then(|| OsString::from_vec(vec![0xff]));
-        assert_eq!(check(bytes), Err(malformed("HTTPS_PROXY")));
+        assert_eq!(check(bytes), Err(ProxySettingError("HTTPS_PROXY")));
     }
 }

@@ -13,12 +13,12 @@ use crate::config::Settings;
 use crate::git::{RepoUrl, Sample};
 use crate::model::{Color, CommitId, Scope, ServiceKind};
 use crate::pass::drift::{DriftCheck, ScanDepth};
-use crate::pass::import::{ImportConfig, ImportReport, import};
+use crate::pass::import::{ImportReport, ImportSource, import};
 use crate::pass::{self, Config, Existing, Files, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{DriftReport, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::source::CacheMode;
-use crate::transport::{Secret, SecretSource};
+use crate::transport::{Proxies, Secret, SecretSource};
 
 /// A repository and its service.
 pub(super) struct Stage {
@@ -109,16 +109,21 @@ impl Stage {
         on_different: Existing,
     ) -> Result<ImportReport, Failure> {
         let globs: Vec<String> = globs.iter().map(|glob| (*glob).to_owned()).collect();
-        let config = ImportConfig {
-            on_different,
-            ..import_command::config(&self.settings, &globs)?
-        };
+        let mut config = import_command::config(&self.settings, &globs)?;
+        config.on_different = on_different;
+        if let ImportSource::Service(client, _) = &mut config.from {
+            client.network.proxies = Proxies::Ignored;
+        }
         let (_running, stop) = watch::channel(false);
         Ok(import(config, stop, |_| {}).await?)
     }
 
     fn config(&self, policy: Policy) -> Result<Config, Failure> {
         let mut config = setup::config(&self.settings, CacheMode::Keep)?;
+        if let Some(client) = &mut config.service {
+            // The sandbox is on loopback, where a proxy cannot reach it.
+            client.network.proxies = Proxies::Ignored;
+        }
         config.rules.repo = self.name.to_owned();
         config.rules.policy = Policy {
             live_access: config.rules.policy.live_access,

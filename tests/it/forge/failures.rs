@@ -165,7 +165,7 @@ fn a_proxy_that_is_not_supported_is_a_warning() {
         .any_stdout()
         .stderr_contains(&[
             "warning: could not comment",
-            "`ALL_PROXY` names a SOCKS proxy, and only HTTP proxies are supported",
+            "`socks5h://127.0.0.1:1080` is a SOCKS proxy, and only HTTP proxies are supported",
         ])
         .never_says(&["pw-5678"]);
     assert_eq!(forge.asked(), [""; 0]);

@@ -129,18 +129,25 @@ fn a_proxy_that_cannot_be_used_ends_the_command_instead_of_being_ignored() {
             .stderr_contains(&["`HTTPS_PROXY` is not the address of a proxy", "hint: "])
             .never_says(&["pw-5678"]);
     }
-    let proxy = "socks5://user:pw-5678@127.0.0.1:1080";
-    let socks = "`ALL_PROXY` names a SOCKS proxy, and only HTTP proxies are supported";
+    world.nothing_sent();
+}
+
+#[test]
+fn a_socks_proxy_is_named_as_the_cause_where_it_would_be_used() {
+    let world = waiting();
+    let proxy = "socks5://user:pw-5678@127.0.0.1:9";
+    let socks = "`socks5://127.0.0.1:9` is a SOCKS proxy, and only HTTP proxies are supported";
     let remote = Remote::new(Door::Open);
-    for command in [world.apply(), remote.plan()] {
-        command
-            .env("ALL_PROXY", proxy)
-            .exit(1)
-            .stderr_contains(&[socks, "hint: write `http://HOST:PORT`"])
-            .never_says(&["pw-5678"]);
-    }
+    let apply = world.apply().set("give-up-after", "1s").env("ALL_PROXY", proxy);
+    let done = apply.exit(1).never_says(&["pw-5678"]).any_stderr();
+    done.stdout_contains(&[socks]);
+    let plan = remote.plan().env("ALL_PROXY", proxy);
+    plan.exit(1).stderr_contains(&[socks]).never_says(&["pw-5678"]);
     assert_eq!(remote.host.count(), 0);
     world.nothing_sent();
+    let exempt = world.apply().env("ALL_PROXY", proxy).env("NO_PROXY", "127.0.0.1");
+    exempt.exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
 
 #[test]
