@@ -78,7 +78,7 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
 
 /// Returns the toggles as words of a command, each after a space and `flag`; of many, the environments.
 fn globs(ids: &[&ToggleId], flag: &str) -> String {
-    // A longer command is not copied by hand; a glob serves better.
+    // Above this number, the command names environments, because it would be too long to copy.
     const MOST_NAMED: usize = 8;
     let globs: BTreeSet<String> = match ids.len() {
         ..=MOST_NAMED => ids.iter().map(ToString::to_string).collect(),

@@ -19,10 +19,10 @@
 //!   `revision` and `refs` find commits by name, `commit` reads them, and `history` walks over them.
 //! * *Writing.* [`fetch`] writes the objects that a server sends. The state writes its own objects: objects that belong
 //!   together become one `pack`, so that a thousand documents cost one sync. Many documents are copied as the source has
-//!   packed them (`copies`), after their bytes were compared with the checksums of its index. A ref moves by Git's own protocol (`refs`): lock, compare, write, sync,
-//!   rename. `repack` merges packs before they accumulate. Each step syncs its files before the
-//!   next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a test stop between any
-//!   two steps.
+//!   packed them (`copies`), after their bytes were compared with the checksums of its index. A ref moves by Git's own
+//!   protocol (`refs`): lock, compare, write, sync, rename. `repack` merges packs before they accumulate. Each step syncs
+//!   its files before the next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a
+//!   test stop between any two steps.
 //!
 //! Errors keep the cause that the operating system gave ([`Libgit2Error::io_fault`]), so that a full disk is never reported
 //! as a damaged repository. Other modules get handles and errors of libgit2 from here; they do not make repositories or

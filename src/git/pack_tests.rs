@@ -217,7 +217,7 @@ fn bases_that_need_more_space_than_the_documents_are_not_copied() {
     let ids = packed.objects.iter().map(|(id, _)| *id);
     let unpacker = packed.unpacker();
     let last = ids.max_by_key(|id| unpacker.find(*id)).unwrap();
-    // With so many, the index is worth its reading.
+    // With so many wanted documents, the index is read.
     let mut wanted: Vec<_> = (0..100)
         .map(|number| ObjectId([number; 20]))
         .chain([last])

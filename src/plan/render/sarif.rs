@@ -44,7 +44,7 @@ pub fn sarif(findings: &[Diagnostic], problem: Option<&str>) -> Value {
     })
 }
 
-/// Returns the rules of the findings, each with its gravest severity.
+/// Returns the rules of the findings, each with its highest severity.
 fn rules(findings: &[Diagnostic]) -> BTreeMap<&'static str, Severity> {
     let mut rules = BTreeMap::new();
     for finding in findings {

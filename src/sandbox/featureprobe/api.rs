@@ -131,7 +131,7 @@ impl Api {
         (*count - 1, open)
     }
 
-    /// Carries a request out, unless a fault strikes it. Returns none if its connection ends without a response.
+    /// Carries a request out, unless it is chosen for a fault. Returns none if its connection ends without a response.
     pub(super) fn carry_out(&self, call: Call, nth: u64) -> Option<ApiReply> {
         let is_publish = published_toggle(&call).is_some();
         let faults = &self.shared.faults;

@@ -46,7 +46,7 @@ pub(super) fn failed(received: &Received) -> Outcome {
                 description(response.status, &response.body)
             ),
         },
-        // Likewise. A list that is refused does not say what to create.
+        // The reason for a publish also advises to create what is missing. A refused list does not say what that is.
         Outcome::Refused {
             status,
             code,
