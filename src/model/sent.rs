@@ -60,6 +60,10 @@ pub struct Sent {
     /// The requests with an unknown outcome that this one replaced, oldest first. The service may have stored each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<TargetingDigest>,
+    /// Whether another process has recorded the outcome of a later request. Only a delayed execution can then have stored
+    /// this one on top of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overtaken: bool,
 }
 
 fn unparsed<S: serde::Serializer>(payload: &Payload, serializer: S) -> Result<S::Ok, S::Error> {

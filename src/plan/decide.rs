@@ -197,6 +197,7 @@ fn attempt(applied: &AppliedVersion, version: &Version) -> PublishAttempt {
         // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
         AppliedVersion::Unknown { sent, .. }
             if sent.action != Action::Disable
+                && !sent.overtaken
                 && (sent.object == version.object || sent.payload == version.payload) =>
         {
             PublishAttempt::Retry

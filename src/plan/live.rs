@@ -54,10 +54,8 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
     if live.content.payload() == Some(&change.payload) {
         return LiveDecision::Converged;
     }
-    let of = || LiveChange::of(live);
-    let is_live = |payload: &Payload| live.content.payload() == Some(payload);
     if change.action == Action::Adopt {
-        return LiveDecision::Hold(LiveHold::NotAdopted(of()));
+        return LiveDecision::Hold(LiveHold::NotAdopted(LiveChange::of(live)));
     }
     if let Some(hold) = hold(change, live, policy) {
         return LiveDecision::Hold(hold);
@@ -68,23 +66,38 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
     if change.overwrite == Overwrite::Allowed {
         return publish;
     }
-    let drifted = LiveDecision::Hold(LiveHold::Drifted(of()));
     match &change.before {
-        Before::Applied(before) | Before::Live(before) if is_live(before) => publish,
-        // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
-        Before::Nothing if live.version <= 1 => publish,
-        Before::Nothing => LiveDecision::Hold(LiveHold::DiffersFromLive(of())),
+        Before::Applied(applied) | Before::Live(applied) => publish_over(Some(applied), live),
+        Before::Nothing => publish_over(None, live),
         // The request or an earlier one was the last one, or it has not arrived.
         Before::Unknown { sent, .. }
             if may_be_ours(sent, live) || sent.base_version == Some(live.version) =>
         {
             publish
         }
+        Before::Unknown { sent, applied } if sent.overtaken => publish_over(applied.as_deref(), live),
         Before::Unknown { sent, .. } => LiveDecision::ReadVersions {
             after: sent.base_version.unwrap_or(0),
         },
         // What was applied is not known, so it cannot be compared.
-        Before::Applied(_) | Before::Live(_) | Before::Unreadable => drifted,
+        Before::Unreadable => LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(live))),
+    }
+}
+
+/// Decides on a change of a toggle whose last recorded targeting is `applied`; none if nothing is recorded.
+fn publish_over(applied: Option<&Payload>, live: &LiveToggle) -> LiveDecision {
+    let is_unchanged = match applied {
+        Some(applied) => live.content.payload() == Some(applied),
+        // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
+        None => live.version <= 1,
+    };
+    let change = || LiveChange::of(live);
+    match applied {
+        _ if is_unchanged => LiveDecision::Publish {
+            base_version: live.version,
+        },
+        Some(_) => LiveDecision::Hold(LiveHold::Drifted(change())),
+        None => LiveDecision::Hold(LiveHold::DiffersFromLive(change())),
     }
 }
 
@@ -107,20 +120,8 @@ pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersi
         // The change on top of it is drift, which concerns the next change.
         Resolution::Confirmed if change.attempt == PublishAttempt::Retry => LiveDecision::Confirmed,
         Resolution::Confirmed => drifted,
-        // The request was planned, but the process died before it read the toggle.
-        Resolution::Conflict | Resolution::NotStored if sent.base_version.is_none() => {
-            let is_ours = match applied {
-                Some(applied) => live.content.payload() == Some(&**applied),
-                None => live.version <= 1,
-            };
-            match is_ours {
-                true => LiveDecision::Publish {
-                    base_version: live.version,
-                },
-                false => drifted,
-            }
-        }
-        Resolution::Conflict | Resolution::NotStored => drifted,
+        // The service did not store the request, so what is recorded counts.
+        Resolution::Conflict | Resolution::NotStored => publish_over(applied.as_deref(), live),
     }
 }
 

@@ -12,6 +12,7 @@ use super::journal::index::JournalIndex;
 use super::journal::lines::Replay;
 use super::shared::SharedRemote;
 use super::shared::head::SharedHead;
+use super::shared::merge::{JournalAge, merge};
 use super::sidecar::{self, CleanPass, Failures};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
@@ -75,7 +76,7 @@ impl StateSnapshot {
                 ..Self::default()
             };
             view.reload(dir)?;
-            view.show_index(BTreeMap::new(), &index);
+            view.show_index(BTreeMap::new(), &index, JournalAge::Current);
             return Ok(view);
         }
     }
@@ -103,7 +104,11 @@ impl StateSnapshot {
         let is_own = announcement
             .as_ref()
             .is_some_and(|found| Some(&found.mark) == mark.as_ref());
-        if !is_own {
+        let age = match is_own {
+            true => JournalAge::Current,
+            false => JournalAge::Older,
+        };
+        if age == JournalAge::Older {
             // The process that took over the ref has the confirmations of this folder in its list or tree.
             index.drop_settled();
         }
@@ -117,7 +122,7 @@ impl StateSnapshot {
             ..Self::default()
         };
         view.reload(dir)?;
-        view.show_index(unknown, &index);
+        view.show_index(unknown, &index, age);
         Ok(view)
     }
 
@@ -147,20 +152,15 @@ impl StateSnapshot {
             Some(tip) => tip.base_url.clone(),
             None => applied.base_url().to_owned(),
         });
-        self.show_index(listed, index);
+        self.show_index(listed, index, JournalAge::Current);
     }
 
-    /// Merges the unknown toggles of a shared list and of a journal, whose entries take precedence.
-    fn show_index(&mut self, mut listed: BTreeMap<ToggleId, Sent>, index: &JournalIndex) {
+    /// Merges the unknown toggles of a shared list and of a journal of this `age`.
+    fn show_index(&mut self, mut listed: BTreeMap<ToggleId, Sent>, index: &JournalIndex, age: JournalAge) {
         self.requested = index.newest_revision(self.tip.as_ref().map(|tip| tip.commit));
         // The journal has outcomes that no push has recorded yet.
         index.settled().for_each(|(id, _)| drop(listed.remove(id)));
-        for (id, mut sent) in index.unknown_requests() {
-            if let Some(other) = listed.get(&id) {
-                sent.remember(other);
-            }
-            listed.insert(id, sent);
-        }
+        merge(&mut listed, index.unknown_requests(), age);
         self.unknown = listed;
         let settled = index.settled();
         self.settled = settled

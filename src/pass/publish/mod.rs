@@ -132,6 +132,7 @@ pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
         base_version,
         note: None,
         earlier,
+        overtaken: false,
     }
 }
 

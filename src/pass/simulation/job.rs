@@ -19,6 +19,7 @@ use crate::model::{ServiceKind, chain};
 use crate::pass::context::{Event, PassContext};
 use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
+use crate::pass::report::ChangeResult;
 use crate::pass::{Config, Error, Reconciler, Report, Runtime, SharedState};
 use crate::plan::{FirstPass, HistoryRule, LiveAccess, MassChange, OnDrift};
 use crate::service::ClientConfig;
@@ -111,10 +112,18 @@ impl Site {
         let result = reconciler.pass(context);
         match &result {
             Ok(report) => {
-                if report.is_complete() {
+                // A pass that only held changes withdraws its revision.
+                let is_withdrawn = report.has_held() && report.count(ChangeResult::is_recorded) == 0;
+                if report.is_complete() && !is_withdrawn {
                     self.service.done(order.load(Ordering::SeqCst));
                 }
                 machine.say(summary(report));
+                // A pass that lost the shared state may have read what its successor sent.
+                for (change, result) in report.lines().filter(|_| report.error.is_none()) {
+                    if let ChangeResult::Held(hold) = result {
+                        self.service.check_hold(&change.id, hold);
+                    }
+                }
             }
             Err(error) => machine.say(format_args!("fails: {}", chain(error))),
         }

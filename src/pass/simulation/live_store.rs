@@ -54,11 +54,11 @@ impl Patch {
 impl LiveStore {
     /// Stores a PATCH, unless its base version is stale.
     pub(super) fn patch(&mut self, toggle: &ToggleId, patch: Patch) -> Stored {
-        let versions = self.versions(toggle);
-        let last = versions.last().expect("every toggle has a version").clone();
-        if patch.base_version.is_some_and(|base| base != last.version) {
+        if self.refuses(toggle, &patch) {
             return Stored::Conflict;
         }
+        let versions = self.versions(toggle);
+        let last = versions.last().expect("every toggle has a version").clone();
         let version = last.version + 1;
         let is_equal = last.content.payload() == Some(&patch.payload);
         versions.push(LiveVersion {
@@ -80,6 +80,13 @@ impl LiveStore {
             )),
             false => Stored::Version(version),
         }
+    }
+
+    /// Returns whether the base version of a PATCH is stale.
+    pub(super) fn refuses(&self, toggle: &ToggleId, patch: &Patch) -> bool {
+        let last = self.0.get(toggle).and_then(|versions| versions.last());
+        let base = patch.base_version.zip(last);
+        base.is_some_and(|(base, last)| base != last.version)
     }
 
     /// Changes a toggle as another writer, if a request was stored for it already. Returns the new value.

@@ -34,7 +34,7 @@ const SEEDS: u64 = 25;
 /// Within how many seeds a mistake is noticed.
 const MOST_SEEDS: u64 = 400;
 
-/// The seeds that found a fault, and a history that repeats the fault if it comes back: kind, seed, exception.
+/// The seeds that found a fault, and a history that repeats the fault if it comes back: kind, seed, and what is special.
 const KEPT: &str = include_str!("../../../tests/simulation/seeds");
 
 fn number(name: &str) -> Option<u64> {
@@ -278,17 +278,21 @@ fn seeds_that_found_a_fault_are_kept() {
             "shared-daemons" => Kind::SharedDaemons,
             other => panic!("`{other}` is not a kind of history"),
         };
-        let exceptions = match words.get(2) {
-            None => Exceptions::default(),
-            Some(&"frozen") => FROZEN,
-            Some(&"late") => LATE,
-            Some(other) => panic!("`{other}` is not an exception"),
-        };
         let seed = words[1].parse().expect("a seed");
-        let ended = history::run(Options {
-            exceptions,
-            ..options(kind)(seed)
-        });
+        let options = match words.get(2) {
+            None => options(kind)(seed),
+            Some(&"frozen") => Options {
+                exceptions: FROZEN,
+                ..options(kind)(seed)
+            },
+            Some(&"late") => Options {
+                exceptions: LATE,
+                ..options(kind)(seed)
+            },
+            Some(&"live") => live(kind)(seed),
+            Some(other) => panic!("`{other}` is not a sort of history"),
+        };
+        let ended = history::run(options);
         assert_eq!(ended.fault, None, "{line}\n{}", ended.story.join("\n"));
     }
 }

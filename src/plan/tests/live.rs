@@ -70,6 +70,13 @@ pub(super) fn word(decision: &LiveDecision) -> String {
 
 #[test]
 fn a_change_is_sent_only_over_what_was_applied_or_never_configured() {
+    let overtaken = |applied| match unknown(Some(7), applied) {
+        Before::Unknown { mut sent, applied } => {
+            sent.overtaken = true;
+            Before::Unknown { sent, applied }
+        }
+        other => other,
+    };
     let unknown = |base_version| unknown(base_version, None);
     for (before, version, value, expected) in [
         (Before::Applied(payload("old")), 7, "old", "publish on 7"),
@@ -82,6 +89,10 @@ fn a_change_is_sent_only_over_what_was_applied_or_never_configured() {
         (unknown(Some(7)), 8, "sent", "publish on 8"),
         (unknown(Some(7)), 8, "other", "read versions after 7"),
         (unknown(None), 8, "other", "read versions after 0"),
+        (overtaken(Some("applied")), 8, "sent", "publish on 8"),
+        (overtaken(Some("applied")), 8, "applied", "publish on 8"),
+        (overtaken(Some("applied")), 8, "other", "drifted"),
+        (overtaken(None), 8, "other", "differs_from_live"),
         (Before::Live(payload("other")), 8, "other", "publish on 8"),
         (Before::Live(payload("other")), 9, "newer", "drifted"),
         (Before::Unreadable, 3, "old", "drifted"),
@@ -115,6 +126,7 @@ pub(super) fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Befor
             base_version,
             note: None,
             earlier: Vec::new(),
+            overtaken: false,
         }),
         applied: applied.map(payload).map(Box::new),
     }
@@ -133,6 +145,7 @@ fn version(version: u64, value: &str, comment: &str) -> LiveVersion {
 #[test]
 fn an_unknown_request_is_found_among_the_versions() {
     let ours = || version(8, "sent", "c");
+    let (again, differs) = ("publish on 9", "differs_from_live");
     let other = || version(9, "other", "d");
     for (base_version, applied, newer, live_value, retry, first) in [
         (
@@ -143,15 +156,9 @@ fn an_unknown_request_is_found_among_the_versions() {
             "confirmed",
             "drifted",
         ),
-        (Some(7), Some("old"), vec![other()], "old", "drifted", "drifted"),
-        (
-            None,
-            Some("old"),
-            vec![other()],
-            "old",
-            "publish on 9",
-            "publish on 9",
-        ),
+        (Some(7), Some("old"), vec![other()], "other", "drifted", "drifted"),
+        (Some(7), Some("old"), vec![other()], "old", again, again),
+        (None, Some("old"), vec![other()], "old", again, again),
         (
             None,
             Some("old"),
@@ -161,7 +168,7 @@ fn an_unknown_request_is_found_among_the_versions() {
             "drifted",
         ),
         (None, Some("old"), vec![other()], "other", "drifted", "drifted"),
-        (None, None, vec![other()], "other", "drifted", "drifted"),
+        (None, None, vec![other()], "other", differs, differs),
     ] {
         for (attempt, expected) in [(PublishAttempt::Retry, retry), (PublishAttempt::First, first)] {
             let change = Change {

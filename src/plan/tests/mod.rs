@@ -73,6 +73,8 @@ enum Want {
 enum Known {
     Document(Doc),
     Unknown(Action, Doc),
+    /// An unknown update with a later request whose outcome is recorded.
+    Overtaken(Doc),
     Unreadable,
 }
 
@@ -242,10 +244,13 @@ impl World {
                 format,
                 payload: doc.payload(),
             },
-            Some(Known::Unknown(action, doc)) => AppliedVersion::Unknown {
+            Some(known @ (Known::Unknown(_, doc) | Known::Overtaken(doc))) => AppliedVersion::Unknown {
                 applied: None,
                 sent: Box::new(Sent {
-                    action: *action,
+                    action: match known {
+                        Known::Unknown(action, _) => *action,
+                        _ => Action::Update,
+                    },
                     payload: doc.payload(),
                     comment: "as journalled".into(),
                     object: doc.object(),
@@ -255,6 +260,7 @@ impl World {
                     base_version: None,
                     note: None,
                     earlier: Vec::new(),
+                    overtaken: matches!(known, Known::Overtaken(_)),
                 }),
             },
         }
@@ -263,7 +269,7 @@ impl World {
     fn applied_counts(&self) -> BTreeMap<EnvironmentId, usize> {
         let mut counts = BTreeMap::new();
         for (id, known) in &self.applied {
-            let is_applied = !matches!(known, Known::Unknown(..));
+            let is_applied = !matches!(known, Known::Unknown(..) | Known::Overtaken(_));
             *counts.entry(id.environment()).or_default() += usize::from(is_applied);
         }
         counts

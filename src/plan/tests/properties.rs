@@ -113,7 +113,7 @@ proptest! {
             prop_assert_eq!(&change.payload, &wanted);
             let differs = world.applied.get(&change.id).is_none_or(|known| match known {
                 Known::Document(doc) => doc.payload() != wanted,
-                Known::Unknown(..) | Known::Unreadable => true,
+                Known::Unknown(..) | Known::Overtaken(_) | Known::Unreadable => true,
             });
             prop_assert!(differs, "{}", change.id);
         }

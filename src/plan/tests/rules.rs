@@ -214,6 +214,17 @@ fn an_unknown_toggle_is_sent_again_or_kept_and_reported() {
         (newer.changes()[0].attempt, newer.changes()[0].comment().as_str()),
         (PublishAttempt::First, "m")
     );
+    let overtaken = World::of(3, 0, 0)
+        .knows("p/e/x", Known::Overtaken(doc(2)))
+        .want("p/e/x", Want::Document(doc(2)));
+    let overtaken = plan(overtaken);
+    assert_eq!(
+        (
+            overtaken.changes()[0].attempt,
+            overtaken.changes()[0].comment().as_str()
+        ),
+        (PublishAttempt::First, "m")
+    );
     let returned = plan(with(Action::Disable, Some(Want::Document(doc(2)))));
     assert_eq!(
         (returned.changes()[0].attempt, returned.changes()[0].action),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Lease;
 use super::head::{Announcement, SharedHead};
 use super::lookup::{FoundState, StateOrigin};
+use super::merge::{JournalAge, merge};
 use super::protocol::{HolderWatch, QueueStep, Term, UnknownList, open_for};
 use super::remote::SharedRemote;
 use super::seen;
@@ -196,7 +197,11 @@ impl SharedSession {
         }
         applied.adopt(tip.as_ref())?;
         self.list = UnknownList::found(head.unknown.clone());
-        let newest = self.commit_confirmed(applied, journal, now)?;
+        let age = match origin {
+            StateOrigin::Ref if !is_own => JournalAge::Older,
+            _ => JournalAge::Current,
+        };
+        let newest = self.commit_confirmed(applied, journal, age, now)?;
         let revision = match origin {
             StateOrigin::Local => newest.or(applied.tip().map(|tip| tip.revision)),
             _ => head.revision.or(newest),
@@ -223,6 +228,7 @@ impl SharedSession {
         &mut self,
         applied: &mut AppliedRepository,
         journal: &JournalFile,
+        age: JournalAge,
         now: i64,
     ) -> Result<Option<CommitId>, Error> {
         let index = journal.index();
@@ -235,14 +241,9 @@ impl SharedSession {
             let head = PassHead { revision, now };
             applied.commit(&head, edits, &[], SkipIfUnchanged::Yes, unkept)?;
         }
-        let mut requests = left.unknown_requests();
-        for (toggle, sent) in &mut requests {
-            // Another process may have sent its own request since, whose outcome is unknown, too.
-            if let Some(other) = self.list.toggles().get(toggle) {
-                sent.remember(other);
-            }
-        }
-        self.list.add_unknown(requests);
+        let mut listed = self.list.toggles().clone();
+        merge(&mut listed, left.unknown_requests(), age);
+        self.list = UnknownList::found(listed);
         Ok(newest)
     }
 

@@ -86,6 +86,7 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
             .then(|| TargetingDigest::new(&payload(text)))
             .into_iter()
             .collect(),
+        overtaken: false,
     }
 }
 

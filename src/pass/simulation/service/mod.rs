@@ -19,6 +19,7 @@ use super::live_store::{LiveStore, Patch, Stored};
 use super::machine::Machine;
 use super::world::{World, lock};
 use crate::model::{ServiceKind, ToggleId};
+use crate::plan::LiveHold;
 
 /// How long a client waits for an answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -119,6 +120,14 @@ impl ToggleService {
         state.newest_done = state.newest_done.max(revision);
     }
 
+    /// Checks that a change is held only if another writer has changed its toggle.
+    pub(super) fn check_hold(&self, toggle: &ToggleId, hold: &LiveHold) {
+        if self.is_checked() && !self.is_edited(toggle) {
+            self.world
+                .fault(format!("{toggle} is held, which nobody else changed: {hold}"));
+        }
+    }
+
     /// Changes a toggle as another writer.
     pub(super) fn edit(&self, toggle: &ToggleId, value: u8) {
         let mut state = self.state();
@@ -187,8 +196,10 @@ impl ToggleService {
         let mut state = self.state();
         let is_checked = self.is_checked();
         let other = state.open.get(toggle).and_then(|open| {
-            let is_repeated = |open: &&Open| open.meaning == meaning && !open.sender.is_alive();
-            open.iter().find(|open| !is_repeated(open))
+            let is_repeated = |open: &Open| open.meaning == meaning && !open.sender.is_alive();
+            // The service refuses a request whose base version is stale.
+            let is_harmless = |open: &&Open| is_repeated(open) || state.live.refuses(toggle, &open.patch);
+            open.iter().find(|open| !is_harmless(open))
         });
         let other = other.map(|open| open.sender.name().to_owned());
         let newest = state.newest_sent.max(state.newest_done);

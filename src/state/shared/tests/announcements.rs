@@ -140,14 +140,31 @@ fn a_late_request_remembers_the_unknown_requests_of_the_successor() {
     for process in [&mut late, &mut next] {
         process.queue().unwrap();
         let listed = process.store().view().unknown()[&change.0].clone();
-        assert_eq!(
-            listed.payload,
-            payload("one"),
-            "the process that returned knows its own"
-        );
+        assert_eq!(listed.payload, payload("two"), "it was announced last");
         for text in ["one", "two"] {
             assert!(listed.may_have_stored(&payload(text)), "{text}: {listed:?}");
         }
+    }
+}
+
+#[test]
+fn a_request_of_a_killed_process_is_overtaken_once_the_outcome_of_a_later_one_is_recorded() {
+    let remote = remote();
+    let mut killed = Process::new("killed").open(&remote);
+    killed.queue().unwrap();
+    let journal = killed.start(1, &one("one")).unwrap();
+    Process::send(&journal, &one("one")[0], Certainty::Unknown);
+    drop(journal);
+    let mut next = Process::new("next").open(&remote);
+    next.clock.advance(300);
+    next.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
+    let mut back = killed.restart(&remote);
+    back.queue().unwrap();
+    next.queue().unwrap();
+    for process in [&mut back, &mut next] {
+        assert_eq!(process.applied(), pairs(&[("a/b/c.yaml", "two")]));
+        let listed = &process.store().view().unknown()[&one("one")[0].0];
+        assert_eq!((&listed.payload, listed.overtaken), (&payload("one"), true));
     }
 }
 
