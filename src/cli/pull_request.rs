@@ -45,8 +45,8 @@ pub(super) fn head(settings: &Settings) -> Option<String> {
     }
 }
 
-/// Compares the ages of two commits: less if `one` is an ancestor of `other`. Returns `None` if neither is an ancestor of the
-/// other one, or if this clone does not show it.
+/// Compares the ages of two commits: less if `one` is an ancestor of `other`. Returns `None` if neither is an ancestor
+/// of the other one, or if this clone does not show it.
 pub(super) fn order(settings: &Settings, one: &str, other: &str) -> Option<Ordering> {
     let source = Source::new(setup::source(settings, CacheMode::Untouched));
     let revisions = source.revisions().ok()??;

@@ -103,8 +103,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the requests that the next pass does not send: refused and held ones, and `alone`, whose retry is not due yet. None
-    /// if an operator ordered to try every request.
+    /// Returns the requests that the next pass does not send: refused and held ones, and `alone`, whose retry is not
+    /// due yet. None if an operator ordered to try every request.
     pub(crate) fn parked(&mut self, alone: BTreeMap<ToggleId, Parked>) -> BTreeMap<ToggleId, Parked> {
         match std::mem::take(&mut self.is_unparked) {
             true => BTreeMap::new(),

@@ -1,8 +1,8 @@
 //! The services that host repositories and run CI jobs.
 //!
 //! [`PullRequest`] is read from the variables of a CI job. `ForgeClient` calls the API of a forge: it keeps one comment per
-//! pull request up to date and sets the status of a commit. `api_routes` lists what differs between forges, and one file per forge
-//! answers it.
+//! pull request up to date and sets the status of a commit. `api_routes` lists what differs between forges, and one
+//! file per forge answers it.
 
 mod api;
 mod api_client;

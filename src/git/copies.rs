@@ -18,8 +18,8 @@ const LARGEST: u64 = 16 << 20;
 
 /// Takes the documents that can be copied out of `wanted`, which is sorted. Returns them with the bases of their deltas.
 ///
-/// A base that is not wanted is copied, too: together they take less space than the compressed document. It refers to no other
-/// object, so that nothing is missing below it.
+/// A base that is not wanted is copied, too: together they take less space than the compressed document. It refers to
+/// no other object, so that nothing is missing below it.
 pub(super) fn take(packs: &Packs, wanted: &mut Vec<ObjectId>) -> PackCopies {
     let mut copier = Copier {
         packs,

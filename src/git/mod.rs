@@ -6,9 +6,9 @@
 //!   URLs: an address is printed, logged, and stored, so it never holds a secret. [`GitAccess`] holds the credentials and
 //!   the host that may get them.
 //! * *Remotes.* [`with_remote`] and [`advertised`] connect through transports of this module. HTTPS uses the client that
-//!   also sends requests to the service, so one set of CA, proxy, and timeout settings covers both. ssh runs the `ssh` program, as git
-//!   does. A repository at a path is opened instead of connected to, because libgit2's local transport takes half a minute
-//!   where opening takes microseconds, and overwrites refs without comparing them.
+//!   also sends requests to the service, so one set of CA, proxy, and timeout settings covers both. ssh runs the `ssh`
+//!   program, as git does. A repository at a path is opened instead of connected to, because libgit2's local transport
+//!   takes half a minute where opening takes microseconds, and overwrites refs without comparing them.
 //! * *Reading.* [`open`] and [`open_bare`] open repositories, and no other module does: libgit2 has process-wide settings
 //!   that must be set before its first use. Nothing in a repository's configuration is executed, the configuration of the
 //!   user and the machine is not read, and the repository may belong to another user. Opening costs some fifty system

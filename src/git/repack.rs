@@ -64,8 +64,8 @@ pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result
     Ok(true)
 }
 
-/// Returns how many of the packs to merge, starting with the smallest, so that each remaining pack is at least twice as large
-/// as all smaller ones together.
+/// Returns how many of the packs to merge, starting with the smallest, so that each remaining pack is at least twice as
+/// large as all smaller ones together.
 fn smaller(sizes: &[u64]) -> usize {
     // As in `git repack --geometric`: over years, each byte is then written only a few times, and most merges are as
     // large as the packs of the last passes.

@@ -65,8 +65,8 @@ pub(crate) fn set_config_value(repository: &Repository, key: &str, value: &str) 
     Ok(repository.config()?.set_str(key, value)?)
 }
 
-/// Opens the bare repository at `path`, or creates it. Removes the files that a crashed writer left: the caller must hold the
-/// lock that excludes other writers.
+/// Opens the bare repository at `path`, or creates it. Removes the files that a crashed writer left: the caller must
+/// hold the lock that excludes other writers.
 pub(crate) fn open_or_create(path: &Path, failpoints: &Failpoints) -> Result<Repository, RepositoryError> {
     // Created beside `path` and then renamed, so that a repository at `path` is always complete.
     if !path.exists() {

@@ -5,8 +5,8 @@
 //! strict. Both show what they store on a page that is readable without a token, so the sandbox listens on loopback.
 //! [`Faults`] make both fail at random but repeatably.
 //!
-//! Invariant: with the documented endpoint, it stores only checked documents, and records every request to the endpoint, including those that it
-//! refuses or drops.
+//! Invariant: with the documented endpoint, it stores only checked documents, and records every request to the
+//! endpoint, including those that it refuses or drops.
 
 mod answer;
 mod body;

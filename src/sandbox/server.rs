@@ -43,7 +43,8 @@ pub struct SandboxConfig {
 }
 
 impl SandboxConfig {
-    /// Returns a sandbox with the documented endpoint, without faults, on any free port of `127.0.0.1`, with its history in memory.
+    /// Returns a sandbox with the documented endpoint, without faults, on any free port of `127.0.0.1`, with its
+    /// history in memory.
     #[must_use]
     pub fn new(token: Secret) -> Self {
         Self {

@@ -11,9 +11,9 @@
 //!
 //! `applied` is the record: a ref of a bare repository, whose tree has exactly the applied documents. A diff against it
 //! is a Git diff, and its history is the deployment history. `journal` has each request before it is sent, and its
-//! outcome. `shared` is the protocol of a ref on a remote. A [`Store`] owns the three and calls them. A [`StateSnapshot`] reads
-//! them without writing. `sidecar` and `orders` keep small files: failures, the last clean pass, suspensions, and
-//! allowances.
+//! outcome. `shared` is the protocol of a ref on a remote. A [`Store`] owns the three and calls them. A
+//! [`StateSnapshot`] reads them without writing. `sidecar` and `orders` keep small files: failures, the last clean
+//! pass, suspensions, and allowances.
 //!
 //! # The order of a pass
 //!

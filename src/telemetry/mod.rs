@@ -1,7 +1,8 @@
 //! Logs events to stderr, one line each.
 //!
 //! Invariant: a line begins with the time or a brace, never with text from elsewhere, and all values are escaped. The HTTP
-//! and TLS crates log only warnings and errors, whatever `-vv` and RUST_LOG select, because their other events contain headers.
+//! and TLS crates log only warnings and errors, whatever `-vv` and RUST_LOG select, because their other events contain
+//! headers.
 
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;

@@ -9,8 +9,8 @@ use crate::model::{LiveVersion, ToggleId};
 use crate::pass::{Error, PassContext};
 use crate::service::{LiveReader, ReadSession};
 
-/// Reads the versions of each toggle from a number on, newest first. A toggle is absent if its versions could not be read, or
-/// if the pass was stopped.
+/// Reads the versions of each toggle from a number on, newest first. A toggle is absent if its versions could not be
+/// read, or if the pass was stopped.
 pub(super) fn versions_from(
     reader: &LiveReader,
     wanted: Vec<(ToggleId, u64)>,

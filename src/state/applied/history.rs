@@ -1,5 +1,5 @@
-//! Reads the deployment history: each commit of the applied ref is a deployment. Its message names the toggles that it changed
-//! and why, and its tree and that of its parent have their documents.
+//! Reads the deployment history: each commit of the applied ref is a deployment. Its message names the toggles that it
+//! changed and why, and its tree and that of its parent have their documents.
 //!
 //! Reads without the lock and without writing, through its own handle, so that a writer is never in the way.
 

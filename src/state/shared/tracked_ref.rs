@@ -1,5 +1,6 @@
 //! Moves the shared ref by compare-and-set, and retries temporary failures.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::fault::RemoteFault;
@@ -30,8 +31,9 @@ pub(super) struct TrackedRef {
     /// The content of that commit.
     pub(super) head: SharedHead,
     failpoints: Failpoints,
-    /// Commits that were pushed without a verdict. If the ref points to one of them, that push succeeded.
-    unconfirmed: Vec<CommitId>,
+    /// Commits that were pushed without a verdict, and the start of the first push of each. If the ref points to one of
+    /// them, that push succeeded.
+    unconfirmed: BTreeMap<CommitId, Duration>,
     lock: Option<HolderWatch<RefLock>>,
 }
 
@@ -43,7 +45,7 @@ impl TrackedRef {
             at: None,
             head: SharedHead::default(),
             failpoints,
-            unconfirmed: Vec::new(),
+            unconfirmed: BTreeMap::new(),
             lock: None,
         }
     }
@@ -69,7 +71,8 @@ impl TrackedRef {
         self.retry(limit, stop, |tracked| tracked.push(applied, head, now))
     }
 
-    /// Moves the ref from the commit that was seen last. Returns the start of the push, at which the term begins.
+    /// Moves the ref from the commit that was seen last. Returns the start of the first push of that content, at which the
+    /// term begins.
     ///
     /// # Errors
     /// [`Error::Raced`] if another process moved the ref, and the cause if the push failed or got no verdict.
@@ -84,7 +87,8 @@ impl TrackedRef {
         let mut rejections = 0_u32;
         loop {
             // Before the push: another process may see the commit long before this one receives the verdict.
-            let began = self.clock.elapsed();
+            let began = self.unconfirmed.get(&new).copied();
+            let began = began.unwrap_or_else(|| self.clock.elapsed());
             let pushed = self
                 .remote
                 .push(applied.repository(), self.at, new, &self.failpoints);
@@ -97,7 +101,9 @@ impl TrackedRef {
                     return Ok(began);
                 }
                 // A push without a verdict had succeeded, and no other process has moved the ref since.
-                Ok(Pushed::Moved(Some(found))) if self.unconfirmed.contains(&found) => self.at = Some(found),
+                Ok(Pushed::Moved(Some(found))) if self.unconfirmed.contains_key(&found) => {
+                    self.at = Some(found);
+                }
                 Ok(Pushed::Moved(_)) => return Err(Error::Raced(self.remote.name.clone())),
                 Ok(Pushed::Locked(lock)) => self.await_lock(lock)?,
                 // Another process may have moved the ref and withdrawn its announcement since, so a lost race can look like
@@ -111,7 +117,7 @@ impl TrackedRef {
                 }
                 Err(error) => {
                     // The remote may have moved the ref although no verdict arrived.
-                    self.unconfirmed.push(new);
+                    self.unconfirmed.insert(new, began);
                     return Err(error);
                 }
             }

@@ -185,8 +185,8 @@ impl Hosted {
         request.git(&["checkout", "--quiet", "--", "shop"]);
     }
 
-    /// Merges the branch, whose plan was reviewed, and then pushes a commit without a review. `apply` runs the job for `main`
-    /// in a clone with this name, and the first run prints `applied`.
+    /// Merges the branch, whose plan was reviewed, and then pushes a commit without a review. `apply` runs the job for
+    /// `main` in a clone with this name, and the first run prints `applied`.
     #[track_caller]
     fn applies_what_was_reviewed(&self, apply: impl Fn(&str) -> Job, applied: &[&str]) {
         let before = self.published();

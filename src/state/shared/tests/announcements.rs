@@ -1,14 +1,17 @@
 //! Announcements of processes that died, paused, or returned.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use super::{NAME, NOTHING, ONE, Process, one, remote};
-use crate::git::FailpointHook;
+use crate::git::{FailpointHook, simulated};
 use crate::model::{Action, Certainty};
 use crate::state::tests::*;
-use crate::state::{Error, Failures, SimulatedClock, Store};
+use crate::state::{Begun, Error, Failures, Journal, SimulatedClock, Store};
 
 #[test]
 fn requests_of_a_dead_process_are_unknown_to_its_successor_which_settles_them() {
@@ -95,16 +98,50 @@ fn a_suspended_process_starts_no_request_until_a_push_proves_that_it_still_holds
     assert_eq!((process.applied().len(), process.unknown().len()), (1, 0));
 }
 
+/// Returns a process whose virtual machine was suspended for minutes right after its request was permitted.
+fn suspended(remote: &TempDir) -> (Process, Journal, Begun) {
+    let mut process = Process::new("late").open(remote);
+    process.queue().unwrap();
+    let changes = one("one");
+    let journal = process.start(1, &changes).unwrap();
+    let (toggle, sent) = &changes[0];
+    let begun = block_on(journal.begin(toggle, sent)).unwrap().unwrap();
+    process.clock.advance(300);
+    (process, journal, begun)
+}
+
+#[test]
+fn a_term_begins_with_the_first_push_of_its_announcement_even_if_a_later_one_gets_the_verdict() {
+    let remote = remote();
+    let mut process = Process::new("first").open(&remote);
+    process.queue().unwrap();
+    let (clock, lost) = (Arc::clone(&process.clock), Cell::new(0));
+    simulated::enter(None, move |point| match (point, lost.get()) {
+        ("pushed", 0) => {
+            lost.set(1);
+            Err("no verdict")
+        }
+        ("push", 1) => {
+            // Suspended between the tries, while others see the announcement.
+            lost.set(2);
+            clock.advance(70);
+            Ok(())
+        }
+        _ => Ok(()),
+    });
+    let changes = one("one");
+    let journal = process.start(1, &changes).unwrap();
+    simulated::leave();
+    let (toggle, sent) = &changes[0];
+    assert!(block_on(journal.begin(toggle, sent)).unwrap().is_none());
+    process.store().checkpoint(&head(1)).unwrap();
+    assert!(block_on(journal.begin(toggle, sent)).unwrap().is_some());
+}
+
 #[test]
 fn a_late_request_is_unknown_even_if_the_successor_has_an_outcome() {
     let remote = remote();
-    let mut late = Process::new("late").open(&remote);
-    late.queue().unwrap();
-    let change = one("one").remove(0);
-    let journal = late.start(1, &one("one")).unwrap();
-    // The virtual machine is paused right after the clock was checked.
-    let begun = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
-    late.clock.advance(300);
+    let (mut late, journal, begun) = suspended(&remote);
     let mut next = Process::new("next").open(&remote);
     next.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     assert_eq!(next.unknown(), NOTHING);
@@ -126,12 +163,7 @@ fn a_late_request_is_unknown_even_if_the_successor_has_an_outcome() {
 #[test]
 fn a_late_request_remembers_the_unknown_requests_of_the_successor() {
     let remote = remote();
-    let mut late = Process::new("late").open(&remote);
-    late.queue().unwrap();
-    let change = one("one").remove(0);
-    let journal = late.start(1, &one("one")).unwrap();
-    let begun = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
-    late.clock.advance(300);
+    let (mut late, journal, begun) = suspended(&remote);
     let mut next = Process::new("next").open(&remote);
     next.pass(2, &[("a/b/c", Action::Create, "two")], Certainty::Unknown);
     journal.finish(begun, Certainty::Unknown).unwrap();
@@ -139,7 +171,7 @@ fn a_late_request_remembers_the_unknown_requests_of_the_successor() {
     let _ = late.store().abandon(&head(1), &NEVER);
     for process in [&mut late, &mut next] {
         process.queue().unwrap();
-        let listed = process.store().view().unknown()[&change.0].clone();
+        let listed = process.store().view().unknown()[&id("a/b/c")].clone();
         assert_eq!(listed.payload, payload("two"), "it was announced last");
         for text in ["one", "two"] {
             assert!(listed.may_have_stored(&payload(text)), "{text}: {listed:?}");
@@ -163,7 +195,7 @@ fn a_request_of_a_killed_process_is_overtaken_once_the_outcome_of_a_later_one_is
     next.queue().unwrap();
     for process in [&mut back, &mut next] {
         assert_eq!(process.applied(), pairs(&[("a/b/c.yaml", "two")]));
-        let listed = &process.store().view().unknown()[&one("one")[0].0];
+        let listed = &process.store().view().unknown()[&id("a/b/c")];
         assert_eq!((&listed.payload, listed.overtaken), (&payload("one"), true));
     }
 }
