@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use git2::Repository;
+use tempfile::TempDir;
 
 use super::libgit2_error::Libgit2Error;
 use super::packs::Packs;
@@ -19,6 +20,8 @@ pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Vec<Repository>>,
     packs: Mutex<Option<(Option<SystemTime>, Arc<Packs>)>>,
+    /// Last, so that the files are closed before the folder is removed.
+    _temporary: Option<Arc<TempDir>>,
 }
 
 impl RepositoryPool {
@@ -32,6 +35,16 @@ impl RepositoryPool {
             folder,
             idle: Mutex::default(),
             packs: Mutex::default(),
+            _temporary: None,
+        }
+    }
+
+    /// Keeps the temporary folder of the repository on disk for as long as anything reads it.
+    #[must_use]
+    pub fn within(self, temporary: Option<Arc<TempDir>>) -> Self {
+        Self {
+            _temporary: temporary,
+            ..self
         }
     }
 

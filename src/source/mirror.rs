@@ -93,11 +93,10 @@ impl Mirror {
     fn take(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
         let temporary = self.temporary.clone().filter(|own| own.path() == folder);
         Snapshot::take(
-            ReaderCache::new(RepositoryPool::new(folder.to_owned()), None),
+            ReaderCache::new(RepositoryPool::new(folder.to_owned()).within(temporary), None),
             resolved,
             &config.root,
             config.first_parent,
-            temporary,
         )
     }
 

@@ -153,7 +153,7 @@ impl RevisionLookup {
             root, first_parent, ..
         } = &self.config;
         let cache = ReaderCache::new(RepositoryPool::of(self.repository), Some(self.place));
-        Snapshot::take(cache, resolved, root, *first_parent, None)
+        Snapshot::take(cache, resolved, root, *first_parent)
     }
 }
 

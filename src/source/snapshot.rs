@@ -21,8 +21,6 @@ pub struct Snapshot {
     parents: Parents,
     is_shallow: bool,
     cache: Arc<ReaderCache>,
-    /// Keeps a temporary repository on disk while it is in use.
-    _temporary: Option<Arc<tempfile::TempDir>>,
 }
 
 /// The relation of another commit to a snapshot's commit.
@@ -48,7 +46,6 @@ impl Snapshot {
         resolved: Resolved,
         root: &str,
         parents: Parents,
-        temporary: Option<Arc<tempfile::TempDir>>,
     ) -> Result<Self, Error> {
         let cache = Arc::new(cache);
         let reader = Reader::open(Arc::clone(&cache))?;
@@ -64,7 +61,6 @@ impl Snapshot {
             parents,
             is_shallow: reader.repository().is_shallow(),
             cache,
-            _temporary: temporary,
         })
     }
 

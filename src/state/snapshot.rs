@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use tempfile::TempDir;
-
 use super::applied::{AppliedRepository, Tip};
 use super::error::Error;
 use super::journal::index::JournalIndex;
@@ -42,8 +40,6 @@ pub struct StateSnapshot {
     clean_pass: Option<CleanPass>,
     suspensions: Suspensions,
     allowances: Vec<Allowance>,
-    /// The folder of a fetched repository, which must exist for as long as a reader may need it.
-    _temporary: Option<Arc<TempDir>>,
 }
 
 impl StateSnapshot {
@@ -90,7 +86,7 @@ impl StateSnapshot {
         // The journal is read before the ref, so that an outcome that moves to the ref is not missed.
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
         let Replay { mut index, header } = journal::parse(dir, &bytes)?;
-        let (path, repository, temporary) = shared.open_to_read()?;
+        let (pool, repository) = shared.open_to_read()?;
         let Some(at) = shared.seen(&repository)? else {
             return Self::open(dir);
         };
@@ -113,12 +109,11 @@ impl StateSnapshot {
             index.drop_settled();
         }
         let mut view = Self {
-            repository: Some(Arc::new(RepositoryPool::new(path))),
+            repository: Some(Arc::new(pool)),
             base_url: applied.as_ref().map(|tip| tip.base_url.clone()),
             tip: applied,
             newest: revision,
             holder: announcement.filter(|_| !is_own).map(|found| found.holder),
-            _temporary: temporary,
             ..Self::default()
         };
         view.reload(dir)?;

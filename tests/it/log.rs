@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::outputs::assert_valid;
 use crate::support::document::reformatted;
-use crate::support::{Gitoggle, Repo, World, doc};
+use crate::support::git_host::Door;
+use crate::support::{Gitoggle, Remote, Repo, World, doc};
 
 fn log(world: &World) -> Gitoggle {
     world
@@ -266,6 +267,25 @@ fn shared_state_is_chosen_as_by_status() {
         .set("base-url", "https://other.example")
         .exit(4)
         .says(&["this state belongs to `https://$SERVICE"]);
+}
+
+#[test]
+fn the_history_of_a_state_on_a_host_is_read_without_a_state_folder() {
+    let remote = Remote::new(Door::Open);
+    let world = &remote.world;
+    let _state = Repo::bare(&world.path("hosted/state.git"));
+    let shared = |run: Gitoggle| {
+        let url = format!("{}/state.git", remote.host.url());
+        run.set("state-remote", url).set("state-name", "toggles")
+    };
+    let apply = world.apply().set("state-dir", world.path("first"));
+    shared(apply.set("first-pass", "assert")).exit(0).any_output();
+    world.service.take();
+    let run = log(world).set("state-dir", world.path("none"));
+    let run = shared(run).set("ca-file", world.ca()).arg("--patch");
+    let shown = text(world, run);
+    assert!(shown.contains("+ create shop/prod/pay"), "{shown}");
+    assert!(!world.path("none").exists());
 }
 
 #[test]

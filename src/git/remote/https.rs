@@ -224,8 +224,12 @@ impl Connection {
             && to.password().is_none();
         // As in git, the end of the path must stay the same, so that a login page is never taken for a repository.
         let base = to.as_str().strip_suffix(tail).filter(|_| same);
-        base.and_then(|base| base.parse().ok())
-            .ok_or_else(|| refused(without_secrets(&to)))
+        base.and_then(|base| base.parse().ok()).ok_or_else(|| {
+            let to = without_secrets(&to);
+            // The address of the repository, if the target is one.
+            let path = tail.split('?').next().unwrap_or_default();
+            refused(to.strip_suffix(path).unwrap_or(&to).to_owned())
+        })
     }
 
     fn send(&self, request: RequestBuilder) -> Result<Response, GitError> {
@@ -371,10 +375,5 @@ fn target(answer: &Response) -> Option<url::Url> {
 
 /// Prints an address without user, query, and fragment.
 fn without_secrets(url: &url::Url) -> String {
-    format!(
-        "{}://{}{}",
-        url.scheme(),
-        url.host_str().unwrap_or_default(),
-        url.path()
-    )
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
 }

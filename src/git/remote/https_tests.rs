@@ -199,12 +199,18 @@ fn responses_that_are_not_gits_protocol_are_distinct_errors() {
 
 #[test]
 fn a_redirect_to_another_host_or_scheme_or_in_a_loop_is_not_followed() {
-    for target in [
-        "https://127.0.0.1:1/repo/info/refs?service=git-upload-pack",
-        "http://{host}/repo/info/refs?service=git-upload-pack",
-        "https://user:password@{host}/repo/info/refs?service=git-upload-pack",
-        "https://{host}/login",
-        "/other/info/refs?service=git-upload-pack",
+    for (target, shown) in [
+        (
+            "https://127.0.0.1:1/repo/info/refs?service=git-upload-pack",
+            "`https://127.0.0.1:1/repo`",
+        ),
+        ("http://{host}/repo/info/refs?service=git-upload-pack", "`http://"),
+        (
+            "https://user:password@{host}/repo/info/refs?service=git-upload-pack",
+            "/repo`",
+        ),
+        ("https://{host}/login", "/login`"),
+        ("/other/info/refs?service=git-upload-pack", "/other`"),
     ] {
         let answer = format!(
             "HTTP/1.1 302 Found\r\nLocation: {target}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -214,6 +220,7 @@ fn a_redirect_to_another_host_or_scheme_or_in_a_loop_is_not_followed() {
         let error = advertised(&server.url("repo").parse().unwrap(), &access, &[]).unwrap_err();
         assert!(matches!(error, GitError::Redirect { .. }), "{error:?}");
         assert!(!error.to_string().contains("password"), "{error}");
+        assert!(error.to_string().contains(shown), "{error}");
         assert!(server.take().len() <= 6);
     }
 }

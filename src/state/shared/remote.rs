@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use git2::{ObjectType, OdbLookupFlags, PushOptions, RemoteCallbacks, Repository, RepositoryInitOptions};
-use tempfile::TempDir;
 
 use super::fault::RemoteFault;
 use crate::git::Failpoints;
 use crate::git::pack::{self, Object, ObjectKind};
 use crate::git::refs::{self, Moved};
 use crate::git::{
-    self, GitAccess, HostMessage, Libgit2Error, RepoUrl, advertised, object_id, oid, with_remote,
+    self, GitAccess, HostMessage, Libgit2Error, RepoUrl, RepositoryPool, advertised, object_id, oid,
+    with_remote,
 };
 use crate::model::{CommitId, ObjectId, escaped};
 use crate::state::Error;
@@ -151,10 +151,10 @@ impl SharedRemote {
     }
 
     /// Opens a local remote itself, or fetches another one into a temporary folder and opens that.
-    pub(crate) fn open_to_read(&self) -> Result<(PathBuf, Repository, Option<Arc<TempDir>>), Error> {
+    pub(crate) fn open_to_read(&self) -> Result<(RepositoryPool, Repository), Error> {
         if let Some(path) = self.remote.local_path() {
             let remote = git::open(path).map_err(failed(&self.remote))?;
-            return Ok((remote.commondir().to_owned(), remote, None));
+            return Ok((RepositoryPool::new(remote.commondir().to_owned()), remote));
         }
         // `plan` and `status` do not write to the state folder (DESIGN, section 3).
         let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
@@ -166,7 +166,8 @@ impl SharedRemote {
                 .map(drop);
             id.map_err(Error::repository(folder.path()))?;
         }
-        Ok((folder.path().to_owned(), repository, Some(Arc::new(folder))))
+        let pool = RepositoryPool::new(folder.path().to_owned());
+        Ok((pool.within(Some(Arc::new(folder))), repository))
     }
 
     /// Returns the commit at the ref when [`Self::open_to_read`] opened `repository`.
