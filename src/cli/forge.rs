@@ -198,7 +198,7 @@ fn commented(settings: &Settings, api: ForgeApi) -> Result<ReviewedPlan, Failure
              comment of gitoggle, written by the user of this token with the same `--root`, `--layout` and `--only`"
         );
         Failure::new(ExitStatus::Held, message).hint(
-            "nothing was sent; review the plan that `gitoggle plan` prints, and pass its digest as `--digest`",
+            "nothing was sent; review the plan that `gitoggle plan -o markdown` prints, and pass its digest as `--digest`",
         )
     })
 }

@@ -15,11 +15,16 @@ pub struct Libgit2Error(pub git2::Error);
 const LAST: i32 = 133;
 
 /// A format of repositories that libgit2 does not support.
-#[derive(Debug, Eq, PartialEq)]
-pub(crate) enum UnsupportedFormat {
+#[derive(Debug, Eq, PartialEq, thiserror::Error)]
+pub enum UnsupportedFormat {
     /// An extension of this name.
+    #[error("the repository uses Git's extension `{}`, which is not supported", escaped(.0))]
     Extension(String),
+    /// Refs in another format than files.
+    #[error("the repository keeps its refs in the reftable format, which is not supported")]
     Reftable,
+    /// Object ids other than SHA-1.
+    #[error("the repository uses SHA-256 object ids, which are not supported")]
     Sha256,
 }
 

@@ -12,7 +12,7 @@ pub struct PlanDigest(String);
 
 /// The reason why a text is not the digest of a plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a digest is `sha256:` and 64 digits `0`–`9` or `a`–`f`, as `gitoggle plan` prints it")]
+#[error("a digest is `sha256:` and 64 digits `0`–`9` or `a`–`f`, as `gitoggle plan -o markdown` prints it")]
 pub struct PlanDigestError;
 
 impl FromStr for PlanDigest {

@@ -201,7 +201,7 @@ impl Error {
             }
             Self::NoService => Some("pass `--base-url` and a token".into()),
             Self::NotReviewed(_) => Some(
-                "nothing was sent; review the plan that `gitoggle plan` prints now, and pass its digest as `--digest`"
+                "nothing was sent; review the plan that `gitoggle plan -o markdown` prints now, and pass its digest as `--digest`"
                     .into(),
             ),
             Self::NoWorkTree => Some("omit `--worktree`, or pass a work tree as `--repo`".into()),

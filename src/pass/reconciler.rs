@@ -21,7 +21,7 @@ use super::report::{PublishSummary, Report};
 use super::reviewed;
 use super::spent::spent;
 use crate::git::RepoUrl;
-use crate::model::{ReviewedPlan, ToggleId};
+use crate::model::{ReviewedPlan, ToggleId, chain};
 use crate::plan::{Approved, DriftReport, DriftedToggle, Parked, Plan};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
@@ -173,7 +173,7 @@ impl Reconciler {
             let Some(error) = error.filter(|_| may_restart).filter(restarts) else {
                 return self.hand_over(result, context);
             };
-            tracing::info!(name: "pass_restarted", reason = %error, "the pass starts over");
+            tracing::info!(name: "pass_restarted", reason = %chain(&error), "the pass starts over");
             clock.sleep(PAUSE);
             earlier = result.ok();
         }

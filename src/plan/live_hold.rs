@@ -151,7 +151,8 @@ impl fmt::Display for LiveHold {
             ),
             Self::Missing(Action::Adopt) => f.write_str(
                 "the service has no such toggle, and a first pass that adopts creates none: create it there first, or have it \
-                 created and published with `--first-pass assert` and `--on-missing create`",
+                 created and published with `--on-missing create` in a later pass (or with `--first-pass assert`, while \
+                 nothing is applied here)",
             ),
             Self::Missing(_) => f.write_str(
                 "the service has no such toggle: create it there first, or have it created with `--on-missing create`",

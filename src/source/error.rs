@@ -15,9 +15,9 @@ pub enum Error {
     /// The branch of `HEAD` without a commit.
     #[error("the branch `{}` has no commit yet", escaped(.0))]
     Unborn(String),
-    /// An unsupported extension of the repository's format.
-    #[error("the repository uses Git's extension `{}`, which is not supported", escaped(.0))]
-    Extension(String),
+    /// A repository in a format that libgit2 does not support.
+    #[error("{0}")]
+    Format(UnsupportedFormat),
     /// Another error of libgit2.
     #[error("git: {0}")]
     Git(Libgit2Error),
@@ -63,9 +63,6 @@ pub enum Error {
     /// An error of the connection to the repository.
     #[error(transparent)]
     Remote(#[from] GitError),
-    /// Refs in a format that libgit2 does not support.
-    #[error("the repository keeps its refs in the reftable format, which is not supported")]
-    Reftable,
     /// A root that is a file, a symbolic link, or a submodule.
     #[error("`{}` is not a folder at {revision}", escaped(root))]
     RootNotFolder {
@@ -74,9 +71,6 @@ pub enum Error {
         /// The commit that was searched.
         revision: CommitId,
     },
-    /// Object ids that libgit2 does not support.
-    #[error("the repository uses SHA-256 object ids, which are not supported")]
-    Sha256,
     /// A tree that violates Git's format.
     #[error("the tree {0} is malformed")]
     MalformedTree(ObjectId),
@@ -176,11 +170,11 @@ impl Error {
             Self::NoRoot { .. } | Self::RootNotFolder { .. } => {
                 "pass a folder relative to the top of the repository as `--root`"
             }
-            Self::PartialClone(_) => "clone without `--filter`, or pass the URL as `--repo`",
-            Self::Reftable => {
+            Self::PartialClone(_) => "clone without `--filter`, or run `git fetch --refetch --no-filter`",
+            Self::Format(UnsupportedFormat::Reftable) => {
                 "convert it with `git refs migrate --ref-format=files`, or pass its URL as `--repo`"
             }
-            Self::Extension(_) => "clone it again, or pass its URL as `--repo`",
+            Self::Format(UnsupportedFormat::Extension(_)) => "clone it again, or pass its URL as `--repo`",
             Self::Unborn(_) => "create a commit, or pass another branch as `--ref`",
             Self::UnknownRef {
                 head: HeadKind::Detached,
@@ -195,7 +189,9 @@ impl Error {
             | Self::MalformedTree(_) => {
                 "run `git fsck` in the repository as this user; if it is damaged, clone it again"
             }
-            Self::Sha256 => "use a repository with SHA-1 ids, as created by `git init --object-format=sha1`",
+            Self::Format(UnsupportedFormat::Sha256) => {
+                "use a repository with SHA-1 ids, as created by `git init --object-format=sha1`"
+            }
             Self::NoWorkTree(_) => {
                 "check committed documents with `validate --ref HEAD`, or run `plan` without `--worktree`"
             }
@@ -239,9 +235,7 @@ fn user(uid: Option<u32>) -> String {
 /// Classifies the error of opening `path` as a repository.
 pub(super) fn cannot_open(path: &Path, error: Libgit2Error) -> Error {
     match error.unsupported_format() {
-        Some(UnsupportedFormat::Extension(name)) => Error::Extension(name),
-        Some(UnsupportedFormat::Reftable) => Error::Reftable,
-        Some(UnsupportedFormat::Sha256) => Error::Sha256,
+        Some(format) => Error::Format(format),
         None if error.is_not_found() => Error::NoRepository(path.to_owned()),
         None => error.into(),
     }

@@ -29,7 +29,7 @@ pub enum Error {
         source: ObjectFault,
     },
     /// A commit of the applied ref without the trailers of gitoggle.
-    #[error("commit {commit} of the applied ref was not written by gitoggle")]
+    #[error("{commit}, to which the applied ref points, was not written by gitoggle")]
     ForeignCommit {
         /// The commit.
         commit: ObjectId,

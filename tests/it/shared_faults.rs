@@ -272,6 +272,36 @@ fn an_unresolved_list_does_not_make_a_journal_grow() {
 }
 
 #[test]
+fn a_ref_that_points_to_something_else_than_a_commit_was_not_written_by_gitoggle() {
+    let (world, remote) = local();
+    applied(&world);
+    let blob = remote.git(&["rev-parse", &format!("{NAME}^{{tree}}:shop/prod/pay.yaml")]);
+    // No Git writes such a ref, so it is written as a file.
+    let path = remote.path().join(NAME);
+    std::fs::write(path, format!("{}\n", blob.trim())).unwrap();
+    for disk in ["first", "second"] {
+        job(&world, disk).exit(1).says(&[
+            "to which the applied ref points, was not written by gitoggle",
+            "hint: another program wrote to the ref; reset it to a commit of gitoggle",
+        ]);
+    }
+    world.nothing_sent();
+}
+
+#[test]
+fn a_remote_in_a_format_that_is_not_supported_is_an_error_with_its_own_message() {
+    let (world, remote) = local();
+    let config = remote.path().join("config");
+    let text = "[core]\nrepositoryformatversion = 1\nbare = true\n[extensions]\nobjectformat = sha256\n";
+    std::fs::write(config, text).unwrap();
+    job(&world, "first").exit(1).says(&[
+        "caused by: the repository uses SHA-256 object ids, which are not supported",
+        "hint: use a repository as created by `git init --bare`",
+    ]);
+    world.nothing_sent();
+}
+
+#[test]
 #[ignore = "waits for the lock for more than a minute"]
 fn the_lock_of_a_killed_program_on_a_path_is_removed_after_a_wait() {
     let (world, remote) = local();

@@ -24,12 +24,14 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let repository = forge::repository(settings)?;
-    let reviewed = forge::reviewed(settings)?;
-    let result = pass(settings, reviewed);
+    let result = forge::reviewed(settings).and_then(|reviewed| pass(settings, reviewed));
     if let Some(repository) = repository {
         forge::set_status(settings, repository, verdict(&result))?;
     }
-    let result = result.map(|pass| pass.status(settings.exit_zero_when_held));
+    let result = result.and_then(|pass| {
+        let status = pass.status(settings.exit_zero_when_held);
+        pass.printed.map(|()| status)
+    });
     match (result, settings.exit_zero_when_held) {
         // A hold of the whole pass, such as a stale checkout, is an error without a report.
         (Err(failure), true) if failure.status() == ExitStatus::Held => Err(failure.with(ExitStatus::Clean)),
@@ -42,6 +44,8 @@ struct FinishedPass {
     report: Report,
     /// Failed if drift was to be overwritten, and not every toggle could be compared.
     comparison: ExitStatus,
+    /// Whether its report could be printed.
+    printed: Result<(), Failure>,
 }
 
 impl FinishedPass {
@@ -78,12 +82,20 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<FinishedP
     report
         .notes
         .extend(unread.map(|unread| escaped(&unread).to_string()));
+    let printed = print_report(&report, &progress, settings);
+    Ok(FinishedPass {
+        report,
+        comparison,
+        printed,
+    })
+}
+
+fn print_report(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
     for text in &report.notes {
         note(&format!("note: {text}\n"))?;
     }
-    print_results(&report, &progress, settings)?;
-    print_end(&report)?;
-    Ok(FinishedPass { report, comparison })
+    print_results(report, progress, settings)?;
+    print_end(report)
 }
 
 /// Returns whether the pass also publishes what was changed on the service only.
@@ -144,9 +156,10 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
     match settings.output {
         OutputFormat::Github => {
             print(&render::github(&report.plan))?;
+            // First, so that it is printed even if the summary cannot be written.
+            note(&format!("note: {}\n", output::one_line(report)))?;
             let links = links(settings);
-            show::step_summary(|limit| output::markdown(report, limit, links.as_ref()))?;
-            note(&format!("note: {}\n", output::one_line(report)))
+            show::step_summary(|limit| output::markdown(report, limit, links.as_ref()))
         }
         OutputFormat::Human => {
             let left: String = report

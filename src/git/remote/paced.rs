@@ -9,7 +9,7 @@ const FEWEST: usize = 1024;
 
 /// A transfer that was ended because it was too slow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("it sent only {bytes} bytes in {} s", .within.as_secs_f64())]
+#[error("it sent only {bytes} bytes in {:.0} s", .within.as_secs_f64())]
 pub struct TooSlow {
     bytes: usize,
     within: Duration,

@@ -1,6 +1,6 @@
 //! The faults of a state remote.
 
-use crate::git::{GitError, Libgit2Error};
+use crate::git::{GitError, Libgit2Error, UnsupportedFormat};
 
 /// Why a state remote could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +8,9 @@ pub enum RemoteFault {
     /// A path without a repository.
     #[error("there is no repository")]
     NoRepository,
+    /// A repository at a path in a format that libgit2 does not support.
+    #[error("{0}")]
+    Format(UnsupportedFormat),
     /// The verdict of a host, as escaped text, while the ref is as it was.
     #[error("it rejected the push: {0}")]
     Rejected(String),
@@ -21,9 +24,10 @@ pub enum RemoteFault {
 
 impl From<Libgit2Error> for RemoteFault {
     fn from(error: Libgit2Error) -> Self {
-        match error.is_not_found() {
-            true => Self::NoRepository,
-            false => Self::Repository(error),
+        match error.unsupported_format() {
+            Some(format) => Self::Format(format),
+            None if error.is_not_found() => Self::NoRepository,
+            None => Self::Repository(error),
         }
     }
 }
@@ -35,6 +39,7 @@ impl RemoteFault {
             Self::NoRepository => {
                 Some("check `--state-remote`; `git init --bare` creates a repository".to_owned())
             }
+            Self::Format(_) => Some("use a repository as created by `git init --bare`".to_owned()),
             Self::Rejected(_) | Self::Repository(_) => {
                 Some("check `--state-remote` and the permissions of this user there".to_owned())
             }

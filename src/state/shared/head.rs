@@ -167,7 +167,10 @@ impl SharedHead {
         base_url: Option<&str>,
     ) -> Result<Self, Error> {
         let broken = Error::repository(repository.path());
-        let found = repository.find_commit(oid(commit.0)).map_err(broken)?;
+        let found = repository.find_object(oid(commit.0), None).map_err(broken)?;
+        let found = found
+            .into_commit()
+            .map_err(|_| Error::ForeignCommit { commit: commit.0 })?;
         let message = found.message().unwrap_or_default();
         let head = match trailer(message, "Gitoggle-Intents") {
             None => Self::plain(commit::tip(&found)?),

@@ -87,6 +87,33 @@ fn something_held_is_pending() {
 }
 
 #[test]
+fn a_commit_without_a_reviewed_plan_is_pending() {
+    let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
+    let run = || apply(&world, &forge).set("digest", forge.name());
+    for (run, code) in [(run(), 4), (run().args("--exit-zero-when-held"), 0)] {
+        run.exit(code)
+            .stdout("")
+            .stderr_contains(&["no reviewed plan: commit"]);
+        let expected = ("pending", "nothing was applied; the job has the reason");
+        let (state, description) = status(&world, &forge);
+        assert_eq!((state.as_str(), description.as_str()), expected);
+    }
+    world.nothing_sent();
+}
+
+#[test]
+fn a_report_that_cannot_be_written_hides_nothing_that_was_applied() {
+    let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
+    let run = apply(&world, &forge).env("GITHUB_STEP_SUMMARY", "/dev/full");
+    run.set("output", "github").exit(1).says(&[
+        "note: applied 1 of 1 change\n",
+        "could not write the job summary to `/dev/full`",
+    ]);
+    let expected = ("success".to_owned(), "applied 1 of 1 change".to_owned());
+    assert_eq!(status(&world, &forge), expected);
+}
+
+#[test]
 fn the_globs_of_the_job_are_part_of_the_context() {
     let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
     apply(&world, &forge)
