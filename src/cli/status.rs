@@ -92,6 +92,7 @@ fn text(status: &Status, list: StatusList) -> String {
         waiting: _,
         withheld: _,
         drift_failure,
+        awaits_scan: _,
         next_pass: _,
         overview: _,
         plan: _,

@@ -69,7 +69,7 @@ impl SentNotifications {
         let before = std::mem::take(&mut self.0);
         let mut changes = self.absent(&before, &status.toggles);
         for toggle in status.toggles.iter() {
-            changes.extend(self.one(before.get(&toggle.toggle).copied(), toggle));
+            changes.extend(self.one(before.get(&toggle.toggle).copied(), toggle, status.awaits_scan));
         }
         changes.sort_by(|a, b| (a.change, &a.toggle).cmp(&(b.change, &b.toggle)));
         (!changes.is_empty()).then(|| Notification {
@@ -80,11 +80,18 @@ impl SentNotifications {
         })
     }
 
-    fn one(&mut self, before: Option<Trouble>, now: &ToggleStatus) -> Option<ToggleChange> {
+    fn one(
+        &mut self,
+        before: Option<Trouble>,
+        now: &ToggleStatus,
+        awaits_scan: bool,
+    ) -> Option<ToggleChange> {
         let after = match now.state {
             ToggleState::Failed => Some(Trouble::Failed),
             ToggleState::Drifted => Some(Trouble::Drifted),
             ToggleState::Held => Some(Trouble::Held),
+            // The process before has found the drift, and this one has not compared anything yet.
+            ToggleState::InSync if awaits_scan && before == Some(Trouble::Drifted) => before,
             ToggleState::InSync | ToggleState::Orphan => None,
             // It has neither failed again nor recovered yet.
             ToggleState::Pending => before,
@@ -208,6 +215,28 @@ mod tests {
         assert_eq!(kept, r#"{"a/b/c":"failed","a/b/d":"held"}"#);
         let mut sent: SentNotifications = serde_json::from_str(&kept).unwrap();
         assert_eq!(sent.update(&bad), None);
+    }
+
+    #[test]
+    fn drift_ends_only_after_a_scan() {
+        let (held, failed) = (("a/b/d", ToggleState::Held), ("a/b/e", ToggleState::Failed));
+        let mut sent = SentNotifications::default();
+        let bad = status(&[("a/b/c", ToggleState::Drifted), held, failed]);
+        assert_eq!(sent.update(&bad).unwrap().changes.len(), 3);
+        let good = ["a/b/c", "a/b/d", "a/b/e"].map(|id| (id, ToggleState::InSync));
+        let unscanned = Status {
+            awaits_scan: true,
+            ..status(&good)
+        };
+        // A pass finds out on its own that the others are in sync.
+        assert_eq!(
+            lines(sent.update(&unscanned)),
+            ["a/b/e recovered", "a/b/d released"]
+        );
+        assert_eq!(sent.update(&unscanned), None);
+        let drifted = [("a/b/c", ToggleState::Drifted), good[1], good[2]];
+        assert_eq!(sent.update(&status(&drifted)), None);
+        assert_eq!(lines(sent.update(&status(&good))), ["a/b/c released"]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Driver {
         self.metrics.suspensions(&suspensions);
         let next = state.schedule.due().saturating_duration_since(Instant::now());
         let next_pass = at.saturating_add(i64::try_from(next.as_secs()).unwrap_or(i64::MAX));
-        let drifted = state.drift.drifted();
+        let (drifted, awaits_scan) = (state.drift.drifted(), state.drift.awaits_scan());
         // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
             status.source.refused = refused;
@@ -60,6 +60,7 @@ impl Driver {
             status.source.awaited = None;
             status.next_pass = Some(next_pass);
             status.drifted = Arc::new(drifted);
+            status.awaits_scan = awaits_scan;
             if is_success {
                 let when = Instant::now();
                 status.last_success = Some(Success { at, when });

@@ -75,14 +75,21 @@ impl Driver {
         let shown = state.drift.replace(scanner.facts());
         let mut toggles = (*self.status.borrow().toggles).clone();
         show(&mut toggles, &shown, &state.drift.facts);
-        if *self.status.borrow().toggles != toggles {
+        let awaits_scan = state.drift.awaits_scan();
+        let is_new = *self.status.borrow().toggles != toggles;
+        if is_new {
             self.count(&toggles, state);
-            let drifted = state.drift.drifted();
-            self.status.send_modify(|status| {
+        }
+        let drifted = is_new.then(|| state.drift.drifted());
+        // In one change, so that no notification releases a toggle that this scan has found drifted.
+        self.status.send_if_modified(|status| {
+            let was_awaiting = std::mem::replace(&mut status.awaits_scan, awaits_scan);
+            if let Some(drifted) = drifted {
                 status.set_toggles(toggles);
                 status.drifted = Arc::new(drifted);
-            });
-        }
+            }
+            is_new || was_awaiting != awaits_scan
+        });
         if scan_result != ScanResult::Interrupted {
             self.show_failure(reason, state);
         }

@@ -39,6 +39,8 @@ impl<'a> StatusJson<'a> {
             waiting: _,
             // One of the remarks.
             drift_failure: _,
+            // Only for notifications.
+            awaits_scan: _,
             next_pass,
             // Each output lists them in its own way.
             toggles: _,

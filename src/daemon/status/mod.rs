@@ -242,6 +242,9 @@ pub struct Status {
     pub waiting: Option<ServiceWait>,
     /// Why the last scan for drift did not compare every toggle.
     pub drift_failure: Option<String>,
+    /// Whether no scan of this process has compared the service with what was applied yet, so that a toggle that is shown
+    /// in sync may have drifted. False where nothing is scanned.
+    pub awaits_scan: bool,
     /// Sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// The withheld toggles, grouped.

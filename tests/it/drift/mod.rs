@@ -9,5 +9,6 @@ mod command;
 mod daemon;
 mod faults;
 mod live;
+mod notifications;
 mod overwrite;
 mod stand;
