@@ -3,22 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::folded::FoldedId;
-use super::{AppliedTree, Claims, Difference, Places, join};
+use super::{Claims, Difference, Places, join};
 use crate::document::{Diagnostic, tree};
 use crate::model::ToggleId;
 use crate::plan::RenameState;
 
-/// Adds to each toggle the files of all toggles whose keys differ from its own only in case. FeatureProbe folds all
-/// three keys, so each of these files claims all of these toggles.
-pub(super) fn merge(differences: &mut [Difference], side: AppliedTree) {
-    merge_side(differences, |difference| &mut difference.desired);
-    // Otherwise, a clash that the revision had already would look new.
-    if side == AppliedTree::Revision {
-        merge_side(differences, |difference| &mut difference.applied);
-    }
-}
-
-fn merge_side(differences: &mut [Difference], side: fn(&mut Difference) -> &mut Claims) {
+/// Adds to each toggle the files on one side of all toggles whose keys differ from its own only in case. FeatureProbe
+/// folds all three keys, so each of these files claims all of these toggles.
+pub(super) fn merge(differences: &mut [Difference], side: fn(&mut Difference) -> &mut Claims) {
     let mut groups: HashMap<FoldedId, Vec<usize>> = HashMap::new();
     for (index, difference) in differences.iter_mut().enumerate() {
         if side(difference).is_empty() {

@@ -229,8 +229,13 @@ impl<'a> Classifier<'a> {
                 .map(|one| one.id.environment())
                 .collect();
             self.found.lost.retain(|lost| emptied.contains(lost));
+            // Otherwise, a clash that the revision had already would look new. Before the inheritance, because a former
+            // name is not a second file.
+            if self.places.side == AppliedTree::Revision {
+                clash::merge(differences, |one| &mut one.applied);
+            }
             clash::inherit(differences, &mut renamed, self.always);
-            clash::merge(differences, self.places.side);
+            clash::merge(differences, |one| &mut one.desired);
             // Unchanged toggles were kept only to find clashes.
             differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
         }

@@ -330,7 +330,7 @@ fn a_hold_of_a_missing_toggle_names_only_what_helps() {
     );
     let adopted = LiveHold::Missing(Action::Adopt).to_string();
     assert!(
-        adopted.contains("`--first-pass assert` and `--on-missing create`"),
+        adopted.contains("with `--on-missing create` in a later pass"),
         "{adopted}"
     );
 }

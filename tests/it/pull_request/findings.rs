@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{forked, offline, planned, pull_request, set};
+use super::{changes, forked, offline, planned, pull_request, set};
 use crate::support::{World, doc};
 
 #[test]
@@ -65,6 +65,42 @@ fn a_document_that_was_invalid_at_the_base_is_an_update() {
         plan["changes"][0]["sentences"][0],
         "the document that it replaces cannot be read"
     );
+}
+
+#[test]
+fn an_unchanged_invalid_document_stops_the_plan_that_apply_would_stop() {
+    let world = World::new();
+    set(&world.repo, "pay", 18);
+    world
+        .repo
+        .file("shop/prod/broken.yaml", "nonsense\n")
+        .commit("Start")
+        .branch("feature");
+    set(&world.repo, "pay", 21).commit("Raise the age");
+    planned(pull_request(&world), &["update shop/prod/pay"]);
+    let run = || {
+        pull_request(&world)
+            .set("on-invalid", "stop")
+            .set("output", "json")
+    };
+    let (plan, all) = (run().exit(3).json(), run().args("--all-findings").exit(3).json());
+    assert_eq!(changes(&plan), [""; 0]);
+    assert_eq!(plan, all);
+}
+
+#[test]
+fn a_rename_in_case_only_is_no_change_for_featureprobe() {
+    let world = forked();
+    world
+        .repo
+        .rename("shop/prod/pay.yaml", "shop/prod/Pay.yaml")
+        .commit("Rename pay");
+    let run = || pull_request(&world).set("service-kind", "featureprobe");
+    planned(run(), &[]);
+    set(&world.repo, "Pay", 21).commit("Raise the age");
+    let plan = planned(run(), &["update shop/prod/Pay"]);
+    let sentences = plan["changes"][0]["sentences"].to_string();
+    assert!(!sentences.contains("cannot be read"), "{sentences}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::model::{EntryKind, EnvironmentId, ObjectId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::pass::validate::{Checks, check_snapshot};
-use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, Plan, Trailer};
+use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, OnInvalid, Plan, Trailer};
 use crate::source::{self, Snapshot, Source, SourceConfig};
 use ancestor::Ancestor;
 pub use error::RangeError;
@@ -63,7 +63,8 @@ pub fn plan_range(
         open: || Ok(snapshot.reader()?),
     };
     let mut input = input(&files, AppliedSide::Revision(&base), rules, &[])?;
-    if findings == FindingScope::All {
+    // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
+    if findings == FindingScope::All || rules.policy.on_invalid == OnInvalid::Stop {
         input.findings = all_findings(&snapshot, rules)?;
     }
     let has_base =
