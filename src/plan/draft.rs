@@ -82,7 +82,12 @@ impl Draft {
                 reason: *reason,
                 change: None,
             }),
-            ToggleDecision::Orphan(orphan) => self.plan.orphans.push(*orphan),
+            ToggleDecision::Orphan(mut orphan) => {
+                if orphan.reason == OrphanReason::Unreadable && self.plan.source.base.is_some() {
+                    orphan.reason = OrphanReason::UnreadableBase;
+                }
+                self.plan.orphans.push(*orphan);
+            }
             ToggleDecision::Edit(edit) => self.plan.state_edits.push(*edit),
             ToggleDecision::Publish(mut change) => {
                 if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {

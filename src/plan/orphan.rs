@@ -59,6 +59,8 @@ pub enum OrphanReason {
     Renamed,
     /// `--on-remove disable`, but the applied document can no longer be read.
     Unreadable,
+    /// `--on-remove disable`, but the document at the older of two revisions cannot be read. What is applied is unknown.
+    UnreadableBase,
 }
 
 impl OrphanReason {
@@ -88,6 +90,10 @@ impl std::fmt::Display for OrphanReason {
                  toggle; to stop listing this one, run once with `--on-remove forget`",
             ),
             Self::Unreadable => f.write_str("not disabled: the applied document can no longer be read"),
+            Self::UnreadableBase => f.write_str(
+                "the document at the older revision cannot be read: `apply` disables the toggle if an earlier version of \
+                 the document is applied",
+            ),
         }
     }
 }

@@ -68,6 +68,25 @@ fn a_document_that_was_invalid_at_the_base_is_an_update() {
 }
 
 #[test]
+fn the_removal_of_a_document_that_was_invalid_at_the_base_promises_nothing_about_what_is_applied() {
+    let world = World::new();
+    set(&world.repo, "pay", 18);
+    world
+        .repo
+        .file("shop/prod/broken.yaml", "nonsense\n")
+        .commit("Start")
+        .branch("feature")
+        .remove("shop/prod/broken.yaml")
+        .commit("Remove it");
+    let plan = planned(pull_request(&world).set("on-remove", "disable"), &[]);
+    let reason = plan["orphans"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("`apply` disables the toggle if an earlier version"),
+        "{plan:#}"
+    );
+}
+
+#[test]
 fn an_unchanged_invalid_document_stops_the_plan_that_apply_would_stop() {
     let world = World::new();
     set(&world.repo, "pay", 18);
