@@ -52,6 +52,8 @@ struct Stream {
     /// Disconnects at the end of stderr.
     errors_end: Receiver<()>,
     pace: TransferPace,
+    /// The output until its beginning was checked.
+    beginning: Vec<u8>,
     /// Ends the watchdog on drop.
     _watchdog: Sender<()>,
 }
@@ -83,7 +85,35 @@ impl Stream {
             errors,
             errors_end,
             pace: TransferPace::of_transfer(connection.access.timeout),
+            beginning: Vec::new(),
             _watchdog: watchdog,
+        })
+    }
+
+    /// Checks that the output begins with the length of a packet, as Git's protocol does. A remote shell can print text
+    /// before that.
+    fn check_beginning(&mut self, bytes: &[u8]) -> Result<(), GitError> {
+        if self.beginning.len() >= 4 {
+            return Ok(());
+        }
+        self.beginning.extend_from_slice(bytes);
+        if self.beginning.iter().take(4).all(u8::is_ascii_hexdigit) {
+            return Ok(());
+        }
+        let _ = self.errors_end.recv_timeout(EXIT_GRACE);
+        if !lock(&self.errors).is_empty() {
+            return Err(self.explain());
+        }
+        let text = String::from_utf8_lossy(&self.beginning);
+        let line = text.lines().find(|line| !line.trim().is_empty());
+        let address = self.connection.url.ssh().ok_or(GitError::Local)?;
+        let message = match line.and_then(HostMessage::of_ssh) {
+            Some(text) => format!("its output begins with `{text}` instead of Git's protocol"),
+            None => "its output is not Git's protocol".to_owned(),
+        };
+        Err(GitError::Ssh {
+            host: SshHost::new(address),
+            message,
         })
     }
 
@@ -119,13 +149,15 @@ impl Read for Stream {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 Err(self.connection.fail_io(self.explain()))
             }
-            Ok(count) => match self.pace.count(count) {
-                Ok(()) => Ok(count),
-                Err(slow) => {
-                    let host = self.connection.host();
-                    Err(self.connection.fail_io(GitError::TooSlow { host, slow }))
-                }
-            },
+            Ok(count) => {
+                let host = self.connection.host();
+                let too_slow = |slow| GitError::TooSlow { host, slow };
+                let checked = self.pace.count(count).map_err(too_slow);
+                let checked = checked.and_then(|()| self.check_beginning(&buffer[..count]));
+                checked
+                    .map(|()| count)
+                    .map_err(|error| self.connection.fail_io(error))
+            }
             interrupted => interrupted,
         }
     }

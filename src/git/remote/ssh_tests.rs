@@ -135,6 +135,29 @@ fn the_output_of_ssh_determines_the_error() {
 }
 
 #[test]
+fn text_before_the_protocol_is_shown() {
+    for (output, shown) in [
+        (
+            "Welcome to our host\n003f",
+            "its output begins with `Welcome to our host` instead of Git's protocol",
+        ),
+        (
+            "HTTP/1.1 400 Bad Request",
+            "its output begins with `HTTP/1.1 400 Bad Request` instead of Git's protocol",
+        ),
+        ("  \n\n", "its output is not Git's protocol"),
+    ] {
+        let script = format!("printf '%s' '{output}'; exec sleep 60; :");
+        let error = lookup("example.org:a", with_command(script)).unwrap_err();
+        assert_eq!(error.to_string(), format!("ssh to `example.org` failed: {shown}"));
+        assert_eq!(
+            error.hint().unwrap(),
+            "for details, run `ssh example.org` as this user"
+        );
+    }
+}
+
+#[test]
 fn the_error_contains_the_message_of_the_host_and_the_hint_the_port() {
     let gitea = "error:\nerror: Gitea: Unauthorized: Deploy Key: 1:ci is not authorized to read acme/toggles.\nerror:";
     let script = format!("printf '%s\\n' '{gitea}' >&2; echo; exit 1; :");
