@@ -117,7 +117,7 @@ impl InputReading {
     }
 
     fn file(&self, place: &str, names: &[String], json: &[u8]) -> Result<(), Gone> {
-        let name = place.trim_end_matches(".json");
+        let name = place.strip_suffix(".json").unwrap_or(place);
         let [_, _, _] = names else {
             let reason = "the path is not `project/environment/toggle.json`".to_owned();
             return self.result(place.to_owned(), ImportResult::Failed(reason));

@@ -77,6 +77,25 @@ fn files_of_a_folder_become_documents() {
 }
 
 #[test]
+fn only_one_extension_of_a_file_is_no_part_of_its_toggle() {
+    let world = World::new();
+    let folder = world.path("exported/shop/prod");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, age) in [("pay.json", 18), ("pay.json.json", 21)] {
+        let body = json!({ "disabled": false, "content": content(age) });
+        std::fs::write(folder.join(name), body.to_string()).unwrap();
+    }
+    import(&world)
+        .set("from", world.path("exported"))
+        .exit(0)
+        .stdout("2 written, 0 unchanged, 0 different\n")
+        .any_stderr();
+    assert_eq!(files(&world), ["shop/prod/pay.json.yaml", "shop/prod/pay.yaml"]);
+    assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
+    assert_eq!(file(&world, "shop/prod/pay.json.yaml"), canonical(21));
+}
+
+#[test]
 fn a_missing_folder_and_an_empty_input_are_errors() {
     let world = World::new();
     import(&world)
