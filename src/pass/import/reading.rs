@@ -1,5 +1,7 @@
 //! Reads the toggles of a service: first all lists, so that the number of toggles is known, then each targeting.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -42,10 +44,11 @@ impl ToggleReading {
     }
 
     async fn read(&self) -> Result<()> {
-        let mut toggles = Vec::new();
+        let mut toggles = BTreeMap::new();
         for environment in self.environments().await? {
             toggles.extend(self.toggles(&environment).await?);
         }
+        let toggles = self.importable(toggles).await?;
         self.send(Found::Listed(toggles.len())).await?;
         let mut reads = stream::iter(toggles)
             // Spawned, so that responses are received and parsed while documents are written.
@@ -60,6 +63,35 @@ impl ToggleReading {
         Ok(())
     }
 
+    /// Returns the toggles in scope that a repository can have. Reports the others: of several toggles whose ids differ
+    /// only in case, a repository can have one, and the order of the responses must not decide which.
+    async fn importable(
+        &self,
+        toggles: BTreeMap<ToggleId, ListedToggle>,
+    ) -> Result<Vec<(ToggleId, ListedToggle)>> {
+        let mut spellings: HashMap<String, Vec<ToggleId>> = HashMap::new();
+        for id in toggles.keys() {
+            spellings.entry(folded(id)).or_default().push(id.clone());
+        }
+        let mut importable = Vec::new();
+        for (id, listed) in toggles {
+            if !self.scope.contains(id.as_str()) {
+                continue;
+            }
+            match spellings[&folded(&id)].iter().find(|other| **other != id) {
+                None => importable.push((id, listed)),
+                Some(other) => {
+                    let reason =
+                        format!("the service also has `{other}`, and a repository can have only one of them");
+                    let result = ImportResult::Skipped(SkipReason::AmbiguousCase, reason);
+                    self.send(Found::Result(id.to_string(), result)).await?;
+                }
+            }
+        }
+        Ok(importable)
+    }
+
+    /// Returns the environments that may contain a toggle in scope, or one whose id differs from its id only in case.
     async fn environments(&self) -> Result<Vec<EnvironmentId>> {
         let projects = self.session.read(|| self.session.reader().projects()).await;
         // Without this list, nothing can be imported.
@@ -69,12 +101,17 @@ impl ToggleReading {
                 self.invalid_key(&[], invalid).await?;
             }
         }
+        let projects = with_spellings(projects.entries, |project| {
+            self.scope.may_contain_project(project.as_str())
+        });
         let mut environments = Vec::new();
-        for project in projects.entries {
-            if self.scope.may_contain_project(project.as_str()) {
-                environments.extend(self.environments_of(project).await?);
-            }
+        for project in projects {
+            environments.extend(self.environments_of(project).await?);
         }
+        let mut environments = with_spellings(environments, |id| {
+            self.scope
+                .may_contain_environment(id.project.as_str(), id.environment.as_str())
+        });
         environments.sort();
         Ok(environments)
     }
@@ -93,7 +130,6 @@ impl ToggleReading {
             self.invalid_key(&[project.as_str()], invalid).await?;
         }
         let keys = listing.entries.into_iter().map(|environment| environment.key);
-        let keys = keys.filter(|key| may_contain(key.as_str()));
         let ids = keys.map(|environment| EnvironmentId {
             project: project.clone(),
             environment,
@@ -101,7 +137,7 @@ impl ToggleReading {
         Ok(ids.collect())
     }
 
-    /// Returns the toggles in scope that are not archived.
+    /// Returns the toggles that are not archived, in scope or not.
     async fn toggles(&self, environment: &EnvironmentId) -> Result<Vec<(ToggleId, ListedToggle)>> {
         let name = environment.to_string();
         let reader = self.session.reader();
@@ -130,9 +166,7 @@ impl ToggleReading {
         for toggle in current.entries {
             let id = id(&toggle);
             self.send(Found::Seen(id.to_string())).await?;
-            if self.scope.contains(id.as_str()) {
-                toggles.push((id, toggle));
-            }
+            toggles.push((id, toggle));
         }
         Ok(toggles)
     }
@@ -211,4 +245,16 @@ impl ToggleReading {
     async fn send(&self, found: Found) -> Result<()> {
         self.found.send(found).await.map_err(|_| Ended::Gone)
     }
+}
+
+/// Returns the ids that are `wanted`, and those that differ from one of them only in case.
+fn with_spellings<T: Display>(mut ids: Vec<T>, wanted: impl Fn(&T) -> bool) -> Vec<T> {
+    let wanted: HashSet<String> = ids.iter().filter(|id| wanted(id)).map(folded).collect();
+    ids.retain(|id| wanted.contains(&folded(id)));
+    ids
+}
+
+/// Returns a text that is equal for ids that differ only in case.
+fn folded(id: &impl Display) -> String {
+    id.to_string().to_ascii_lowercase()
 }

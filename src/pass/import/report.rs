@@ -10,6 +10,8 @@ use crate::service::Outcome;
 words! {
     /// Why a toggle was not imported although it could be read.
     SkipReason {
+        /// Another id of the service differs from its id only in case.
+        AmbiguousCase = "ambiguous_case",
         /// It is archived, so that no SDK gets it.
         Archived = "archived",
         /// Its live values are not known while a draft is pending.
@@ -31,6 +33,7 @@ impl SkipReason {
     /// Returns a noun phrase for the counts.
     pub(crate) const fn label(self) -> &'static str {
         match self {
+            Self::AmbiguousCase => "an id that differs only in case from another one",
             Self::Archived => "archived",
             Self::Draft => "a draft that hides the live values",
             Self::Duplicate => "several documents",

@@ -7,6 +7,7 @@ mod live;
 mod live_service;
 mod meaning;
 mod recorded;
+mod spellings;
 mod worktree;
 
 use serde_json::{Value, json};
