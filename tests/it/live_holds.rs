@@ -194,6 +194,22 @@ fn adopt_records_what_is_equal_and_holds_what_differs() {
 }
 
 #[test]
+fn adopt_without_a_comparison_names_the_setting_that_compares() {
+    let service = LiveService::start(&json!([toggle("pay")]));
+    service.world.repo.commit_pay(18, "Add pay");
+    service
+        .apply()
+        .set("first-pass", "adopt")
+        .set("on-drift", "ignore")
+        .exit(0)
+        .stdout_contains(&[
+            "the adopted documents were not compared with the service (`--on-drift hold` does that)\n",
+        ])
+        .never_says(&["--service-kind"])
+        .any_stderr();
+}
+
+#[test]
 fn settings_about_live_state_need_a_service_that_can_be_read() {
     let service = with_pay_changed("Raise the age");
     for (name, value) in [

@@ -159,14 +159,14 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
             // First, so that it is printed even if the summary cannot be written.
             note(&format!("note: {}\n", output::one_line(report)))?;
             let links = links(settings);
-            show::step_summary(|limit| output::markdown(report, limit, links.as_ref()))
+            show::step_summary(|limit| output::markdown(report, settings.service_kind, limit, links.as_ref()))
         }
         OutputFormat::Human => {
             let left: String = report
                 .lines()
                 .filter_map(|(change, result)| progress.unprinted(change, result))
                 .collect();
-            print(&(left + &output::rest(report, color(settings))))
+            print(&(left + &output::rest(report, settings.service_kind, color(settings))))
         }
         OutputFormat::Json => show::json(&output::ReportJson::of(report)),
         OutputFormat::Junit => {
@@ -180,6 +180,7 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
         OutputFormat::Gitlab | OutputFormat::Sarif => Err(super::unsupported_output(settings.output)),
         OutputFormat::Markdown => print(&output::markdown(
             report,
+            settings.service_kind,
             render::ANY_COMMENT,
             links(settings).as_ref(),
         )),

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::cli::failure::JsonError;
-use crate::model::{Color, JunitKind, JunitProblem, ToggleId, chain, counted, escaped};
+use crate::model::{Color, JunitKind, JunitProblem, ServiceKind, ToggleId, chain, counted, escaped};
 use crate::pass::{ChangeResult, Report};
 use crate::plan::render::{self, JunitHolds, Links, code};
 use crate::plan::{Change, StateEdit};
@@ -46,13 +46,13 @@ impl ResultLines {
 
 /// Returns the text after the lines about the changes: holds, findings and totals. If no change was tried, returns the
 /// whole plan.
-pub(super) fn rest(report: &Report, color: Color) -> String {
+pub(super) fn rest(report: &Report, kind: ServiceKind, color: Color) -> String {
     let mut text = match (report.results.is_empty(), report.plan.stopped()) {
         (true, None) => render::text(&report.plan, color),
         (true, Some(stopped)) => format!("{}{stopped}\n", render::text(&report.plan, color)),
         (false, _) => render::rest(&report.plan, color),
     };
-    let total = total(report);
+    let total = total(report, kind);
     if !text.is_empty() && !total.is_empty() {
         text.push('\n');
     }
@@ -79,7 +79,7 @@ pub(super) fn one_line(report: &Report) -> String {
     parts.join(" · ")
 }
 
-fn total(report: &Report) -> String {
+fn total(report: &Report, kind: ServiceKind) -> String {
     let mut text = String::new();
     let converged = report.count(|result| *result == ChangeResult::Converged);
     let recorded = report.plan.state_edits().len() + converged;
@@ -88,8 +88,13 @@ fn total(report: &Report) -> String {
         let _ = writeln!(text, "recorded without publishing: {toggles}");
         let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
         if report.plan.state_edits().iter().any(is_adopted) {
-            text.push_str(
-                "the adopted documents were not compared with the service (`--service-kind featureprobe` does that)\n",
+            let comparing = match kind {
+                ServiceKind::Documented => "--service-kind featureprobe",
+                ServiceKind::FeatureProbe => "--on-drift hold",
+            };
+            let _ = writeln!(
+                text,
+                "the adopted documents were not compared with the service (`{comparing}` does that)"
             );
         }
     }
@@ -111,9 +116,9 @@ fn total(report: &Report) -> String {
 }
 
 /// Formats the results as Markdown of at most `limit` bytes, unapplied changes first, then the plan.
-pub(super) fn markdown(report: &Report, limit: usize, links: Option<&Links>) -> String {
+pub(super) fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Links>) -> String {
     const MOST: usize = 200;
-    let total = total(report);
+    let total = total(report, kind);
     if total.is_empty() {
         return render::markdown(&report.plan, None, limit, links);
     }
