@@ -52,6 +52,20 @@ fn a_starter_repository_is_clean_in_every_command() {
 }
 
 #[test]
+fn a_folder_whose_name_begins_with_a_dash_can_be_entered_with_the_printed_command() {
+    let world = World::new();
+    let home = world.path("home");
+    world
+        .bare("init")
+        .within(&home)
+        .args("-- -starter")
+        .exit(0)
+        .stdout(&created("created"))
+        .stderr_contains(&["next:\n  cd ./-starter\n  git add --all\n"]);
+    assert!(home.join("-starter/README.md").exists());
+}
+
+#[test]
 fn an_existing_file_stays() {
     let world = World::new();
     let folder = world.path("starter");

@@ -61,9 +61,11 @@ pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fail
         text.push_str(&format!("{verb} {path}\n"));
     }
     print(&text)?;
-    let enter = match folder.as_os_str() == "." {
-        true => String::new(),
-        false => format!("  cd {}\n", word(&folder.to_string_lossy())),
+    let enter = match &*folder.to_string_lossy() {
+        "." => String::new(),
+        // `cd` would read the name as an option.
+        folder if folder.starts_with('-') => format!("  cd {}\n", word(&format!("./{folder}"))),
+        folder => format!("  cd {}\n", word(folder)),
     };
     note(&format!(
         "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate\n  gitoggle test\n  gitoggle plan\n"
