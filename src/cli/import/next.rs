@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::cli::commands::{with_flags, word};
 use crate::config::{Command, Flags, Settings};
@@ -29,8 +30,14 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
     // Documents that were replaced were there before, so their environments have had their first pass.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
+    let (repo, without) = match all.repo.local_path().is_some_and(|repo| is_top(repo, report)) {
+        true => (String::new(), [].as_slice()),
+        // An import finds the top of a work tree from a folder below it; the other commands take the folder as it is.
+        false => (format!(" --repo {}", word(&top(report))), ["repo"].as_slice()),
+    };
     let mut then = |command, words: &str| {
-        let _ = writeln!(text, "  gitoggle {words}{}", with_flags(command, flags, &[]));
+        let flags = with_flags(command, flags, without);
+        let _ = writeln!(text, "  gitoggle {words}{repo}{flags}");
     };
     match all.base_url {
         // Without the address of a service, nothing can be adopted.
@@ -52,10 +59,19 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
 }
 
 fn git(report: &ImportReport) -> String {
-    let top = report.top.canonicalize().unwrap_or_else(|_| report.top.clone());
-    match std::env::current_dir().is_ok_and(|folder| folder.canonicalize().is_ok_and(|folder| folder == top))
-    {
+    match std::env::current_dir().is_ok_and(|folder| is_top(&folder, report)) {
         true => "git".to_owned(),
-        false => format!("git -C {}", word(&top.to_string_lossy())),
+        false => format!("git -C {}", word(&top(report))),
     }
+}
+
+fn is_top(folder: &Path, report: &ImportReport) -> bool {
+    let [one, other] = [folder, report.top.as_path()].map(Path::canonicalize);
+    one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+}
+
+/// Returns the absolute path of the top of the work tree.
+fn top(report: &ImportReport) -> String {
+    let top = report.top.canonicalize().unwrap_or_else(|_| report.top.clone());
+    top.to_string_lossy().into_owned()
 }

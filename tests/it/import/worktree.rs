@@ -1,6 +1,6 @@
 //! What an import does to a work tree, and what it refuses to do.
 
-use super::{canonical, file, files, import, import_lines, line};
+use super::{canonical, file, files, import, import_lines, line, run_copied};
 use crate::support::files::listing;
 use crate::support::{Repo, SmallDisk, World, doc};
 
@@ -61,6 +61,46 @@ fn an_import_in_a_subfolder_writes_below_the_top_of_the_work_tree() {
         .exit(0)
         .any_output();
     assert_eq!(files(&world), ["docs/README.md", "shop/prod/pay.yaml"]);
+}
+
+#[test]
+fn the_next_commands_of_an_import_in_a_subfolder_work_when_copied() {
+    let world = World::new();
+    world.repo.write("docs/README.md", "");
+    let docs = world.repo.path().join("docs");
+    let input = line("shop/prod/pay", 18);
+    let connected = || import_lines(&world, &input).set("base-url", world.service.url());
+    let runs = [
+        connected().set("repo", &docs),
+        connected().unset("repo").within(&docs),
+    ];
+    for run in runs {
+        let printed = run.exit(0).both();
+        let commands: Vec<&str> = printed
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .collect();
+        assert_eq!(
+            commands,
+            [
+                "git -C $REPO add shop",
+                "git -C $REPO commit -m 'Import toggles'",
+                "gitoggle plan --first-pass adopt --repo $REPO --base-url https://$SERVICE",
+                "gitoggle apply --first-pass adopt --repo $REPO --base-url https://$SERVICE",
+            ]
+        );
+        std::fs::remove_file(world.repo.path().join("shop/prod/pay.yaml")).unwrap();
+    }
+    let printed = connected().set("repo", &docs).exit(0).both();
+    let commands: Vec<&str> = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("  "))
+        .collect();
+    let stdout = run_copied(&world, &commands);
+    assert!(
+        stdout.contains("recorded without publishing: 1 toggle"),
+        "{stdout}"
+    );
 }
 
 #[test]
