@@ -43,6 +43,7 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
     let failed = toggles.any(|toggle| toggle.state == ToggleState::Failed);
     Ok(plan::held(&planned.plan)
         .and(plan::unread(&planned.plan))
+        .and(ExitStatus::Held.when(!planned.plan.undecided().is_empty()))
         .and(held_last(&planned.plan, &status))
         .and(ExitStatus::Failed.when(failed)))
 }

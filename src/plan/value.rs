@@ -19,8 +19,7 @@ pub struct Plan {
     pub(super) withheld: Vec<WithheldToggle>,
     pub(super) orphans: Vec<Orphan>,
     pub(super) state_edits: Vec<StateEdit>,
-    /// The number of documents that the service has already, and that a decision on their first pass will record.
-    pub(super) undecided: usize,
+    pub(super) undecided: Vec<WithheldToggle>,
     pub(super) inherited: Vec<ToggleId>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
@@ -97,7 +96,7 @@ impl Plan {
             withheld: Vec::new(),
             orphans: Vec::new(),
             state_edits: Vec::new(),
-            undecided: 0,
+            undecided: Vec::new(),
             inherited: Vec::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
@@ -134,6 +133,13 @@ impl Plan {
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    /// Returns the toggles that are held only because nothing decides on their first pass: the service has their documents
+    /// already, and any decision records them without a publish. Empty unless the service was read.
+    #[must_use]
+    pub fn undecided(&self) -> &[WithheldToggle] {
+        &self.undecided
     }
 
     /// Returns the withheld toggles, sorted.
@@ -293,7 +299,7 @@ impl Plan {
             && self.withheld.is_empty()
             && self.orphans.is_empty()
             && self.state_edits.is_empty()
-            && self.undecided == 0
+            && self.undecided.is_empty()
             && self.environment_holds.is_empty()
             && self.findings.is_empty()
             && self.drift.as_ref().is_none_or(|drift| drift.is_quiet())

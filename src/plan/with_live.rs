@@ -44,15 +44,13 @@ impl Plan {
                 Some(_) | None => self.changes.push(change),
             }
         }
-        let all = self.withheld.len();
         // Either decision on the first pass records what the service has already, and publishes nothing.
         let is_undecided = |held: &WithheldToggle| {
             let compared = held.change.as_deref().zip(live.get(&held.id));
             matches!(held.reason, WithheldReason::FirstPass(_))
                 && compared.is_some_and(|(change, live)| is_same(change, live))
         };
-        self.withheld.retain(|held| !is_undecided(held));
-        self.undecided = all - self.withheld.len();
+        (self.undecided, self.withheld) = self.withheld.into_iter().partition(is_undecided);
         self.withheld.sort_by(|a, b| a.id.cmp(&b.id));
         self.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
         let is_listed = |id: &ToggleId| {

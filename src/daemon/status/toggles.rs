@@ -154,7 +154,7 @@ fn planned(plan: &Plan) -> Lines {
             Line::new(ToggleState::Orphan, Some(orphan.explanation())),
         );
     }
-    for held in plan.withheld() {
+    for held in plan.withheld().iter().chain(plan.undecided()) {
         let line = Line {
             state: held.reason.state(),
             reason: Some(held.reason.to_string()),

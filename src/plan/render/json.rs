@@ -47,7 +47,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
             orphans: plan.orphans().len(),
             invalid: counts.invalid,
             failed: counts.failed,
-            records: plan.state_edits().len() + plan.undecided,
+            records: plan.state_edits().len() + plan.undecided().len(),
             guessed: plan.guesses().map_or(0, |guesses| guesses.0),
             held_environments: plan.environment_holds(),
         },

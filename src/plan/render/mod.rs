@@ -206,10 +206,10 @@ pub fn summary(plan: &Plan) -> String {
             plan.state_edits().len()
         ));
     }
-    if plan.undecided > 0 {
+    if !plan.undecided().is_empty() {
         parts.push(format!(
             "{} to record once the first pass is decided",
-            plan.undecided
+            plan.undecided().len()
         ));
     }
     if !plan.waived().is_empty() {

@@ -104,6 +104,34 @@ fn a_live_plan_does_not_promise_to_record_documents_before_their_first_pass_is_d
 }
 
 #[test]
+fn a_live_status_holds_every_document_until_its_first_pass_is_decided() {
+    let stand = Stand::unapplied(&[]);
+    let status = || stand.command("status").arg("--live");
+    let is_held = |status: &Value| {
+        assert_eq!(
+            (&status["ready"], &status["reason"]),
+            (&json!(false), &json!("not in sync: 3 toggles"))
+        );
+        let toggles = status["toggles"].as_array().unwrap();
+        let kinds = toggles.iter().map(|toggle| (&toggle["state"], &toggle["kind"]));
+        let held = (&json!("held"), &json!("first_pass"));
+        assert_eq!(kinds.collect::<Vec<_>>(), [held; 3], "{status}");
+    };
+    // The service has one of the documents already, and then all of them.
+    for toggles in [&["pay"][..], &["cart", "ship"]] {
+        for toggle in toggles {
+            stand.changes(toggle, 18, "by hand");
+        }
+        status().set("output", "json").exit(4).stdout_json(is_held);
+    }
+    status()
+        .exit(4)
+        .stdout_contains(&["all 3: nothing is applied here yet", "3 toggles: 3 held"]);
+    stand.apply().set("first-pass", "adopt").exit(0).any_output();
+    status().exit(0).stdout_contains(&["3 toggles: 3 in sync"]);
+}
+
+#[test]
 fn a_live_plan_that_could_not_read_is_a_failure() {
     let stand = Stand::applied();
     stand
