@@ -9,7 +9,7 @@ use crate::forge::{
     CommentDraft, CommentKey, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient, ForgeError,
     ForgeSettings, ForgeTarget,
 };
-use crate::model::{ReviewedPlan, escaped};
+use crate::model::{Review, ReviewedPlan, escaped};
 use crate::plan::{Plan, render};
 
 /// A pull request on a forge.
@@ -164,19 +164,19 @@ pub(super) fn set_status(
 /// Returns the plan that `--digest` requires.
 ///
 /// # Errors
-/// A hold if the commit has no reviewed plan.
-pub(super) fn reviewed(settings: &Settings) -> Result<Option<ReviewedPlan>, Failure> {
+/// If the forge cannot be read.
+pub(super) fn reviewed(settings: &Settings) -> Result<Option<Review>, Failure> {
     match &settings.digest {
         None => Ok(None),
-        Some(Reviewed::Digest(digest)) => Ok(Some(ReviewedPlan {
+        Some(Reviewed::Digest(digest)) => Ok(Some(Review::Plan(ReviewedPlan {
             digest: digest.clone(),
             changes: None,
-        })),
+        }))),
         Some(Reviewed::Comment(api)) => commented(settings, *api).map(Some),
     }
 }
 
-fn commented(settings: &Settings, api: ForgeApi) -> Result<ReviewedPlan, Failure> {
+fn commented(settings: &Settings, api: ForgeApi) -> Result<Review, Failure> {
     let target = find(settings, api, "--digest")?;
     let Some(commit) = target.commit.clone() else {
         return Err(usage(
@@ -191,16 +191,13 @@ fn commented(settings: &Settings, api: ForgeApi) -> Result<ReviewedPlan, Failure
         let attempt = format!("read the reviewed plan on `{}`", escaped(&repository));
         failure(attempt, error, api)
     })?;
-    found.ok_or_else(|| {
+    Ok(found.map(Review::Plan).unwrap_or_else(|| {
         let (commit, repository) = (escaped(&commit), escaped(&repository));
-        let message = format!(
+        Review::Missing(format!(
             "no reviewed plan: commit {commit} of `{repository}` was not merged from a pull request with a plan in a \
              comment of gitoggle, written by the user of this token with the same `--root`, `--layout` and `--only`"
-        );
-        Failure::new(ExitStatus::Held, message).hint(
-            "nothing was sent; review the plan that `gitoggle plan -o markdown` prints, and pass its digest as `--digest`",
-        )
-    })
+        ))
+    }))
 }
 
 fn find(settings: &Settings, api: ForgeApi, flag: &str) -> Result<ForgeTarget, Failure> {

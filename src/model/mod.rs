@@ -42,7 +42,7 @@ pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use object::{ObjectId, ObjectIdError};
 pub use return_type::{ReturnType, variation_fits};
-pub use reviewed::{PlanDigest, PlanDigestError, ReviewedPlan};
+pub use reviewed::{PlanDigest, PlanDigestError, Review, ReviewedPlan};
 pub use scope::{Scope, ScopeError, Unmatched};
 pub use semantic_version::is_semver;
 pub use sent::{Action, Certainty, RequestDigest, Sent, SentNote, TargetingDigest};

@@ -42,6 +42,15 @@ impl fmt::Display for PlanDigest {
     }
 }
 
+/// The review that a pass needs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Review {
+    /// There is none, for this reason.
+    Missing(String),
+    /// The plan that was reviewed.
+    Plan(ReviewedPlan),
+}
+
 /// A reviewed plan.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReviewedPlan {

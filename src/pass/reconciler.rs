@@ -21,7 +21,7 @@ use super::report::{PublishSummary, Report};
 use super::reviewed;
 use super::spent::spent;
 use crate::git::RepoUrl;
-use crate::model::{ReviewedPlan, ToggleId, chain};
+use crate::model::{Review, ToggleId, chain};
 use crate::plan::{Approved, DriftReport, DriftedToggle, Parked, Plan};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
@@ -44,7 +44,7 @@ pub struct Reconciler {
     remote: Option<RepoUrl>,
     inherited: Inherited,
     /// The plan that was reviewed; without one, any plan is published.
-    reviewed: Option<ReviewedPlan>,
+    review: Option<Review>,
     /// Toggles that are not tried again yet, with the reason. The driver sets them before a pass.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// The toggles that were changed on the service, if they may be overwritten. Set before a pass.
@@ -90,7 +90,7 @@ impl Reconciler {
             config,
             store,
             remote,
-            reviewed: None,
+            review: None,
             parked: BTreeMap::new(),
             drifted: Vec::new(),
             awaits_scan: false,
@@ -116,9 +116,9 @@ impl Reconciler {
         self.store.view()
     }
 
-    /// Publishes no other plan than this one from now on.
-    pub fn require(&mut self, reviewed: ReviewedPlan) {
-        self.reviewed = Some(reviewed);
+    /// Publishes no plan without this review from now on.
+    pub fn require(&mut self, review: Review) {
+        self.review = Some(review);
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -218,7 +218,7 @@ impl Reconciler {
         if precheck == Precheck::Same {
             return Ok(report);
         }
-        if let Some(reviewed) = &self.reviewed {
+        if let Some(reviewed) = &self.review {
             report.plan = self.reviewed_plan(report.plan, reviewed, context)?;
         }
         let plan = Arc::clone(&report.plan);
@@ -236,10 +236,10 @@ impl Reconciler {
     fn reviewed_plan(
         &self,
         plan: Arc<Plan>,
-        reviewed: &ReviewedPlan,
+        review: &Review,
         context: &PassContext,
     ) -> Result<Arc<Plan>, Error> {
-        let Err(not_reviewed) = reviewed::check(&plan, reviewed) else {
+        let Err(not_reviewed) = reviewed::check(&plan, review) else {
             return Ok(plan);
         };
         if !self.config.rules.policy.reads_live() {
@@ -248,7 +248,7 @@ impl Reconciler {
         let live = Plan::clone(&plan);
         let live = drift::with_live(live, self.store.view(), &self.config, context)?;
         // The first difference is the one without what the service has, which a reviewer can see.
-        reviewed::check(&live, reviewed).map_err(|_| not_reviewed)?;
+        reviewed::check(&live, review).map_err(|_| not_reviewed)?;
         Ok(Arc::new(live))
     }
 

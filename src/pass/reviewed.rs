@@ -1,32 +1,38 @@
 //! Compares the plan of a pass with the one that was reviewed.
 
-use crate::model::{PlanDigest, ReviewedPlan, counted};
+use crate::model::{Review, ReviewedPlan, counted};
 use crate::plan::{Change, Plan};
 
 /// A plan that was not reviewed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error(
-    "the plan is not the one that was reviewed\nreviewed: {reviewed}\ncurrent:  {current}\n{}",
-    difference.join("\n")
-)]
+#[error("{reason}\n{}", difference.join("\n"))]
 pub struct NotReviewed {
-    reviewed: PlanDigest,
-    current: PlanDigest,
+    reason: String,
     /// Lines about the changes that differ, as far as they are known.
     difference: Vec<String>,
 }
 
 /// Checks that `plan` sends what was reviewed. A plan that sends nothing passes, because an earlier run may have sent it.
-pub(super) fn check(plan: &Plan, reviewed: &ReviewedPlan) -> Result<(), Box<NotReviewed>> {
-    let current = plan.digest();
-    if current == reviewed.digest || plan.fingerprints().next().is_none() {
+pub(super) fn check(plan: &Plan, review: &Review) -> Result<(), Box<NotReviewed>> {
+    if plan.fingerprints().next().is_none() {
         return Ok(());
     }
-    Err(Box::new(NotReviewed {
-        reviewed: reviewed.digest.clone(),
-        current,
-        difference: difference(plan, reviewed),
-    }))
+    let (reason, difference) = match review {
+        Review::Missing(reason) => {
+            let all = plan.fingerprints().map(|(_, change)| change).collect();
+            (reason.clone(), listed("planned now and not reviewed", all))
+        }
+        Review::Plan(reviewed) => {
+            let (digest, current) = (&reviewed.digest, plan.digest());
+            if *digest == current {
+                return Ok(());
+            }
+            let reason =
+                format!("the plan is not the one that was reviewed\nreviewed: {digest}\ncurrent:  {current}");
+            (reason, difference(plan, reviewed))
+        }
+    };
+    Err(Box::new(NotReviewed { reason, difference }))
 }
 
 fn difference(plan: &Plan, reviewed: &ReviewedPlan) -> Vec<String> {

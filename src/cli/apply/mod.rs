@@ -11,7 +11,7 @@ use super::links::links;
 use super::{color, forge, note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
-use crate::model::{JunitKind, ReviewedPlan, ServiceKind, escaped};
+use crate::model::{JunitKind, Review, ServiceKind, escaped};
 use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
@@ -54,7 +54,7 @@ impl FinishedPass {
     }
 }
 
-fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<FinishedPass, Failure> {
+fn pass(settings: &Settings, reviewed: Option<Review>) -> Result<FinishedPass, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
     let mut reconciler = open(config)?;

@@ -220,7 +220,7 @@ fn a_plan_that_fails_replaces_the_comment_and_is_not_reviewed() {
             assert!(failed.contains(part), "{part} in {failed}");
         }
         assert!(!failed.contains("sha256:"), "{failed}");
-        world.repo.checkout("main");
+        world.repo.checkout("main").commit_pay(30, "Ask for 30 years");
         forge.held().merged = Some(world.repo.head());
         let apply = forge.job(&world, world.apply()).set("digest", forge.name());
         apply.exit(4).stdout("").stderr_contains(&["no reviewed plan"]);

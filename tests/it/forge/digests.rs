@@ -132,10 +132,11 @@ fn a_commit_without_a_reviewed_plan_is_held() {
         let forged = forge.comments().remove(0).body;
         merge(&world);
         // Pushed without a pull request.
-        apply(&world, &forge)
-            .exit(4)
-            .stdout("")
-            .stderr_contains(&["no reviewed plan: commit"]);
+        apply(&world, &forge).exit(4).stdout("").stderr_contains(&[
+            "no reviewed plan: commit",
+            "  planned now and not reviewed: update shop/prod/pay\n",
+            "hint: nothing was sent; review the plan that `gitoggle plan -o markdown` prints now",
+        ]);
         // Merged, and the comment is by another user.
         forge.held().merged = Some(world.repo.head());
         forge.held().comments.clear();
@@ -146,6 +147,18 @@ fn a_commit_without_a_reviewed_plan_is_held() {
             .stderr_contains(&["no reviewed plan: commit"]);
         world.nothing_sent();
     }
+}
+
+#[test]
+fn a_commit_without_a_reviewed_plan_that_sends_nothing_passes() {
+    let (world, forge) = (request_world(), StandIn::start(KINDS[0]));
+    world.repo.checkout("main");
+    world.repo.file("README.md", "text").commit("Describe it");
+    apply(&world, &forge)
+        .exit(0)
+        .stdout_contains(&["Nothing to do.\n"])
+        .any_stderr();
+    world.nothing_sent();
 }
 
 #[test]
