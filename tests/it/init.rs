@@ -66,6 +66,30 @@ fn a_folder_whose_name_begins_with_a_dash_can_be_entered_with_the_printed_comman
 }
 
 #[test]
+fn the_kind_of_service_is_set_wherever_the_program_runs() {
+    let world = World::new();
+    let folder = world.path("starter");
+    let init = world.bare("init").set("service-kind", "featureprobe");
+    init.arg(&folder)
+        .exit(0)
+        .stdout(&created("created"))
+        .stderr_contains(&["  gitoggle validate --service-kind featureprobe\n"]);
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let workflow: serde_json::Value = serde_yaml::from_str(&read(".github/workflows/gitoggle.yaml")).unwrap();
+    assert_eq!(workflow["env"]["GITOGGLE_SERVICE_KIND"], "featureprobe");
+    let hooks = read(".pre-commit-config.yaml");
+    let entries = hooks.lines().filter(|line| line.contains("entry:"));
+    assert!(
+        entries
+            .clone()
+            .all(|line| line.ends_with(" --service-kind featureprobe")),
+        "{hooks}"
+    );
+    assert_eq!(entries.count(), 3);
+    assert!(read("README.md").contains("\nSet `GITOGGLE_SERVICE_KIND=featureprobe` for these commands.\n"));
+}
+
+#[test]
 fn an_existing_file_stays() {
     let world = World::new();
     let folder = world.path("starter");

@@ -1,5 +1,6 @@
 //! `gitoggle init`: creates a starter repository.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::commands::word;
@@ -8,7 +9,7 @@ use super::{note, print};
 use crate::config::Settings;
 use crate::document;
 use crate::git::Sample;
-use crate::model::escaped;
+use crate::model::{ServiceKind, escaped};
 use crate::pass::WriteResult;
 use crate::pass::authoring::create_files;
 use crate::source::worktree::{is_bare, top_of};
@@ -49,9 +50,12 @@ pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fail
     }
     let schema = serde_json::to_string_pretty(&document::schema(settings.service_kind));
     let schema = schema.map_err(Failure::failed)? + "\n";
-    let mut files = FILES.to_vec();
-    files.push((".vscode/gitoggle.schema.json", &schema));
+    let mut files = FILES
+        .map(|(path, text)| (path, for_kind(text, settings.service_kind)))
+        .to_vec();
+    files.push((".vscode/gitoggle.schema.json", Cow::from(schema)));
     files.sort_unstable();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
     let mut text = String::new();
     for (path, result) in create_files(folder, &files)? {
         let verb = match result {
@@ -67,10 +71,29 @@ pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fail
         folder if folder.starts_with('-') => format!("  cd {}\n", word(&format!("./{folder}"))),
         folder => format!("  cd {}\n", word(folder)),
     };
+    let kind = match settings.service_kind {
+        ServiceKind::Documented => String::new(),
+        kind => format!(" --service-kind {}", kind.as_str()),
+    };
     note(&format!(
-        "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate\n  gitoggle test\n  gitoggle plan\n"
+        "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate{kind}\n  gitoggle test{kind}\n  gitoggle plan{kind}\n"
     ))?;
     Ok(ExitStatus::Clean)
+}
+
+/// Returns a file with the kind of service in it, wherever it runs the program.
+fn for_kind(text: &'static str, kind: ServiceKind) -> Cow<'static, str> {
+    if kind == ServiceKind::Documented {
+        return Cow::from(text);
+    }
+    let kind = kind.as_str();
+    let of_workflow = format!("\npermissions: {{}}\nenv:\n  GITOGGLE_SERVICE_KIND: {kind}\n");
+    let of_hook = format!(" --service-kind {kind}\n        language: system");
+    let of_readme = format!("Set `GITOGGLE_SERVICE_KIND={kind}` for these commands.\n\n`.github/workflows");
+    let text = text.replace("\npermissions: {}\n", &of_workflow);
+    let text = text.replace("\n        language: system", &of_hook);
+    let text = text.replace("`.github/workflows", &of_readme);
+    Cow::from(text)
 }
 
 /// Refuses a folder of an existing repository other than the top of its work tree. Neither the forge nor gitoggle would find

@@ -272,7 +272,9 @@ impl History {
             .into_owned();
         machine.say(format_args!("starts at revision {revision} with {folder}"));
         let (stop, stopped) = watch::channel(false);
-        if self.world.trouble(0.05) {
+        // A process that sent late and is stopped with its only disk before it could list that has told nobody.
+        let forgets = disk.is_none() && !self.site.service.is_checked();
+        if self.world.trouble(0.05) && !forgets {
             self.stop(&machine, self.world.between(0.0, 100.0), stop);
         }
         let (site, own, disk) = (self.site.clone(), machine.clone(), path.clone());
