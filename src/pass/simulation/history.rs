@@ -273,8 +273,7 @@ impl History {
         machine.say(format_args!("starts at revision {revision} with {folder}"));
         let (stop, stopped) = watch::channel(false);
         // A process that sent late and is stopped with its only disk before it could list that has told nobody.
-        let forgets = disk.is_none() && !self.site.service.is_checked();
-        if self.world.trouble(0.05) && !forgets {
+        if self.world.trouble(0.05) && (disk.is_some() || self.site.service.is_checked()) {
             self.stop(&machine, self.world.between(0.0, 100.0), stop);
         }
         let (site, own, disk) = (self.site.clone(), machine.clone(), path.clone());
