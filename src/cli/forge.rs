@@ -161,7 +161,7 @@ pub(super) fn set_status(
     }
 }
 
-/// Returns the plan that `--digest` requires.
+/// Returns the review that `--digest` requires.
 ///
 /// # Errors
 /// If the forge cannot be read.

@@ -25,6 +25,13 @@ pub fn top_of(path: &Path) -> Option<PathBuf> {
     repositories.next()?.workdir().map(Path::to_owned)
 }
 
+/// Returns whether both paths lead to the same existing folder.
+#[must_use]
+pub fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let [one, other] = [one, other].map(Path::canonicalize);
+    one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+}
+
 /// Returns whether `folder` is a bare repository.
 #[must_use]
 pub fn is_bare(folder: &Path) -> bool {

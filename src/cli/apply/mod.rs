@@ -44,7 +44,7 @@ struct FinishedPass {
     report: Report,
     /// Failed if drift was to be overwritten, and not every toggle could be compared.
     comparison: ExitStatus,
-    /// Whether its report could be printed.
+    /// Failed if the report could not be printed.
     printed: Result<(), Failure>,
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use crate::cli::commands::{with_flags, word};
 use crate::config::{Command, Flags, Settings};
 use crate::model::ServiceKind;
 use crate::pass::import::{ImportReport, ImportResult};
+use crate::source::worktree::is_same_folder;
 
 /// The most folders that `git add` names.
 const MOST_FOLDERS: usize = 8;
@@ -30,7 +30,11 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
     // Documents that were replaced were there before, so their environments have had their first pass.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
-    let (repo, without) = match all.repo.local_path().is_some_and(|repo| is_top(repo, report)) {
+    let (repo, without) = match all
+        .repo
+        .local_path()
+        .is_some_and(|repo| is_same_folder(repo, &report.top))
+    {
         true => (String::new(), [].as_slice()),
         // An import finds the top of a work tree from a folder below it; the other commands take the folder as it is.
         false => (format!(" --repo {}", word(&top(report))), ["repo"].as_slice()),
@@ -59,15 +63,10 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
 }
 
 fn git(report: &ImportReport) -> String {
-    match std::env::current_dir().is_ok_and(|folder| is_top(&folder, report)) {
+    match std::env::current_dir().is_ok_and(|folder| is_same_folder(&folder, &report.top)) {
         true => "git".to_owned(),
         false => format!("git -C {}", word(&top(report))),
     }
-}
-
-fn is_top(folder: &Path, report: &ImportReport) -> bool {
-    let [one, other] = [folder, report.top.as_path()].map(Path::canonicalize);
-    one.is_ok_and(|one| other.is_ok_and(|other| one == other))
 }
 
 /// Returns the absolute path of the top of the work tree.

@@ -12,7 +12,7 @@ use crate::git::Sample;
 use crate::model::{ServiceKind, escaped};
 use crate::pass::WriteResult;
 use crate::pass::authoring::create_files;
-use crate::source::worktree::{is_bare, top_of};
+use crate::source::worktree::{is_bare, is_same_folder, top_of};
 
 /// The files of a starter repository, except for the schema.
 const FILES: [(&str, &str); 8] = [
@@ -104,11 +104,7 @@ fn refuse_inside(folder: &Path) -> Result<(), Failure> {
         let message = format!("`{}` is a bare repository, which has no files", escaped(&shown));
         return Err(Failure::failed(message).hint("clone it, and run `gitoggle init` in the clone"));
     }
-    let same = |top: &Path| {
-        let [one, other] = [folder, top].map(Path::canonicalize);
-        one.is_ok_and(|one| other.is_ok_and(|other| one == other))
-    };
-    match top_of(folder).filter(|top| !same(top)) {
+    match top_of(folder).filter(|top| !is_same_folder(folder, top)) {
         None => Ok(()),
         Some(top) => {
             let message = format!(

@@ -100,6 +100,7 @@ impl Stream {
         if self.beginning.iter().take(4).all(u8::is_ascii_hexdigit) {
             return Ok(());
         }
+        // What ssh or the remote program reports on stderr says more.
         let _ = self.errors_end.recv_timeout(EXIT_GRACE);
         if !lock(&self.errors).is_empty() {
             return Err(self.explain());

@@ -5,6 +5,18 @@ use serde_json::json;
 use super::{changes, forked, offline, planned, pull_request, set};
 use crate::support::{World, doc};
 
+/// A world with a branch on top of a valid document and an invalid one.
+fn with_broken() -> World {
+    let world = World::new();
+    set(&world.repo, "pay", 18);
+    world
+        .repo
+        .file("shop/prod/broken.yaml", "nonsense\n")
+        .commit("Start")
+        .branch("feature");
+    world
+}
+
 #[test]
 fn findings_are_those_of_changed_files_or_of_all() {
     let world = World::new();
@@ -52,13 +64,7 @@ fn findings_are_those_of_changed_files_or_of_all() {
 
 #[test]
 fn a_document_that_was_invalid_at_the_base_is_an_update() {
-    let world = World::new();
-    set(&world.repo, "pay", 18);
-    world
-        .repo
-        .file("shop/prod/broken.yaml", "nonsense\n")
-        .commit("Start")
-        .branch("feature");
+    let world = with_broken();
     set(&world.repo, "broken", 18).commit("Repair it");
     let plan = planned(pull_request(&world), &["update shop/prod/broken"]);
     assert_eq!(
@@ -69,15 +75,8 @@ fn a_document_that_was_invalid_at_the_base_is_an_update() {
 
 #[test]
 fn the_removal_of_a_document_that_was_invalid_at_the_base_promises_nothing_about_what_is_applied() {
-    let world = World::new();
-    set(&world.repo, "pay", 18);
-    world
-        .repo
-        .file("shop/prod/broken.yaml", "nonsense\n")
-        .commit("Start")
-        .branch("feature")
-        .remove("shop/prod/broken.yaml")
-        .commit("Remove it");
+    let world = with_broken();
+    world.repo.remove("shop/prod/broken.yaml").commit("Remove it");
     let plan = planned(pull_request(&world).set("on-remove", "disable"), &[]);
     let reason = plan["orphans"][0]["reason"].as_str().unwrap();
     assert!(
@@ -88,13 +87,7 @@ fn the_removal_of_a_document_that_was_invalid_at_the_base_promises_nothing_about
 
 #[test]
 fn an_unchanged_invalid_document_stops_the_plan_that_apply_would_stop() {
-    let world = World::new();
-    set(&world.repo, "pay", 18);
-    world
-        .repo
-        .file("shop/prod/broken.yaml", "nonsense\n")
-        .commit("Start")
-        .branch("feature");
+    let world = with_broken();
     set(&world.repo, "pay", 21).commit("Raise the age");
     planned(pull_request(&world), &["update shop/prod/pay"]);
     let run = || {
