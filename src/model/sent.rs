@@ -64,6 +64,9 @@ pub struct Sent {
     /// this one on top of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overtaken: bool,
+    /// The revision at which the first pass of the environment was asserted, if the request belongs to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asserted: Option<CommitId>,
 }
 
 fn unparsed<S: serde::Serializer>(payload: &Payload, serializer: S) -> Result<S::Ok, S::Error> {

@@ -310,7 +310,7 @@ impl Reconciler {
         };
         let changes = plan.changes().iter();
         let changes: Vec<_> = changes
-            .map(|change| (change.id.clone(), sent(change, head.revision)))
+            .map(|change| (change.id.clone(), sent(change, plan)))
             .collect();
         let documents = Documents::new(snapshot)?;
         let started = self

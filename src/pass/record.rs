@@ -8,8 +8,8 @@ use super::report::{ChangeResult, PublishSummary};
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::pack::PackCopies;
-use crate::model::{Blob, DeploymentEffect, ObjectId, RequestDigest, ToggleId, Trees};
-use crate::plan::{self, Plan};
+use crate::model::{Blob, DeploymentEffect, EnvironmentId, ObjectId, RequestDigest, ToggleId, Trees};
+use crate::plan::{self, Overwrite, Plan};
 use crate::source::{self, Snapshot};
 use crate::state::{
     self, AppliedEdit, CleanPass, DocumentReader, Failures, HeldRequest, PassHead, Refusal, Stop, Store,
@@ -30,6 +30,7 @@ pub(crate) fn record(
     let now = head.now;
     let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
     edits.extend(taken_over(plan, published));
+    edits.extend(finished_first_passes(plan, published));
     let is_allowed = plan.overrides().history.is_some();
     // The next commit records who allowed the revision and when, even without a change (DESIGN, section 9.2).
     if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
@@ -52,6 +53,23 @@ pub(crate) fn record(
         holds: holds(store, plan, published),
     };
     Ok((memory, failures))
+}
+
+/// Ends the asserted first passes whose documents were all tried.
+fn finished_first_passes(plan: &Plan, published: &PublishSummary) -> impl Iterator<Item = AppliedEdit> {
+    let results = plan.changes().iter().zip(&published.results);
+    let untried = results.filter(|(_, result)| result.is_untried());
+    let withheld = plan.withheld().iter().filter(|held| held.reason.is_untried());
+    let withheld = withheld.filter_map(|held| held.change.as_deref());
+    let untried: BTreeSet<EnvironmentId> = untried
+        .map(|(change, _)| change)
+        .chain(withheld)
+        .filter(|change| change.overwrite == Overwrite::Asserted)
+        .map(|change| change.id.environment())
+        .collect();
+    let environments = plan.asserted().keys().cloned();
+    let ended = environments.filter(move |environment| !untried.contains(environment));
+    ended.map(|environment| AppliedEdit::EndFirstPass { environment })
 }
 
 /// Forgets the toggles whose renamed document is recorded now.

@@ -51,6 +51,14 @@ impl ChangeResult {
         }
     }
 
+    /// Returns whether the change may still be sent as it is.
+    pub(super) const fn is_untried(&self) -> bool {
+        matches!(
+            self,
+            Self::FailedAlone { .. } | Self::NotSent | Self::Pending { .. }
+        )
+    }
+
     /// Returns why a change was held, or was sent and not confirmed.
     pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
         match self {

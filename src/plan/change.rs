@@ -101,10 +101,20 @@ pub enum PublishAttempt {
 /// Whether a change may replace what someone else changed on the service (DESIGN, section 8.4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Overwrite {
-    /// The settings, an operator, a trailer or an asserted first pass allow it.
+    /// The settings, an operator or a trailer allow it.
     Allowed,
+    /// The first pass of its environment is asserted.
+    Asserted,
     /// The change is held instead.
     Held,
+}
+
+impl Overwrite {
+    /// Returns whether the change may be published.
+    #[must_use]
+    pub fn is_allowed(self) -> bool {
+        self != Self::Held
+    }
 }
 
 /// A change of the state without a publish.

@@ -1,6 +1,6 @@
 //! Decides on one toggle at a time. Other toggles, commits and rails have no part in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
@@ -15,6 +15,8 @@ pub struct DecisionContext<'a> {
     pub policy: &'a Policy,
     /// The number of applied toggles per environment; absent or 0 makes the pass a first pass.
     pub applied_counts: &'a BTreeMap<EnvironmentId, usize>,
+    /// The toggles whose documents belong to an asserted first pass that has not ended.
+    pub asserted: &'a BTreeSet<ToggleId>,
     /// The environments that are held as a whole, with the reason.
     pub environment_holds: &'a BTreeMap<EnvironmentId, String>,
     /// The targeting that the service has of the drifted toggles that may be overwritten.
@@ -27,16 +29,26 @@ impl DecisionContext<'_> {
     pub fn decide(&self, candidate: Candidate) -> DecidedToggle {
         let id = candidate.id.clone();
         let environment = id.environment();
-        let pass = match self.applied_counts.get(&environment) {
-            None | Some(0) => PassOrder::First,
-            Some(_) => PassOrder::Later,
-        };
+        let pass = self.pass(&candidate, &environment);
         let mut decision = decide(candidate, pass, self.policy, self.overwritten.get(&id));
         // Comes after the decision, because an invalid document and a toggle outside `--only` keep theirs.
         if let Some(reason) = self.environment_holds.get(&environment) {
             decision = withhold(decision, WithheldReason::Environment(reason.clone()));
         }
         DecidedToggle { id, decision }
+    }
+
+    fn pass(&self, candidate: &Candidate, environment: &EnvironmentId) -> PassOrder {
+        let is_asserted = self.asserted.contains(&candidate.id);
+        match (&candidate.applied, self.applied_counts.get(environment)) {
+            (AppliedVersion::Nothing, None | Some(0)) => PassOrder::First,
+            (AppliedVersion::Nothing, _) if is_asserted => PassOrder::Asserted,
+            // A request that was sent before had its first pass decided then.
+            (AppliedVersion::Unknown { sent, .. }, _) if is_asserted && sent.asserted.is_some() => {
+                PassOrder::Asserted
+            }
+            _ => PassOrder::Later,
+        }
     }
 }
 
@@ -64,6 +76,8 @@ pub(super) enum ToggleDecision {
 pub(super) enum PassOrder {
     /// Nothing is applied in the environment, and the change creates a toggle.
     First,
+    /// The first pass is asserted and has not ended, and the change creates a toggle that it was to create.
+    Asserted,
     Later,
 }
 
@@ -141,13 +155,6 @@ fn document(
     pass: PassOrder,
     overwritten: Option<&LiveContent>,
 ) -> ToggleDecision {
-    // A request that was sent before had its first pass decided then.
-    let pass = match applied {
-        AppliedVersion::Nothing => pass,
-        AppliedVersion::Document { .. } | AppliedVersion::Unknown { .. } | AppliedVersion::Unreadable => {
-            PassOrder::Later
-        }
-    };
     let (replaced, attempt) = (replaced(&applied, &version), attempt(&applied, &version));
     let publish = |version, action, before| {
         ToggleDecision::Publish(Box::new(DraftChange {

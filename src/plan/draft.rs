@@ -12,8 +12,8 @@ use super::{
     WithheldToggle,
 };
 use crate::model::{
-    Action, Attribution, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload, Suspensions, ToggleId,
-    Version,
+    Action, Attribution, CommitId, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload, Suspensions,
+    ToggleId, Version,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -42,6 +42,7 @@ impl Draft {
             base_url,
             mut decided,
             applied_counts,
+            asserted,
             environment_holds,
             parked,
             suspensions,
@@ -59,6 +60,7 @@ impl Draft {
             suspensions,
             changes: Vec::new(),
             plan: Plan {
+                asserted,
                 environment_holds,
                 findings,
                 waived,
@@ -170,6 +172,11 @@ impl Draft {
         };
         // A first pass is decided for a whole environment, so all decisions come before the first change.
         let choices = rules.choices(&drafts);
+        if self.policy.reads_live() {
+            self.plan
+                .asserted
+                .extend(asserted(&choices, self.plan.source.revision));
+        }
         let mut changes = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             match self.outcome(&mut draft, &choices, attributions, evidence) {
@@ -235,7 +242,7 @@ impl Draft {
             let overwrite = self.overwrite(&draft.version.id, draft.pass, attribution);
             match reason {
                 // The permission was given after the change was held.
-                WithheldReason::Live(hold) if hold.is_drift() && overwrite == Overwrite::Allowed => {}
+                WithheldReason::Live(hold) if hold.is_drift() && overwrite.is_allowed() => {}
                 reason => return DraftOutcome::Withhold(reason),
             }
         }
@@ -318,16 +325,25 @@ impl Draft {
         let is_allowed = |attribution: &Attribution| attribution.allows(Override::OverwriteDrift);
         let by_trailer = || self.policy.trailer == Trailer::Allowed && attribution.is_some_and(is_allowed);
         let by_operator = || self.plan.overrides.overwrite_drift.contains(&id.environment());
-        // A first pass publishes only if it is asserted, which is a decision about what the service has.
-        match pass == PassOrder::First
-            || self.policy.on_drift == OnDrift::Overwrite
-            || by_trailer()
-            || by_operator()
-        {
-            true => Overwrite::Allowed,
-            false => Overwrite::Held,
+        if self.policy.on_drift == OnDrift::Overwrite || by_trailer() || by_operator() {
+            return Overwrite::Allowed;
+        }
+        match pass {
+            // It publishes only if it is asserted, which is a decision about what the service has.
+            PassOrder::First | PassOrder::Asserted => Overwrite::Asserted,
+            PassOrder::Later => Overwrite::Held,
         }
     }
+}
+
+/// Returns the environments whose first pass the choices assert.
+fn asserted(
+    choices: &BTreeMap<EnvironmentId, FirstPassChoice>,
+    revision: CommitId,
+) -> impl Iterator<Item = (EnvironmentId, CommitId)> {
+    let is_asserted = |choice: &FirstPassChoice| *choice == FirstPassChoice::Decided(FirstPass::Assert);
+    let asserted = choices.iter().filter(move |(_, choice)| is_asserted(choice));
+    asserted.map(move |(environment, _)| (environment.clone(), revision))
 }
 
 /// The decision on one change, before rails and suspensions.

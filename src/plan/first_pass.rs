@@ -84,7 +84,7 @@ impl FirstPassRules<'_> {
 }
 
 /// Returns an operator's decision on the first pass of `environment`.
-pub(super) fn by_operator(
+pub(crate) fn by_operator(
     policy: &Policy,
     overrides: &Overrides,
     environment: &EnvironmentId,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::decide::{DecidedToggle, DraftChange};
 use super::{Overrides, SourceInfo, WithheldReason};
 use crate::document::Diagnostic;
-use crate::model::{EnvironmentId, RequestDigest, Suspensions, ToggleId};
+use crate::model::{CommitId, EnvironmentId, RequestDigest, Suspensions, ToggleId};
 
 /// Everything a plan depends on besides the policy.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Input {
     pub decided: Vec<DecidedToggle>,
     /// The number of applied toggles per environment; absent or 0 makes the pass a first pass.
     pub applied_counts: BTreeMap<EnvironmentId, usize>,
+    /// The environments whose first pass was asserted and has not ended, with the revision at which it was.
+    pub asserted: BTreeMap<EnvironmentId, CommitId>,
     /// The environments that are held as a whole, with the reason.
     pub environment_holds: BTreeMap<EnvironmentId, String>,
     /// The toggles that are not retried yet.

@@ -4,7 +4,9 @@
 //! reads, sends, and reads again after a response that leaves doubt.
 
 use super::{Before, Change, LiveChange, LiveHold, OnApproval, OnMissing, Overwrite, Policy, PublishAttempt};
-use crate::model::{Action, Live, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits};
+use crate::model::{
+    Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits,
+};
 
 /// What the live state of a toggle means for a change to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,15 +69,15 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
         return publish;
     }
     match &change.before {
-        Before::Applied(applied) | Before::Live(applied) => publish_over(Some(applied), live),
-        Before::Nothing => publish_over(None, live),
+        Before::Applied(applied) | Before::Live(applied) => publish_over(Some(applied), change, live),
+        Before::Nothing => publish_over(None, change, live),
         // The request or an earlier one was the last one, or it has not arrived.
         Before::Unknown { sent, .. }
-            if may_be_ours(sent, live) || sent.base_version == Some(live.version) =>
+            if may_be_ours(sent, &live.content) || sent.base_version == Some(live.version) =>
         {
             publish
         }
-        Before::Unknown { sent, applied } if sent.overtaken => publish_over(applied.as_deref(), live),
+        Before::Unknown { sent, applied } if sent.overtaken => publish_over(applied.as_deref(), change, live),
         Before::Unknown { sent, .. } => LiveDecision::ReadVersions {
             after: sent.base_version.unwrap_or(0),
         },
@@ -85,26 +87,34 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
 }
 
 /// Decides on a change of a toggle whose last recorded targeting is `applied`; none if nothing is recorded.
-fn publish_over(applied: Option<&Payload>, live: &LiveToggle) -> LiveDecision {
-    let is_unchanged = match applied {
+fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -> LiveDecision {
+    let may_publish = match applied {
         Some(applied) => live.content.payload() == Some(applied),
         // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
-        None => live.version <= 1,
+        None => live.version <= 1 || replaces_any(change),
     };
-    let change = || LiveChange::of(live);
+    let by = || LiveChange::of(live);
     match applied {
-        _ if is_unchanged => LiveDecision::Publish {
+        _ if may_publish => LiveDecision::Publish {
             base_version: live.version,
         },
-        Some(_) => LiveDecision::Hold(LiveHold::Drifted(change())),
-        None => LiveDecision::Hold(LiveHold::DiffersFromLive(change())),
+        Some(_) => LiveDecision::Hold(LiveHold::Drifted(by())),
+        None => LiveDecision::Hold(LiveHold::DiffersFromLive(by())),
     }
 }
 
-/// Returns whether the request, or one with an unknown outcome that it replaced, may have made the last version.
-fn may_be_ours(sent: &Sent, live: &LiveToggle) -> bool {
-    live.content
-        .payload()
+/// Returns whether `change` belongs to an asserted first pass, and nobody can have changed the toggle since it was read for it.
+fn replaces_any(change: &Change) -> bool {
+    let was_read = match &change.before {
+        Before::Unknown { sent, .. } => sent.base_version.is_some(),
+        _ => false,
+    };
+    change.overwrite == Overwrite::Asserted && !was_read
+}
+
+/// Returns whether the request, or one with an unknown outcome that it replaced, may have made a version with this content.
+fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
+    live.payload()
         .is_some_and(|payload| sent.may_have_stored(payload))
 }
 
@@ -120,8 +130,10 @@ pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersi
         // The change on top of it is drift, which concerns the next change.
         Resolution::Confirmed if change.attempt == PublishAttempt::Retry => LiveDecision::Confirmed,
         Resolution::Confirmed => drifted,
+        // Nothing is recorded, but the service stored an earlier request, and then the change of someone else.
+        _ if applied.is_none() && newer.iter().any(|version| may_be_ours(sent, &version.content)) => drifted,
         // The service did not store the request, so what is recorded counts.
-        Resolution::Conflict | Resolution::NotStored => publish_over(applied.as_deref(), live),
+        Resolution::Conflict | Resolution::NotStored => publish_over(applied.as_deref(), change, live),
     }
 }
 

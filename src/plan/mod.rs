@@ -70,6 +70,7 @@ pub use drift::{
     drift_json, drift_markdown, drift_text,
 };
 pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
+pub(crate) use first_pass::by_operator;
 pub use guesses::Guesses;
 pub use history::{
     DeployedContent, DeployedDiff, DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json,

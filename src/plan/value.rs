@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::change::same_environment;
 use super::{Change, DriftReport, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, EnvironmentId, PlanDigest, ToggleId, counted, hex};
+use crate::model::{Action, CommitId, EnvironmentId, PlanDigest, ToggleId, counted, hex};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -21,6 +21,7 @@ pub struct Plan {
     pub(super) state_edits: Vec<StateEdit>,
     pub(super) undecided: Vec<WithheldToggle>,
     pub(super) inherited: Vec<ToggleId>,
+    pub(super) asserted: BTreeMap<EnvironmentId, CommitId>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) waived: Vec<Diagnostic>,
@@ -98,6 +99,7 @@ impl Plan {
             state_edits: Vec::new(),
             undecided: Vec::new(),
             inherited: Vec::new(),
+            asserted: BTreeMap::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
             waived: Vec::new(),
@@ -165,6 +167,13 @@ impl Plan {
     #[must_use]
     pub fn inherited(&self) -> &[ToggleId] {
         &self.inherited
+    }
+
+    /// Returns the environments whose first pass is asserted and has not ended, with the revision at which it was. Empty
+    /// unless changes on the service are held.
+    #[must_use]
+    pub fn asserted(&self) -> &BTreeMap<EnvironmentId, CommitId> {
+        &self.asserted
     }
 
     /// Returns the environments that are held as a whole, with the reason.

@@ -120,6 +120,19 @@ impl WithheldReason {
         matches!(self, Self::Invalid | Self::Unknown(NotRetried::Invalid))
     }
 
+    /// Returns whether the change was not tried at this revision, neither on the service nor by reading its live state.
+    pub(crate) fn is_untried(&self) -> bool {
+        match self {
+            Self::Environment(_)
+            | Self::FailedAlone(_)
+            | Self::FirstPass(_)
+            | Self::Rail(_)
+            | Self::Stopped
+            | Self::Suspended(_) => true,
+            Self::Invalid | Self::Live(_) | Self::Refused(_) | Self::Unknown(_) => false,
+        }
+    }
+
     /// Returns whether an operator has to decide (exit code 4).
     pub(in crate::plan) fn needs_decision(&self) -> bool {
         // `Stopped` is not among them, because the invalid document behind it has its own exit code (3).

@@ -89,6 +89,17 @@ impl Snapshot {
         )
     }
 
+    /// As [`Snapshot::root_tree_at`], and `None` if the clone does not have the commit.
+    ///
+    /// # Errors
+    /// If the commit cannot be read.
+    pub(crate) fn known_root_tree(&self, other: CommitId) -> Result<Option<ObjectId>, Error> {
+        match self.root_tree_at(other) {
+            Err(Error::MissingObject(_) | Error::PartialClone(_)) => Ok(None),
+            found => found,
+        }
+    }
+
     /// Returns the best common ancestors of the commits in `others` and `one`, newest first.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use super::shared::merge::{JournalAge, merge};
 use super::sidecar::{self, CleanPass, Failures};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
-use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
+use crate::model::{Allowance, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId};
 
 /// The most tries to read the state between two trims of the journal.
 const TRIES: usize = 20;
@@ -161,6 +161,14 @@ impl StateSnapshot {
         self.settled = settled
             .map(|(id, entry)| (id.clone(), entry.sent.clone()))
             .collect();
+    }
+
+    /// Returns the environments whose first pass was asserted and has not ended, with the revision at which it was.
+    pub(crate) fn asserted(&self) -> BTreeMap<EnvironmentId, CommitId> {
+        let recorded = self.tip.iter().flat_map(|tip| tip.asserted.clone());
+        let requests = self.unknown.iter().chain(&self.settled);
+        let requested = requests.filter_map(|(id, sent)| Some((id.environment(), sent.asserted?)));
+        requested.chain(recorded).collect()
     }
 
     /// Closes the files of the repository.

@@ -264,9 +264,14 @@ impl Store {
             .shared
             .as_ref()
             .is_some_and(|session| session.is_fruitless(&self.applied, index));
-        let is_seen_only = edits.iter().all(|edit| *edit == AppliedEdit::Seen);
+        let records =
+            |edit: &AppliedEdit| matches!(edit, AppliedEdit::Put { .. } | AppliedEdit::Remove { .. });
         // A pass that stored nothing withdraws its revision with the announcement.
-        let edits = if is_withdrawn && is_seen_only { &[] } else { edits };
+        let edits = if is_withdrawn && !edits.iter().any(records) {
+            &[]
+        } else {
+            edits
+        };
         self.commit(head, edits, SkipIfUnchanged::No, documents)?;
         if let Some(session) = &mut self.shared {
             let open = self.journal.index().unknown_requests();

@@ -36,6 +36,7 @@ mod import;
 mod init;
 mod isolation;
 mod live_faults;
+mod live_first_pass;
 mod live_holds;
 mod live_missing;
 mod live_publish;

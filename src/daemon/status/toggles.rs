@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ToggleStatus;
 use crate::model::{Action, Scope, ToggleId, ToggleState, WithheldKind};
 use crate::pass::{ChangeResult, Error, Report, applied_tree};
-use crate::plan::{Change, Overwrite, Plan, WithheldReason};
+use crate::plan::{Change, Plan, WithheldReason};
 use crate::state::{HeldRequest, Refusal, Revisions, StateSnapshot, Tried};
 
 type Lines = BTreeMap<ToggleId, Line>;
@@ -83,7 +83,7 @@ fn held(change: &Change, view: &StateSnapshot) -> Option<Line> {
         reason,
     } = view.failures().holds.get(&change.id)?;
     let is_drift = matches!(kind, WithheldKind::DiffersFromLive | WithheldKind::Drifted);
-    let is_allowed = is_drift && change.overwrite == Overwrite::Allowed;
+    let is_allowed = is_drift && change.overwrite.is_allowed();
     let is_same = *request == change.request() && !is_allowed;
     is_same.then(|| Line::withheld(*state, reason.clone(), *kind))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::document::Diagnostic;
 use crate::git::ObjectReader;
-use crate::model::{Blob, CommitId, ObjectId, Sent, ToggleId, Tree, Trees};
+use crate::model::{Blob, CommitId, EnvironmentId, ObjectId, Sent, ToggleId, Tree, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::plan::compare::AppliedTree;
@@ -64,10 +64,19 @@ impl<'a> AppliedSide<'a> {
     }
 
     /// Returns the confirmed requests that are not in the tree yet. A revision has none.
-    pub(super) fn settled(self) -> Option<&'a BTreeMap<ToggleId, Sent>> {
+    pub(super) fn settled(self) -> &'a BTreeMap<ToggleId, Sent> {
+        static NONE: BTreeMap<ToggleId, Sent> = BTreeMap::new();
         match self {
-            Self::State(view) => Some(view.settled()),
-            Self::Revision(_) => None,
+            Self::State(view) => view.settled(),
+            Self::Revision(_) => &NONE,
+        }
+    }
+
+    /// Returns the environments whose first pass was asserted and has not ended. A revision has none.
+    pub(super) fn asserted(self) -> BTreeMap<EnvironmentId, CommitId> {
+        match self {
+            Self::State(view) => view.asserted(),
+            Self::Revision(_) => BTreeMap::new(),
         }
     }
 

@@ -10,6 +10,7 @@ pub(super) mod range;
 pub(super) mod read;
 mod staleness;
 mod uncommitted;
+mod unfinished;
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::applied::AppliedSide;
 use super::attribution::attribute;
 use super::read::{ReadContext, read};
+use super::unfinished::unfinished;
 use super::{Files, emptied, source_info};
 use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Sent, Suspensions, ToggleId, Trees};
 use crate::pass::config::{Config, Rules};
@@ -109,20 +110,18 @@ where
 {
     let Comparison {
         differences,
-        mut applied_counts,
+        applied_counts,
         lost,
         renamed,
         findings: tree_findings,
         ..
     } = comparison;
-    let nothing = BTreeMap::new();
-    let settled = applied.settled().unwrap_or(&nothing);
-    // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
-    count_settled(settled, &differences, &mut applied_counts);
     let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
+    let unfinished = unfinished(files.snapshot, applied, rules, &overrides)?;
     let deciding = DecisionContext {
         policy: &rules.policy,
         applied_counts: &applied_counts,
+        asserted: &unfinished,
         environment_holds: &environment_holds,
         overwritten,
     };
@@ -134,7 +133,7 @@ where
         scope: &rules.policy.scope,
         layout: &rules.layout,
         unknown: &unknown,
-        settled,
+        settled: applied.settled(),
         renamed: &renamed,
     };
     let (decided, mut findings) = read(differences, context, |one| deciding.decide(one), open)?;
@@ -148,12 +147,23 @@ where
         base_url: rules.base_url.clone().or_else(|| applied.base_url()),
         decided,
         applied_counts,
+        asserted: applied.asserted(),
         environment_holds,
         parked: BTreeMap::new(),
         suspensions: Suspensions::default(),
         overrides,
         findings,
     })
+}
+
+pub(super) fn places<'a>(applied: AppliedSide<'_>, rules: &'a Rules) -> Places<'a> {
+    Places {
+        layout: &rules.layout,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        kind: rules.kind,
+        side: applied.kind(),
+    }
 }
 
 fn compared<S, F>(
@@ -170,17 +180,10 @@ where
         source: files.root_tree,
         applied: applied.tree(),
     };
-    let places = Places {
-        layout: &rules.layout,
-        root: &rules.root,
-        scope: &rules.policy.scope,
-        kind: rules.kind,
-        side: applied.kind(),
-    };
+    let places = places(applied, rules);
     // The service may not have what the applied tree shows, so these are compared even if both trees are equal.
     let (unknown, settled) = (applied.unknown(), applied.settled());
-    let settled = settled.into_iter().flat_map(BTreeMap::keys);
-    let always = unknown.keys().chain(settled).chain(overwritten.keys());
+    let always = unknown.keys().chain(settled.keys()).chain(overwritten.keys());
     let always: BTreeSet<ToggleId> = always.cloned().collect();
     let (source, trees) = ((files.open)()?, applied.trees()?);
     let mut found: Comparison = compare::<_, _, Error>(&source, trees.as_ref(), roots, &places, &always)?;
@@ -188,6 +191,8 @@ where
     if applied.kind() == AppliedTree::Revision && !found.any_document {
         found.any_document = has_document(&source, files.root_tree, &rules.layout)?;
     }
+    // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
+    count_settled(settled, &found.differences, &mut found.applied_counts);
     Ok(found)
 }
 

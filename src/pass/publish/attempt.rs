@@ -135,7 +135,7 @@ impl Sender {
     ) -> Result<Attempt, Abandoned> {
         let sent = Sent {
             note,
-            ..sent(change, self.job.plan.source().revision)
+            ..sent(change, &self.job.plan)
         };
         let begun = self.begin(&change.id, &sent).await?;
         Ok(match self.job.journal.finish(begun, Certainty::Stored)? {
@@ -150,7 +150,7 @@ impl Sender {
         let sent = Sent {
             base_version: base.map(|base| base.number),
             note: base.and_then(|base| base.note),
-            ..sent(change, self.job.plan.source().revision)
+            ..sent(change, &self.job.plan)
         };
         let begun = self.begin(&change.id, &sent).await?;
         if base.is_some() {

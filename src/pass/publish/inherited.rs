@@ -49,7 +49,7 @@ mod tests {
 
     use super::*;
     use crate::model::{Action, Attribution, CommitId, Format, ObjectId, Payload, Version};
-    use crate::plan::{Before, Overwrite};
+    use crate::plan::{Before, History, Overwrite, Plan, SourceInfo};
 
     fn change(id: &ToggleId, before: Before, attempt: PublishAttempt) -> Change {
         Change {
@@ -79,10 +79,18 @@ mod tests {
         let (now, ended_at) = (Instant::now(), Instant::now() + Duration::from_secs(10));
         let [left, other]: [ToggleId; 2] = ["a/b/left", "a/b/other"].map(|id| id.parse().unwrap());
         let mut inherited = Inherited::new([&left], ended_at);
+        let source = SourceInfo {
+            repo: String::new(),
+            reference: String::new(),
+            revision: CommitId(ObjectId([0; 20])),
+            base: None,
+            history: History::Complete,
+        };
+        let plan = Plan::nothing(source, None);
         let unknown = || {
             let change = change(&left, Before::Nothing, PublishAttempt::First);
             Before::Unknown {
-                sent: Box::new(super::super::sent(&change, CommitId(ObjectId([0; 20])))),
+                sent: Box::new(super::super::sent(&change, &plan)),
                 applied: None,
             }
         };

@@ -35,8 +35,8 @@ use super::Error;
 use super::context::PassContext;
 use super::report::PublishSummary;
 use super::stop_reason::StopReason;
-use crate::model::{Action, CommitId, Sent};
-use crate::plan::{Approved, Before, Change, Policy};
+use crate::model::{Action, Sent};
+use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
 use crate::state::{Clock, Journal};
 use order::Order;
 use sender::Sender;
@@ -110,12 +110,16 @@ pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Returns the intent to journal for a change.
-pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
+/// Returns the intent to journal for a change of `plan`.
+pub(crate) fn sent(change: &Change, plan: &Plan) -> Sent {
     let version = change.version.clone();
     let (base_version, earlier) = match &change.before {
         Before::Unknown { sent, .. } => (sent.base_version, sent.earlier_than(&version.payload)),
         _ => (None, Vec::new()),
+    };
+    let asserted = match change.overwrite {
+        Overwrite::Asserted => plan.asserted().get(&version.id.environment()).copied(),
+        Overwrite::Allowed | Overwrite::Held => None,
     };
     Sent {
         // An adopted document counts as applied from then on.
@@ -128,11 +132,12 @@ pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
         object: version.object,
         format: version.format,
         path: version.path.into(),
-        revision,
+        revision: plan.source().revision,
         base_version,
         note: None,
         earlier,
         overtaken: false,
+        asserted,
     }
 }
 

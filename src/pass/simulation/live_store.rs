@@ -13,8 +13,15 @@ use crate::model::{
 /// The account of the other writer.
 const EVE: &str = "eve";
 
+/// The comment of the version that a toggle had before its first pass.
+const BEFORE: &str = "before";
+
 /// A value that no document has, so that a change with it is never recorded as applied.
 const FOREIGN: u8 = 7;
+
+const UNCONFIGURED: &str = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{},"variations":[],"prerequisites":[]}}"#;
+
+const CONFIGURED: &str = r#"{"disabled":false,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"m8","name":"a","description":""}],"prerequisites":[]}}"#;
 
 #[derive(Debug, Default)]
 pub(super) struct LiveStore(BTreeMap<ToggleId, Vec<LiveVersion>>);
@@ -93,7 +100,10 @@ impl LiveStore {
     pub(super) fn edit(&mut self, toggle: &ToggleId, value: u8) -> Option<u8> {
         let versions = self.0.get_mut(toggle)?;
         let last = versions.last()?.clone();
-        let payload = last.content.payload().filter(|_| versions.len() > 1)?;
+        let payload = last.content.payload().filter(|_| last.version > 1)?;
+        if last.comment == BEFORE {
+            return None;
+        }
         // Half of the edits have a value that a document may get as well.
         let value = if value < 3 { value } else { FOREIGN };
         let mut targeting = payload.targeting();
@@ -164,15 +174,20 @@ impl LiveStore {
     }
 
     fn versions(&mut self, toggle: &ToggleId) -> &mut Vec<LiveVersion> {
+        let version = |version, comment: &str, content: &str| LiveVersion {
+            version,
+            content: LiveContent::Known(Payload::from_json(content).expect("a targeting")),
+            comment: comment.to_owned(),
+            created_by: None,
+            created_at: None,
+        };
         let first = || {
-            let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{},"variations":[],"prerequisites":[]}}"#;
-            vec![LiveVersion {
-                version: 1,
-                content: LiveContent::Known(Payload::from_json(payload).expect("a targeting")),
-                comment: String::new(),
-                created_by: None,
-                created_at: None,
-            }]
+            let mut versions = vec![version(1, "", UNCONFIGURED)];
+            // Half of the toggles were in use before there were documents.
+            if toggle.as_str().ends_with(['1', '3', '5', '7', '9']) {
+                versions.push(version(2, BEFORE, CONFIGURED));
+            }
+            versions
         };
         self.0.entry(toggle.clone()).or_insert_with(first)
     }

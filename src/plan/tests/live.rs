@@ -2,7 +2,7 @@
 
 use crate::model::{
     Action, Attribution, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ObjectId,
-    Payload, ReturnType, Sent, Version,
+    Payload, ReturnType, Sent, TargetingDigest, Version,
 };
 use crate::plan::{
     Before, Change, LiveChange, LiveDecision, LiveHold, OnApproval, OnDrift, OnMissing, Overwrite, Policy,
@@ -127,6 +127,7 @@ pub(super) fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Befor
             note: None,
             earlier: Vec::new(),
             overtaken: false,
+            asserted: None,
         }),
         applied: applied.map(payload).map(Box::new),
     }
@@ -182,6 +183,39 @@ fn an_unknown_request_is_found_among_the_versions() {
                 "{base_version:?} {applied:?} {newer:?}"
             );
         }
+    }
+}
+
+#[test]
+fn an_asserted_first_pass_publishes_over_what_the_service_had_and_not_over_a_change_since() {
+    let unknown = |base_version, earlier: &str| match unknown(base_version, None) {
+        Before::Unknown { mut sent, applied } => {
+            sent.earlier = vec![TargetingDigest::new(&payload(earlier))];
+            Before::Unknown { sent, applied }
+        }
+        other => other,
+    };
+    let had = || version(7, "other", "d");
+    let over = |value| vec![had(), version(6, value, "c")];
+    for (before, versions, expected) in [
+        (Before::Nothing, vec![had()], "publish on 7"),
+        // The request was announced, and not sent.
+        (unknown(None, "earlier"), vec![had()], "publish on 7"),
+        (unknown(None, "earlier"), over("earlier"), "drifted"),
+        (unknown(None, "earlier"), over("sent"), "drifted"),
+        // It was decided on when the toggle had version 6.
+        (unknown(Some(6), "earlier"), vec![had()], "differs_from_live"),
+    ] {
+        let change = Change {
+            overwrite: Overwrite::Asserted,
+            ..change(before)
+        };
+        let live = live(7, "other");
+        let decision = match decide_live(&change, &toggle(live.clone()), &Policy::default()) {
+            LiveDecision::ReadVersions { .. } => decide_by_versions(&change, &live, &versions),
+            decision => decision,
+        };
+        assert_eq!(word(&decision), expected, "{:?}", change.before);
     }
 }
 

@@ -85,6 +85,7 @@ struct World {
     applied: BTreeMap<ToggleId, Known>,
     environment_holds: BTreeMap<EnvironmentId, String>,
     overwritten: BTreeMap<ToggleId, LiveContent>,
+    asserted: BTreeSet<ToggleId>,
     parked: BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
     overrides: Overrides,
@@ -103,6 +104,7 @@ impl Default for World {
             applied: BTreeMap::new(),
             environment_holds: BTreeMap::new(),
             overwritten: BTreeMap::new(),
+            asserted: BTreeSet::new(),
             parked: BTreeMap::new(),
             suspensions: Suspensions::default(),
             overrides: Overrides::default(),
@@ -261,6 +263,7 @@ impl World {
                     note: None,
                     earlier: Vec::new(),
                     overtaken: matches!(known, Known::Overtaken(_)),
+                    asserted: None,
                 }),
             },
         }
@@ -285,6 +288,7 @@ impl World {
         let deciding = DecisionContext {
             policy,
             applied_counts: &applied_counts,
+            asserted: &self.asserted,
             environment_holds: &self.environment_holds,
             overwritten: &self.overwritten,
         };
@@ -300,6 +304,7 @@ impl World {
             base_url: Some("https://toggles.example.com".into()),
             decided,
             applied_counts,
+            asserted: BTreeMap::new(),
             environment_holds: self.environment_holds.clone(),
             parked: self.parked.clone(),
             suspensions: self.suspensions.clone(),

@@ -157,6 +157,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
     let deciding = DecisionContext {
         policy: &policy,
         applied_counts: &applied_counts,
+        asserted: &world.asserted,
         environment_holds: &world.environment_holds,
         overwritten: &world.overwritten,
     };
@@ -171,6 +172,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         base_url: None,
         decided,
         applied_counts: applied_counts.clone(),
+        asserted: BTreeMap::new(),
         environment_holds: BTreeMap::new(),
         parked: BTreeMap::new(),
         suspensions: Suspensions::default(),

@@ -1,12 +1,13 @@
 //! Writes and reads the commits of the applied ref, whose messages serve people and the next pass.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use git2::Repository;
 
 use crate::git::pack::{Object, ObjectKind};
 use crate::git::{object_id, oid, refs};
-use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId, counted, cut};
+use crate::model::{Allowance, CommitId, DeploymentEffect, EnvironmentId, ObjectId, ToggleId, counted, cut};
 use crate::state::Error;
 
 /// The ref of the record.
@@ -17,6 +18,9 @@ const NAMED: usize = 50;
 
 /// The most characters of the source commit's subject that a message repeats.
 const LONGEST_SUBJECT: usize = 500;
+
+/// The trailer of an asserted first pass that has not ended, with its environment and its revision.
+const ASSERTED: &str = "Gitoggle-Asserted";
 
 /// Trailers that only the deployment history reads.
 pub(super) const ALLOWED: &str = "Gitoggle-Allowed";
@@ -33,6 +37,8 @@ pub struct Tip {
     pub base_url: String,
     /// The source revision it was applied at.
     pub revision: CommitId,
+    /// The environments whose first pass was asserted and has not ended, with the revision at which it was.
+    pub asserted: BTreeMap<EnvironmentId, CommitId>,
 }
 
 impl Tip {
@@ -56,6 +62,7 @@ pub(crate) struct CommitOrigin<'a> {
     pub(crate) revision_subject: Option<&'a str>,
     pub(crate) base_url: &'a str,
     pub(crate) allowances: &'a [Allowance],
+    pub(crate) asserted: &'a BTreeMap<EnvironmentId, CommitId>,
 }
 
 impl CommitOrigin<'_> {
@@ -124,6 +131,9 @@ pub(crate) fn message(
         "Gitoggle-Base-Url: {}",
         origin.base_url.replace(['\r', '\n'], "")
     );
+    for (environment, revision) in origin.asserted {
+        let _ = writeln!(text, "{ASSERTED}: {environment} {revision}");
+    }
     for allowance in origin.allowed(toggles) {
         let _ = writeln!(text, "{ALLOWED}: {allowance}");
     }
@@ -165,7 +175,14 @@ pub(crate) fn tip(commit: &git2::Commit<'_>) -> Result<Tip, Error> {
             .ok_or_else(foreign)?
             .to_owned(),
         revision: CommitId(revision.ok_or_else(foreign)?),
+        asserted: trailers(message, ASSERTED).filter_map(asserted).collect(),
     })
+}
+
+/// Parses `shop/prod 5f0c…`.
+fn asserted(text: &str) -> Option<(EnvironmentId, CommitId)> {
+    let (environment, revision) = text.split_once(' ')?;
+    Some((environment.parse().ok()?, CommitId(revision.parse().ok()?)))
 }
 
 /// Returns the value of the trailer `key` in the last paragraph of `message`.

@@ -1,8 +1,11 @@
 //! Collects the changes of one commit of the applied ref.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Action, DeploymentEffect, Format, ObjectId, Sent, SentNote, ToggleId};
+use super::commit::Tip;
+use crate::model::{
+    Action, CommitId, DeploymentEffect, EnvironmentId, Format, ObjectId, Sent, SentNote, ToggleId,
+};
 use crate::state::journal::index::{JournalEntry, JournalTrim};
 
 /// A change to the record without a request.
@@ -24,6 +27,11 @@ pub enum AppliedEdit {
         /// The toggle.
         id: ToggleId,
     },
+    /// Ends the asserted first pass of an environment.
+    EndFirstPass {
+        /// The environment.
+        environment: EnvironmentId,
+    },
     /// Records only the revision, for other processes with the same shared state.
     Seen,
 }
@@ -43,13 +51,37 @@ pub(crate) struct CommitEdits {
     pub(crate) changes: Vec<(ToggleId, RecordedChange)>,
     /// The toggles whose outcome this commit records in the tree.
     pub(crate) outcomes: BTreeSet<ToggleId>,
-    /// Whether to commit even without changes.
-    pub(crate) seen: bool,
+    /// The asserted first passes that the confirmed requests belong to, by environment.
+    pub(crate) asserted: BTreeMap<EnvironmentId, CommitId>,
+    /// The environments whose first pass ends.
+    pub(crate) ended: BTreeSet<EnvironmentId>,
+    /// Whether to record the revision.
+    seen: bool,
     /// The entries that may leave the journal after the commit.
     pub(crate) trim: JournalTrim,
 }
 
 impl CommitEdits {
+    /// Returns the asserted first passes that have not ended after a commit on `tip`. The newest decision counts.
+    pub(crate) fn unfinished(&self, tip: Option<&Tip>) -> BTreeMap<EnvironmentId, CommitId> {
+        let earlier = tip.into_iter().flat_map(|tip| &tip.asserted);
+        let all = earlier.chain(&self.asserted);
+        let unfinished = all.filter(|(environment, _)| !self.ended.contains(environment));
+        unfinished
+            .map(|(environment, revision)| (environment.clone(), *revision))
+            .collect()
+    }
+
+    /// Returns whether to commit on `tip` even without changes.
+    pub(crate) fn is_due(&self, tip: Option<&Tip>) -> bool {
+        let ends = |tip: &Tip| {
+            tip.asserted
+                .keys()
+                .any(|environment| self.ended.contains(environment))
+        };
+        self.seen || tip.is_some_and(ends)
+    }
+
     /// Adds a confirmed request.
     pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &JournalEntry) {
         let Sent {
@@ -57,6 +89,7 @@ impl CommitEdits {
             object,
             format,
             note,
+            asserted,
             ..
         } = &entry.sent;
         let document = match action {
@@ -72,6 +105,9 @@ impl CommitEdits {
         };
         self.changes
             .push((id.clone(), RecordedChange { document, effect }));
+        if let Some(revision) = asserted {
+            self.asserted.insert(id.environment(), *revision);
+        }
         self.outcomes.insert(id.clone());
         self.trim.recorded.push(entry.number);
     }
@@ -91,6 +127,10 @@ impl CommitEdits {
                 self.outcomes.insert(id.clone());
                 self.trim.forgotten.push(id.clone());
                 (id, None, DeploymentEffect::Forget)
+            }
+            AppliedEdit::EndFirstPass { environment } => {
+                self.ended.insert(environment.clone());
+                return;
             }
             AppliedEdit::Seen => {
                 self.seen = true;

@@ -113,6 +113,7 @@ mod tests {
                 revision_subject: Some("Update all\u{202e} toggles\r\nGitoggle-Revision: 0"),
                 base_url: "https://t.example",
                 allowances: &allowances,
+                asserted: &BTreeMap::new(),
             };
             let text = message(&subject(&origin, &toggles), &origin, &toggles);
             let read = DeploymentMessage::parse(&text, revision);

@@ -206,21 +206,18 @@ impl AppliedRepository {
         skip: SkipIfUnchanged,
         documents: impl DocumentReader,
     ) -> Result<JournalTrim, Error> {
-        let CommitEdits {
-            changes,
-            outcomes: _,
-            seen,
-            trim,
-        } = edits;
+        let asserted = edits.unfinished(self.tip.as_ref());
+        let is_due = edits.is_due(self.tip.as_ref());
+        let CommitEdits { changes, trim, .. } = edits;
         // The last edit of a toggle counts. A map that is built at once from sorted edits compares each only once.
         let changes: BTreeMap<ToggleId, RecordedChange> = changes.into_iter().collect();
         let changes: Vec<(ToggleId, RecordedChange)> = changes.into_iter().collect();
-        if changes.is_empty() && !seen {
+        if changes.is_empty() && !is_due {
             return Ok(trim);
         }
         let before = self.tip.as_ref().map(|tip| (tip.commit, tip.tree));
         let (root, mut objects) = tree::splice(&self.repository, before.map(|(_, tree)| tree), &changes)?;
-        if !seen && skip == SkipIfUnchanged::Yes && before.is_some_and(|(_, tree)| tree == root) {
+        if !is_due && skip == SkipIfUnchanged::Yes && before.is_some_and(|(_, tree)| tree == root) {
             return Ok(trim);
         }
         let origin = CommitOrigin {
@@ -228,6 +225,7 @@ impl AppliedRepository {
             revision_subject: self.subject_of(head.revision),
             base_url: &self.base_url,
             allowances,
+            asserted: &asserted,
         };
         let toggles = changes.iter().map(|(id, change)| (id.clone(), change.effect));
         let toggles: Vec<(ToggleId, DeploymentEffect)> = toggles.collect();
@@ -246,6 +244,7 @@ impl AppliedRepository {
             tree: root,
             base_url: self.base_url.clone(),
             revision: head.revision,
+            asserted,
         });
         Ok(trim)
     }

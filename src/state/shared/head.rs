@@ -113,8 +113,9 @@ impl SharedHead {
             revision: self.revision,
             revision_subject: None,
             base_url,
-            // The applied commits record the allowances.
+            // The applied commits record the rest.
             allowances: &[],
+            asserted: &BTreeMap::new(),
         };
         let mut message = commit::message(&origin.subject(&subject), &origin, &self.effects());
         let _ = writeln!(message, "Gitoggle-Intents: {list}");

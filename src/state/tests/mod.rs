@@ -87,6 +87,7 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
             .into_iter()
             .collect(),
         overtaken: false,
+        asserted: None,
     }
 }
 
@@ -303,4 +304,45 @@ fn lanes_share_the_journal() {
     assert_eq!(applied(store.view()).len(), 32 * 19);
     assert_eq!(store.view().unknown().len(), 32);
     assert!(store.view().settled().is_empty());
+}
+
+#[test]
+fn an_asserted_first_pass_is_recorded_until_it_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let environment = id("p/e/a").environment();
+    let recorded = |store: &Store| store.view().tip().unwrap().asserted.clone();
+    let unfinished = BTreeMap::from([(environment.clone(), CommitId(ObjectId([1; 20])))]);
+    let mut store = open(dir.path());
+    let asserted = Sent {
+        asserted: Some(CommitId(ObjectId([1; 20]))),
+        ..sent(Action::Create, "a")
+    };
+    let changes = [(id("p/e/a"), asserted)];
+    let journal = store
+        .start(&head(1), &changes, documents(&["a"]), &NEVER)
+        .unwrap();
+    let begun = block_on(journal.begin(&changes[0].0, &changes[0].1))
+        .unwrap()
+        .unwrap();
+    journal.finish(begun, Certainty::Stored).unwrap();
+    drop((journal, store));
+    // The process was killed before it recorded anything.
+    assert_eq!(StateSnapshot::open(dir.path()).unwrap().asserted(), unfinished);
+    let mut store = open(dir.path());
+    assert_eq!(recorded(&store), unfinished);
+    pass(
+        &mut store,
+        2,
+        &[("p/f/b", Action::Create, "b")],
+        Certainty::Stored,
+    )
+    .unwrap();
+    assert_eq!(recorded(&store), unfinished, "another environment");
+    let commit = |store: &Store| store.view().tip().unwrap().commit;
+    let end = [AppliedEdit::EndFirstPass { environment }];
+    store.record(&head(3), &end, documents(&[]), &NEVER).unwrap();
+    assert_eq!(recorded(&store), BTreeMap::new());
+    let ended = commit(&store);
+    store.record(&head(4), &end, documents(&[]), &NEVER).unwrap();
+    assert_eq!(commit(&store), ended, "nothing is left to end");
 }

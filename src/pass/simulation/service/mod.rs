@@ -55,6 +55,7 @@ struct State {
     confirmed: BTreeMap<ToggleId, u8>,
     is_down: bool,
     live: LiveStore,
+    refused: BTreeSet<ToggleId>,
     /// The requests whose base version was stale.
     conflicts: BTreeSet<u64>,
 }
@@ -120,9 +121,11 @@ impl ToggleService {
         state.newest_done = state.newest_done.max(revision);
     }
 
-    /// Checks that a change is held only if another writer has changed its toggle.
+    /// Checks that a change is held only if another writer has changed its toggle. A first pass does not return to a toggle
+    /// that the service refused.
     pub(super) fn check_hold(&self, toggle: &ToggleId, hold: &LiveHold) {
-        if self.is_checked() && !self.is_edited(toggle) {
+        let is_refused = self.state().refused.contains(toggle);
+        if self.is_checked() && !is_refused && !self.is_edited(toggle) {
             self.world
                 .fault(format!("{toggle} is held, which nobody else changed: {hold}"));
         }
@@ -204,8 +207,9 @@ impl ToggleService {
         let other = other.map(|open| open.sender.name().to_owned());
         let newest = state.newest_sent.max(state.newest_done);
         // An announcement takes its revision with it if certainly nothing was stored.
-        if fate != Fate::Refused {
-            state.newest_sent = state.newest_sent.max(revision);
+        match fate {
+            Fate::Refused => drop(state.refused.insert(toggle.clone())),
+            _ => state.newest_sent = state.newest_sent.max(revision),
         }
         state.requests += 1;
         let number = state.requests;
