@@ -133,6 +133,7 @@ fn compared([before, after]: [&EnvironmentId; 2], [old, new]: [&EnvironmentDocum
     EnvironmentDiff {
         before: before.clone(),
         after: after.clone(),
+        copied_from: None,
         toggles,
         summary: parts.join(", "),
     }

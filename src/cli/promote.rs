@@ -81,8 +81,9 @@ fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -
     let failed = report.failed().count();
     parts.extend(nonzero(&[(report.invalid.len(), "invalid"), (failed, "failed")]));
     EnvironmentDiff {
-        before: from.clone(),
+        before: to.clone(),
         after: to.clone(),
+        copied_from: Some(from.clone()),
         toggles,
         summary: parts.join(", "),
     }

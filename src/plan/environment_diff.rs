@@ -1,4 +1,4 @@
-//! The difference between two environments of a repository, toggle by toggle.
+//! The difference between two environments of a repository, or between two states of one, toggle by toggle.
 
 use std::fmt::Write as _;
 
@@ -15,6 +15,8 @@ pub struct EnvironmentDiff {
     pub before: EnvironmentId,
     /// The environment after the change.
     pub after: EnvironmentId,
+    /// The environment that a promotion copied documents from. `before` and `after` are its target then.
+    pub copied_from: Option<EnvironmentId>,
     /// The toggles, sorted by key.
     pub toggles: Vec<ToggleDiff>,
     /// The numbers, as text: `1 different, 3 equal`.
@@ -65,7 +67,7 @@ impl EnvironmentDiff {
     /// Returns the difference as lines of text.
     #[must_use]
     pub fn text(&self, color: Color) -> String {
-        let mut out = format!("{} → {}\n\n", self.before, self.after);
+        let mut out = self.heading(EnvironmentId::to_string) + "\n\n";
         for toggle in &self.toggles {
             let (sign, paint_code) = toggle.sign();
             let head = paint(&format!("{sign} {}", escaped(&toggle.toggle)), paint_code, color);
@@ -82,8 +84,8 @@ impl EnvironmentDiff {
     /// Returns the difference as Markdown of at most `limit` bytes.
     #[must_use]
     pub fn markdown(&self, limit: usize) -> String {
-        let (before, after) = (code(&self.before.to_string()), code(&self.after.to_string()));
-        let head = format!("### {before} → {after}\n\n{}\n\n", self.summary);
+        let heading = self.heading(|environment| code(&environment.to_string()));
+        let head = format!("### {heading}\n\n{}\n\n", self.summary);
         let toggles = self.toggles.iter().map(|toggle| {
             let mut out = format!("* {} {}", toggle.sign().0, code(&toggle.toggle));
             if !toggle.remark.is_empty() {
@@ -106,6 +108,14 @@ impl EnvironmentDiff {
         fitting([head].into_iter().chain(toggles), limit)
     }
 
+    fn heading(&self, shown: impl Fn(&EnvironmentId) -> String) -> String {
+        let (before, after) = (shown(&self.before), shown(&self.after));
+        match &self.copied_from {
+            None => format!("{before} → {after}"),
+            Some(from) => format!("changes in {after}, copied from {}", shown(from)),
+        }
+    }
+
     /// Returns the difference, ready to serialize.
     #[must_use]
     pub fn json(&self) -> EnvironmentDiffJson<'_> {
@@ -118,6 +128,7 @@ impl EnvironmentDiff {
         EnvironmentDiffJson {
             before: &self.before,
             after: &self.after,
+            copied_from: self.copied_from.as_ref(),
             summary: &self.summary,
             toggles: toggles.collect(),
         }
@@ -129,6 +140,8 @@ impl EnvironmentDiff {
 pub struct EnvironmentDiffJson<'a> {
     before: &'a EnvironmentId,
     after: &'a EnvironmentId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied_from: Option<&'a EnvironmentId>,
     summary: &'a str,
     toggles: Vec<ToggleDiffJson<'a>>,
 }

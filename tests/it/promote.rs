@@ -23,7 +23,7 @@ fn documents_are_copied_with_their_comments_and_nothing_is_committed() {
     promote(&world, "shop/staging shop/production")
         .exit(0)
         .stdout_contains(&[
-            "shop/staging → shop/production\n\n+ new (shop/production/new.yaml)\n",
+            "changes in shop/production, copied from shop/staging\n\n+ new (shop/production/new.yaml)\n",
             "~ pay (shop/production/pay.yml)\n    rule `adults`: condition changed:",
             "\n2 copied, 0 unchanged\n",
         ]);
@@ -35,8 +35,35 @@ fn documents_are_copied_with_their_comments_and_nothing_is_committed() {
     let before = listing(&world.repo.path().join("shop"));
     promote(&world, "shop/staging shop/production")
         .exit(0)
-        .stdout("shop/staging → shop/production\n\n0 copied, 2 unchanged\n");
+        .stdout("changes in shop/production, copied from shop/staging\n\n0 copied, 2 unchanged\n");
     assert_eq!(listing(&world.repo.path().join("shop")), before);
+}
+
+#[test]
+fn every_output_says_what_changed_in_the_target() {
+    let world = World::new();
+    let ready = || {
+        world.repo.write("shop/staging/pay.yaml", doc(21));
+        world.repo.write("shop/production/pay.yaml", doc(18));
+        promote(&world, "shop/staging shop/production")
+    };
+    let json = ready().arg("-ojson").exit(0).json();
+    let diff = &json["diff"];
+    // A toggle's `before` is that of the environment that the header names, as with `gitoggle diff`.
+    assert_eq!(diff["before"], "shop/production", "{json:#}");
+    assert_eq!(diff["after"], "shop/production", "{json:#}");
+    assert_eq!(diff["copied_from"], "shop/staging", "{json:#}");
+    let age = |side: &str| &diff["toggles"][0][side]["content"]["rules"][0]["conditions"][0]["objects"][0];
+    assert_eq!((age("before"), age("after")), (&"18".into(), &"21".into()));
+    let change = "condition changed: `age` > `18` (number) → `age` > `21` (number)";
+    ready().exit(0).stdout_contains(&[
+        "changes in shop/production, copied from shop/staging\n\n~ pay",
+        change,
+    ]);
+    ready().arg("-omarkdown").exit(0).stdout_contains(&[
+        "### changes in ` shop/production `, copied from ` shop/staging `\n",
+        "-            - \"18\"\n+            - \"21\"\n",
+    ]);
 }
 
 #[test]
