@@ -135,9 +135,9 @@ fn lfs_pointer(path: &str) -> Diagnostic {
 }
 
 fn missing(path: &str) -> Diagnostic {
-    let message = "this file is not in the partial clone";
+    let message = "this file is not in the partial clone or sparse checkout";
     Diagnostic::whole_file(&check::MISSING_CONTENT, path, message)
-        .help("clone without `--filter`, or check the file out")
+        .help("clone without `--filter`, or check the file out (`git sparse-checkout add FOLDER`)")
 }
 
 fn not_utf8(path: &str, valid: &[u8]) -> Diagnostic {

@@ -82,6 +82,6 @@ pub(crate) use repack::repack;
 pub(crate) use repository::{config_value, open_or_create, set_config_value, sync_folder};
 pub use repository::{init, init_bare, open, open_bare};
 pub use sample::Sample;
-pub(crate) use status::changed_files;
+pub(crate) use status::{changed_files, not_checked_out};
 pub use url::RepoUrl;
 pub use url_error::RepoUrlError;

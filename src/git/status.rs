@@ -1,7 +1,11 @@
 //! Compares a work tree with its index and its checked-out commit. Writes nothing, not even the index.
 
-use git2::{Repository, StatusOptions};
+use std::fs;
+use std::path::Path;
 
+use git2::{ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, Repository, StatusOptions};
+
+use super::ignored::os_path;
 use super::libgit2_error::Libgit2Error;
 
 /// Returns the changed, new, or removed files under `root`, as paths relative to the top.
@@ -19,4 +23,38 @@ pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<V
     }
     let statuses = repository.statuses(Some(&mut options))?;
     Ok(statuses.iter().map(|entry| entry.path_bytes().to_vec()).collect())
+}
+
+/// Returns the files that the repository has and the work tree lacks although nobody removed them, as paths relative to
+/// the top: those that a sparse checkout leaves out, or all of `HEAD` if no index says what is checked out.
+pub(crate) fn not_checked_out(repository: &Repository) -> Result<Vec<Vec<u8>>, Libgit2Error> {
+    let Some(top) = repository.workdir() else {
+        return Ok(Vec::new());
+    };
+    // libgit2 refuses a sparse index and a split one. `git clone --no-checkout` writes none.
+    let index = repository.index().ok();
+    let index = index.filter(|index| index.path().is_some_and(Path::exists));
+    let (index, is_left_out): (Index, fn(&IndexEntry) -> bool) = match index {
+        Some(index) => (index, is_skipped),
+        None => (index_of_head(repository)?, |_| true),
+    };
+    let paths = index.iter().filter(is_left_out).map(|entry| entry.path);
+    Ok(paths
+        .filter(|path| fs::symlink_metadata(top.join(os_path(path))).is_err())
+        .collect())
+}
+
+fn is_skipped(entry: &IndexEntry) -> bool {
+    IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree()
+}
+
+/// Returns an index in memory with the files of `HEAD`.
+fn index_of_head(repository: &Repository) -> Result<Index, Libgit2Error> {
+    let mut index = Index::new()?;
+    match repository.head().and_then(|head| head.peel_to_tree()) {
+        Ok(tree) => index.read_tree(&tree)?,
+        Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(index)
 }

@@ -2,8 +2,10 @@
 //!
 //! Every folder on the way is opened relative to its parent without following links, so that a link cannot lead out of
 //! the folder, even if another process creates it meanwhile. A file is complete or absent: it is written under a
-//! temporary name and then renamed. A work tree is not state, so nothing is synced to disk.
+//! temporary name and then renamed. A work tree is not state, so nothing is synced to disk. A file that is committed but not
+//! checked out exists, so it is never created.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::document::LARGEST_DOCUMENT;
 use crate::model::{Blob, escaped};
+use crate::source::{self, worktree};
 
 /// The temporary name in the folder of a document. The lock makes one name sufficient, so a killed process leaves at most
 /// one such file in a folder, which the next one replaces.
@@ -25,6 +28,8 @@ pub(in crate::pass) struct TargetFolder {
     top: OwnedFd,
     /// The path of the folder below the top, without outer slashes; may be empty.
     root: String,
+    /// The files that are committed but not checked out, relative to the root.
+    left_out: BTreeSet<String>,
 }
 
 /// Why a document could not be read or written.
@@ -43,6 +48,9 @@ pub(in crate::pass) enum FolderError {
         /// The cause.
         source: io::Error,
     },
+    /// The repository could not be read.
+    #[error(transparent)]
+    Repository(#[from] source::Error),
     /// Something other than a folder or a file that belongs to this repository.
     #[error("`{}` is {what}, and gitoggle does not write there", escaped(path))]
     Refused {
@@ -65,7 +73,7 @@ pub enum Existing {
 /// The result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WriteResult {
-    /// There is a file already, which stays.
+    /// There is a file already, checked out or not, which stays.
     Exists,
     /// The file has the new content.
     Written,
@@ -82,13 +90,15 @@ impl TargetFolder {
     /// Opens the folder `root` of the work tree whose top is `top`. The folder need not exist yet.
     pub(in crate::pass) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
         let shown = top.to_string_lossy().into_owned();
+        let left_out = worktree::not_checked_out(top, root)?.into_iter();
+        let left_out = left_out.filter_map(|path| String::from_utf8(path).ok()).collect();
         let top = rustix::fs::open(top, FOLDER, Mode::empty()).map_err(io_error("open", &shown))?;
         // Any other error means that the file system has no locks, which must not prevent a write.
         if rustix::fs::flock(&top, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(FolderError::Busy);
         }
         let root = root.trim_matches('/').to_owned();
-        Ok(Self { top, root })
+        Ok(Self { top, root, left_out })
     }
 
     /// Returns `path`, which is relative to the root, as messages show it: relative to the top.
@@ -97,6 +107,11 @@ impl TargetFolder {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),
         }
+    }
+
+    /// Returns the files that are committed but not checked out, relative to the root.
+    pub(in crate::pass) const fn left_out(&self) -> &BTreeSet<String> {
+        &self.left_out
     }
 
     /// Reads the file at `path`, relative to the root.
@@ -132,6 +147,12 @@ impl TargetFolder {
         existing: Existing,
     ) -> Result<WriteResult, FolderError> {
         let shown = self.shown(path);
+        if self.left_out.contains(path) {
+            return match existing {
+                Existing::Keep => Ok(WriteResult::Exists),
+                Existing::Replace => Err(refused(&shown, "committed but not checked out")),
+            };
+        }
         let (folder, name) = self.parent(&shown, Missing::IsCreated)?;
         if let Some(refused) = refusal(&folder, name, &shown) {
             return Err(refused);

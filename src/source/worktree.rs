@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::error::Error;
 use super::local;
 use super::snapshot::components;
-use crate::git::{Ignored, Repository, os_path};
+use crate::git::{self, Ignored, Repository, os_path};
 use crate::model::Blob;
 
 /// A folder of files with its ignore rules.
@@ -36,6 +36,28 @@ pub fn is_same_folder(one: &Path, other: &Path) -> bool {
 #[must_use]
 pub fn is_bare(folder: &Path) -> bool {
     local::open(folder).is_ok_and(|repository| repository.is_bare())
+}
+
+/// Returns the files below the folder `root` of `folder` that are committed but not checked out, as paths relative to the
+/// root. See [`WorkTree::open`] for `folder`; the root need not exist.
+///
+/// # Errors
+/// If the repository cannot be read.
+pub fn not_checked_out(folder: &Path, root: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let repository = match local::open(folder) {
+        Ok(repository) => repository,
+        Err(Error::NoRepository(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let root = components(root).ok_or_else(|| Error::NoFolder(folder.join(root)))?;
+    let paths = git::not_checked_out(&repository)?.into_iter();
+    if root.is_empty() {
+        return Ok(paths.collect());
+    }
+    let prefix = root + "/";
+    Ok(paths
+        .filter_map(|path| Some(path.strip_prefix(prefix.as_bytes())?.to_vec()))
+        .collect())
 }
 
 impl WorkTree {

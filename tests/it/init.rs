@@ -111,6 +111,27 @@ fn an_existing_file_stays() {
 }
 
 #[test]
+fn a_file_that_a_sparse_checkout_leaves_out_stays() {
+    let world = World::new();
+    world
+        .repo
+        .file("shop/staging/new-homepage.yaml", "mine")
+        .file("docs/README.md", "")
+        .commit("Add a toggle");
+    world.repo.git(&["sparse-checkout", "set", "docs"]);
+    world
+        .bare("init")
+        .within(world.repo.path())
+        .exit(0)
+        .stdout_contains(&[
+            "kept the existing shop/staging/new-homepage.yaml\n",
+            "created README.md\n",
+        ])
+        .any_stderr();
+    assert!(!world.repo.path().join("shop/staging").exists());
+}
+
+#[test]
 fn a_folder_inside_a_repository_is_refused() {
     let world = World::new();
     let inside = world.repo.path().join("sub/folder");

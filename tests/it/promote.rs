@@ -144,3 +144,40 @@ fn a_target_keeps_its_format_and_a_link_is_not_followed() {
     assert!(reason.contains("is a symbolic link"), "{again}");
     assert_eq!(std::fs::read_to_string(outside).unwrap(), "outside");
 }
+
+#[test]
+fn a_document_that_is_not_checked_out_is_neither_replaced_nor_called_absent() {
+    let world = World::new();
+    world
+        .repo
+        .file("shop/staging/pay.yaml", doc(21))
+        .file("shop/staging/new.yaml", doc(21))
+        .file("shop/production/pay.yml", doc(18))
+        .commit("Add pay");
+    world
+        .repo
+        .git(&["sparse-checkout", "set", "--no-cone", "/shop/staging/"]);
+    world
+        .bare("diff")
+        .within(world.repo.path())
+        .args("shop/staging shop/production")
+        .exit(3)
+        .stdout_contains(&[
+            "- new (only in shop/staging)\n",
+            "1 only in shop/staging, 1 invalid, 0 equal\n",
+        ])
+        .stderr_contains(&["missing-content", "--> shop/production/pay.yml\n"]);
+    promote(&world, "shop/staging shop/production")
+        .exit(1)
+        .stdout_contains(&["+ new (shop/production/new.yaml)\n", "\n1 copied, 0 unchanged, 1 failed\n"])
+        .stderr_contains(&[
+            "error: shop/production/pay: `shop/production/pay.yml` is committed but not checked out, and gitoggle does \
+             not write there\n",
+        ]);
+    assert!(!world.repo.path().join("shop/production/pay.yml").exists());
+    promote(&world, "shop/production shop/staging pay")
+        .exit(3)
+        .stdout_contains(&["\n0 copied, 0 unchanged, 1 invalid\n"])
+        .stderr_contains(&["missing-content"]);
+    assert_eq!(read(&world, "shop/staging/pay.yaml"), doc(21));
+}

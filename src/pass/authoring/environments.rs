@@ -8,7 +8,7 @@ use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, PathKind, Seve
 use crate::model::{Blob, EnvironmentId, Format, Payload, ServiceKind, ToggleId};
 use crate::plan::compare::join;
 use crate::source;
-use crate::source::worktree::WorkTree;
+use crate::source::worktree::{self, WorkTree};
 
 /// The documents of a work tree.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,8 @@ pub struct EnvironmentDocument {
 }
 
 impl DocumentPlace<'_> {
-    /// Reads the documents of `environments`, in their order. Files that Git ignores are not documents.
+    /// Reads the documents of `environments`, in their order. Files that Git ignores are not documents. A document that is
+    /// committed but not checked out counts as invalid, because its meaning is not known.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -56,7 +57,9 @@ impl DocumentPlace<'_> {
     ) -> Result<[EnvironmentDocuments; N], AuthoringError> {
         let files = WorkTree::open(self.folder, self.root)?;
         let mut found = [const { BTreeMap::<ToggleId, Vec<(String, Format)>>::new() }; N];
-        for path in files.files()? {
+        let left_out = worktree::not_checked_out(self.folder, self.root)?;
+        let left_out: BTreeSet<Vec<u8>> = left_out.into_iter().collect();
+        for path in files.files()?.into_iter().chain(left_out.iter().cloned()) {
             let PathKind::Document { id, format } = self.layout.classify(&path) else {
                 continue;
             };
@@ -67,7 +70,7 @@ impl DocumentPlace<'_> {
         }
         let mut all = [const { None }; N];
         for (at, toggles) in found.into_iter().enumerate() {
-            all[at] = Some(self.read(&files, toggles)?);
+            all[at] = Some(self.read(&files, &left_out, toggles)?);
         }
         Ok(all.map(Option::unwrap_or_default))
     }
@@ -75,6 +78,7 @@ impl DocumentPlace<'_> {
     fn read(
         &self,
         files: &WorkTree,
+        left_out: &BTreeSet<Vec<u8>>,
         toggles: BTreeMap<ToggleId, Vec<(String, Format)>>,
     ) -> Result<EnvironmentDocuments, source::Error> {
         let mut all = EnvironmentDocuments::default();
@@ -89,7 +93,10 @@ impl DocumentPlace<'_> {
             let Some((path, format)) = paths.pop() else {
                 continue;
             };
-            let content = files.content(path.as_bytes(), LARGEST_DOCUMENT)?;
+            let content = match left_out.contains(path.as_bytes()) {
+                true => Blob::Missing,
+                false => files.content(path.as_bytes(), LARGEST_DOCUMENT)?,
+            };
             let read = document::read(&join(self.root, &path), format, &content, self.kind);
             let document = read.payload.map(|payload| EnvironmentDocument {
                 path: path.clone(),

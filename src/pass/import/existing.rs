@@ -1,4 +1,4 @@
-//! Finds the documents that a work tree has before an import.
+//! Finds the documents that a work tree has before an import, checked out or not.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{ImportConfig, ImportError};
 use crate::document::{MOST_FILES, PathKind};
 use crate::model::{Format, ServiceKind, ToggleId};
+use crate::pass::target_folder::TargetFolder;
 use crate::source;
 use crate::source::worktree::WorkTree;
 
@@ -22,14 +23,16 @@ pub(super) struct ExistingDocument {
 /// Files that Git ignores are not documents.
 pub(super) fn existing_documents(
     top: &Path,
+    folder: &TargetFolder,
     config: &ImportConfig,
 ) -> Result<HashMap<String, Vec<ExistingDocument>>, ImportError> {
-    let files = match WorkTree::open(top, &config.root) {
+    let mut files = match WorkTree::open(top, &config.root) {
         Ok(tree) => tree.files()?,
         // The import creates the folder.
         Err(source::Error::NoFolder(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    files.extend(folder.left_out().iter().map(|path| path.clone().into_bytes()));
     if files.len() > MOST_FILES {
         return Err(ImportError::TooManyFiles);
     }

@@ -160,8 +160,8 @@ fn writer<'c>(config: &'c ImportConfig, top: &Path) -> Result<DocumentWriter<'c>
         TargetFolder::open(top, &config.root).map_err(|error| ImportError::WorkTree(chain(&error)))?;
     Ok(DocumentWriter {
         config,
+        existing: existing_documents(top, &folder, config)?,
         folder,
-        existing: existing_documents(top, config)?,
         seen: HashMap::new(),
     })
 }

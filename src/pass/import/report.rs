@@ -24,6 +24,8 @@ words! {
         InvalidKey = "invalid_key",
         /// It was deleted after it was listed.
         Missing = "missing",
+        /// Its document is committed but not checked out.
+        NotCheckedOut = "not_checked_out",
         /// It has no targeting in this environment.
         Untargeted = "untargeted",
     }
@@ -40,6 +42,7 @@ impl SkipReason {
             Self::Inexpressible => "content that a document cannot express",
             Self::InvalidKey => "a key that is not valid here",
             Self::Missing => "deleted meanwhile",
+            Self::NotCheckedOut => "a document that is not checked out",
             Self::Untargeted => "no targeting in the environment",
         }
     }

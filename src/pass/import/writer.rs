@@ -87,6 +87,10 @@ impl DocumentWriter<'_> {
         existing: &ExistingDocument,
     ) -> Result<ImportResult, FolderError> {
         let path = self.folder.shown(&existing.path);
+        if self.folder.left_out().contains(&existing.path) {
+            let reason = format!("`{}` is committed but not checked out", escaped(&path));
+            return Ok(ImportResult::Skipped(SkipReason::NotCheckedOut, reason));
+        }
         let content = self.folder.read(&existing.path)?;
         let read = document::read(&path, existing.format, &content, self.config.kind).payload;
         let spelling = (existing.id != *id).then(|| existing.id.clone());

@@ -299,3 +299,62 @@ fn an_interrupted_import_counts_what_it_did() {
          hint: run the command again to continue; documents that were written count as unchanged\n"
     );
 }
+
+#[test]
+fn a_document_that_is_not_checked_out_is_never_written() {
+    let world = World::new();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .file("shop/prod/old.yml", doc(18))
+        .file("shop/prod/removed.yaml", doc(18))
+        .file("docs/README.md", "# Docs\n")
+        .commit("Add toggles");
+    let lines = ["old", "pay", "new"]
+        .map(|key| line(&format!("shop/prod/{key}"), 21))
+        .concat();
+    let kinds: [(&str, &[&str]); 3] = [
+        ("sparse checkout", &["sparse-checkout", "set", "docs"]),
+        (
+            "sparse index",
+            &["sparse-checkout", "set", "--cone", "--sparse-index", "docs"],
+        ),
+        ("no checkout", &["update-ref", "--no-deref", "HEAD", "HEAD"]),
+    ];
+    for (kind, command) in kinds {
+        world.repo.git(command);
+        if kind == "no checkout" {
+            world.repo.git(&["sparse-checkout", "disable"]);
+            std::fs::remove_dir_all(world.repo.path().join("shop")).unwrap();
+            std::fs::remove_file(world.repo.path().join(".git/index")).unwrap();
+        }
+        for flag in ["--color=never", "--overwrite"] {
+            import_lines(&world, &lines)
+                .arg(flag)
+                .exit(0)
+                .stdout(
+                    "skipped shop/prod/old (a document that is not checked out): `shop/prod/old.yml` is committed but \
+                     not checked out\n\
+                     skipped shop/prod/pay (a document that is not checked out): `shop/prod/pay.yaml` is committed but \
+                     not checked out\n\
+                     \n\
+                     1 written, 0 unchanged, 0 different, 2 skipped (a document that is not checked out: 2)\n",
+                )
+                .any_stderr();
+            assert_eq!(file(&world, "shop/prod/new.yaml"), canonical(21), "{kind}");
+            assert!(!world.repo.path().join("shop/prod/old.yml").exists(), "{kind}");
+            std::fs::remove_dir_all(world.repo.path().join("shop")).unwrap();
+        }
+    }
+    // Whoever removed a file wants it back.
+    world.repo.git(&["reset", "-q", "--hard"]);
+    std::fs::remove_file(world.repo.path().join("shop/prod/pay.yaml")).unwrap();
+    world.repo.git(&["rm", "-q", "shop/prod/removed.yaml"]);
+    import_lines(
+        &world,
+        &(line("shop/prod/pay", 21) + &line("shop/prod/removed", 21)),
+    )
+    .exit(0)
+    .stdout("2 written, 0 unchanged, 0 different\n")
+    .any_stderr();
+}

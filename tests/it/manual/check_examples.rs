@@ -128,7 +128,7 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     (
         "missing-content",
         Untested(
-            "a file that a partial clone lacks",
+            "a file that a partial clone or a sparse checkout lacks",
             "the content of this file is not in the partial clone | fetch the complete repository, without a filter",
         ),
     ),
