@@ -12,6 +12,12 @@ use crate::source::worktree::is_same_folder;
 /// The most folders that `git add` names.
 const MOST_FOLDERS: usize = 8;
 
+/// What an adoption does and does not do. Whether an environment is in its first pass is not known here: an import reads no
+/// state, and another process may have the only one.
+const OF_DOCUMENTED: &str = "note: `--first-pass adopt` records the documents of every environment without applied toggles; \
+     in the others, `apply` publishes the imported documents that differ from what gitoggle applied last, because it cannot \
+     read a `documented` service\n";
+
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
 pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> String {
     let written = report.results.values().filter_map(|result| match result {
@@ -27,7 +33,7 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
         _ => ".".to_owned(),
     };
     let git = git(report);
-    // Documents that were replaced were there before, so their environments have had their first pass.
+    // Documents that were replaced were there before, so their environments have had their first pass, or hold it.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
     let (repo, without) = match all
@@ -56,6 +62,9 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
             match written {
                 0 => then(Command::Apply, "apply"),
                 _ => then(Command::Apply, "apply --first-pass adopt"),
+            }
+            if all.service_kind == ServiceKind::Documented {
+                text.push_str(OF_DOCUMENTED);
             }
         }
     }

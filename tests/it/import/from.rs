@@ -229,3 +229,39 @@ fn the_next_commands_work_when_copied() {
     );
     world.nothing_sent();
 }
+
+#[test]
+fn the_next_commands_say_what_they_do_where_something_is_applied_already() {
+    let world = World::new();
+    let note = "\nnote: `--first-pass adopt` records the documents of every environment without applied toggles; in the \
+                others, `apply` publishes the imported documents that differ from what gitoggle applied last, because it \
+                cannot read a `documented` service\n";
+    let next = |lines: &str, flags: &[&str], commands: usize| {
+        let mut run = import_lines(&world, lines)
+            .set("base-url", world.service.url())
+            .set("ca-file", world.ca());
+        for flag in flags {
+            run = run.arg(flag);
+        }
+        let printed = run.exit(0).stderr_contains(&[note]).both();
+        let printed: Vec<&str> = printed
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .collect();
+        assert_eq!(printed.len(), commands);
+        run_copied(&world, &printed)
+    };
+    let both = line("shop/prod/pay", 18) + &line("shop/prod/old", 18);
+    let stdout = next(&both, &[], 4);
+    assert!(
+        stdout.contains("recorded without publishing: 2 toggles"),
+        "{stdout}"
+    );
+    world.nothing_sent();
+    let stdout = next(&(both + &line("shop/prod/new", 18)), &[], 4);
+    assert!(stdout.contains("applied 1 of 1 change"), "{stdout}");
+    assert_eq!(world.service.count(), 1);
+    let stdout = next(&line("shop/prod/old", 21), &["--overwrite"], 4);
+    assert!(stdout.contains("applied 1 of 1 change"), "{stdout}");
+    assert_eq!(world.service.count(), 2);
+}
