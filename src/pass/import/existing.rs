@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{ImportConfig, ImportError};
 use crate::document::{MOST_FILES, PathKind};
-use crate::model::{Format, ServiceKind, ToggleId};
+use crate::model::{Format, ToggleId};
 use crate::pass::target_folder::TargetFolder;
 use crate::source;
 use crate::source::worktree::WorkTree;
@@ -40,17 +40,9 @@ pub(super) fn existing_documents(
     for path in files {
         if let PathKind::Document { id, format } = config.layout.classify(&path) {
             let path = String::from_utf8_lossy(&path).into_owned();
-            let same = documents.entry(folded(&id, config.kind)).or_default();
+            let same = documents.entry(config.kind.folded(id.as_str())).or_default();
             same.push(ExistingDocument { id, format, path });
         }
     }
     Ok(documents)
-}
-
-/// Returns a text that is equal for ids that the service considers equal.
-pub(super) fn folded(id: &ToggleId, kind: ServiceKind) -> String {
-    match kind {
-        ServiceKind::Documented => id.as_str().to_owned(),
-        ServiceKind::FeatureProbe => id.as_str().to_ascii_lowercase(),
-    }
 }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Sender;
 use super::found::Found;
 use super::report::{ImportResult, ImportStop, SkipReason};
 use super::scope::ImportScope;
-use crate::model::{EnvironmentId, Key, Live, LiveContent, ToggleId};
+use crate::model::{EnvironmentId, Key, Live, LiveContent, ServiceKind, ToggleId};
 use crate::service::{InvalidKey, ListedToggle, Outcome, ReadSession};
 
 /// Reads one import's toggles. Clones share everything.
@@ -254,7 +254,7 @@ fn with_spellings<T: Display>(mut ids: Vec<T>, wanted: impl Fn(&T) -> bool) -> V
     ids
 }
 
-/// Returns a text that is equal for ids that differ only in case.
+/// Returns a text that is equal for ids that the service considers equal. Only a FeatureProbe can be read.
 fn folded(id: &impl Display) -> String {
-    id.to_string().to_ascii_lowercase()
+    ServiceKind::FeatureProbe.folded(&id.to_string())
 }

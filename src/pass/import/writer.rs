@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::ImportConfig;
-use super::existing::{ExistingDocument, folded};
+use super::existing::ExistingDocument;
 use super::report::{ImportResult, ImportStop, SkipReason};
 use crate::document::{self, PathKind, Severity};
 use crate::git::is_full;
@@ -31,7 +31,7 @@ impl DocumentWriter<'_> {
         id: &ToggleId,
         payload: &Payload,
     ) -> Result<Option<ImportResult>, ImportStop> {
-        let folded = folded(id, self.config.kind);
+        let folded = self.config.kind.folded(id.as_str());
         match self.seen.get(&folded) {
             Some(earlier) if earlier == payload => return Ok(None),
             Some(_) => {
