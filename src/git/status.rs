@@ -1,14 +1,18 @@
 //! Compares a work tree with its index and its checked-out commit. Writes nothing, not even the index.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use git2::{ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, Repository, StatusOptions};
 
+use super::ids::object_id;
 use super::ignored::os_path;
 use super::libgit2_error::Libgit2Error;
+use crate::model::ObjectId;
 
-/// Returns the changed, new, or removed files under `root`, as paths relative to the top.
+/// Returns the changed, new, or removed files under `root`, as paths relative to the top. A file that is not checked out is
+/// none of these.
 pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<Vec<u8>>, Libgit2Error> {
     let mut options = StatusOptions::new();
     options
@@ -22,12 +26,19 @@ pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<V
         options.pathspec(root);
     }
     let statuses = repository.statuses(Some(&mut options))?;
-    Ok(statuses.iter().map(|entry| entry.path_bytes().to_vec()).collect())
+    // libgit2 does not look at the bit `skip-worktree`.
+    let left_out: BTreeSet<Vec<u8>> = not_checked_out(repository)?
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect();
+    let paths = statuses.iter().map(|entry| entry.path_bytes().to_vec());
+    Ok(paths.filter(|path| !left_out.contains(path)).collect())
 }
 
 /// Returns the files that the repository has and the work tree lacks although nobody removed them, as paths relative to
-/// the top: those that a sparse checkout leaves out, or all of `HEAD` if no index says what is checked out.
-pub(crate) fn not_checked_out(repository: &Repository) -> Result<Vec<Vec<u8>>, Libgit2Error> {
+/// the top with the ids of their blobs: those that a sparse checkout leaves out, or all of `HEAD` if no index says what is
+/// checked out.
+pub(crate) fn not_checked_out(repository: &Repository) -> Result<Vec<(Vec<u8>, ObjectId)>, Libgit2Error> {
     let Some(top) = repository.workdir() else {
         return Ok(Vec::new());
     };
@@ -38,10 +49,11 @@ pub(crate) fn not_checked_out(repository: &Repository) -> Result<Vec<Vec<u8>>, L
         Some(index) => (index, is_skipped),
         None => (index_of_head(repository)?, |_| true),
     };
-    let paths = index.iter().filter(is_left_out).map(|entry| entry.path);
-    Ok(paths
-        .filter(|path| fs::symlink_metadata(top.join(os_path(path))).is_err())
-        .collect())
+    let is_absent = |entry: &IndexEntry| fs::symlink_metadata(top.join(os_path(&entry.path))).is_err();
+    let entries = index
+        .iter()
+        .filter(|entry| is_left_out(entry) && is_absent(entry));
+    Ok(entries.map(|entry| (entry.path, object_id(entry.id))).collect())
 }
 
 fn is_skipped(entry: &IndexEntry) -> bool {

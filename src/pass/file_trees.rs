@@ -13,7 +13,7 @@ use crate::document::{LARGEST_DOCUMENT, MOST_FILES};
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{Blob, Format, ObjectId, Tree, TreeEntry, Trees};
 use crate::source;
-use crate::source::worktree::WorkTree;
+use crate::source::worktree::{self, WorkTree};
 
 /// The files of a folder, read once. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -29,15 +29,37 @@ impl Folder {
     /// Reads the folder `root` of `folder`.
     pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, root)?;
-        Self::read(&tree, &tree.files()?)
+        Self::read(&tree.files()?, |path| tree.content(path, LARGEST_DOCUMENT))
+    }
+
+    /// Reads the folder `root` of `folder`, and from `committed` the files that are not checked out: nobody removed them.
+    pub(crate) fn with_left_out(
+        folder: &Path,
+        root: &str,
+        committed: &impl Trees<Error = source::Error>,
+    ) -> Result<Self, source::Error> {
+        let tree = WorkTree::open(folder, root)?;
+        let left_out = worktree::not_checked_out(folder, root)?;
+        let mut paths = tree.files()?;
+        paths.extend(left_out.keys().cloned());
+        Self::read(&paths, |path| match left_out.get(path) {
+            Some(id) => committed.blob(*id, LARGEST_DOCUMENT),
+            None => tree.content(path, LARGEST_DOCUMENT),
+        })
     }
 
     /// Reads only the file `path` of `folder`.
     pub(crate) fn of_file(folder: &Path, path: &str) -> Result<Self, source::Error> {
-        Self::read(&WorkTree::open(folder, "")?, &[path.as_bytes().to_vec()])
+        let tree = WorkTree::open(folder, "")?;
+        Self::read(&[path.as_bytes().to_vec()], |path| {
+            tree.content(path, LARGEST_DOCUMENT)
+        })
     }
 
-    fn read(tree: &WorkTree, paths: &[Vec<u8>]) -> Result<Self, source::Error> {
+    fn read(
+        paths: &[Vec<u8>],
+        content: impl Fn(&[u8]) -> Result<Blob, source::Error>,
+    ) -> Result<Self, source::Error> {
         let mut files = Files::default();
         let mut folders: BTreeMap<Vec<u8>, Vec<Child>> = BTreeMap::from([(Vec::new(), Vec::new())]);
         // The comparison refuses too many files, whatever their contents.
@@ -45,7 +67,7 @@ impl Folder {
         for path in paths {
             let (parent, name) = split(path);
             let id = match is_read(name) {
-                true => files.keep(tree.content(path, LARGEST_DOCUMENT)?, path),
+                true => files.keep(content(path)?, path),
                 false => path_id(b"file", path),
             };
             entries(&mut folders, parent).push(Child::File(name.to_vec(), id));

@@ -90,7 +90,7 @@ impl TargetFolder {
     /// Opens the folder `root` of the work tree whose top is `top`. The folder need not exist yet.
     pub(in crate::pass) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
         let shown = top.to_string_lossy().into_owned();
-        let left_out = worktree::not_checked_out(top, root)?.into_iter();
+        let left_out = worktree::not_checked_out(top, root)?.into_keys();
         let left_out = left_out.filter_map(|path| String::from_utf8(path).ok()).collect();
         let top = rustix::fs::open(top, FOLDER, Mode::empty()).map_err(io_error("open", &shown))?;
         // Any other error means that the file system has no locks, which must not prevent a write.

@@ -52,4 +52,20 @@ mod tests {
         repo.git(&["commit", "-q", "-a", "-m", "Another"]);
         assert_eq!(found(""), Vec::<String>::new());
     }
+
+    #[test]
+    fn what_a_sparse_checkout_leaves_out_was_not_removed() {
+        let repo = Repo::new();
+        repo.write("in/removed", "1");
+        repo.write("out/other", "1");
+        repo.commit_file("in/same", "1");
+        let revision = CommitId(repo.git(&["rev-parse", "HEAD"]).parse().unwrap());
+        repo.git(&["sparse-checkout", "set", "in"]);
+        std::fs::remove_file(repo.join("in/removed")).unwrap();
+        assert!(!repo.join("out").exists());
+        assert_eq!(
+            uncommitted(repo.path(), revision, "").unwrap(),
+            [b"in/removed".to_vec()]
+        );
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! Skips symbolic links, nested repositories, and files that Git ignores. The folder need not be a repository.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use super::error::Error;
 use super::local;
 use super::snapshot::components;
 use crate::git::{self, Ignored, Repository, os_path};
-use crate::model::Blob;
+use crate::model::{Blob, ObjectId};
 
 /// A folder of files with its ignore rules.
 pub struct WorkTree {
@@ -38,26 +39,25 @@ pub fn is_bare(folder: &Path) -> bool {
     local::open(folder).is_ok_and(|repository| repository.is_bare())
 }
 
-/// Returns the files below the folder `root` of `folder` that are committed but not checked out, as paths relative to the
-/// root. See [`WorkTree::open`] for `folder`; the root need not exist.
+/// Returns the files below the folder `root` of `folder` that are committed but not checked out, by their path relative to
+/// the root, with the ids of their blobs. See [`WorkTree::open`] for `folder`; the root need not exist.
 ///
 /// # Errors
 /// If the repository cannot be read.
-pub fn not_checked_out(folder: &Path, root: &str) -> Result<Vec<Vec<u8>>, Error> {
+pub fn not_checked_out(folder: &Path, root: &str) -> Result<BTreeMap<Vec<u8>, ObjectId>, Error> {
     let repository = match local::open(folder) {
         Ok(repository) => repository,
-        Err(Error::NoRepository(_)) => return Ok(Vec::new()),
+        Err(Error::NoRepository(_)) => return Ok(BTreeMap::new()),
         Err(error) => return Err(error),
     };
     let root = components(root).ok_or_else(|| Error::NoFolder(folder.join(root)))?;
-    let paths = git::not_checked_out(&repository)?.into_iter();
-    if root.is_empty() {
-        return Ok(paths.collect());
-    }
-    let prefix = root + "/";
-    Ok(paths
-        .filter_map(|path| Some(path.strip_prefix(prefix.as_bytes())?.to_vec()))
-        .collect())
+    let files = git::not_checked_out(&repository)?.into_iter();
+    let prefix = match root.as_str() {
+        "" => root,
+        _ => root + "/",
+    };
+    let inner = files.filter_map(|(path, id)| Some((path.strip_prefix(prefix.as_bytes())?.to_vec(), id)));
+    Ok(inner.collect())
 }
 
 impl WorkTree {

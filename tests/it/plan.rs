@@ -170,6 +170,51 @@ fn uncommitted_files_are_planned_with_the_worktree_flag() {
 }
 
 #[test]
+fn what_a_sparse_checkout_leaves_out_was_not_removed() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/test/pay.yaml", doc(18))
+        .commit("Add a test");
+    world.apply().set("first-pass", "adopt").exit(0).any_output();
+    world.repo.git(&["sparse-checkout", "set", "shop/test"]);
+    assert!(!world.repo.path().join("shop/prod").exists());
+    let plan = |flags: &[&str]| {
+        let mut run = world.plan();
+        for flag in flags {
+            run = run.arg(flag);
+        }
+        run.set("on-remove", "disable")
+            .set("output", "json")
+            .exit(0)
+            .stderr("")
+            .json()
+    };
+    for flags in [&[][..], &["--worktree"]] {
+        let plan = plan(flags);
+        for list in ["changes", "held", "orphans"] {
+            assert_eq!(plan[list], json!([]), "{list} with {flags:?}");
+        }
+    }
+    // A document that is left out may be one that is still to be published.
+    world.repo.git(&["sparse-checkout", "disable"]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Ask for 21 years");
+    world.repo.git(&["sparse-checkout", "set", "shop/test"]);
+    world.repo.write("shop/test/pay.yaml", doc(33));
+    let changes = plan(&["--worktree"])["changes"].clone();
+    let toggles: Vec<_> = changes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| &change["toggle"])
+        .collect();
+    assert_eq!(toggles, ["shop/prod/pay", "shop/test/pay"]);
+}
+
+#[test]
 fn a_plan_without_a_base_url_uses_the_only_existing_state() {
     let world = with_a_change();
     world.plan().unset("base-url").exit(0).says(&["shop/prod/pay"]);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::AuthoringError;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, PathKind, Severity, tree};
-use crate::model::{Blob, EnvironmentId, Format, Payload, ServiceKind, ToggleId};
+use crate::model::{Blob, EnvironmentId, Format, ObjectId, Payload, ServiceKind, ToggleId};
 use crate::plan::compare::join;
 use crate::source;
 use crate::source::worktree::{self, WorkTree};
@@ -58,8 +58,7 @@ impl DocumentPlace<'_> {
         let files = WorkTree::open(self.folder, self.root)?;
         let mut found = [const { BTreeMap::<ToggleId, Vec<(String, Format)>>::new() }; N];
         let left_out = worktree::not_checked_out(self.folder, self.root)?;
-        let left_out: BTreeSet<Vec<u8>> = left_out.into_iter().collect();
-        for path in files.files()?.into_iter().chain(left_out.iter().cloned()) {
+        for path in files.files()?.into_iter().chain(left_out.keys().cloned()) {
             let PathKind::Document { id, format } = self.layout.classify(&path) else {
                 continue;
             };
@@ -78,7 +77,7 @@ impl DocumentPlace<'_> {
     fn read(
         &self,
         files: &WorkTree,
-        left_out: &BTreeSet<Vec<u8>>,
+        left_out: &BTreeMap<Vec<u8>, ObjectId>,
         toggles: BTreeMap<ToggleId, Vec<(String, Format)>>,
     ) -> Result<EnvironmentDocuments, source::Error> {
         let mut all = EnvironmentDocuments::default();
@@ -93,7 +92,7 @@ impl DocumentPlace<'_> {
             let Some((path, format)) = paths.pop() else {
                 continue;
             };
-            let content = match left_out.contains(path.as_bytes()) {
+            let content = match left_out.contains_key(path.as_bytes()) {
                 true => Blob::Missing,
                 false => files.content(path.as_bytes(), LARGEST_DOCUMENT)?,
             };

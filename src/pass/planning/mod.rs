@@ -78,7 +78,7 @@ fn plan_work_tree(
     let (is_forward, notes) = step_notes(snapshot, view, config)?;
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
-    let folder = Folder::open(folder, &source.root)?;
+    let folder = Folder::with_left_out(folder, &source.root, &snapshot.reader()?)?;
     let files = PlanFiles {
         files: Files::WorkTree,
         snapshot,
