@@ -140,6 +140,14 @@ fn missing(path: &str) -> Diagnostic {
         .help("clone without `--filter`, or check the file out (`git sparse-checkout add FOLDER`)")
 }
 
+/// Returns the finding about a document whose version at the older of two revisions a partial clone lacks.
+#[must_use]
+pub fn missing_base(path: &str) -> Diagnostic {
+    let message = "the older version of this file is not in the partial clone, so what changes is unknown";
+    Diagnostic::whole_file(&check::MISSING_CONTENT, path, message)
+        .help("clone without `--filter`, or run `git fetch --refetch --no-filter`")
+}
+
 fn not_utf8(path: &str, valid: &[u8]) -> Diagnostic {
     let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
     let before = valid.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -10,8 +10,8 @@ use super::planning::with_snapshot;
 use crate::document::{Diagnostic, Layout, tree};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
-use crate::plan::Candidate;
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, is_within, join};
+use crate::plan::{Candidate, OnRemove};
 use crate::source::{self, Snapshot, SourceConfig};
 
 /// The documents to check.
@@ -163,6 +163,8 @@ impl Run<'_> {
             kind: self.checks.kind,
             root: &self.root,
             scope: self.checks.scope,
+            // There is no other side.
+            on_remove: OnRemove::Keep,
             layout: self.checks.layout,
             unknown: &nothing,
             settled: &nothing,

@@ -184,16 +184,6 @@ impl Trees for RevisionTrees {
     }
 
     fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, source::Error> {
-        Self::present(id, self.reader.blob(id, limit)?)
-    }
-}
-
-impl RevisionTrees {
-    /// Refuses a document that a partial clone lacks. It would look like a change of all of its content.
-    pub(super) fn present(id: ObjectId, blob: Blob) -> Result<Blob, source::Error> {
-        match blob {
-            Blob::Missing => Err(source::Error::PartialClone(id)),
-            blob => Ok(blob),
-        }
+        self.reader.blob(id, limit)
     }
 }

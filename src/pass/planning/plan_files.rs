@@ -116,7 +116,10 @@ where
         findings: tree_findings,
         ..
     } = comparison;
-    let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
+    let (unknown, environment_holds) = (
+        applied.unknown(),
+        emptied::holds(lost, &differences, rules, &overrides),
+    );
     let unfinished = unfinished(files.snapshot, applied, rules, &overrides)?;
     let deciding = DecisionContext {
         policy: &rules.policy,
@@ -126,11 +129,11 @@ where
         overwritten,
     };
     let open = || Ok(((files.open)()?, applied.trees()?));
-    let unknown = applied.unknown();
     let context = ReadContext {
         kind: rules.kind,
         root: &rules.root,
         scope: &rules.policy.scope,
+        on_remove: rules.policy.on_remove,
         layout: &rules.layout,
         unknown: &unknown,
         settled: applied.settled(),

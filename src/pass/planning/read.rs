@@ -9,7 +9,7 @@ use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
 use crate::model::{Action, Blob, Format, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Claims, Difference, join};
-use crate::plan::{AppliedVersion, Candidate, Desired, RenameState};
+use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove, RenameState};
 use crate::source;
 
 /// The number of documents that a thread takes at a time: several times as many as a chain of deltas has.
@@ -22,6 +22,7 @@ pub(crate) struct ReadContext<'a> {
     /// The prefix of paths in findings.
     pub(crate) root: &'a str,
     pub(crate) scope: &'a Scope,
+    pub(crate) on_remove: OnRemove,
     pub(crate) layout: &'a Layout,
     /// Requests without a known outcome.
     pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
@@ -149,7 +150,12 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             desired,
             applied,
         } = loaded;
-        let desired = self.desired(&difference, desired.as_ref(), &mut into.1);
+        let mut desired = self.desired(&difference, desired.as_ref(), &mut into.1);
+        if let (Some(Blob::Missing), Some(path)) = (&applied, self.compared_path(&desired)) {
+            into.1
+                .push(document::missing_base(&join(self.context.root, path)));
+            desired = Desired::Invalid;
+        }
         let applied = self.applied(&difference, applied.as_ref());
         // Decided immediately, so that contents that will not be published are dropped.
         into.0.push((self.decide)(Candidate {
@@ -157,6 +163,15 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             desired,
             applied,
         }));
+    }
+
+    /// Returns the path of a document whose change depends on the version at the base.
+    fn compared_path<'d>(&self, desired: &'d Desired) -> Option<&'d str> {
+        match desired {
+            Desired::Document(version) => Some(&version.path),
+            Desired::Absent { path } if self.context.on_remove == OnRemove::Disable => Some(path),
+            Desired::Absent { .. } | Desired::Invalid | Desired::Renamed { .. } => None,
+        }
     }
 
     fn desired(

@@ -118,7 +118,7 @@ fn the_branch_of_the_remote_precedes_the_local_one() {
 }
 
 /// Clones the repository of a world, with `feature` checked out.
-fn clone(world: &World, options: &[&str]) -> Repo {
+pub(super) fn clone(world: &World, options: &[&str]) -> Repo {
     let folder = world.path("clone");
     let url = format!("file://{}", world.repo.path().display());
     let target = folder.display().to_string();
@@ -129,7 +129,7 @@ fn clone(world: &World, options: &[&str]) -> Repo {
     Repo::at(&folder)
 }
 
-fn run(world: &World, clone: &Repo) -> crate::support::Gitoggle {
+pub(super) fn run(world: &World, clone: &Repo) -> crate::support::Gitoggle {
     offline(world)
         .set("repo", clone.path())
         .args("--pull-request")
@@ -363,16 +363,4 @@ fn a_clone_of_a_single_branch_says_how_to_fetch_the_target() {
         "+refs/heads/main:refs/remotes/origin/main",
     ]);
     planned(run(&world, &single), &["update shop/prod/pay"]);
-}
-
-#[test]
-fn a_partial_clone_without_the_documents_at_the_base_is_refused() {
-    let world = World::new();
-    set(&world.repo, "pay", 18).commit("Start").branch("feature");
-    world.repo.git(&["config", "uploadpack.allowFilter", "true"]);
-    set(&world.repo, "pay", 21).commit("Ask for 21 years");
-    let partial = clone(&world, &["--filter=blob:none"]);
-    run(&world, &partial)
-        .exit(1)
-        .stderr_contains(&["is not in this partial clone", "clone without `--filter`"]);
 }

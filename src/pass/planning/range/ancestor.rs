@@ -11,10 +11,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::applied::RevisionTrees;
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::git::pack::{ObjectKind, id_of};
-use crate::model::{CommitId, EntryKind, Format, ObjectId, ServiceKind, Tree, TreeEntry, Trees};
+use crate::model::{Blob, CommitId, EntryKind, Format, ObjectId, ServiceKind, Tree, TreeEntry, Trees};
 use crate::pass::config::Rules;
 use crate::source::{Error, Reader, Snapshot};
 
@@ -24,6 +23,10 @@ const DEEPEST: usize = 100;
 
 /// The id of a file that both sides changed in different ways. No object has it.
 const CONFLICT: ObjectId = ObjectId([0; 20]);
+
+/// The id of a file whose version cannot be told, because a partial clone lacks one of those that decide. No object has it,
+/// so that clone lacks it as well.
+const MISSING: ObjectId = ObjectId([0xff; 20]);
 
 /// An entry of a tree without its name.
 type Entry = (u32, ObjectId);
@@ -116,7 +119,11 @@ impl<'a> Ancestor<'a> {
         {
             return self.merge_folders(path, versions);
         }
-        self.merge_files(path, versions)
+        match self.merge_files(path, versions) {
+            // Missing content holds only its toggle (DESIGN, section 5).
+            Err(Error::PartialClone(_)) => Ok(one.or(other).map(|(mode, _)| (mode, MISSING))),
+            merged => merged,
+        }
     }
 
     fn merge_files(&self, path: &str, versions: Versions) -> Result<Option<Entry>, Error> {
@@ -203,9 +210,9 @@ impl<'a> Ancestor<'a> {
         let Some(format) = Format::of(path) else {
             return Ok(false);
         };
-        let payload = |id| {
-            let blob = RevisionTrees::present(id, self.reader.blob(id, LARGEST_DOCUMENT)?)?;
-            Ok::<_, Error>(document::read(path, format, &blob, self.kind).payload)
+        let payload = |id| match self.reader.blob(id, LARGEST_DOCUMENT)? {
+            Blob::Missing => Err(Error::PartialClone(id)),
+            blob => Ok(document::read(path, format, &blob, self.kind).payload),
         };
         let one = payload(one)?;
         Ok(one.is_some() && one == payload(other)?)

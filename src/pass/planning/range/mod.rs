@@ -65,7 +65,7 @@ pub fn plan_range(
     let mut input = input(&files, AppliedSide::Revision(&base), rules, &[])?;
     // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
     if findings == FindingScope::All || rules.policy.on_invalid == OnInvalid::Stop {
-        input.findings = all_findings(&snapshot, rules)?;
+        input.findings = all_findings(input.findings, &snapshot, rules)?;
     }
     let has_base =
         |environment: &EnvironmentId| input.applied_counts.get(environment).is_some_and(|n| *n > 0);
@@ -93,14 +93,22 @@ pub fn plan_range(
     })
 }
 
-fn all_findings(snapshot: &Snapshot, rules: &Rules) -> Result<Vec<Diagnostic>, Error> {
+/// Returns `found`, in which are those about the base, and the findings in all files.
+fn all_findings(
+    mut found: Vec<Diagnostic>,
+    snapshot: &Snapshot,
+    rules: &Rules,
+) -> Result<Vec<Diagnostic>, Error> {
     let checks = Checks {
         layout: &rules.layout,
         kind: rules.kind,
         scope: &rules.policy.scope,
         within: &[],
     };
-    Ok(check_snapshot(snapshot, &rules.root, checks)?.findings)
+    found.extend(check_snapshot(snapshot, &rules.root, checks)?.findings);
+    found.sort();
+    found.dedup();
+    Ok(found)
 }
 
 /// Returns a note that `apply` holds what the plan shows for these environments until an operator decides.
