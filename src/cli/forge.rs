@@ -1,7 +1,5 @@
 //! Calls the forge for `plan` and `apply`: the comment, the status, and the reviewed plan.
 
-use std::collections::BTreeSet;
-
 use super::failure::{ExitStatus, Failure};
 use super::{note, pull_request, setup};
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
@@ -38,10 +36,9 @@ pub(super) fn comment(
     plan: &Plan,
     page: impl FnOnce(usize) -> String,
 ) -> Result<(), Failure> {
-    let fingerprints: BTreeSet<String> = plan.fingerprints().map(|(fingerprint, _)| fingerprint).collect();
     let head = pull_request::head(settings).unwrap_or_else(|| plan.source().revision.to_string());
     let key = key(settings);
-    let marker = key.marker(&head, &plan.digest(), &fingerprints);
+    let marker = key.marker(&head, &plan.digest(), &plan.fingerprints());
     let limit = request.target.api.longest_comment() - marker.len();
     put(settings, request, &key, Some(&head), &(marker + &page(limit)))
 }

@@ -14,19 +14,19 @@ pub struct NotReviewed {
 
 /// Checks that `plan` sends what was reviewed. A plan that sends nothing passes, because an earlier run may have sent it.
 pub(super) fn check(plan: &Plan, review: &Review) -> Result<(), Box<NotReviewed>> {
-    if plan.fingerprints().next().is_none() {
+    if !plan.has_changes() {
         return Ok(());
     }
     let (reason, difference) = match review {
-        Review::Missing(reason) => {
-            let all = plan.fingerprints().map(|(_, change)| change).collect();
-            (reason.clone(), listed("planned now and not reviewed", all))
-        }
+        Review::Missing(reason) => (
+            reason.clone(),
+            listed("planned now and not reviewed", plan.requests().collect()),
+        ),
         Review::Plan(reviewed) => {
-            let (digest, current) = (&reviewed.digest, plan.digest());
-            if *digest == current {
+            if plan.is_reviewed(reviewed) {
                 return Ok(());
             }
+            let (digest, current) = (&reviewed.digest, plan.digest());
             let reason =
                 format!("the plan is not the one that was reviewed\nreviewed: {digest}\ncurrent:  {current}");
             (reason, difference(plan, reviewed))
@@ -37,13 +37,9 @@ pub(super) fn check(plan: &Plan, review: &Review) -> Result<(), Box<NotReviewed>
 
 fn difference(plan: &Plan, reviewed: &ReviewedPlan) -> Vec<String> {
     let Some(known) = &reviewed.changes else {
-        let all = plan.fingerprints().map(|(_, change)| change).collect();
-        return listed("planned now", all);
+        return listed("planned now", plan.requests().collect());
     };
-    let (same, new): (Vec<_>, Vec<_>) = plan
-        .fingerprints()
-        .partition(|(fingerprint, _)| known.contains(fingerprint));
-    let new = new.into_iter().map(|(_, change)| change).collect();
+    let (same, new): (Vec<_>, Vec<_>) = plan.requests().partition(|change| change.is_among(known));
     let mut lines = listed("planned now and not reviewed", new);
     let gone = known.len().saturating_sub(same.len());
     if gone > 0 {

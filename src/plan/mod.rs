@@ -37,6 +37,7 @@ mod candidate;
 mod change;
 pub(crate) mod compare;
 mod decide;
+mod digest;
 mod draft;
 mod drift;
 mod environment_diff;

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
-
 use super::change::same_environment;
 use super::{Change, DriftReport, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, CommitId, EnvironmentId, PlanDigest, ToggleId, counted, hex};
+use crate::model::{Action, CommitId, EnvironmentId, ToggleId, counted};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -200,25 +198,6 @@ impl Plan {
         &self.findings
     }
 
-    /// Returns the digest of all requests. Commits and comments are not part of it, so a merge does not change it.
-    #[must_use]
-    pub fn digest(&self) -> PlanDigest {
-        let mut hash = Sha256::new();
-        for change in self.requests() {
-            add(&mut hash, change);
-        }
-        PlanDigest::of_sha256(&hash.finalize().into())
-    }
-
-    /// Returns the requests with their fingerprints: eight digits of a digest of the same parts as in [`Plan::digest`].
-    pub fn fingerprints(&self) -> impl Iterator<Item = (String, &Change)> {
-        self.requests().map(|change| {
-            let mut hash = Sha256::new();
-            add(&mut hash, change);
-            (hex(&hash.finalize()[..4]), change)
-        })
-    }
-
     /// Returns the changes per environment, in the order of publishing.
     #[must_use]
     pub fn lanes(&self) -> Vec<Lane<'_>> {
@@ -264,7 +243,7 @@ impl Plan {
     }
 
     /// Returns the changes that are sent to the service.
-    fn requests(&self) -> impl Iterator<Item = &Change> {
+    pub fn requests(&self) -> impl Iterator<Item = &Change> {
         self.changes
             .iter()
             .filter(|change| change.action != Action::Adopt)
@@ -329,17 +308,5 @@ impl Plan {
             Some(stopped) => Err(stopped),
             None => Ok(Approved(Arc::clone(self))),
         }
-    }
-}
-
-fn add(hash: &mut Sha256, change: &Change) {
-    for part in [
-        change.id.as_str(),
-        change.action.as_str(),
-        &change.payload.to_json(),
-    ] {
-        hash.update(part);
-        // Without a separator, two different lists could have the same bytes.
-        hash.update([0]);
     }
 }

@@ -1,7 +1,7 @@
 //! Rails, first passes, orphans and everything else that decides, as tables.
 
 use super::*;
-use crate::model::Scope;
+use crate::model::{ReviewedPlan, Scope};
 
 pub(super) fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
     let held = plan.withheld().iter();
@@ -339,4 +339,28 @@ fn the_digest_knows_no_commits_and_nothing_that_is_held() {
     assert_ne!(digest("a", 2), digest("a", 1));
     let nothing = World::of(20, 0, 0).plan(&Policy::default()).digest();
     assert_eq!(digest("a", 20), nothing, "a rail holds all of them");
+}
+
+#[test]
+fn a_change_is_reviewed_as_a_create_and_as_an_update() {
+    for (count, text) in [(2, true), (10, true), (11, false), (200, false)] {
+        let mut world = World::of(count, count, 0);
+        let now = world.plan(&all_at_once());
+        // Two revisions do not show that the first toggle is applied.
+        world.applied.remove(&id("p/e/t000"));
+        let shown = world.plan(&all_at_once());
+        assert_eq!(published(&shown)[0], ("p/e/t000", Action::Create));
+        let mut reviewed = ReviewedPlan {
+            digest: shown.digest(),
+            changes: Some(shown.fingerprints()),
+        };
+        let other = world
+            .want("p/e/t000", Want::Document(doc(6)))
+            .plan(&all_at_once());
+        assert!(now.is_reviewed(&reviewed) && !other.is_reviewed(&reviewed));
+        // The digest alone does not tell which of many changes differ.
+        reviewed.changes = None;
+        assert_eq!(now.is_reviewed(&reviewed), text, "{count}");
+        assert!(shown.is_reviewed(&reviewed) && !other.is_reviewed(&reviewed));
+    }
 }

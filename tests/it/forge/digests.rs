@@ -2,7 +2,7 @@
 
 use super::stand_in::{KINDS, StandIn, THEIRS};
 use super::{plan, request_world};
-use crate::support::{Gitoggle, World, body, doc};
+use crate::support::{Gitoggle, Request, World, body, doc};
 
 /// Returns the digest that `plan` prints for the pull request.
 fn digest(world: &World) -> String {
@@ -169,6 +169,76 @@ fn a_forge_that_does_not_answer_is_a_failure() {
     run.exit(1).stdout("").stderr_contains(&[
         "could not read the reviewed plan on `shop/toggles`",
         "there is no token",
+    ]);
+    world.nothing_sent();
+}
+
+/// Makes a repository in which two revisions do not show what is applied: the target branch has documents that were never
+/// applied, and an applied toggle without a document. The branch `feature` changes all of them.
+fn unapplied_world() -> World {
+    let world = World::with_pay_and_search_applied();
+    let invalid = doc(5).replace("select: 1", "select: 7");
+    world.repo.file("shop/prod/cart.yaml", invalid);
+    world.repo.file("shop/test/pay.yaml", doc(5));
+    world
+        .repo
+        .remove("shop/prod/search.yaml")
+        .commit("Break the cart");
+    world.repo.branch("feature");
+    for path in [
+        "shop/prod/cart.yaml",
+        "shop/prod/search.yaml",
+        "shop/test/pay.yaml",
+    ] {
+        world.repo.file(path, doc(6));
+    }
+    world.repo.commit_pay(21, "Repair the cart");
+    world
+}
+
+/// Applies with `apply`, and states that all changes of the branch `feature` are published.
+fn publishes_the_feature(world: &World, apply: Gitoggle) {
+    apply.set("first-pass", "assert").exit(0).any_output();
+    let requests = world.service.take();
+    let mut sent: Vec<String> = requests.iter().map(Request::toggle).collect();
+    sent.sort_unstable();
+    assert_eq!(
+        sent,
+        [
+            "shop/prod/cart",
+            "shop/prod/pay",
+            "shop/prod/search",
+            "shop/test/pay"
+        ]
+    );
+}
+
+#[test]
+fn a_review_counts_whether_a_document_was_applied_before_or_not() {
+    let world = unapplied_world();
+    let digest = digest(&world);
+    merge(&world);
+    publishes_the_feature(&world, world.apply().set("digest", digest));
+    for kind in KINDS {
+        let (world, forge) = (unapplied_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        merge(&world);
+        forge.held().merged = Some(world.repo.head());
+        publishes_the_feature(&world, apply(&world, &forge));
+    }
+}
+
+#[test]
+fn a_comment_lists_only_what_was_not_reviewed_whatever_was_applied() {
+    let (world, forge) = (unapplied_world(), StandIn::start(KINDS[0]));
+    plan(&world, &forge).exit(0).any_output();
+    merge(&world);
+    world.repo.commit_pay(99, "Change it again");
+    forge.held().merged = Some(world.repo.head());
+    let run = apply(&world, &forge).set("first-pass", "assert");
+    let held = run.exit(4).stdout("");
+    held.stderr_contains(&[
+        "\n  planned now and not reviewed: update shop/prod/pay\n  reviewed and not planned now: 1 change\n",
     ]);
     world.nothing_sent();
 }

@@ -1,0 +1,94 @@
+//! The digest of a plan, which a review is about.
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Change, Plan};
+use crate::model::{Action, PlanDigest, ReviewedPlan, hex};
+
+/// The most combinations of creates and updates that are compared with a digest.
+const MOST: usize = 1024;
+
+impl Plan {
+    /// Returns the digest of all requests. Commits and comments are not part of it, so a merge does not change it.
+    #[must_use]
+    pub fn digest(&self) -> PlanDigest {
+        let mut hash = Sha256::new();
+        for change in self.requests() {
+            hash.update(part(change, change.action));
+        }
+        digest(hash)
+    }
+
+    /// Returns the fingerprints of the requests.
+    #[must_use]
+    pub fn fingerprints(&self) -> BTreeSet<String> {
+        let parts = self.requests().map(|change| part(change, change.action));
+        parts.map(|part| fingerprint(&part)).collect()
+    }
+
+    /// Returns whether this plan sends the requests that were reviewed. A change counts as reviewed whether it was shown as a
+    /// create or as an update: both send the same request, and two revisions do not show what is applied. The complete
+    /// digest decides; fingerprints, which are short, only select the combinations to compare with it.
+    #[must_use]
+    pub fn is_reviewed(&self, reviewed: &ReviewedPlan) -> bool {
+        if self.digest() == reviewed.digest {
+            return true;
+        }
+        let mut hashes = vec![Sha256::new()];
+        for change in self.requests() {
+            let parts: Vec<_> = reviewed_as(change, reviewed.changes.as_ref()).collect();
+            let longer = |hash: &Sha256| {
+                parts
+                    .iter()
+                    .map(|part| hash.clone().chain_update(part))
+                    .collect::<Vec<_>>()
+            };
+            hashes = hashes.iter().flat_map(longer).collect();
+            if hashes.is_empty() || hashes.len() > MOST {
+                return false;
+            }
+        }
+        hashes.into_iter().any(|hash| digest(hash) == reviewed.digest)
+    }
+}
+
+impl Change {
+    /// Returns whether the change has one of the fingerprints `known`, as a create or as an update.
+    #[must_use]
+    pub fn is_among(&self, known: &BTreeSet<String>) -> bool {
+        reviewed_as(self, Some(known)).next().is_some()
+    }
+}
+
+/// Returns the parts of a digest that the request may have been reviewed as.
+fn reviewed_as<'a>(
+    change: &'a Change,
+    known: Option<&'a BTreeSet<String>>,
+) -> impl Iterator<Item = Vec<u8>> + 'a {
+    let actions: &[Action] = match change.action {
+        Action::Create | Action::Update => &[Action::Create, Action::Update],
+        Action::Adopt => &[Action::Adopt],
+        Action::Disable => &[Action::Disable],
+    };
+    let parts = actions.iter().map(|action| part(change, *action));
+    parts.filter(move |part| known.is_none_or(|known| known.contains(&fingerprint(part))))
+}
+
+/// Returns the part of a request with this action in the digest.
+fn part(change: &Change, action: Action) -> Vec<u8> {
+    // Without a separator, two different lists could have the same bytes.
+    [change.id.as_str(), action.as_str(), &change.payload.to_json(), ""]
+        .join("\0")
+        .into_bytes()
+}
+
+/// Returns the first eight digits of the hash of a part.
+fn fingerprint(part: &[u8]) -> String {
+    hex(&Sha256::digest(part)[..4])
+}
+
+fn digest(hash: Sha256) -> PlanDigest {
+    PlanDigest::of_sha256(&hash.finalize().into())
+}
