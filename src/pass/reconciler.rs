@@ -21,8 +21,8 @@ use super::report::{PublishSummary, Report};
 use super::reviewed;
 use super::spent::spent;
 use crate::git::RepoUrl;
-use crate::model::{Review, ToggleId, chain};
-use crate::plan::{Approved, DriftReport, DriftedToggle, Parked, Plan};
+use crate::model::{Action, Review, ReviewedPlan, ToggleId, Version, chain};
+use crate::plan::{Approved, DriftReport, DriftedToggle, Parked, Plan, is_among};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Stop, Store};
@@ -239,17 +239,34 @@ impl Reconciler {
         review: &Review,
         context: &PassContext,
     ) -> Result<Arc<Plan>, Error> {
-        let Err(not_reviewed) = reviewed::check(&plan, review) else {
+        let Err(not_reviewed) = reviewed::check(&plan, review, &[]) else {
             return Ok(plan);
         };
+        // An earlier run may have applied a part of what was reviewed.
+        let applied = self.applied(review)?;
+        if reviewed::check(&plan, review, &applied).is_ok() {
+            return Ok(plan);
+        }
         if !self.config.rules.policy.reads_live() {
             return Err(not_reviewed.into());
         }
         let live = Plan::clone(&plan);
         let live = drift::with_live(live, self.store.view(), &self.config, context)?;
         // The first difference is the one without what the service has, which a reviewer can see.
-        reviewed::check(&live, review).map_err(|_| not_reviewed)?;
+        reviewed::check(&live, review, &applied).map_err(|_| not_reviewed)?;
         Ok(Arc::new(live))
+    }
+
+    /// Returns the applied documents that were reviewed, as far as that is known.
+    fn applied(&self, review: &Review) -> Result<Vec<Version>, Error> {
+        match review {
+            Review::Plan(ReviewedPlan {
+                changes: Some(known), ..
+            }) => drift::applied(self.store.view(), &self.config.rules, |version| {
+                is_among(known, version, Action::Update)
+            }),
+            Review::Missing(_) | Review::Plan(_) => Ok(Vec::new()),
+        }
     }
 
     /// Carries out the approved part of the plan, and records it.

@@ -1,7 +1,7 @@
 //! Compares the plan of a pass with the one that was reviewed.
 
-use crate::model::{Review, ReviewedPlan, counted};
-use crate::plan::{Change, Plan};
+use crate::model::{Review, ReviewedPlan, Version, counted};
+use crate::plan::{Change, Plan, is_among};
 
 /// A plan that was not reviewed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -12,8 +12,9 @@ pub struct NotReviewed {
     difference: Vec<String>,
 }
 
-/// Checks that `plan` sends what was reviewed. A plan that sends nothing passes, because an earlier run may have sent it.
-pub(super) fn check(plan: &Plan, review: &Review) -> Result<(), Box<NotReviewed>> {
+/// Checks that `plan` sends what was reviewed, except for what `applied` shows as done. A plan that sends nothing passes,
+/// because an earlier run may have sent it.
+pub(super) fn check(plan: &Plan, review: &Review, applied: &[Version]) -> Result<(), Box<NotReviewed>> {
     if !plan.has_changes() {
         return Ok(());
     }
@@ -23,7 +24,7 @@ pub(super) fn check(plan: &Plan, review: &Review) -> Result<(), Box<NotReviewed>
             listed("planned now and not reviewed", plan.requests().collect()),
         ),
         Review::Plan(reviewed) => {
-            if plan.is_reviewed(reviewed) {
+            if plan.is_reviewed(reviewed, applied) {
                 return Ok(());
             }
             let (digest, current) = (&reviewed.digest, plan.digest());
@@ -39,7 +40,9 @@ fn difference(plan: &Plan, reviewed: &ReviewedPlan) -> Vec<String> {
     let Some(known) = &reviewed.changes else {
         return listed("planned now", plan.requests().collect());
     };
-    let (same, new): (Vec<_>, Vec<_>) = plan.requests().partition(|change| change.is_among(known));
+    let (same, new): (Vec<_>, Vec<_>) = plan
+        .requests()
+        .partition(|change| is_among(known, &change.version, change.action));
     let mut lines = listed("planned now and not reviewed", new);
     let gone = known.len().saturating_sub(same.len());
     if gone > 0 {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sha2::{Digest as _, Sha256};
 
 use super::{Change, Plan};
-use crate::model::{Action, PlanDigest, ReviewedPlan, hex};
+use crate::model::{Action, PlanDigest, ReviewedPlan, Version, hex};
 
 /// The most combinations of creates and updates that are compared with a digest.
 const MOST: usize = 1024;
@@ -16,7 +16,7 @@ impl Plan {
     pub fn digest(&self) -> PlanDigest {
         let mut hash = Sha256::new();
         for change in self.requests() {
-            hash.update(part(change, change.action));
+            hash.update(part(&change.version, change.action));
         }
         digest(hash)
     }
@@ -24,26 +24,28 @@ impl Plan {
     /// Returns the fingerprints of the requests.
     #[must_use]
     pub fn fingerprints(&self) -> BTreeSet<String> {
-        let parts = self.requests().map(|change| part(change, change.action));
+        let parts = self.requests().map(|change| part(&change.version, change.action));
         parts.map(|part| fingerprint(&part)).collect()
     }
 
-    /// Returns whether this plan sends the requests that were reviewed. A change counts as reviewed whether it was shown as a
-    /// create or as an update: both send the same request, and two revisions do not show what is applied. The complete
-    /// digest decides; fingerprints, which are short, only select the combinations to compare with it.
+    /// Returns whether this plan sends the requests that were reviewed, except for those that `applied` documents show as
+    /// done. A change counts as reviewed whether it was shown as a create or as an update: both send the same request, and
+    /// two revisions do not show what is applied. The complete digest decides; fingerprints, which are short, only select
+    /// the combinations to compare with it.
     #[must_use]
-    pub fn is_reviewed(&self, reviewed: &ReviewedPlan) -> bool {
+    pub fn is_reviewed(&self, reviewed: &ReviewedPlan, applied: &[Version]) -> bool {
         if self.digest() == reviewed.digest {
             return true;
         }
+        let applied = applied.iter().map(|version| (version, Action::Update));
+        let mut all: Vec<_> = self.requests().map(request).chain(applied).collect();
+        all.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let mut hashes = vec![Sha256::new()];
-        for change in self.requests() {
-            let parts: Vec<_> = reviewed_as(change, reviewed.changes.as_ref()).collect();
+        for (version, action) in all {
+            let parts: Vec<_> = reviewed_as(version, action, reviewed.changes.as_ref()).collect();
             let longer = |hash: &Sha256| {
-                parts
-                    .iter()
-                    .map(|part| hash.clone().chain_update(part))
-                    .collect::<Vec<_>>()
+                let hash = hash.clone();
+                parts.iter().map(move |part| hash.clone().chain_update(part))
             };
             hashes = hashes.iter().flat_map(longer).collect();
             if hashes.is_empty() || hashes.len() > MOST {
@@ -54,34 +56,42 @@ impl Plan {
     }
 }
 
-impl Change {
-    /// Returns whether the change has one of the fingerprints `known`, as a create or as an update.
-    #[must_use]
-    pub fn is_among(&self, known: &BTreeSet<String>) -> bool {
-        reviewed_as(self, Some(known)).next().is_some()
-    }
+/// Returns whether the request for a version has one of the fingerprints `known`, as a create or as an update.
+#[must_use]
+pub fn is_among(known: &BTreeSet<String>, version: &Version, action: Action) -> bool {
+    reviewed_as(version, action, Some(known)).next().is_some()
 }
 
-/// Returns the parts of a digest that the request may have been reviewed as.
+fn request(change: &Change) -> (&Version, Action) {
+    (&change.version, change.action)
+}
+
+/// Returns the parts of a digest that a request may have been reviewed as.
 fn reviewed_as<'a>(
-    change: &'a Change,
+    version: &'a Version,
+    action: Action,
     known: Option<&'a BTreeSet<String>>,
 ) -> impl Iterator<Item = Vec<u8>> + 'a {
-    let actions: &[Action] = match change.action {
+    let actions: &[Action] = match action {
         Action::Create | Action::Update => &[Action::Create, Action::Update],
         Action::Adopt => &[Action::Adopt],
         Action::Disable => &[Action::Disable],
     };
-    let parts = actions.iter().map(|action| part(change, *action));
+    let parts = actions.iter().map(|action| part(version, *action));
     parts.filter(move |part| known.is_none_or(|known| known.contains(&fingerprint(part))))
 }
 
-/// Returns the part of a request with this action in the digest.
-fn part(change: &Change, action: Action) -> Vec<u8> {
+/// Returns the part of a request in the digest.
+fn part(version: &Version, action: Action) -> Vec<u8> {
     // Without a separator, two different lists could have the same bytes.
-    [change.id.as_str(), action.as_str(), &change.payload.to_json(), ""]
-        .join("\0")
-        .into_bytes()
+    [
+        version.id.as_str(),
+        action.as_str(),
+        &version.payload.to_json(),
+        "",
+    ]
+    .join("\0")
+    .into_bytes()
 }
 
 /// Returns the first eight digits of the hash of a part.

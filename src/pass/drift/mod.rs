@@ -21,6 +21,7 @@ mod scan;
 mod scanner;
 mod versions;
 
+pub(crate) use applied::applied;
 pub(crate) use check::with_live;
 pub use check::{DriftCheck, plan_live};
 pub use request::{DriftScan, ScanDepth, ScanRequest};

@@ -2,7 +2,7 @@
 
 use super::stand_in::{KINDS, StandIn, THEIRS};
 use super::{plan, request_world};
-use crate::support::{Gitoggle, Request, World, body, doc};
+use crate::support::{Answer, Gitoggle, Request, World, body, doc};
 
 /// Returns the digest that `plan` prints for the pull request.
 fn digest(world: &World) -> String {
@@ -240,5 +240,56 @@ fn a_comment_lists_only_what_was_not_reviewed_whatever_was_applied() {
     held.stderr_contains(&[
         "\n  planned now and not reviewed: update shop/prod/pay\n  reviewed and not planned now: 1 change\n",
     ]);
+    world.nothing_sent();
+}
+
+#[test]
+fn a_run_after_one_that_applied_a_part_of_the_review_applies_the_rest() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        world
+            .repo
+            .file("shop/prod/cart.yaml", doc(5))
+            .commit("Add the cart");
+        plan(&world, &forge).exit(0).any_output();
+        merge(&world);
+        forge.held().merged = Some(world.repo.head());
+        world
+            .service
+            .answers([Answer::applied(), Answer::json(400, "{}")]);
+        apply(&world, &forge).exit(1).any_output();
+        world.sent(&[
+            ("shop/prod/cart", body(5, "Add the cart")),
+            ("shop/prod/pay", body(21, "Ask for 21 years")),
+        ]);
+        apply(&world, &forge).exit(0).any_output();
+        world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    }
+}
+
+#[test]
+fn a_reviewed_change_to_what_is_applied_holds_nothing() {
+    let (world, forge) = (World::with_pay_and_search_applied(), StandIn::start(KINDS[0]));
+    let invalid = doc(30).replace("select: 1", "select: 7");
+    world
+        .repo
+        .file("shop/prod/search.yaml", invalid)
+        .commit("Break the search");
+    world.repo.branch("feature");
+    world.repo.file("shop/prod/search.yaml", doc(30));
+    world.repo.commit_pay(21, "Repair the search");
+    plan(&world, &forge).exit(0).any_output();
+    merge(&world);
+    forge.held().merged = Some(world.repo.head());
+    apply(&world, &forge).exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Repair the search"))]);
+    // The same content of a toggle does not make another change a reviewed one.
+    world
+        .repo
+        .file("shop/prod/cart.yaml", doc(5))
+        .commit("Add the cart");
+    forge.held().merged = Some(world.repo.head());
+    let held = apply(&world, &forge).exit(4).stdout("");
+    held.stderr_contains(&["planned now and not reviewed: create shop/prod/cart\n"]);
     world.nothing_sent();
 }
