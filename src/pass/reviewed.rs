@@ -12,8 +12,8 @@ pub struct NotReviewed {
     difference: Vec<String>,
 }
 
-/// Checks that `plan` sends what was reviewed, except for what `applied` shows as done. A plan that sends nothing passes,
-/// because an earlier run may have sent it.
+/// Checks that `plan` sends what was reviewed, except for what it holds, and what `applied` shows as done. A plan that sends
+/// nothing passes, because an earlier run may have sent it.
 pub(super) fn check(plan: &Plan, review: &Review, applied: &[Version]) -> Result<(), Box<NotReviewed>> {
     if !plan.has_changes() {
         return Ok(());

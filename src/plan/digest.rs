@@ -28,8 +28,8 @@ impl Plan {
         parts.map(|part| fingerprint(&part)).collect()
     }
 
-    /// Returns whether this plan sends the requests that were reviewed, except for those that `applied` documents show as
-    /// done. A change counts as reviewed whether it was shown as a create or as an update: both send the same request, and
+    /// Returns whether this plan sends the requests that were reviewed, except for those that it holds, and those that
+    /// `applied` documents show as done. These two are known only by their fingerprints. A change counts as reviewed whether it was shown as a create or as an update: both send the same request, and
     /// two revisions do not show what is applied. The complete digest decides; fingerprints, which are short, only select
     /// the combinations to compare with it.
     #[must_use]
@@ -37,12 +37,17 @@ impl Plan {
         if self.digest() == reviewed.digest {
             return true;
         }
+        let known = reviewed.changes.as_ref();
+        let held = self.withheld.iter().filter_map(|held| held.change.as_deref());
         let applied = applied.iter().map(|version| (version, Action::Update));
-        let mut all: Vec<_> = self.requests().map(request).chain(applied).collect();
+        let others = held.map(request).chain(applied);
+        let others =
+            others.filter(|(version, action)| known.is_some_and(|known| is_among(known, version, *action)));
+        let mut all: Vec<_> = self.requests().map(request).chain(others).collect();
         all.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let mut hashes = vec![Sha256::new()];
         for (version, action) in all {
-            let parts: Vec<_> = reviewed_as(version, action, reviewed.changes.as_ref()).collect();
+            let parts: Vec<_> = reviewed_as(version, action, known).collect();
             let longer = |hash: &Sha256| {
                 let hash = hash.clone();
                 parts.iter().map(move |part| hash.clone().chain_update(part))

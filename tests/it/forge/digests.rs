@@ -293,3 +293,18 @@ fn a_reviewed_change_to_what_is_applied_holds_nothing() {
     held.stderr_contains(&["planned now and not reviewed: create shop/prod/cart\n"]);
     world.nothing_sent();
 }
+
+#[test]
+fn a_reviewed_change_that_is_held_does_not_hold_the_others() {
+    let (world, forge) = (request_world(), StandIn::start(KINDS[0]));
+    world.repo.file("shop/test/pay.yaml", doc(5)).commit("Add a test");
+    plan(&world, &forge).exit(0).any_output();
+    merge(&world);
+    forge.held().merged = Some(world.repo.head());
+    let held = apply(&world, &forge).exit(4);
+    held.says(&["held shop/test"]);
+    world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    let rest = apply(&world, &forge).set("first-pass", "assert");
+    rest.exit(0).any_output();
+    world.sent(&[("shop/test/pay", body(5, "Add a test"))]);
+}
