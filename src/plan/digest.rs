@@ -29,9 +29,9 @@ impl Plan {
     }
 
     /// Returns whether this plan sends the requests that were reviewed, except for those that it holds, and those that
-    /// `applied` documents show as done. These two are known only by their fingerprints. A change counts as reviewed whether it was shown as a create or as an update: both send the same request, and
-    /// two revisions do not show what is applied. The complete digest decides; fingerprints, which are short, only select
-    /// the combinations to compare with it.
+    /// `applied` documents show as done. A change counts as reviewed whether it was shown as a create or as an update: both
+    /// send the same request, and two revisions do not show what is applied. The complete digest decides; fingerprints,
+    /// which are short, only select the combinations to compare with it.
     #[must_use]
     pub fn is_reviewed(&self, reviewed: &ReviewedPlan, applied: &[Version]) -> bool {
         if self.digest() == reviewed.digest {

@@ -116,10 +116,7 @@ where
         findings: tree_findings,
         ..
     } = comparison;
-    let (unknown, environment_holds) = (
-        applied.unknown(),
-        emptied::holds(lost, &differences, rules, &overrides),
-    );
+    let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
     let unfinished = unfinished(files.snapshot, applied, rules, &overrides)?;
     let deciding = DecisionContext {
         policy: &rules.policy,
@@ -129,6 +126,7 @@ where
         overwritten,
     };
     let open = || Ok(((files.open)()?, applied.trees()?));
+    let unknown = applied.unknown();
     let context = ReadContext {
         kind: rules.kind,
         root: &rules.root,
@@ -146,7 +144,6 @@ where
             base: applied.base(),
             ..source_info(files.snapshot, rules)
         },
-        // The configured base URL, or else the recorded one.
         base_url: rules.base_url.clone().or_else(|| applied.base_url()),
         decided,
         applied_counts,
