@@ -36,7 +36,7 @@ impl PassOutcome {
         let mut outcome = Self {
             failed: report.error.is_some() || report.failure().is_some(),
             interrupted: report.stopped == Some(StopReason::Interrupted),
-            token_rejected: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
+            token_rejected: matches!(report.stopped, Some(StopReason::Unauthorized(_))),
             held_back: report.held_back,
             plan: Some(Arc::clone(&report.plan)),
             ..Self::default()

@@ -74,7 +74,7 @@ super::words! {
         /// The service refused the request.
         Refused = "refused",
         /// The service rejected the token.
-        Unauthorised = "unauthorised",
+        Unauthorized = "unauthorized",
         /// The server's certificate is not valid.
         Untrusted = "untrusted",
     }

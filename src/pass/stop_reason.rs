@@ -30,7 +30,7 @@ pub enum StopReason {
         wait: Option<Duration>,
     },
     /// The service rejected the token.
-    Unauthorised(String),
+    Unauthorized(String),
     /// The certificate of the server could not be verified.
     Untrusted {
         /// What is wrong with it.
@@ -44,7 +44,7 @@ impl StopReason {
     pub(crate) fn from_outcome(outcome: &Outcome) -> Self {
         let reason = outcome.to_string();
         match outcome {
-            Outcome::Unauthorised { .. } => Self::Unauthorised(reason),
+            Outcome::Unauthorized { .. } => Self::Unauthorized(reason),
             Outcome::Untrusted { fault, .. } => Self::Untrusted {
                 fault: *fault,
                 reason,
@@ -68,7 +68,7 @@ impl StopReason {
             | Self::Forbidden(last)
             | Self::Misrouted(last)
             | Self::Patience { last, .. }
-            | Self::Unauthorised(last)
+            | Self::Unauthorized(last)
             | Self::Untrusted { reason: last, .. } => Some(last),
         }
     }
@@ -93,7 +93,7 @@ impl StopReason {
             Self::Interrupted => "interrupted",
             Self::Misrouted(_) => "the server that responds may not be the service",
             Self::Patience { wait: None, .. } => "the service is not available",
-            Self::Unauthorised(_) => "the service rejected the token",
+            Self::Unauthorized(_) => "the service rejected the token",
             Self::Untrusted { .. } => "the certificate of the service could not be verified",
         };
         verdict.to_owned()
@@ -117,7 +117,7 @@ impl StopReason {
                     Some("check `--base-url`, `--ca-file` and the proxy settings")
                 }
             },
-            Self::Unauthorised(_) => {
+            Self::Unauthorized(_) => {
                 Some("check the token; its file is read again at every pass and after every refusal")
             }
         }
@@ -140,7 +140,7 @@ impl std::fmt::Display for StopReason {
             ),
             Self::Misrouted(last)
             | Self::Patience { last, wait: None }
-            | Self::Unauthorised(last)
+            | Self::Unauthorized(last)
             | Self::Untrusted { reason: last, .. } => f.write_str(last),
         }
     }

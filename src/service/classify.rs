@@ -31,7 +31,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             reason: description(status, body),
         },
         // The code counts where the body has one (DESIGN section 6).
-        (401, _) | (400..=499, Some("unauthorized")) => unauthorised(status, body, certainty),
+        (401, _) | (400..=499, Some("unauthorized")) => unauthorized(status, body, certainty),
         (403, _) | (400..=499, Some("forbidden")) => Outcome::Forbidden {
             certainty,
             reason: description(status, body),
@@ -80,8 +80,8 @@ fn success(status: u16, body: &Body) -> Outcome {
     }
 }
 
-fn unauthorised(status: u16, body: &Body, certainty: Certainty) -> Outcome {
-    Outcome::Unauthorised {
+fn unauthorized(status: u16, body: &Body, certainty: Certainty) -> Outcome {
+    Outcome::Unauthorized {
         status,
         certainty,
         reason: format!("the service rejected the token: {}", description(status, body)),
@@ -225,16 +225,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_token_is_unauthorised_or_forbidden() {
+    fn a_rejected_token_is_unauthorized_or_forbidden() {
         classified(&[
-            (401, NOTHING, Unproven, "unauthorised", NotStored),
-            (401, JSON, Proven, "unauthorised", NotStored),
-            (401, HTML, Proven, "unauthorised", Unknown),
+            (401, NOTHING, Unproven, "unauthorized", NotStored),
+            (401, JSON, Proven, "unauthorized", NotStored),
+            (401, HTML, Proven, "unauthorized", Unknown),
             (
                 400,
                 r#"{"code":"unauthorized"}"#,
                 Proven,
-                "unauthorised",
+                "unauthorized",
                 NotStored,
             ),
             (403, NOTHING, Unproven, "forbidden", NotStored),
@@ -265,7 +265,7 @@ mod tests {
             (200, "lost"),
             (400, "refused"),
             (503, "busy"),
-            (401, "unauthorised"),
+            (401, "unauthorized"),
         ] {
             let outcome = classify(
                 &ServiceResponse {

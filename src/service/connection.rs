@@ -127,7 +127,7 @@ impl ServiceConnection {
     /// See [`super::Client::token_state`].
     pub(super) fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
         // FeatureProbe also answers 403 for a revoked token (DESIGN, section 6, *Verdict*).
-        if matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
+        if matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorized { .. }) {
             // The old token stays in use if the new one cannot be read.
             let _ = self.reload_token();
         }

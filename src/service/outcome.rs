@@ -57,7 +57,7 @@ pub enum Outcome {
         reason: String,
     },
     /// The service does not accept the token.
-    Unauthorised {
+    Unauthorized {
         /// The status of the response.
         status: u16,
         /// Whether the service may have stored the document.
@@ -87,7 +87,7 @@ impl Outcome {
             | Self::Forbidden { certainty, .. }
             | Self::Misrouted { certainty, .. }
             | Self::Refused { certainty, .. }
-            | Self::Unauthorised { certainty, .. } => *certainty,
+            | Self::Unauthorized { certainty, .. } => *certainty,
         }
     }
 
@@ -101,7 +101,7 @@ impl Outcome {
             Self::Lost { .. } => PublishOutcome::Lost,
             Self::Misrouted { .. } => PublishOutcome::Misrouted,
             Self::Refused { .. } => PublishOutcome::Refused,
-            Self::Unauthorised { .. } => PublishOutcome::Unauthorised,
+            Self::Unauthorized { .. } => PublishOutcome::Unauthorized,
             Self::Untrusted { .. } => PublishOutcome::Untrusted,
         }
     }
@@ -110,7 +110,7 @@ impl Outcome {
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {
-            Self::Applied { status } | Self::Refused { status, .. } | Self::Unauthorised { status, .. } => {
+            Self::Applied { status } | Self::Refused { status, .. } | Self::Unauthorized { status, .. } => {
                 Some(*status)
             }
             Self::Busy { status, .. } => *status,
@@ -135,7 +135,7 @@ impl Outcome {
                     | Self::Forbidden { certainty, .. }
                     | Self::Misrouted { certainty, .. }
                     | Self::Refused { certainty, .. }
-                    | Self::Unauthorised { certainty, .. } => *certainty = stored_nothing,
+                    | Self::Unauthorized { certainty, .. } => *certainty = stored_nothing,
                     Self::Applied { .. } | Self::Lost { .. } | Self::Untrusted { .. } => {}
                 }
                 other
@@ -160,7 +160,7 @@ impl fmt::Display for Outcome {
             | Self::Lost { reason }
             | Self::Misrouted { reason, .. }
             | Self::Refused { reason, .. }
-            | Self::Unauthorised { reason, .. }
+            | Self::Unauthorized { reason, .. }
             | Self::Untrusted { reason, .. } => f.write_str(reason),
         }
     }

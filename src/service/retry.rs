@@ -73,14 +73,14 @@ pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
         // The same body is sent again, which is idempotent in content.
         Outcome::Lost { reason: _ } => busy(tries, jitter, None),
         // The rejection concerns a token that is no longer in use.
-        Outcome::Forbidden { .. } | Outcome::Unauthorised { .. } if token == TokenState::Outdated => {
+        Outcome::Forbidden { .. } | Outcome::Unauthorized { .. } if token == TokenState::Outdated => {
             RetryDecision {
                 toggle: Again::Now,
                 pass: PassEffect::GoOn,
             }
         }
         // These concern the service as a whole; every other outcome is charged to its toggle (DESIGN section 6).
-        Outcome::Unauthorised { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
+        Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
         Outcome::Applied { .. }
         | Outcome::Forbidden { .. }
         | Outcome::Misrouted { .. }
@@ -184,8 +184,8 @@ mod tests {
         }
     }
 
-    fn unauthorised() -> Outcome {
-        Outcome::Unauthorised {
+    fn unauthorized() -> Outcome {
+        Outcome::Unauthorized {
             status: 401,
             certainty: Certainty::NotStored,
             reason: String::new(),
@@ -227,8 +227,8 @@ mod tests {
             (forbidden(), 1, Outdated, Again::Now, PassEffect::GoOn),
             (misrouted(), 1, Current, Again::Never, PassEffect::GoOn),
             (untrusted(), 1, Current, Again::Never, PassEffect::End),
-            (unauthorised(), 2, Outdated, Again::Now, PassEffect::GoOn),
-            (unauthorised(), 2, Current, Again::Never, PassEffect::End),
+            (unauthorized(), 2, Outdated, Again::Now, PassEffect::GoOn),
+            (unauthorized(), 2, Current, Again::Never, PassEffect::End),
         ]);
     }
 

@@ -290,7 +290,7 @@ mod tests {
         gitoggle_publishes_total{outcome="lost"} 0
         gitoggle_publishes_total{outcome="misrouted"} 0
         gitoggle_publishes_total{outcome="refused"} 0
-        gitoggle_publishes_total{outcome="unauthorised"} 0
+        gitoggle_publishes_total{outcome="unauthorized"} 0
         gitoggle_publishes_total{outcome="untrusted"} 0
         gitoggle_source_fetch_duration_seconds_count 1
         gitoggle_source_fetch_duration_seconds_sum 1.0

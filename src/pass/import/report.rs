@@ -154,7 +154,7 @@ impl ImportStop {
             Self::Interrupted => {
                 "run the command again to continue; documents that were written count as unchanged"
             }
-            Self::Service(Outcome::Unauthorised { .. } | Outcome::Forbidden { .. }) => {
+            Self::Service(Outcome::Unauthorized { .. } | Outcome::Forbidden { .. }) => {
                 "check that the token is valid and may read these projects"
             }
             Self::Service(Outcome::Misrouted { .. }) => {

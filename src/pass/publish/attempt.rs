@@ -253,7 +253,7 @@ fn is_doubtful(outcome: &Outcome) -> bool {
         Outcome::Applied { .. }
         | Outcome::Forbidden { .. }
         | Outcome::Misrouted { .. }
-        | Outcome::Unauthorised { .. }
+        | Outcome::Unauthorized { .. }
         | Outcome::Untrusted { .. } => false,
     }
 }

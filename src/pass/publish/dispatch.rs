@@ -41,7 +41,7 @@ impl Response {
             Outcome::Forbidden { .. } => Self::Forbidden,
             Outcome::Misrouted { .. } => Self::Misrouted,
             Outcome::Refused { .. } => Self::Refused,
-            Outcome::Unauthorised { .. } | Outcome::Untrusted { .. } => Self::Void,
+            Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => Self::Void,
         }
     }
 }

@@ -370,7 +370,7 @@ pub(super) fn to_change_result(outcome: &Outcome) -> ChangeResult {
         | Outcome::Forbidden { reason, .. }
         | Outcome::Lost { reason }
         | Outcome::Misrouted { reason, .. }
-        | Outcome::Unauthorised { reason, .. }
+        | Outcome::Unauthorized { reason, .. }
         | Outcome::Untrusted { reason, .. } => ChangeResult::Pending {
             reason: reason.clone(),
         },

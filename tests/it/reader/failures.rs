@@ -60,12 +60,12 @@ async fn an_error_of_the_service_is_classified_like_that_of_a_publish() {
     fails([
         (
             recorded("no-token"),
-            "unauthorised",
+            "unauthorized",
             "the service rejected the token: the service responded with 401 `unauthorized`: Unauthorized",
         ),
 (
             recorded("jwt-only-endpoint"),
-            "unauthorised",
+            "unauthorized",
             "the service rejected the token: the service responded with 401",
         ),
 (
