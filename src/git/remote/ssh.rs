@@ -107,25 +107,26 @@ impl Stream {
         }
         let text = String::from_utf8_lossy(&self.beginning);
         let line = text.lines().find(|line| !line.trim().is_empty());
-        let address = self.connection.url.ssh().ok_or(GitError::Local)?;
         let message = match line.and_then(HostMessage::of_ssh) {
             Some(text) => format!("its output begins with `{text}` instead of Git's protocol"),
             None => "its output is not Git's protocol".to_owned(),
         };
-        Err(GitError::Ssh {
-            host: SshHost::new(address),
-            message,
-        })
+        Err(self.failed(message))
+    }
+
+    fn failed(&self, message: String) -> GitError {
+        match self.connection.url.ssh().map(SshHost::new) {
+            Some(host) => GitError::Ssh { host, message },
+            None => GitError::Local,
+        }
     }
 
     /// Returns why ssh ended.
     fn explain(&self) -> GitError {
         // The watchdog killed ssh, so stderr does not contain the cause.
         if lock(&self.process.pending).timed_out {
-            return GitError::TimedOut {
-                host: self.connection.host(),
-                after: self.connection.access.timeout,
-            };
+            let after = self.connection.access.timeout.as_secs_f64();
+            return self.failed(format!("it printed nothing for {after} s"));
         }
         let _ = self.errors_end.recv_timeout(EXIT_GRACE);
         let errors = String::from_utf8_lossy(&lock(&self.errors)).into_owned();
@@ -151,9 +152,8 @@ impl Read for Stream {
                 Err(self.connection.fail_io(self.explain()))
             }
             Ok(count) => {
-                let host = self.connection.host();
-                let too_slow = |slow| GitError::TooSlow { host, slow };
-                let checked = self.pace.count(count).map_err(too_slow);
+                let checked = self.pace.count(count);
+                let checked = checked.map_err(|slow| self.failed(slow.to_string()));
                 let checked = checked.and_then(|()| self.check_beginning(&buffer[..count]));
                 checked
                     .map(|()| count)
@@ -300,11 +300,6 @@ fn classify(stderr: &str, code: Option<i32>, host: SshHost, connection: &Connect
     if has("Permission denied (") || has("Too many authentication failures") {
         let message = message(sentence, code);
         return GitError::PermissionDenied { host, message };
-    }
-    if has("Connection timed out") || has("Operation timed out") || has("timed out while waiting") {
-        let after = connection.access.network.connect_timeout;
-        let host = host.to_string();
-        return GitError::TimedOut { host, after };
     }
     let lower = stderr.to_lowercase();
     let missing = [
