@@ -7,7 +7,7 @@ use super::Error;
 use super::publish::{PublishJob, publish};
 use super::report::PublishSummary;
 use super::runtime::Waited;
-use crate::state::{PassHead, Stop, Store};
+use crate::state::{self, PassHead, Stop, Store};
 
 /// How often a long pass records what it has done so far, and renews its announcement on shared state if that is due.
 // Well below the 20 s within which an announcement must be renewed (DESIGN, section 4, *Announcing*).
@@ -37,7 +37,9 @@ pub(super) fn publish_with_checkpoints(
             }
         }
     };
-    match broken.map(Error::from).or_else(|| summary.error.take()) {
+    let failed = summary.error.take();
+    // Lanes that may send no more requests do not know the cause.
+    match broken.map(Error::from).or(failed) {
         None => Ok(summary),
         Some(error) => abandon(store, &head, summary, error, &|| context.is_stopped()),
     }
@@ -52,9 +54,14 @@ pub(super) fn abandon(
     error: Error,
     stop: Stop<'_>,
 ) -> Result<PublishSummary, Error> {
-    if let Err(error) = store.abandon(head, stop) {
-        // The error that ended the pass is reported, and usually is the cause of this one.
-        tracing::debug!(name: "journal_open", %error, "could not close the journal");
-    }
+    let error = match store.abandon(head, stop) {
+        Ok(()) => error,
+        Err(cause) if matches!(error, Error::State(state::Error::LeaseOver)) => cause.into(),
+        Err(other) => {
+            // The error that ended the pass is reported, and usually is the cause of this one.
+            tracing::debug!(name: "journal_open", error = %other, "could not close the journal");
+            error
+        }
+    };
     summary.ended_by(error)
 }

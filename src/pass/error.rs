@@ -257,11 +257,11 @@ impl Error {
     }
 
     /// Returns whether the pass may start over immediately: the source vanished while it was read, or another process
-    /// recorded a pass first. No request was sent in either case.
+    /// moved the shared state first.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Source(error) => error.kind() == source::ErrorKind::Vanished,
-            Self::State(error) => matches!(error, state::Error::Raced(_)),
+            Self::State(error) => matches!(error, state::Error::Raced(_) | state::Error::TakenOver(_)),
             // The next lookup may find a ref that has moved forward (DESIGN, section 4, *Stale checkout*).
             Self::RefMoved => true,
             _ => false,

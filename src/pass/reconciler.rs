@@ -160,7 +160,12 @@ impl Reconciler {
                 Err(error) => Some(error),
             };
             let waited = clock.elapsed().saturating_sub(began);
-            let may_restart = waited < PATIENCE && !context.is_stopped();
+            let may_restart = |error: &&Error| {
+                // A process that lost the shared state queues again, however long it was suspended (DESIGN, section 4,
+                // *Losing the ref*).
+                let is_suspended = matches!(error, Error::State(state::Error::TakenOver(_)));
+                (waited < PATIENCE || is_suspended) && !context.is_stopped()
+            };
             let restarts = |error: &&Error| {
                 if error.is_transient() {
                     return true;
@@ -170,7 +175,7 @@ impl Reconciler {
                 is_repaired |= may_be_repaired;
                 may_be_repaired
             };
-            let Some(error) = error.filter(|_| may_restart).filter(restarts) else {
+            let Some(error) = error.filter(may_restart).filter(restarts) else {
                 return self.hand_over(result, context);
             };
             tracing::info!(name: "pass_restarted", reason = %chain(&error), "the pass starts over");

@@ -142,6 +142,11 @@ pub enum Error {
         /// The cause.
         source: RemoteFault,
     },
+    /// Another process replaced the announcement of this one, which it had not renewed for its whole term.
+    #[error(
+        "another process took over the shared state `{0}` while this one was suspended or could not reach it"
+    )]
+    TakenOver(String),
     /// The file of the suspensions cannot be read.
     #[error("could not read `{}`, so publishing may be suspended", .path.display())]
     Suspension {
@@ -200,9 +205,11 @@ impl Error {
                 "if no Git program is using that repository, a killed program left the lock: remove `{}`",
                 path.display()
             ),
-            Self::InUse { .. } | Self::LeaseOver | Self::Locked { .. } | Self::Raced(_) => {
-                "run this again when the other process has ended".to_owned()
-            }
+            Self::InUse { .. }
+            | Self::LeaseOver
+            | Self::Locked { .. }
+            | Self::Raced(_)
+            | Self::TakenOver(_) => "run this again when the other process has ended".to_owned(),
             Self::Moved(_) => "do not move that ref with other programs, and run this again".to_owned(),
             Self::Remote { source, .. } => return source.hint(),
             Self::Document { .. } | Self::WrongContent { .. } => {

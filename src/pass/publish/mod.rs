@@ -71,8 +71,9 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
     let (stop, journal) = (job.context.stop.clone(), job.journal.clone());
     let mut halted = pin!(async {
         tokio::select! {
-            () = stopped(stop) => {}
-            () = journal.ended() => {}
+            () = stopped(stop) => Some(StopReason::Interrupted),
+            // The checkpoint that ended it reports the cause.
+            () = journal.ended() => None,
         }
     });
     let sender = Sender::new(job);
@@ -83,9 +84,9 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
             // First, so that a stop that is already requested precedes every request.
             biased;
             // A future that has ended must not be polled again.
-            () = &mut halted, if !is_halted => {
+            reason = &mut halted, if !is_halted => {
                 is_halted = true;
-                sender.end(StopReason::Interrupted);
+                sender.end(reason);
             }
             ended = workers.next() => match ended {
                 None => break,

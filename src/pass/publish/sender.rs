@@ -279,9 +279,11 @@ impl Sender {
         self.job.clock.instant()
     }
 
-    /// Ends the pass: starts no further request. Keeps the first reason.
-    pub(super) fn end(&self, reason: StopReason) {
-        self.results().stopped.get_or_insert(reason);
+    /// Ends the pass: starts no further request. Keeps the first reason. An error has none.
+    pub(super) fn end(&self, reason: impl Into<Option<StopReason>>) {
+        if let Some(reason) = reason.into() {
+            self.results().stopped.get_or_insert(reason);
+        }
         self.dispatcher().close();
         self.changed.notify_waiters();
     }
@@ -305,7 +307,11 @@ impl Sender {
             .map(|progress| (progress.result, progress.answer));
         let (mut results, answers): (Vec<_>, Vec<_>) = ended.unzip();
         let held_until = self.dispatcher().held_until();
-        park_lone_failures(&mut results, stopped.as_ref(), &self.dispatcher());
+        // After an error, toggles may have tries left.
+        let is_cut = stopped.is_none() && self.is_closed();
+        if !is_cut {
+            park_lone_failures(&mut results, stopped.as_ref(), &self.dispatcher());
+        }
         for (change, (result, answer)) in results.iter().zip(answers).enumerate() {
             if matches!(
                 result,

@@ -20,7 +20,7 @@ use crate::pass::context::{Event, PassContext};
 use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::report::ChangeResult;
-use crate::pass::{Config, Error, Reconciler, Report, Runtime, SharedState};
+use crate::pass::{Config, Error, Reconciler, Report, Runtime, SharedState, StopReason};
 use crate::plan::{FirstPass, HistoryRule, LiveAccess, MassChange, OnDrift};
 use crate::service::ClientConfig;
 use crate::state::{Clock, SharedRemote, SimulatedClock as _};
@@ -118,6 +118,9 @@ impl Site {
                     self.service.done(order.load(Ordering::SeqCst));
                 }
                 machine.say(summary(report));
+                if report.stopped == Some(StopReason::Interrupted) && !context.is_stopped() {
+                    machine.fault("a pass that nobody stopped ends as interrupted");
+                }
                 // A pass that lost the shared state may have read what its successor sent.
                 for (change, result) in report.lines().filter(|_| report.error.is_none()) {
                     if let ChangeResult::Held(hold) = result {

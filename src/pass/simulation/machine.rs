@@ -119,6 +119,11 @@ impl Machine {
         self.0.world.say(&self.0.name, what);
     }
 
+    /// Ends the history: this process did something wrong.
+    pub(super) fn fault(&self, what: impl fmt::Display) {
+        self.0.world.fault(format_args!("{}: {what}", self.0.name));
+    }
+
     /// Waits. The process may be suspended, or killed, meanwhile.
     pub(super) fn wait(&self, delay: Duration) {
         let Inner {

@@ -295,8 +295,8 @@ impl SharedSession {
     /// to date. The next checkpoint repeats a push that fails temporarily.
     ///
     /// # Errors
-    /// [`Error::Raced`] if another process took over, and the last error if pushing has failed for too long. The pass must
-    /// not send any more requests then.
+    /// [`Error::TakenOver`] if another process took over, and the last error if pushing has failed for too long. The pass
+    /// must not send any more requests then.
     pub(crate) fn checkpoint(&mut self, applied: &AppliedRepository, now: i64) -> Result<bool, Error> {
         let Some(open) = &mut self.open else {
             return Ok(true);
@@ -323,9 +323,8 @@ impl SharedSession {
         if has_given_up {
             tracing::error!(name: "shared_state_lost", %error, "could not update the shared state; the pass sends no more requests");
         }
-        self.end_if_raced(&error);
         lease.end();
-        Err(error)
+        Err(self.lost(error))
     }
 
     /// Ends the pass with a record. `open` are the requests that may have been stored and are not recorded.
@@ -354,18 +353,21 @@ impl SharedSession {
             // No checkpoint follows that could repeat this push, so it is retried until the holder must give up.
             let limit = left.map_or(RETRY, |left| left.max(RETRY));
             let pushed = self.tracked.push_within(limit, applied, &record, now, stop);
-            pushed.inspect_err(|error| self.end_if_raced(error))?;
+            pushed.map_err(|error| self.lost(error))?;
         }
         self.open = None;
         Ok(())
     }
 
-    /// Forgets the announcement if another process replaced it.
-    fn end_if_raced(&mut self, error: &Error) {
-        if matches!(error, Error::Raced(_))
-            && let Some(open) = self.open.take()
-        {
-            open.lease.end();
+    /// Forgets the announcement if another process replaced it, and returns the error.
+    fn lost(&mut self, error: Error) -> Error {
+        let Error::Raced(name) = error else { return error };
+        match self.open.take() {
+            Some(open) => {
+                open.lease.end();
+                Error::TakenOver(name)
+            }
+            None => Error::Raced(name),
         }
     }
 

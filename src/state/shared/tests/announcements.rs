@@ -149,7 +149,10 @@ fn a_late_request_is_unknown_even_if_the_successor_has_an_outcome() {
         journal.finish(begun, Certainty::Stored).unwrap(),
         Certainty::Unknown
     );
-    assert!(matches!(late.store().checkpoint(&head(1)), Err(Error::Raced(_))));
+    assert!(matches!(
+        late.store().checkpoint(&head(1)),
+        Err(Error::TakenOver(_))
+    ));
     assert!(matches!(block_on(journal.granted()), Err(Error::LeaseOver)));
     drop(journal);
     let _ = late.store().abandon(&head(1), &NEVER);
@@ -212,7 +215,7 @@ fn a_request_confirmed_within_the_term_is_left_to_the_successor() {
     next.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     drop(journal);
     let error = paused.record(1).unwrap_err();
-    assert!(matches!(error, Error::Raced(_)), "{error:?}");
+    assert!(matches!(error, Error::TakenOver(_)), "{error:?}");
     let _ = paused.store().abandon(&head(1), &NEVER);
     paused.queue().unwrap();
     assert_eq!(paused.applied(), pairs(&[("a/b/c.yaml", "two")]));
@@ -230,7 +233,10 @@ fn a_process_with_unlisted_outcomes_waits_without_limit_and_names_them_when_stop
     let mut next = Process::new("next").open(&remote);
     next.queue().unwrap();
     let held = next.start(2, &one("two")).unwrap();
-    assert!(matches!(late.store().checkpoint(&head(1)), Err(Error::Raced(_))));
+    assert!(matches!(
+        late.store().checkpoint(&head(1)),
+        Err(Error::TakenOver(_))
+    ));
     drop(journal);
     let _ = late.store().abandon(&head(1), &NEVER);
     // The other process renews its announcement for longer than two minutes.
