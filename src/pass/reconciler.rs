@@ -71,19 +71,19 @@ impl Reconciler {
         let timeout = timeout.unwrap_or_default();
         let shared = shared.map(|remote| SharedOptions {
             remote,
-            timeout,
             clock: config.clock.clone(),
         });
         let options = Options {
             wait,
             base_url: config.rules.base_url.clone().unwrap_or_default(),
+            timeout,
             now: config.clock.unix(),
             shared,
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
         // A request of a killed process may be executed for one more timeout (DESIGN, section 4, *Unknown*).
-        let ended_at = config.clock.instant() + timeout;
+        let ended_at = config.clock.instant() + store.longest_timeout();
         Ok(Self {
             inherited: Inherited::new(store.inherited(), ended_at),
             source: Source::new(config.source.clone()),
@@ -315,7 +315,17 @@ impl Reconciler {
         let allowances = self.store.view().allowances();
         let spent = spent(plan, published, allowances, self.awaits_scan);
         self.store.orders().spend(&spent)?;
-        Ok(self.store.finish_pass(memory, failures)?)
+        self.store.finish_pass(memory, failures)?;
+        self.expire_inherited()
+    }
+
+    /// Forgets the requests of earlier processes once all of them have ended. Until then, the journal keeps them for the
+    /// next process, whatever this one does.
+    fn expire_inherited(&mut self) -> Result<(), Error> {
+        match self.inherited.expire(self.config.clock.instant()) {
+            true => Ok(self.store.forget_open()?),
+            false => Ok(()),
+        }
     }
 
     fn publish(
@@ -335,12 +345,12 @@ impl Reconciler {
             .map(|change| (change.id.clone(), sent(change, plan)))
             .collect();
         let documents = Documents::new(snapshot)?;
+        self.expire_inherited()?;
         let started = self
             .store
             .start(&head, &changes, documents, &|| context.is_stopped());
         let journal = started.map_err(record::unread)?;
         context.report(Event::Begins(plan));
-        self.inherited.expire(clock.instant());
         let job = PublishJob {
             plan: plan.clone(),
             policy: self.config.rules.policy.clone(),

@@ -1,5 +1,6 @@
 //! Opens state for writing: takes the lock, recovers from a dead process, and records passes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct Options {
     pub wait: Duration,
     /// The service that the state belongs to.
     pub base_url: String,
+    /// The longest time that a request may take.
+    pub timeout: Duration,
     /// The time, in seconds since 1970-01-01 UTC.
     pub now: i64,
     /// None if state is not shared.
@@ -40,8 +43,6 @@ pub struct Store {
     shared: Option<SharedSession>,
     /// Committed entries that are still in the journal, because the shared ref does not have them yet.
     committed: JournalTrim,
-    /// The unknown toggles of the journal when it was opened.
-    inherited: Vec<ToggleId>,
     view: StateSnapshot,
     failpoints: Failpoints,
     lock: Arc<Lock>,
@@ -58,6 +59,7 @@ impl Store {
         let Options {
             wait,
             base_url,
+            timeout,
             now,
             shared,
             crash,
@@ -67,8 +69,8 @@ impl Store {
         let lock = Arc::new(Lock::take(dir, wait, now)?);
         let failpoints = Failpoints(crash);
         let mut applied = AppliedRepository::open(dir, base_url.clone(), failpoints.clone())?;
-        let mut journal = JournalFile::open(dir, base_url, Arc::clone(&lock), failpoints.clone())?;
-        let shared = shared.map(|options| SharedSession::new(options, failpoints.clone()));
+        let mut journal = JournalFile::open(dir, base_url, timeout, Arc::clone(&lock), failpoints.clone())?;
+        let shared = shared.map(|options| SharedSession::new(options, timeout, failpoints.clone()));
         match &shared {
             // On shared state, `refresh` checks the base URL of the state that it finds.
             Some(session) => session.adopt_folder(&mut applied, &mut journal)?,
@@ -77,7 +79,6 @@ impl Store {
         journal.check_base_url()?;
         let mut store = Self {
             view: StateSnapshot::of_folder(dir, applied.path())?,
-            inherited: journal.index().unknown_toggles(),
             dir: dir.to_owned(),
             applied,
             journal,
@@ -136,10 +137,25 @@ impl Store {
             .show(&self.applied, listed, self.journal.index(), newest);
     }
 
-    /// Returns the toggles whose requests an earlier process with this folder left without a known outcome.
+    /// Returns the toggles that earlier processes with this folder left unknown, or with a request that may still be
+    /// open. Call it before the first pass.
     #[must_use]
-    pub fn inherited(&self) -> &[ToggleId] {
-        &self.inherited
+    pub fn inherited(&self) -> BTreeSet<ToggleId> {
+        self.journal.inherited()
+    }
+
+    /// Returns the longest timeout of the requests of this process and of those that earlier processes left open.
+    #[must_use]
+    pub fn longest_timeout(&self) -> Duration {
+        self.journal.longest_timeout()
+    }
+
+    /// Forgets the requests that earlier processes left open, once all of them have ended. Does nothing during a pass.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn forget_open(&mut self) -> Result<(), Error> {
+        self.journal.forget_open()
     }
 
     /// Returns whether the folder was neither moved nor replaced since it was opened.

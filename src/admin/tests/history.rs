@@ -23,6 +23,7 @@ fn state(toggles: &[ToggleId]) -> tempfile::TempDir {
     let options = Options {
         wait: Duration::from_secs(2),
         base_url: "https://t.example".to_owned(),
+        timeout: Duration::ZERO,
         now: 0,
         shared: None,
         crash: None,

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use crate::model::ToggleId;
 use crate::plan::{Change, PublishAttempt};
 
-/// The toggles that were unknown when this process opened the state.
+/// The toggles that were unknown when this process opened the state, or that have a request of an earlier process that
+/// may still be open.
 #[derive(Debug, Default)]
 pub(crate) struct Inherited {
     toggles: BTreeSet<ToggleId>,
@@ -20,18 +21,19 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    pub(crate) fn new<'a>(toggles: impl IntoIterator<Item = &'a ToggleId>, ended_at: Instant) -> Self {
+    pub(crate) fn new(toggles: BTreeSet<ToggleId>, ended_at: Instant) -> Self {
         Self {
-            toggles: toggles.into_iter().cloned().collect(),
+            toggles,
             ended_at: Some(ended_at),
         }
     }
 
-    /// Forgets the toggles once every request of an earlier process has ended.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    /// Forgets the toggles once every request of an earlier process has ended, and returns whether it has.
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
         if self.ended_at.is_some_and(|ended_at| ended_at <= now) {
             *self = Self::default();
         }
+        self.ended_at.is_none()
     }
 
     /// Returns the time before which a change may not be sent.
@@ -78,7 +80,7 @@ mod tests {
     fn only_a_different_document_of_a_toggle_unknown_at_startup_waits() {
         let (now, ended_at) = (Instant::now(), Instant::now() + Duration::from_secs(10));
         let [left, other]: [ToggleId; 2] = ["a/b/left", "a/b/other"].map(|id| id.parse().unwrap());
-        let mut inherited = Inherited::new([&left], ended_at);
+        let mut inherited = Inherited::new([left.clone()].into(), ended_at);
         let source = SourceInfo {
             repo: String::new(),
             reference: String::new(),
@@ -94,7 +96,7 @@ mod tests {
                 applied: None,
             }
         };
-        inherited.expire(now);
+        assert!(!inherited.expire(now));
         for (id, before, attempt, expected) in [
             (&left, unknown(), PublishAttempt::First, Some(ended_at)),
             (&left, unknown(), PublishAttempt::Retry, None),
@@ -109,7 +111,7 @@ mod tests {
             let change = change(id, before, attempt);
             assert_eq!(inherited.not_before(&change), expected, "{change:?}");
         }
-        inherited.expire(ended_at);
+        assert!(inherited.expire(ended_at));
         assert_eq!(
             inherited.not_before(&change(&left, unknown(), PublishAttempt::First)),
             None

@@ -13,38 +13,14 @@ use tokio::sync::watch;
 use super::job::{Job, Site};
 use super::machine::{Hazards, Machine, tear};
 use super::network::Network;
+use super::options::{Kills, Kind, Options};
 use super::reference::SharedReference;
 use super::repository::{Document, Documents, Revisions, folder};
-use super::service::{Exceptions, ToggleService};
+use super::service::ToggleService;
 use super::world::{World, lock};
 use crate::git::init;
-use crate::git::simulated::Mutation;
 use crate::model::{ServiceKind, ToggleId};
 use crate::plan::{HistoryRule, OnDrift};
-
-/// What a history is made of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Options {
-    pub(super) seed: u64,
-    pub(super) kind: Kind,
-    pub(super) exceptions: Exceptions,
-    /// A mistake that every process makes.
-    pub(super) mutation: Option<Mutation>,
-    pub(super) service: ServiceKind,
-}
-
-/// Who works with which state.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
-    /// Jobs, one after the other, with one disk.
-    Jobs,
-    /// A daemon that is killed and started again. The branch is also forced back.
-    Daemon,
-    /// Jobs on several machines, with or without a disk, that share the state.
-    SharedJobs,
-    /// Two daemons and jobs that share the state.
-    SharedDaemons,
-}
 
 /// How a history ended.
 pub(super) struct Ended {
@@ -67,6 +43,7 @@ struct History {
     disks: Vec<Mutex<Disk>>,
     toggles: Vec<ToggleId>,
     kind: Kind,
+    kills: Kills,
     reference: Option<SharedReference>,
 }
 
@@ -86,20 +63,6 @@ pub(super) fn run(options: Options) -> Ended {
     Ended { story, fault }
 }
 
-impl Kind {
-    fn is_shared(self) -> bool {
-        matches!(self, Self::SharedJobs | Self::SharedDaemons)
-    }
-
-    fn has_daemon(self, disk: usize) -> bool {
-        match self {
-            Self::Jobs | Self::SharedJobs => false,
-            Self::Daemon => true,
-            Self::SharedDaemons => disk < 2,
-        }
-    }
-}
-
 impl History {
     fn new(options: Options) -> Self {
         let Options {
@@ -108,13 +71,15 @@ impl History {
             exceptions,
             mutation,
             service: service_kind,
+            kills,
         } = options;
         let world = World::new(seed);
         let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
-        let death = match exceptions.frozen_requests {
-            false => [0.0, 0.004, 0.02][world.draw(|rng| rng.usize(..3))],
+        let death = match (kills, exceptions.frozen_requests) {
+            (Kills::Drawn, false) => [0.0, 0.004, 0.02][world.draw(|rng| rng.usize(..3))],
             // A process that sent late and loses its disk leaves no record of it.
-            true => 0.0,
+            (_, true) => 0.0,
+            (Kills::InARow, false) => world.between(0.02, 0.2),
         };
         let count = [1, 2, 4, 12][world.draw(|rng| rng.usize(..4))];
         let toggle = |number: usize| {
@@ -153,6 +118,7 @@ impl History {
             folder,
             world,
             kind,
+            kills,
             reference,
         }
     }
@@ -333,6 +299,14 @@ impl History {
             // Another process waits for it for as long as for a holder; that takes long, and shows little.
             if let Some(reference) = &history.reference {
                 reference.unlock();
+            }
+            let is_killed = std::thread::panicking();
+            if is_killed && history.kills == Kills::InARow && history.world.trouble(0.8) {
+                let (seconds, number) = (
+                    history.world.between(0.0, 4.0),
+                    history.world.draw(|rng| rng.usize(100..1000)),
+                );
+                history.after(seconds, move |history| history.begin(number));
             }
         }
     }

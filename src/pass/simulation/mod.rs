@@ -3,8 +3,8 @@
 //!
 //! A history is drawn from a seed. [`world`] is its time and [`machine`] a process in it, which runs a [`job`].
 //! [`repository`] is the source, [`service`] the service, [`network`] the way to the shared state and [`reference`] what is
-//! there; [`history`] draws what happens. The service and the ref check the guarantees of DESIGN, sections 4 and 10, with
-//! each request and each push.
+//! there; [`history`] draws what happens, within [`options`]. The service and the ref check the guarantees of DESIGN,
+//! sections 4 and 10, with each request and each push.
 //!
 //! `GITOGGLE_SEED=7` runs that one seed and prints its story, `GITOGGLE_SEEDS=5000` runs that many. A seed that found a
 //! fault is kept in `tests/simulation/seeds`.
@@ -14,6 +14,7 @@ mod job;
 mod live_store;
 mod machine;
 mod network;
+mod options;
 mod reference;
 mod repository;
 mod service;
@@ -25,7 +26,8 @@ use std::time::Instant;
 
 use crate::git::simulated::Mutation;
 use crate::model::ServiceKind;
-use history::{Ended, Kind, Options};
+use history::Ended;
+use options::{Kills, Kind, Options};
 use service::Exceptions;
 
 /// How many seeds each test runs by default.
@@ -101,6 +103,15 @@ fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
         exceptions: Exceptions::default(),
         mutation: None,
         service: ServiceKind::Documented,
+        kills: Kills::Drawn,
+    }
+}
+
+/// Returns histories in which processes are killed one after the other.
+fn killed(kind: Kind) -> impl Fn(u64) -> Options + Copy {
+    move |seed| Options {
+        kills: Kills::InARow,
+        ..options(kind)(seed)
     }
 }
 
@@ -162,6 +173,13 @@ fn a_request_that_is_carried_out_late_overwrites_nothing() {
             exceptions: LATE,
             ..live(kind)(seed)
         });
+    }
+}
+
+#[test]
+fn a_request_of_a_killed_process_is_waited_for_however_many_processes_follow_it() {
+    for kind in [Kind::Jobs, Kind::Daemon, Kind::SharedJobs] {
+        seeds("a_request_of_a_killed_process", killed(kind));
     }
 }
 
@@ -289,6 +307,7 @@ fn seeds_that_found_a_fault_are_kept() {
                 exceptions: LATE,
                 ..options(kind)(seed)
             },
+            Some(&"killed") => killed(kind)(seed),
             Some(&"live") => live(kind)(seed),
             Some(other) => panic!("`{other}` is not a sort of history"),
         };

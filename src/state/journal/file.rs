@@ -243,8 +243,7 @@ mod tests {
             path: dir.path().join("journal"),
             header: JournalHeader {
                 id: "1".to_owned(),
-                base_url: String::new(),
-                mark: None,
+                ..JournalHeader::default()
             },
             index,
             file: File::options().write(true).open("/dev/full").unwrap(),

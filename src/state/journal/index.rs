@@ -146,9 +146,9 @@ impl JournalIndex {
         newest.map(|(_, entry)| entry.sent.revision)
     }
 
-    /// Returns whether a request has no outcome at all.
-    pub(crate) fn has_open(&self) -> bool {
-        self.entries().any(|(_, entry)| entry.outcome.is_none())
+    /// Returns the toggles of the requests without any outcome.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &ToggleId> {
+        self.open.values()
     }
 
     /// Returns whether every request is recorded elsewhere.

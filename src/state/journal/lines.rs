@@ -1,5 +1,8 @@
 //! Writes and reads the lines of a journal.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::index::{JournalEntry, JournalIndex};
@@ -15,6 +18,10 @@ enum JournalLine {
         base_url: String,
         #[serde(default)]
         pass: Option<String>,
+        #[serde(default)]
+        timeout_ms: u64,
+        #[serde(default)]
+        open: BTreeSet<ToggleId>,
     },
     Intent {
         intent: u64,
@@ -41,6 +48,10 @@ pub(crate) struct JournalHeader {
     pub(crate) id: String,
     pub(crate) base_url: String,
     pub(crate) mark: Option<String>,
+    /// The longest timeout of the requests in the journal and of those of `open`.
+    pub(crate) timeout: Duration,
+    /// The toggles with a request that a killed process left open, whatever became of them since.
+    pub(crate) open: BTreeSet<ToggleId>,
 }
 
 /// Reads a journal.
@@ -62,8 +73,17 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
                 id,
                 base_url,
                 pass: mark,
+                timeout_ms,
+                open,
             }) => {
-                replay.header = Some(JournalHeader { id, base_url, mark });
+                let timeout = Duration::from_millis(timeout_ms);
+                replay.header = Some(JournalHeader {
+                    id,
+                    base_url,
+                    mark,
+                    timeout,
+                    open,
+                });
             }
             Ok(JournalLine::Intent {
                 intent,
@@ -96,8 +116,21 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
 
 /// Returns the first line of a journal.
 pub(crate) fn header(header: &JournalHeader) -> String {
-    let JournalHeader { id, base_url, mark } = header;
-    line(&serde_json::json!({ "journal": 1, "id": id, "base_url": base_url, "pass": mark }))
+    let JournalHeader {
+        id,
+        base_url,
+        mark,
+        timeout,
+        open,
+    } = header;
+    line(&serde_json::json!({
+        "journal": 1,
+        "id": id,
+        "base_url": base_url,
+        "pass": mark,
+        "timeout_ms": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        "open": open,
+    }))
 }
 
 /// Returns the line of an intent.

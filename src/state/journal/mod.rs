@@ -7,11 +7,13 @@ mod file;
 pub(crate) mod index;
 pub(crate) mod lines;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -42,20 +44,28 @@ pub(crate) struct JournalFile {
 }
 
 impl JournalFile {
-    /// Reads the journal in `dir`, and removes an incomplete last line.
+    /// Reads the journal in `dir`, and removes an incomplete last line. A request of this process ends within `timeout`.
     pub(crate) fn open(
         dir: &Path,
         base_url: String,
+        timeout: Duration,
         lock: Arc<Lock>,
         failpoints: Failpoints,
     ) -> Result<Self, Error> {
         let path = dir.join(FILE);
         let bytes = files::read(&path)?.unwrap_or_default();
         let Replay { index, header } = parse(dir, &bytes)?;
+        let mut header = header.unwrap_or_default();
+        // Their process was killed, so the service may still execute them.
+        header.open.extend(index.open().cloned());
+        header.timeout = match header.open.is_empty() {
+            true => timeout,
+            false => timeout.max(header.timeout),
+        };
         let mut journal = Self {
             path,
             base_url,
-            header: header.unwrap_or_default(),
+            header,
             index,
             writer: None,
             failpoints,
@@ -79,6 +89,26 @@ impl JournalFile {
     /// Returns the mark of the announcement that the entries belong to, if state is shared.
     pub(crate) fn mark(&self) -> Option<&str> {
         self.header.mark.as_deref()
+    }
+
+    /// Returns the toggles that earlier processes left unknown or with a request that may still be open.
+    pub(crate) fn inherited(&self) -> BTreeSet<ToggleId> {
+        let unknown = self.index.unknown().map(|(id, _)| id);
+        unknown.chain(&self.header.open).cloned().collect()
+    }
+
+    /// Returns the longest timeout of the requests of this process and of open ones of earlier processes.
+    pub(crate) fn longest_timeout(&self) -> Duration {
+        self.header.timeout
+    }
+
+    /// Forgets the requests of earlier processes, all of which have ended, unless a pass is writing.
+    pub(crate) fn forget_open(&mut self) -> Result<(), Error> {
+        if self.is_running() || self.header.open.is_empty() {
+            return Ok(());
+        }
+        self.header.open.clear();
+        self.rewrite()
     }
 
     /// Returns the index as of the last refresh.
@@ -117,6 +147,7 @@ impl JournalFile {
                 id: fresh_id(),
                 base_url: self.base_url.clone(),
                 mark,
+                ..self.header.clone()
             };
             let (path, header, index) = (self.path.clone(), self.header.clone(), self.index.clone());
             let (lock, failpoints) = (Arc::clone(&self.lock), self.failpoints.clone());

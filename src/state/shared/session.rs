@@ -25,8 +25,6 @@ use crate::state::{Clock, Error, Stop};
 pub struct SharedOptions {
     /// The ref.
     pub remote: SharedRemote,
-    /// The longest time that a request may take.
-    pub timeout: Duration,
     /// The clock of this process.
     pub clock: Clock,
 }
@@ -58,12 +56,8 @@ struct OpenAnnouncement {
 }
 
 impl SharedSession {
-    pub(crate) fn new(options: SharedOptions, failpoints: Failpoints) -> Self {
-        let SharedOptions {
-            remote,
-            timeout,
-            clock,
-        } = options;
+    pub(crate) fn new(options: SharedOptions, timeout: Duration, failpoints: Failpoints) -> Self {
+        let SharedOptions { remote, clock } = options;
         Self {
             opened: clock.elapsed(),
             tracked: TrackedRef::new(remote, clock, failpoints),
@@ -133,8 +127,8 @@ impl SharedSession {
             let step = self.mutated(step, applied);
             let age = self.now().saturating_sub(self.opened);
             // A request that the killed process left open may still be executing.
-            let is_early =
-                step == QueueStep::End && journal.index().has_open() && age < open_for(self.timeout);
+            let has_open = journal.index().open().next().is_some();
+            let is_early = step == QueueStep::End && has_open && age < open_for(journal.longest_timeout());
             if matches!(step, QueueStep::End | QueueStep::TakeOver) && !is_early {
                 match self.take_over(found, step, applied, journal, now, stop) {
                     // Another process was faster, and may be publishing now.

@@ -119,6 +119,49 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
 }
 
 #[test]
+fn an_open_request_of_a_killed_process_is_remembered_until_it_has_ended_with_its_timeout() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |seconds| {
+        let timeout = Duration::from_secs(seconds);
+        let store = Store::open(dir.path(), Options { timeout, ..options() }).unwrap();
+        let inherited: Vec<String> = store.inherited().iter().map(ToString::to_string).collect();
+        (inherited, store.longest_timeout().as_secs(), store)
+    };
+    let change = (id("a/b/c"), sent(Action::Create, "one"));
+    let (inherited, _, mut killed) = open(60);
+    assert!(inherited.is_empty());
+    let journal = killed
+        .start(
+            &head(1),
+            std::slice::from_ref(&change),
+            documents(&["one"]),
+            &NEVER,
+        )
+        .unwrap();
+    let begun = block_on(journal.begin(&change.0, &change.1)).unwrap();
+    assert!(begun.is_some());
+    drop((journal, killed));
+    // The same request is confirmed, and recorded.
+    for text in ["one", "two"] {
+        let (inherited, timeout, mut next) = open(10);
+        assert_eq!((inherited, timeout), (vec!["a/b/c".to_owned()], 60), "{text}");
+        pass(
+            &mut next,
+            2,
+            &[("a/b/c", Action::Create, text)],
+            Certainty::Stored,
+        )
+        .unwrap();
+        assert!(next.view().unknown().is_empty());
+    }
+    let (_, _, mut last) = open(10);
+    last.forget_open().unwrap();
+    drop(last);
+    let (inherited, timeout, _) = open(10);
+    assert_eq!((inherited, timeout), (Vec::new(), 10));
+}
+
+#[test]
 fn locks_and_temporary_files_of_a_dead_process_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     pass(

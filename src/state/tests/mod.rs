@@ -23,6 +23,7 @@ pub(super) fn options() -> Options {
         // Not zero: a child process that another test starts holds every open file, also a lock, until its exec.
         wait: Duration::from_secs(2),
         base_url: URL.to_owned(),
+        timeout: Duration::from_secs(10),
         now: 1_000,
         crash: None,
         shared: None,

@@ -61,7 +61,7 @@ fn a_process_ends_its_own_announcement_from_its_journal_once_its_requests_are_ov
     );
     drop(journal);
     let mut back = dead.restart(&remote);
-    assert_eq!(back.store().inherited(), [id("a/b/d")]);
+    assert_eq!(back.store().inherited(), [id("a/b/d")].into());
     back.queue().unwrap();
     let waited = back.clock.elapsed().as_secs();
     assert_eq!(

@@ -91,7 +91,6 @@ impl Process {
         Options {
             shared: Some(SharedOptions {
                 remote: shared(remote, self.name),
-                timeout: Duration::from_secs(10),
                 clock: Clock::Simulated(Arc::clone(&self.clock) as Arc<dyn SimulatedClock>),
             }),
             crash,

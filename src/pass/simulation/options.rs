@@ -1,0 +1,53 @@
+//! What a history is made of.
+
+use super::service::Exceptions;
+use crate::git::simulated::Mutation;
+use crate::model::ServiceKind;
+
+/// How a history is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    pub(super) seed: u64,
+    pub(super) kind: Kind,
+    pub(super) exceptions: Exceptions,
+    /// A mistake that every process makes.
+    pub(super) mutation: Option<Mutation>,
+    pub(super) service: ServiceKind,
+    pub(super) kills: Kills,
+}
+
+/// How often processes are killed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kills {
+    /// As drawn for the history.
+    Drawn,
+    /// Often, and others take their place within one timeout.
+    InARow,
+}
+
+/// Who works with which state.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// Jobs, one after the other, with one disk.
+    Jobs,
+    /// A daemon that is killed and started again. The branch is also forced back.
+    Daemon,
+    /// Jobs on several machines, with or without a disk, that share the state.
+    SharedJobs,
+    /// Two daemons and jobs that share the state.
+    SharedDaemons,
+}
+
+impl Kind {
+    pub(super) fn is_shared(self) -> bool {
+        matches!(self, Self::SharedJobs | Self::SharedDaemons)
+    }
+
+    pub(super) fn has_daemon(self, disk: usize) -> bool {
+        match self {
+            Self::Jobs | Self::SharedJobs => false,
+            Self::Daemon => true,
+            Self::SharedDaemons => disk < 2,
+        }
+    }
+}
