@@ -160,12 +160,7 @@ impl SharedRemote {
         let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let repository = git::init(folder.path(), RepositoryInitOptions::new().bare(true));
         let repository = repository.map_err(Error::repository(folder.path()))?;
-        if let Some(seen) = self.fetch_url(&repository, &self.reference()?)? {
-            let id = repository
-                .reference(INCOMING, oid(seen.0), true, "fetched")
-                .map(drop);
-            id.map_err(Error::repository(folder.path()))?;
-        }
+        self.fetch_url(&repository, &self.reference()?)?;
         let pool = RepositoryPool::new(folder.path().to_owned());
         Ok((pool.within(Some(Arc::new(folder))), repository))
     }
