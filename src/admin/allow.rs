@@ -1,5 +1,6 @@
 //! `POST /allow`: releases what a rail or a first pass holds, or a revision that looks stale, without a restart.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use axum::http::StatusCode;
@@ -35,6 +36,7 @@ fn log(released: &Released, caller: SocketAddr) {
         // The caller is a field of the log line already.
         by: _,
         at: _,
+        versions: _,
     } = allowance;
     tracing::info!(
         name: "command",
@@ -56,15 +58,21 @@ fn shown(released: &Released) -> serde_json::Value {
         revision,
         by,
         at,
+        versions,
     } = allowance;
     let named: Vec<_> = toggles.iter().take(MOST_NAMED).collect();
+    let mut releases = serde_json::json!({ "count": toggles.len(), "toggles": named });
+    if let Some(versions) = versions {
+        let named: BTreeMap<_, _> = versions.iter().take(MOST_NAMED).collect();
+        releases["versions"] = serde_json::json!(named);
+    }
     serde_json::json!({
         "what": what,
         "environment": environment,
         "revision": revision,
         "by": by,
         "at": rfc3339(*at),
-        "releases": { "count": toggles.len(), "toggles": named },
+        "releases": releases,
     })
 }
 

@@ -148,6 +148,7 @@ fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
         revision,
         applied_at: _,
         format: _,
+        live_version: _,
     } in toggles
     {
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());

@@ -1,7 +1,9 @@
 //! Decides which held toggles an operator's decision releases. Pure.
 //!
 //! A decision applies to one environment at the revision that was planned last, so it never releases a change that the
-//! operator has not seen.
+//! operator has not seen. A decision to overwrite drift applies to the live versions that the status shows.
+
+use std::collections::BTreeMap;
 
 use super::released_by::{FirstPassState, released_by};
 use super::status::{Status, ToggleStatus};
@@ -126,7 +128,7 @@ pub(super) fn release(
             }),
         }
     };
-    let (environment, toggles, revision) = match (what, &request.environment) {
+    let (environment, waiting, revision) = match (what, &request.environment) {
         (Override::History, _) => {
             let revision = planned()?;
             if refused.is_none() {
@@ -150,15 +152,23 @@ pub(super) fn release(
         }
     };
     Ok(Released {
+        toggles: waiting.iter().map(|one| one.toggle.clone()).collect(),
         allowance: Allowance {
             what,
             environment,
             revision,
             by: request.by.clone(),
             at: request.at,
+            versions: (what == Override::OverwriteDrift).then(|| versions(&waiting)),
         },
-        toggles,
     })
+}
+
+/// Returns the live versions that the operator can see.
+fn versions(waiting: &[&ToggleStatus]) -> BTreeMap<ToggleId, u64> {
+    let waiting = waiting.iter();
+    let versions = waiting.filter_map(|one| Some((one.toggle.clone(), one.live_version?)));
+    versions.collect()
 }
 
 /// Returns whether `given` is `revision` or an abbreviation of it.
@@ -187,16 +197,16 @@ fn similar(environment: &EnvironmentId, status: &Status) -> Option<EnvironmentId
 }
 
 /// Returns the toggles that wait for `what`.
-fn waiting(
+fn waiting<'a>(
     what: Override,
     environment: &EnvironmentId,
-    toggles: &[ToggleStatus],
-) -> Result<Vec<ToggleId>, Rejection> {
+    toggles: &'a [ToggleStatus],
+) -> Result<Vec<&'a ToggleStatus>, Rejection> {
     let pass = FirstPassState::of(toggles);
-    let released = toggles
-        .iter()
-        .filter(|one| released_by(one, pass).contains(&what));
-    let released: Vec<_> = released.map(|one| one.toggle.clone()).collect();
+    let released = toggles.iter();
+    let released: Vec<_> = released
+        .filter(|one| released_by(one, pass).contains(&what))
+        .collect();
     if released.is_empty() {
         let waiting = toggles.iter().flat_map(|one| released_by(one, pass));
         let mut waiting: Vec<_> = waiting.copied().collect();
@@ -279,6 +289,7 @@ mod tests {
             let toggle = |id: &str| ToggleStatus {
                 kind: Some(WithheldKind::DiffersFromLive),
                 revision,
+                live_version: Some(3),
                 ..ToggleStatus::new(id.parse().unwrap(), ToggleState::Held)
             };
             let mut status = status();
@@ -295,7 +306,13 @@ mod tests {
         ] {
             let status = differing(revision);
             let ask = |what| release(&request(what, "shop/prod"), &status, ServiceKind::FeatureProbe);
-            assert_eq!(ask(what).unwrap().toggles.len(), 2);
+            let released = ask(what).unwrap();
+            assert_eq!(released.toggles.len(), 2);
+            let versions = released
+                .allowance
+                .versions
+                .map(|versions| versions.into_values().collect());
+            assert_eq!(versions, (what == Override::OverwriteDrift).then(|| vec![3, 3]));
             let rejection = ask(other).unwrap_err();
             assert_eq!(rejection.hint(), Some(format!("it waits for `{what}`")));
         }

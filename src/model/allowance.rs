@@ -1,11 +1,12 @@
 //! Run-time decisions of operators, each valid for one revision.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommitId, EnvironmentId};
+use super::{CommitId, EnvironmentId, ToggleId};
 
 /// A decision that an operator can make at run time (DESIGN, section 9.2).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -85,6 +86,10 @@ pub struct Allowance {
     pub by: String,
     /// The time, in seconds since 1970-01-01 UTC.
     pub at: i64,
+    /// The live versions that `overwrite-drift` covers: those that the operator could see. None for the others, and in the
+    /// files of older versions, where it covers the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<BTreeMap<ToggleId, u64>>,
 }
 
 impl Allowance {
@@ -93,7 +98,17 @@ impl Allowance {
     pub fn replaces(&self, other: &Self) -> bool {
         // The two decisions on a first pass contradict each other, so only the later one can be valid.
         let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());
-        is_same && self.environment == other.environment
+        is_same && self.environment == other.environment && self.covers(other)
+    }
+
+    /// Returns whether this one covers every toggle of an earlier one that may still be valid.
+    fn covers(&self, other: &Self) -> bool {
+        match (&self.versions, &other.versions) {
+            (Some(versions), Some(others)) if self.revision == other.revision => {
+                others.keys().all(|id| versions.contains_key(id))
+            }
+            _ => true,
+        }
     }
 }
 
@@ -106,6 +121,7 @@ impl fmt::Display for Allowance {
             revision: _,
             by,
             at,
+            versions: _,
         } = self;
         write!(f, "{what}")?;
         if let Some(environment) = environment {
@@ -141,10 +157,36 @@ mod tests {
             revision: CommitId(ObjectId([1; 20])),
             by: "127.0.0.1:4711".to_owned(),
             at: 0,
+            versions: None,
         };
         let assert = allowance(Override::FirstPassAssert, "shop/prod");
         assert!(allowance(Override::FirstPassAdopt, "shop/prod").replaces(&assert));
         assert!(!allowance(Override::FirstPassAdopt, "shop/test").replaces(&assert));
         assert!(!allowance(Override::MassChange, "shop/prod").replaces(&assert));
+    }
+
+    #[test]
+    fn a_later_order_to_overwrite_replaces_an_earlier_one_only_if_it_covers_its_toggles() {
+        let order = |revision, toggles: &[&str]| Allowance {
+            what: Override::OverwriteDrift,
+            environment: Some("shop/prod".parse().unwrap()),
+            revision: CommitId(ObjectId([revision; 20])),
+            by: "127.0.0.1:4711".to_owned(),
+            at: 0,
+            versions: Some(toggles.iter().map(|id| (id.parse().unwrap(), 3)).collect()),
+        };
+        let (pay, ship) = (["shop/prod/pay"], ["shop/prod/ship"]);
+        let both = order(1, &[pay, ship].concat());
+        assert!(both.replaces(&order(1, &pay)));
+        assert!(!order(1, &ship).replaces(&both));
+        assert!(order(2, &ship).replaces(&both));
+        let older = Allowance {
+            versions: None,
+            ..both.clone()
+        };
+        assert!(order(1, &pay).replaces(&older));
+        let text = serde_json::to_string(&older).unwrap();
+        assert!(!text.contains("versions"), "{text}");
+        assert_eq!(serde_json::from_str::<Allowance>(&text).unwrap(), older);
     }
 }

@@ -242,7 +242,10 @@ impl Draft {
             let overwrite = self.overwrite(&draft.version.id, draft.pass, attribution);
             match reason {
                 // The permission was given after the change was held.
-                WithheldReason::Live(hold) if hold.is_drift() && overwrite.is_allowed() => {}
+                WithheldReason::Live(hold)
+                    if hold.is_drift()
+                        && (overwrite.is_allowed()
+                            || self.plan.overrides.may_overwrite(&draft.version.id)) => {}
                 reason => return DraftOutcome::Withhold(reason),
             }
         }

@@ -3,10 +3,10 @@
 //! The live state is read just before a publish, so that it is as new as possible. These functions are pure; the caller
 //! reads, sends, and reads again after a response that leaves doubt.
 
-use super::{Before, Change, LiveChange, LiveHold, OnApproval, OnMissing, Overwrite, Policy, PublishAttempt};
-use crate::model::{
-    Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits,
+use super::{
+    Before, Change, LiveChange, LiveHold, OnApproval, OnMissing, Overrides, Overwrite, Policy, PublishAttempt,
 };
+use crate::model::{Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits};
 
 /// What the live state of a toggle means for a change to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub enum LiveDecision {
 
 /// Decides on `change` before it is sent.
 #[must_use]
-pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecision {
+pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Overrides) -> LiveDecision {
     let live = match live {
         // There is nothing left to disable.
         Live::Missing { .. } if change.action == Action::Disable => return LiveDecision::Converged,
@@ -62,12 +62,32 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
     if let Some(hold) = hold(change, live, policy) {
         return LiveDecision::Hold(hold);
     }
+    let allowed = overrides.overwrite_versions.get(&change.id).copied();
+    if change.overwrite == Overwrite::Allowed || allowed == Some(live.version) {
+        return LiveDecision::Publish {
+            base_version: live.version,
+        };
+    }
+    match (decide_over(change, live), allowed) {
+        (LiveDecision::Hold(LiveHold::DiffersFromLive(made) | LiveHold::Drifted(made)), Some(allowed)) => {
+            LiveDecision::Hold(LiveHold::ChangedAgain { made, allowed })
+        }
+        // It is in the plan only because of the version that may be overwritten.
+        (LiveDecision::Publish { .. }, Some(allowed)) if matches!(change.before, Before::Live(_)) => {
+            LiveDecision::Hold(LiveHold::ChangedAgain {
+                made: LiveChange::of(live),
+                allowed,
+            })
+        }
+        (decision, _) => decision,
+    }
+}
+
+/// Decides on `change` of a toggle that may have been changed on the service, without a permission to overwrite that.
+fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
     let publish = LiveDecision::Publish {
         base_version: live.version,
     };
-    if change.overwrite == Overwrite::Allowed {
-        return publish;
-    }
     match &change.before {
         Before::Applied(applied) | Before::Live(applied) => publish_over(Some(applied), change, live),
         Before::Nothing => publish_over(None, change, live),

@@ -13,6 +13,13 @@ pub enum LiveHold {
     Archived(Action),
     /// A draft awaits approval; submitted by this account.
     AwaitsApproval(Option<String>),
+    /// The service has another version than the one that an operator allowed to overwrite.
+    ChangedAgain {
+        /// The newest change.
+        made: LiveChange,
+        /// The version that may be overwritten; 0 if the service did not have the toggle.
+        allowed: u64,
+    },
     /// Nothing is applied, and the service has other targeting than the document.
     DiffersFromLive(LiveChange),
     /// The service has other targeting than was last applied.
@@ -69,6 +76,17 @@ impl LiveChange {
     }
 }
 
+impl LiveChange {
+    /// Formats why it holds a change, with the ways out.
+    fn held(&self, f: &mut fmt::Formatter<'_>, why: &str) -> fmt::Result {
+        write!(
+            f,
+            "{why} ({self}): {}, or publish over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`",
+            self.keep()
+        )
+    }
+}
+
 impl fmt::Display for LiveChange {
     /// Formats who changed what, without the targeting.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +105,7 @@ impl LiveHold {
     #[must_use]
     pub const fn state(&self) -> ToggleState {
         match self {
-            Self::Drifted(_) => ToggleState::Drifted,
+            Self::ChangedAgain { .. } | Self::Drifted(_) => ToggleState::Drifted,
             _ => ToggleState::Held,
         }
     }
@@ -95,10 +113,24 @@ impl LiveHold {
     /// Returns whether the permission to overwrite drift releases the change.
     #[must_use]
     pub const fn is_drift(&self) -> bool {
-        matches!(
-            self,
-            Self::DiffersFromLive(_) | Self::Drifted(_) | Self::NotAdopted(_)
-        )
+        self.live_version().is_some()
+    }
+
+    /// Returns the live version that the permission to overwrite drift concerns, if it releases the change.
+    #[must_use]
+    pub const fn live_version(&self) -> Option<u64> {
+        match self {
+            Self::ChangedAgain { made, .. }
+            | Self::DiffersFromLive(made)
+            | Self::Drifted(made)
+            | Self::NotAdopted(made) => Some(made.version),
+            Self::ApprovalRequired
+            | Self::Archived(_)
+            | Self::AwaitsApproval(_)
+            | Self::Missing(_)
+            | Self::ReturnType(_)
+            | Self::Untargeted => None,
+        }
     }
 
     /// Returns the kind of reason.
@@ -109,7 +141,7 @@ impl LiveHold {
             Self::Archived(_) => WithheldKind::Archived,
             Self::AwaitsApproval(_) => WithheldKind::AwaitsApproval,
             Self::DiffersFromLive(_) | Self::NotAdopted(_) => WithheldKind::DiffersFromLive,
-            Self::Drifted(_) => WithheldKind::Drifted,
+            Self::ChangedAgain { .. } | Self::Drifted(_) => WithheldKind::Drifted,
             Self::Missing(_) | Self::Untargeted => WithheldKind::Missing,
             Self::ReturnType(_) => WithheldKind::ReturnType,
         }
@@ -137,18 +169,14 @@ impl fmt::Display for LiveHold {
                 }
                 f.write_str(" awaits approval on the service: publish or cancel it there, or allow this publish with `--on-approval bypass`")
             }
-            Self::DiffersFromLive(change) => write!(
+            Self::ChangedAgain { made, allowed } => write!(
                 f,
-                "the service has other targeting ({change}): {}, or publish over it with `--overwrite-drift` or the trailer \
-                 `Gitoggle-Allow: overwrite-drift`",
-                change.keep()
+                "changed on the service again, after version {allowed} was allowed to be overwritten ({made}): {}, or allow \
+                 again to publish over it",
+                made.keep()
             ),
-            Self::Drifted(change) => write!(
-                f,
-                "changed on the service since it was last applied ({change}): {}, or publish over it with \
-                 `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`",
-                change.keep()
-            ),
+            Self::DiffersFromLive(change) => change.held(f, "the service has other targeting"),
+            Self::Drifted(change) => change.held(f, "changed on the service since it was last applied"),
             Self::Missing(Action::Adopt) => f.write_str(
                 "the service has no such toggle, and a first pass that adopts creates none: create it there first, or have it \
                  created and published with `--on-missing create` in a later pass (or with `--first-pass assert`, while \

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::FirstPass;
-use crate::model::{Allowance, CommitId, EnvironmentId, Override};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId};
 
 /// The overrides that are valid for the revision of a plan (DESIGN, section 9.2).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -14,7 +14,9 @@ pub struct Overrides {
     pub history: Option<CommitId>,
     /// Environments whose rails are lifted.
     pub mass_change: BTreeSet<EnvironmentId>,
-    /// Environments in which changes that were made on the service may be overwritten.
+    /// Live versions that may be overwritten.
+    pub overwrite_versions: BTreeMap<ToggleId, u64>,
+    /// Environments in which every change that was made on the service may be overwritten, by orders of older versions.
     pub overwrite_drift: BTreeSet<EnvironmentId>,
 }
 
@@ -36,12 +38,19 @@ impl Overrides {
                     overrides.mass_change.insert(environment);
                 }
                 (Override::History, _) => overrides.history = Some(revision),
-                (Override::OverwriteDrift, Some(environment)) => {
-                    overrides.overwrite_drift.insert(environment);
-                }
+                (Override::OverwriteDrift, Some(environment)) => match &allowance.versions {
+                    Some(versions) => overrides.overwrite_versions.extend(versions.clone()),
+                    None => drop(overrides.overwrite_drift.insert(environment)),
+                },
                 (_, None) => {}
             }
         }
         overrides
+    }
+
+    /// Returns whether an operator allows to replace what someone else changed on the service, at least one version of it.
+    #[must_use]
+    pub fn may_overwrite(&self, id: &ToggleId) -> bool {
+        self.overwrite_versions.contains_key(id) || self.overwrite_drift.contains(&id.environment())
     }
 }

@@ -24,14 +24,16 @@ impl Plan {
     ) -> Self {
         for change in std::mem::take(&mut self.changes) {
             // With `--on-drift ignore`, a pass sends the change whatever the service has.
-            let live = live
-                .get(&change.id)
-                .filter(|_| policy.on_drift != OnDrift::Ignore);
-            let decision = live.map(|live| match (decide_live(&change, live, policy), live) {
-                (LiveDecision::ReadVersions { .. }, Live::Toggle(live)) if newer.contains_key(&change.id) => {
-                    decide_by_versions(&change, live, &newer[&change.id])
+            let live = live.get(&change.id);
+            let live = live.filter(|_| policy.on_drift != OnDrift::Ignore);
+            let decision = live.map(|live| {
+                let decision = decide_live(&change, live, policy, &self.overrides);
+                match (decision, live, newer.get(&change.id)) {
+                    (LiveDecision::ReadVersions { .. }, Live::Toggle(live), Some(newer)) => {
+                        decide_by_versions(&change, live, newer)
+                    }
+                    (decision, ..) => decision,
                 }
-                (decision, _) => decision,
             });
             match decision {
                 Some(LiveDecision::Confirmed | LiveDecision::Converged) => {

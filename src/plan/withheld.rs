@@ -114,6 +114,15 @@ impl WithheldReason {
         }
     }
 
+    /// Returns the live version that the permission to overwrite drift concerns, if it releases the toggle.
+    #[must_use]
+    pub const fn live_version(&self) -> Option<u64> {
+        match self {
+            Self::Live(hold) => hold.live_version(),
+            _ => None,
+        }
+    }
+
     /// Returns whether the toggle's document is invalid.
     #[must_use]
     pub fn is_invalid(&self) -> bool {

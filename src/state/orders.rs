@@ -209,6 +209,7 @@ mod tests {
             revision: CommitId(ObjectId([1; 20])),
             by: "127.0.0.1:4711".to_owned(),
             at,
+            versions: None,
         };
         let (assert, adopt) = (
             allowance(Override::FirstPassAssert, 1),

@@ -6,7 +6,7 @@ use crate::model::{EnvironmentId, Override};
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct AllowArgs {
-    /// first-pass-assert, first-pass-adopt, mass-change or history
+    /// first-pass-assert, first-pass-adopt, mass-change, overwrite-drift or history
     #[arg(value_name = "WHAT")]
     pub(crate) what: Override,
     /// The environment, written project/environment; history needs none

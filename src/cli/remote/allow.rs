@@ -79,12 +79,21 @@ fn released(reply: &Value) -> String {
         return out;
     }
     let _ = writeln!(out, "releases {}:", counted(count, "toggle"));
+    let versions = &reply["releases"]["versions"];
     for toggle in toggles.iter().take(MOST) {
-        let _ = writeln!(out, "  {}", escaped(toggle.as_str().unwrap_or_default()));
+        let toggle = toggle.as_str().unwrap_or_default();
+        let version = versions[toggle].as_u64().map(|version| match version {
+            0 => " (not on the service)".to_owned(),
+            version => format!(" (version {version} on the service)"),
+        });
+        let _ = writeln!(out, "  {}{}", escaped(toggle), version.unwrap_or_default());
     }
     let more = count.saturating_sub(toggles.len().min(MOST));
     if more > 0 {
         let _ = writeln!(out, "  … and {more} more");
+    }
+    if versions.is_object() {
+        out.push_str("a later change there is held\n");
     }
     out
 }

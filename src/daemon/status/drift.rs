@@ -18,12 +18,19 @@ pub(crate) fn show(toggles: &mut [ToggleStatus], shown: &DriftFacts, facts: &Dri
         // A toggle with a change that drift holds is drifted because of the pass.
         if shown.get(&toggle.toggle).is_some_and(is_shown) {
             (toggle.state, toggle.reason, toggle.kind) = (ToggleState::InSync, None, None);
+            toggle.live_version = None;
         }
         if toggle.state == ToggleState::InSync
-            && let Some(DriftFact { kind, reason }) = facts.get(&toggle.toggle)
+            && let Some(fact) = facts.get(&toggle.toggle)
         {
+            let DriftFact {
+                kind,
+                reason,
+                live_version,
+            } = fact;
             toggle.state = ToggleState::Drifted;
             (toggle.reason, toggle.kind) = (Some(reason.clone()), Some(*kind));
+            toggle.live_version = *live_version;
         }
     }
 }
@@ -44,6 +51,7 @@ mod tests {
         let fact = || DriftFact {
             kind: WithheldKind::Drifted,
             reason: "changed by Eve".to_owned(),
+            live_version: Some(3),
         };
         toggles.iter().map(|id| (id.parse().unwrap(), fact())).collect()
     }
@@ -66,5 +74,7 @@ mod tests {
         show(&mut toggles, &before, &facts(&["a/b/f"]));
         assert_eq!(states(&toggles), ["in_sync", "held", "drifted", "drifted"]);
         assert_eq!((&toggles[0].reason, toggles[0].kind), (&None, None));
+        let versions = toggles.each_ref().map(|toggle| toggle.live_version);
+        assert_eq!(versions, [None, None, None, Some(3)]);
     }
 }

@@ -52,6 +52,10 @@ pub struct ToggleStatus {
     /// The extension of the applied document; absent if none was applied.
     #[serde(skip)]
     pub format: Option<Format>,
+    /// The live version that the reason is about, if an order to overwrite drift releases the toggle; 0 if the service does
+    /// not have it.
+    #[serde(skip)]
+    pub live_version: Option<u64>,
 }
 
 impl ToggleStatus {
@@ -66,6 +70,7 @@ impl ToggleStatus {
             revision: None,
             applied_at: None,
             format: None,
+            live_version: None,
         }
     }
 }

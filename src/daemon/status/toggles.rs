@@ -15,6 +15,7 @@ struct Line {
     state: ToggleState,
     reason: Option<String>,
     kind: Option<WithheldKind>,
+    live_version: Option<u64>,
 }
 
 impl Line {
@@ -23,6 +24,7 @@ impl Line {
             state,
             reason,
             kind: None,
+            live_version: None,
         }
     }
 
@@ -31,6 +33,7 @@ impl Line {
             state,
             reason: Some(reason),
             kind: Some(kind),
+            live_version: None,
         }
     }
 }
@@ -67,7 +70,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
                 format!("refused by the service: {}", refusal.reason),
                 WithheldKind::Refused,
             ),
-            _ => held(change, view).unwrap_or_else(|| unconfirmed(change, view)),
+            _ => held(change, plan, view).unwrap_or_else(|| unconfirmed(change, view)),
         };
         lines.insert(change.id.clone(), line);
     }
@@ -75,7 +78,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
 }
 
 /// Describes a change that the last pass held because of the live state, unless it may overwrite that state now.
-fn held(change: &Change, view: &StateSnapshot) -> Option<Line> {
+fn held(change: &Change, plan: &Plan, view: &StateSnapshot) -> Option<Line> {
     let HeldRequest {
         request,
         state,
@@ -83,8 +86,8 @@ fn held(change: &Change, view: &StateSnapshot) -> Option<Line> {
         reason,
     } = view.failures().holds.get(&change.id)?;
     let is_drift = matches!(kind, WithheldKind::DiffersFromLive | WithheldKind::Drifted);
-    let is_allowed = is_drift && change.overwrite.is_allowed();
-    let is_same = *request == change.request() && !is_allowed;
+    let is_allowed = change.overwrite.is_allowed() || plan.overrides().may_overwrite(&change.id);
+    let is_same = *request == change.request() && !(is_drift && is_allowed);
     is_same.then(|| Line::withheld(*state, reason.clone(), *kind))
 }
 
@@ -128,7 +131,10 @@ pub(crate) fn after(
     for (change, result) in report.lines() {
         let line = match result {
             ChangeResult::Applied | ChangeResult::Converged => Line::new(ToggleState::InSync, None),
-            ChangeResult::Held(hold) => Line::withheld(hold.state(), hold.to_string(), hold.kind()),
+            ChangeResult::Held(hold) => Line {
+                live_version: hold.live_version(),
+                ..Line::withheld(hold.state(), hold.to_string(), hold.kind())
+            },
             ChangeResult::Failed { reason } => {
                 Line::withheld(ToggleState::Failed, reason.clone(), WithheldKind::Refused)
             }
@@ -159,6 +165,7 @@ fn planned(plan: &Plan) -> Lines {
             state: held.reason.state(),
             reason: Some(held.reason.to_string()),
             kind: Some(held.reason.kind()),
+            live_version: held.reason.live_version(),
         };
         lines.insert(held.id.clone(), line);
     }
@@ -187,7 +194,13 @@ fn complete(
         let in_sync = || Line::new(ToggleState::InSync, None);
         lines.entry(id.clone()).or_insert_with(in_sync);
     }
-    let status = |(toggle, Line { state, reason, kind })| {
+    let status = |(toggle, line)| {
+        let Line {
+            state,
+            reason,
+            kind,
+            live_version,
+        } = line;
         let is_applied = applied.contains(&toggle);
         let settled = view.settled().get(&toggle).filter(|_| is_applied);
         let recorded = revisions.get(&toggle).filter(|_| is_applied && settled.is_none());
@@ -201,6 +214,7 @@ fn complete(
             state,
             reason,
             kind,
+            live_version,
         }
     };
     Ok(lines.into_iter().map(status).collect())

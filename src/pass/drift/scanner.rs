@@ -97,7 +97,12 @@ impl DriftScanner {
     ) -> Result<BTreeMap<ToggleId, Vec<LiveVersion>>, Error> {
         let changes = plan.changes().iter();
         let wanted = changes.filter_map(|change| {
-            match decide_live(change, live.get(&change.id)?, &config.rules.policy) {
+            match decide_live(
+                change,
+                live.get(&change.id)?,
+                &config.rules.policy,
+                plan.overrides(),
+            ) {
                 LiveDecision::ReadVersions { after } => Some((change.id.clone(), after + 1)),
                 _ => None,
             }

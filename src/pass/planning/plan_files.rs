@@ -86,9 +86,7 @@ fn overwritten(
     policy: &Policy,
     overrides: &Overrides,
 ) -> BTreeMap<ToggleId, LiveContent> {
-    let is_allowed = |id: &ToggleId| {
-        policy.on_drift == OnDrift::Overwrite || overrides.overwrite_drift.contains(&id.environment())
-    };
+    let is_allowed = |id: &ToggleId| policy.on_drift == OnDrift::Overwrite || overrides.may_overwrite(id);
     let drifted = drifted.iter();
     let drifted = drifted.map(|drifted| (&drifted.applied.id, &drifted.live.content));
     let allowed = drifted.filter(|(id, _)| is_allowed(id) && policy.scope.contains(id));

@@ -113,7 +113,8 @@ impl Sender {
             // The service refuses the request now, and its versions show whether it stored the earlier one.
             return Ok((LiveDecision::Publish { base_version: number }, note));
         }
-        let decision = match (decide_live(change, &live, self.policy()), &live) {
+        let decided = decide_live(change, &live, self.policy(), self.job.plan.overrides());
+        let decision = match (decided, &live) {
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = service.versions_from(&change.id, after + 1).await?;
                 decide_by_versions(change, live, &newer)

@@ -159,6 +159,7 @@ impl DriftReport {
             let fact = DriftFact {
                 kind: WithheldKind::Drifted,
                 reason: drifted.to_string(),
+                live_version: Some(drifted.live.version),
             };
             (drifted.applied.id.clone(), fact)
         });
@@ -167,6 +168,7 @@ impl DriftReport {
             let fact = DriftFact {
                 kind: WithheldKind::Missing,
                 reason: missing.lack.to_string(),
+                live_version: None,
             };
             (missing.id.clone(), fact)
         });
@@ -181,6 +183,8 @@ pub struct DriftFact {
     pub kind: WithheldKind,
     /// The reason, as one line of escaped text.
     pub reason: String,
+    /// The live version that an order to overwrite drift covers; none if there is nothing to overwrite.
+    pub live_version: Option<u64>,
 }
 
 impl DriftedToggle {

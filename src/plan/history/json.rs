@@ -126,6 +126,7 @@ impl<'a> AllowedJson<'a> {
             revision: _,
             by,
             at,
+            versions: _,
         } = allowance;
         Self {
             what: *what,

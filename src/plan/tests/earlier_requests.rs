@@ -1,8 +1,8 @@
 //! Requests with an unknown outcome that a newer one replaced.
 
-use super::live::{change, live, payload, toggle, unknown, word};
+use super::live::{change, decide_live, live, payload, toggle, unknown, word};
 use crate::model::Sent;
-use crate::plan::{Before, Policy, decide_live};
+use crate::plan::{Before, Policy};
 
 #[test]
 fn a_version_that_an_earlier_unknown_request_made_is_no_change_of_someone_else() {

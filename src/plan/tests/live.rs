@@ -5,9 +5,14 @@ use crate::model::{
     Payload, ReturnType, Sent, TargetingDigest, Version,
 };
 use crate::plan::{
-    Before, Change, LiveChange, LiveDecision, LiveHold, OnApproval, OnDrift, OnMissing, Overwrite, Policy,
-    PublishAttempt, Resolution, decide_by_versions, decide_live, resolve,
+    Before, Change, LiveChange, LiveDecision, LiveHold, OnApproval, OnDrift, OnMissing, Overrides, Overwrite,
+    Policy, PublishAttempt, Resolution, decide_by_versions, resolve,
 };
+
+/// Decides without orders of operators.
+pub(super) fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecision {
+    crate::plan::decide_live(change, live, policy, &Overrides::default())
+}
 
 const SECOND: i64 = 1_795_274_755;
 

@@ -4,6 +4,7 @@ mod decisions;
 mod earlier_requests;
 mod hostile;
 mod live;
+mod orders;
 mod orphans;
 mod outputs;
 mod pages;

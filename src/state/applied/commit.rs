@@ -71,9 +71,10 @@ impl CommitOrigin<'_> {
         &'a self,
         toggles: &'a [(ToggleId, DeploymentEffect)],
     ) -> impl Iterator<Item = &'a Allowance> {
-        let is_about = move |allowance: &Allowance| match &allowance.environment {
-            None => true,
-            Some(environment) => toggles.iter().any(|(id, _)| id.is_in(environment)),
+        let is_about = move |allowance: &Allowance| match (&allowance.environment, &allowance.versions) {
+            (None, _) => true,
+            (_, Some(versions)) => toggles.iter().any(|(id, _)| versions.contains_key(id)),
+            (Some(environment), None) => toggles.iter().any(|(id, _)| id.is_in(environment)),
         };
         // An allowance is valid at one revision (DESIGN, section 9.2).
         let valid = self

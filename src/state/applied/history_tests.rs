@@ -293,6 +293,7 @@ fn a_decision_is_listed_even_if_it_changed_no_toggle() {
         revision: head(2).revision,
         by: "127.0.0.1:4711".to_owned(),
         at: 1_700_000_000,
+        versions: None,
     };
     store.orders().allow(allowance.clone()).unwrap();
     store.reload().unwrap();

@@ -78,6 +78,7 @@ fn allowance(text: &str, revision: CommitId) -> Option<Allowance> {
         revision,
         by: by.to_owned(),
         at: seconds(at).ok()?,
+        versions: None,
     })
 }
 
@@ -96,6 +97,7 @@ mod tests {
             revision,
             by: "127.0.0.1:4711".to_owned(),
             at: 1_700_000_000,
+            versions: None,
         };
         let allowances = [
             allowance(Override::History, None),

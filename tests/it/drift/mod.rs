@@ -10,5 +10,6 @@ mod daemon;
 mod faults;
 mod live;
 mod notifications;
+mod orders;
 mod overwrite;
 mod stand;
