@@ -44,10 +44,10 @@ fn status(report: &DriftReport, exit: PlanExit, is_interrupted: bool) -> ExitSta
 fn commands(report: &DriftReport, flags: &Flags) -> String {
     let drifted = report.drifted.iter().map(|drifted| &drifted.applied.id);
     let all: Vec<&ToggleId> = drifted.collect();
+    let mut text = to_create(report, flags);
     if all.is_empty() {
-        return String::new();
+        return text;
     }
-    let mut text = String::new();
     let is_inexpressible = |drifted: &DriftedToggle| drifted.live.content.payload().is_none();
     if report.drifted.iter().any(is_inexpressible) {
         text.push_str("\nWhat a document cannot express is not imported: correct it on the service first.\n");
@@ -74,6 +74,22 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
          overwrite-drift\n",
     );
     text
+}
+
+/// Returns what to do about toggles that were removed on the service.
+fn to_create(report: &DriftReport, flags: &Flags) -> String {
+    let gone = report.missing.iter().filter(|missing| missing.is_gone());
+    let gone = gone.map(|missing| &missing.id);
+    let gone: Vec<&ToggleId> = gone.filter(|id| !report.orphans.contains(*id)).collect();
+    if gone.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nTo create a missing toggle again from its document (if it is not needed anymore, remove the document instead):\n  \
+         gitoggle apply --overwrite-drift --on-missing create{}{}\n",
+        globs(&gone, "--only "),
+        with_flags(Command::Apply, flags, &["only", "on_missing"]),
+    )
 }
 
 /// Returns the toggles as words of a command, each after a space and `flag`; of many, the environments.

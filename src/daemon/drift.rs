@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use super::schedule::jittered;
 use super::status::DriftFacts;
-use crate::pass::Report;
 use crate::pass::drift::DriftScanner;
-use crate::plan::DriftedToggle;
+use crate::pass::{Reconciler, Report};
+use crate::plan::{DriftedToggle, LiveDifferences};
 
 /// The number of toggles that one scan logs one by one.
 const MOST_LOGGED: usize = 20;
@@ -23,7 +23,7 @@ pub(super) struct DriftState {
     interval: Duration,
     /// None before the first pass.
     due: Option<Instant>,
-    /// None before the first scan, and while one runs.
+    /// None before the first pass, and while a scan runs.
     pub(super) scanner: Option<DriftScanner>,
     pub(super) facts: DriftFacts,
     /// Why the last scan did not compare every toggle.
@@ -56,6 +56,28 @@ impl DriftState {
             .as_ref()
             .map(DriftScanner::drifted)
             .unwrap_or_default()
+    }
+
+    pub(super) fn differences(&self) -> LiveDifferences {
+        let scanner = self.scanner.as_ref();
+        scanner.map(DriftScanner::differences).unwrap_or_default()
+    }
+
+    /// Takes over what an earlier process has found out, until a scan of this one has compared it again.
+    pub(super) fn recall(&mut self, reconciler: &Reconciler) {
+        if self.scanner.is_some() || self.interval.is_zero() {
+            return;
+        }
+        let config = reconciler.config();
+        let opened = DriftScanner::open(config).and_then(|mut scanner| {
+            scanner.forget_replaced(reconciler.view(), &config.rules)?;
+            Ok(scanner)
+        });
+        // The first scan reports why it cannot be opened.
+        if let Ok(scanner) = opened {
+            self.replace(scanner.facts());
+            self.scanner = Some(scanner);
+        }
     }
 
     /// Returns whether a scan is still to find out what differs.

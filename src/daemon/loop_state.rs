@@ -14,7 +14,7 @@ use crate::model::{CommitId, Override, ToggleState, WithheldKind};
 use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::{Reconciler, Report, StopReason};
-use crate::plan::{FETCH_ALL, History, OnDrift};
+use crate::plan::{FETCH_ALL, History, LiveDifferences, OnDrift};
 use crate::state::Revisions;
 
 /// The number of environments that one log line names.
@@ -70,8 +70,8 @@ impl LoopState {
         reconciler.parked = self.schedule.parked(alone);
         // Otherwise each pass would have to plan as long as there is drift.
         reconciler.drifted = match overwrites_drift(reconciler) {
-            true => self.drift.drifted(),
-            false => Vec::new(),
+            true => self.drift.differences(),
+            false => LiveDifferences::new(),
         };
         reconciler.awaits_scan = self.drift.awaits_scan();
         reconciler.history = std::mem::take(&mut self.history_guard);

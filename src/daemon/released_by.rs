@@ -31,6 +31,7 @@ pub(crate) fn released_by(toggle: &ToggleStatus, pass: FirstPassState) -> &'stat
             &[Override::FirstPassAssert]
         }
         Some(WithheldKind::DiffersFromLive | WithheldKind::Drifted) => &[Override::OverwriteDrift],
+        Some(WithheldKind::Missing) if toggle.live_version.is_some() => &[Override::OverwriteDrift],
         Some(WithheldKind::Environment | WithheldKind::Rail) => &[Override::MassChange],
         Some(
             WithheldKind::ApprovalRequired

@@ -39,7 +39,7 @@ pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use escape::{Color, HarmlessJsonWriter, escaped, harmless_json, is_harmful};
 pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
-pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
+pub use live::{DriftFact, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use object::{ObjectId, ObjectIdError};
 pub use return_type::{ReturnType, variation_fits};
 pub use reviewed::{PlanDigest, PlanDigestError, Review, ReviewedPlan};

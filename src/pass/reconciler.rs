@@ -22,7 +22,7 @@ use super::reviewed;
 use super::spent::spent;
 use crate::git::RepoUrl;
 use crate::model::{Action, Review, ReviewedPlan, ToggleId, Version, chain};
-use crate::plan::{Approved, DriftReport, DriftedToggle, Parked, Plan, is_among};
+use crate::plan::{Approved, DriftReport, LiveDifferences, Parked, Plan, is_among};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Stop, Store};
@@ -47,8 +47,8 @@ pub struct Reconciler {
     review: Option<Review>,
     /// Toggles that are not tried again yet, with the reason. The driver sets them before a pass.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
-    /// The toggles that were changed on the service, if they may be overwritten. Set before a pass.
-    pub(crate) drifted: Vec<DriftedToggle>,
+    /// The toggles that were changed or removed on the service, if that may be overwritten. Set before a pass.
+    pub(crate) drifted: LiveDifferences,
     /// Whether a scan is still to find the drift that operators allowed to overwrite. Set before a pass.
     pub(crate) awaits_scan: bool,
     /// The known moves of the ref. The driver keeps them between passes.
@@ -92,7 +92,7 @@ impl Reconciler {
             remote,
             review: None,
             parked: BTreeMap::new(),
-            drifted: Vec::new(),
+            drifted: LiveDifferences::new(),
             awaits_scan: false,
             history: HistoryGuard::default(),
             #[cfg(test)]
@@ -140,7 +140,7 @@ impl Reconciler {
         let scan = scanner.scan(&self.config, ScanRequest::of(&view), context)?;
         let report = scan.report;
         scanner.keep(&self.config.state_dir)?;
-        self.drifted.clone_from(&report.drifted);
+        self.drifted = report.differences();
         Ok(report)
     }
 

@@ -1,6 +1,6 @@
 //! Changes: what a pass publishes, what that replaces, and edits of the state that need no publish.
 
-use crate::model::{Action, Attribution, Payload, RequestDigest, Sent, ToggleId, Version};
+use crate::model::{Action, Attribution, LiveContent, Payload, RequestDigest, Sent, ToggleId, Version};
 
 /// One publish.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -78,6 +78,12 @@ pub enum Before {
 }
 
 impl Before {
+    /// Returns the live targeting of a drifted toggle, whose document is published again.
+    #[must_use]
+    pub fn of_live(content: &LiveContent) -> Self {
+        content.payload().cloned().map_or(Self::Unreadable, Self::Live)
+    }
+
     /// Returns the targeting that was last applied or sent, if it is readable.
     #[must_use]
     pub fn payload(&self) -> Option<&Payload> {

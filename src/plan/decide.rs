@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
-    OrphanReason, Policy, PublishAttempt, RenameState, StateEdit, WithheldReason,
+    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, LiveDifference, LiveDifferences,
+    NotRetried, OnRemove, Orphan, OrphanReason, Policy, PublishAttempt, RenameState, StateEdit,
+    WithheldReason,
 };
-use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Payload, ToggleId, Version};
+use crate::model::{Action, EnvironmentId, ObjectId, Payload, ToggleId, Version};
 
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +20,8 @@ pub struct DecisionContext<'a> {
     pub asserted: &'a BTreeSet<ToggleId>,
     /// The environments that are held as a whole, with the reason.
     pub environment_holds: &'a BTreeMap<EnvironmentId, String>,
-    /// The targeting that the service has of the drifted toggles that may be overwritten.
-    pub overwritten: &'a BTreeMap<ToggleId, LiveContent>,
+    /// What the service has of the drifted toggles that may be overwritten.
+    pub overwritten: &'a LiveDifferences,
 }
 
 impl DecisionContext<'_> {
@@ -120,7 +121,7 @@ fn decide(
     candidate: Candidate,
     pass: PassOrder,
     policy: &Policy,
-    overwritten: Option<&LiveContent>,
+    overwritten: Option<&LiveDifference>,
 ) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
     let withhold = |reason| ToggleDecision::Withhold(Box::new(reason));
@@ -153,7 +154,7 @@ fn document(
     version: Version,
     applied: AppliedVersion,
     pass: PassOrder,
-    overwritten: Option<&LiveContent>,
+    overwritten: Option<&LiveDifference>,
 ) -> ToggleDecision {
     let (replaced, attempt) = (replaced(&applied, &version), attempt(&applied, &version));
     let publish = |version, action, before| {
@@ -170,8 +171,8 @@ fn document(
     match applied {
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing),
         AppliedVersion::Document { payload, .. } if payload == version.payload => match overwritten {
-            Some(LiveContent::Known(live)) => publish(version, Action::Update, Before::Live(live.clone())),
-            Some(LiveContent::Inexpressible(_)) => publish(version, Action::Update, Before::Unreadable),
+            Some(LiveDifference::Other(live)) => publish(version, Action::Update, Before::of_live(live)),
+            Some(LiveDifference::Missing) => publish(version, Action::Create, Before::Nothing),
             // The new object is recorded, so that the next comparison by object id finds no difference.
             None => ToggleDecision::Edit(Box::new(StateEdit::SameMeaning(version))),
         },

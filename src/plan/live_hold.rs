@@ -169,6 +169,11 @@ impl fmt::Display for LiveHold {
                 }
                 f.write_str(" awaits approval on the service: publish or cancel it there, or allow this publish with `--on-approval bypass`")
             }
+            Self::ChangedAgain { made, allowed: 0 } => write!(
+                f,
+                "created on the service after it was allowed to be created again ({made}): {}, or allow again to publish over it",
+                made.keep()
+            ),
             Self::ChangedAgain { made, allowed } => write!(
                 f,
                 "changed on the service again, after version {allowed} was allowed to be overwritten ({made}): {}, or allow \

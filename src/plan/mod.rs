@@ -68,8 +68,8 @@ pub use decide::{DecidedToggle, DecisionContext};
 pub use digest::is_among;
 pub use draft::{Draft, WantedDocument};
 pub use drift::{
-    DraftedToggle, DriftFact, DriftJson, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle,
-    drift_json, drift_markdown, drift_text,
+    DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifference, LiveDifferences,
+    MissingToggle, UnreadToggle, drift_json, drift_markdown, drift_text,
 };
 pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
 pub(crate) use first_pass::by_operator;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::sidecar;
 use crate::git::Failpoints;
-use crate::model::{EnvironmentId, ObjectId, ToggleId};
+use crate::model::{DriftFact, EnvironmentId, ObjectId, ToggleId};
 
 const FILE: &str = "live.json";
 
@@ -24,6 +24,19 @@ pub struct LiveVersions {
     pub payloads: BTreeMap<EnvironmentId, u64>,
     /// The toggles whose live targeting was the applied one. At most one entry for each applied toggle.
     pub toggles: BTreeMap<ToggleId, EqualVersion>,
+    /// The toggles whose live targeting was another one.
+    #[serde(default)]
+    pub differences: BTreeMap<ToggleId, OtherVersion>,
+}
+
+/// A difference between the service and an applied document.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OtherVersion {
+    /// The blob of the document.
+    pub object: ObjectId,
+    /// The difference, as it was reported.
+    #[serde(flatten)]
+    pub fact: DriftFact,
 }
 
 /// A version on the service with the targeting of an applied document.
@@ -61,6 +74,7 @@ impl LiveVersions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::WithheldKind;
 
     fn versions() -> LiveVersions {
         let mut versions = LiveVersions::open(Path::new("/nowhere"), "https://a");
@@ -69,6 +83,16 @@ mod tests {
             object: ObjectId([1; 20]),
         };
         versions.scans = 3;
+        let fact = DriftFact {
+            kind: WithheldKind::Drifted,
+            reason: "changed on the service".to_owned(),
+            live_version: Some(8),
+        };
+        let object = ObjectId([2; 20]);
+        let drifted = OtherVersion { object, fact };
+        versions
+            .differences
+            .insert("shop/prod/ship".parse().unwrap(), drifted);
         versions.toggles.insert("shop/prod/pay".parse().unwrap(), toggle);
         versions.payloads.insert("shop/prod".parse().unwrap(), 41);
         versions

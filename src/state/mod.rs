@@ -57,7 +57,7 @@ pub use error::Error;
 pub use folder::foreign;
 pub use holder::{Holder, this_process};
 pub use journal::{Begun, Journal};
-pub use live_versions::{EqualVersion, LiveVersions};
+pub use live_versions::{EqualVersion, LiveVersions, OtherVersion};
 pub use orders::Orders;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;

@@ -54,7 +54,10 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     let mut remedies: Vec<_> = released_by(toggle, pass)
         .iter()
         .map(|what| Remedy {
-            effect: effect(*what),
+            effect: match toggle.kind {
+                Some(WithheldKind::Missing) => "Create the toggle again from its document",
+                _ => effect(*what),
+            },
             command: format!("gitoggle allow {what} {environment}{revision}{url}"),
         })
         .collect();

@@ -35,6 +35,7 @@ impl Driver {
         let at = self.config.clock.unix();
         let refused = result.as_ref().err().and_then(Error::refused_revision);
         let result = result.map_err(|error| error.in_full());
+        state.drift.recall(reconciler);
         let pass_result = self.take_result(&result, took, state);
         let is_success = pass_result.as_ref().is_some_and(PassResult::is_success);
         if is_success {

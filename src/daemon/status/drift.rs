@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ToggleStatus;
-use crate::model::{ToggleId, ToggleState};
-use crate::plan::DriftFact;
+use crate::model::{DriftFact, ToggleId, ToggleState};
 
 /// Why toggles count as drifted.
 pub(crate) type DriftFacts = BTreeMap<ToggleId, DriftFact>;

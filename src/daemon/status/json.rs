@@ -39,7 +39,7 @@ impl<'a> StatusJson<'a> {
             waiting: _,
             // One of the remarks.
             drift_failure: _,
-            // Only for notifications.
+            // One of the remarks.
             awaits_scan: _,
             next_pass,
             // Each output lists them in its own way.

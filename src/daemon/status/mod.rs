@@ -262,6 +262,10 @@ pub struct Status {
     pub drifted: Arc<Vec<DriftedToggle>>,
 }
 
+/// The remark while [`Status::awaits_scan`].
+const UNSCANNED: &str = "the service has not been compared with what was applied since the start: drift is reported as of the \
+                         last scan before";
+
 /// The plan of the last pass. Equal to no plan of another pass, so that comparing two statuses is cheap.
 #[derive(Clone, Debug)]
 pub struct LastPlan(pub Arc<Plan>);
@@ -304,7 +308,8 @@ impl Status {
         let stale = self.source.stale.clone();
         let waiting = self.waiting.as_ref().map(ToString::to_string);
         let remarks = suspended.chain(stale).chain(waiting);
-        let drift = self.drift_failure.clone();
+        let unscanned = self.awaits_scan.then(|| UNSCANNED.to_owned());
+        let drift = self.drift_failure.clone().or(unscanned);
         remarks.chain(withheld).chain(drift).chain(history).collect()
     }
 }

@@ -4,6 +4,7 @@ use super::drift::{DriftFacts, show};
 use super::{SourceStatus, Status, toggles};
 use crate::pass::planning::{self, Planned};
 use crate::pass::{Config, Error, Files, PassContext, drift};
+use crate::plan::LiveDifferences;
 use crate::state::StateSnapshot;
 
 /// The status and the plan that it follows from.
@@ -23,7 +24,7 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
     // State before source, as in a pass.
     let view = planning::view(config)?;
     planning::with_snapshot(&config.source, |snapshot| {
-        let planned = planning::plan_read_only(snapshot, &view, &[], config)?;
+        let planned = planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)?;
         let mut status = of(&planned, &view, config)?;
         status.source.set_head(snapshot.commit());
         Ok(StatusReport { planned, status })
@@ -40,7 +41,11 @@ pub fn status_live(config: &Config, context: &PassContext) -> Result<StatusRepor
     let mut status = of(&planned, &view, config)?;
     if let Some(drift) = planned.plan.drift() {
         let mut toggles = (*status.toggles).clone();
-        show(&mut toggles, &DriftFacts::new(), &drift.facts());
+        show(
+            &mut toggles,
+            &DriftFacts::new(),
+            &drift.facts(config.rules.policy.on_missing),
+        );
         status.set_toggles(toggles);
         status.drift_failure = drift.failure();
     }

@@ -6,7 +6,7 @@ use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
 use crate::model::{Scope, ToggleId};
 use crate::pass::{Config, Error, Files, PassContext, Planned, planning};
-use crate::plan::{DriftReport, OnDrift, Plan};
+use crate::plan::{DriftReport, LiveDifferences, OnDrift, Plan};
 use crate::state::StateSnapshot;
 
 /// A comparison of the service with what was applied.
@@ -30,7 +30,7 @@ impl DriftCheck<'_> {
             return Err(Error::NothingApplied);
         }
         let planned = planning::with_snapshot(&config.source, |snapshot| {
-            planning::plan_read_only(snapshot, &view, &[], config)
+            planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)
         })?;
         let request = ScanRequest {
             globs: Some(self.globs),
@@ -56,9 +56,9 @@ pub fn plan_live(config: &Config, files: Files, context: &PassContext) -> Result
     let view = planning::view(config)?;
     let mut planned = planning::plan(config, files)?;
     let scan = LiveScan::of(&planned.plan, &view, config, context)?;
-    let drifted = &scan.scan.report.drifted;
+    let drifted = scan.scan.report.differences();
     if config.rules.policy.on_drift == OnDrift::Overwrite && !drifted.is_empty() {
-        planned = planning::plan_over(config, files, drifted)?;
+        planned = planning::plan_over(config, files, &drifted)?;
     }
     planned.plan = scan.decide(planned.plan, config, context)?;
     Ok(planned)

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::applied::AppliedDocuments;
 use super::reading::ExpectedLive;
-use crate::model::{EnvironmentId, ObjectId, ToggleId};
-use crate::plan::{DriftReport, DriftedToggle, MissingToggle, StateEdit};
-use crate::state::LiveVersions;
+use crate::model::{DriftFact, EnvironmentId, ObjectId, ToggleId};
+use crate::plan::{DriftReport, DriftedToggle, MissingToggle, OnMissing, StateEdit};
+use crate::state::{LiveVersions, OtherVersion};
 
 /// The findings of earlier scans. Only `versions` outlives the process.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct ScanMemory {
     pub(super) versions: LiveVersions,
     /// The differences that scans have found and no scan or pass has ended.
     pub(super) known: BTreeMap<ToggleId, KnownDifference>,
+    /// The differences that an earlier process found, of toggles that this one has not compared yet.
+    pub(super) earlier: BTreeMap<ToggleId, OtherVersion>,
     /// The toggles that the next scan reads, whatever their versions are.
     pub(super) unread: BTreeSet<ToggleId>,
     /// The toggles that a scan of everything has compared before it was interrupted.
@@ -32,8 +34,9 @@ pub(super) enum KnownDifference {
 }
 
 impl ScanMemory {
-    pub(super) fn new(versions: LiveVersions) -> Self {
+    pub(super) fn new(mut versions: LiveVersions) -> Self {
         Self {
+            earlier: std::mem::take(&mut versions.differences),
             versions,
             ..Self::default()
         }
@@ -51,6 +54,26 @@ impl ScanMemory {
         report
     }
 
+    /// Returns why each toggle counts as drifted, as far as scans have found out, also those of an earlier process.
+    pub(super) fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, DriftFact> {
+        let earlier = self.earlier.iter();
+        let earlier = earlier.map(|(id, other)| (id.clone(), other.fact.clone()));
+        let mut facts: BTreeMap<_, _> = earlier.collect();
+        facts.extend(self.differences().facts(on_missing));
+        facts
+    }
+
+    /// Returns what is to be kept for the next process.
+    pub(super) fn kept(&mut self, on_missing: OnMissing) -> &LiveVersions {
+        let other = |(id, fact): (ToggleId, DriftFact)| {
+            let object = self.known.get(&id).map(KnownDifference::object);
+            let object = object.or_else(|| Some(self.earlier.get(&id)?.object))?;
+            Some((id, OtherVersion { object, fact }))
+        };
+        self.versions.differences = self.facts(on_missing).into_iter().filter_map(other).collect();
+        &self.versions
+    }
+
     /// Ends the differences of toggles that a pass has applied or recorded.
     pub(super) fn settle<'a>(
         &mut self,
@@ -59,8 +82,13 @@ impl ScanMemory {
     ) {
         for id in applied {
             self.known.remove(id);
+            self.earlier.remove(id);
         }
         for edit in edits {
+            match (edit, self.earlier.get_mut(edit.id())) {
+                (StateEdit::SameMeaning(version), Some(other)) => other.object = version.object,
+                _ => drop(self.earlier.remove(edit.id())),
+            }
             match (edit, self.known.get_mut(edit.id())) {
                 // What it means has not changed, so it still differs.
                 (StateEdit::SameMeaning(version), Some(KnownDifference::Drifted(drifted))) => {
@@ -83,6 +111,7 @@ impl ScanMemory {
             .toggles
             .retain(|id, equal| is_applied(id, equal.object));
         self.known.retain(|id, known| is_applied(id, known.object()));
+        self.earlier.retain(|id, other| is_applied(id, other.object));
         self.unread.retain(|id| applied.contains(id));
     }
 

@@ -124,6 +124,7 @@ impl<'a> Scan<'a> {
     /// Compares the live state of a toggle with the applied document.
     fn toggle(&mut self, id: ToggleId, live: Live) -> Result<(), Error> {
         self.memory.unread.remove(&id);
+        self.memory.earlier.remove(&id);
         self.memory.compared.insert(id.clone());
         if self.request.wanted.is_some_and(|wanted| wanted.contains(&id)) {
             self.live.insert(id.clone(), live.clone());
@@ -132,11 +133,13 @@ impl<'a> Scan<'a> {
             self.not_applied(id, &live);
             return Ok(());
         }
-        let lack = match live {
+        let lack = match &live {
             Live::Missing { .. } => Lack::Toggle,
             Live::Untargeted => Lack::Targeting,
-            Live::Toggle(live) => return self.compare(id, &live),
+            Live::Toggle(live) => return self.compare(id, live),
         };
+        // A plan that creates it again decides by its live state.
+        self.live.insert(id.clone(), live);
         let applied = self.applied.object(&id);
         let missing = MissingToggle {
             id: id.clone(),

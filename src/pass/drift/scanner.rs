@@ -9,11 +9,11 @@ use super::reading::{EnvironmentPlan, ExpectedLive};
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scan::Scan;
 use super::versions::versions_from;
-use crate::model::{EnvironmentId, Live, LiveVersion, ToggleId};
-use crate::pass::{Config, Error, PassContext, planning};
-use crate::plan::{DriftFact, DriftedToggle, LiveDecision, Plan, StateEdit, decide_live};
+use crate::model::{DriftFact, EnvironmentId, Live, LiveVersion, ToggleId};
+use crate::pass::{Config, Error, PassContext, Rules, planning};
+use crate::plan::{DriftedToggle, LiveDecision, LiveDifferences, OnMissing, Plan, StateEdit, decide_live};
 use crate::service::{ClientConfig, LiveReader};
-use crate::state::LiveVersions;
+use crate::state::{LiveVersions, StateSnapshot};
 
 /// The interval between scans that read every toggle.
 const FULL_EVERY: u32 = 20;
@@ -23,6 +23,7 @@ const FULL_EVERY: u32 = 20;
 pub struct DriftScanner {
     reader: LiveReader,
     memory: ScanMemory,
+    on_missing: OnMissing,
 }
 
 impl DriftScanner {
@@ -37,6 +38,7 @@ impl DriftScanner {
         Ok(Self {
             memory: ScanMemory::new(versions),
             reader: LiveReader::new(service)?,
+            on_missing: config.rules.policy.on_missing,
         })
     }
 
@@ -79,12 +81,23 @@ impl DriftScanner {
         Ok(result)
     }
 
-    /// Writes what was found equal into the state folder, for the next process.
+    /// Writes what was found out into the state folder, for the next process.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn keep(&self, dir: &Path) -> Result<(), Error> {
-        Ok(self.memory.versions.keep(dir)?)
+    pub fn keep(&mut self, dir: &Path) -> Result<(), Error> {
+        Ok(self.memory.kept(self.on_missing).keep(dir)?)
+    }
+
+    /// Forgets what an earlier process found out about documents that are not applied anymore.
+    ///
+    /// # Errors
+    /// If the state cannot be read.
+    pub(crate) fn forget_replaced(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
+        if !self.memory.earlier.is_empty() {
+            self.memory.forget(&AppliedDocuments::of(view, rules, None)?);
+        }
+        Ok(())
     }
 
     /// Reads the versions that decide on changes whose last outcome is unknown.
@@ -117,7 +130,12 @@ impl DriftScanner {
 
     /// Returns why each toggle counts as drifted, as far as scans have found out.
     pub(crate) fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
-        self.memory.differences().facts()
+        self.memory.facts(self.on_missing)
+    }
+
+    /// Returns the differences that a publish of the document ends, as far as scans of this process have found out.
+    pub(crate) fn differences(&self) -> LiveDifferences {
+        self.memory.differences().differences()
     }
 
     /// Returns the drifted toggles, as far as scans have found out.

@@ -18,7 +18,7 @@ use super::Error;
 use super::config::{Config, Rules};
 use super::file_trees::Folder;
 use crate::model::{CommitId, Suspensions, ToggleId};
-use crate::plan::{DriftedToggle, History, Parked, Plan, SourceInfo};
+use crate::plan::{History, LiveDifferences, Parked, Plan, SourceInfo};
 use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, CleanPass, StateSnapshot};
 use applied::AppliedSide;
@@ -50,11 +50,11 @@ pub enum Files {
 /// # Errors
 /// If the source or the state cannot be read, or the state belongs to another service.
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
-    plan_over(config, files, &[])
+    plan_over(config, files, &LiveDifferences::new())
 }
 
 /// Returns the plan of a pass that knows these `drifted` toggles, and its notes. Writes nothing.
-pub(crate) fn plan_over(config: &Config, files: Files, drifted: &[DriftedToggle]) -> Result<Planned, Error> {
+pub(crate) fn plan_over(config: &Config, files: Files, drifted: &LiveDifferences) -> Result<Planned, Error> {
     // State before source, as in a pass.
     let view = view(config)?;
     with_snapshot(&config.source, |snapshot| match files {
@@ -70,7 +70,7 @@ pub(crate) fn plan_over(config: &Config, files: Files, drifted: &[DriftedToggle]
 fn plan_work_tree(
     snapshot: &Snapshot,
     view: &StateSnapshot,
-    drifted: &[DriftedToggle],
+    drifted: &LiveDifferences,
     config: &Config,
 ) -> Result<Planned, Error> {
     let rules = &config.rules;
@@ -126,7 +126,7 @@ pub(crate) fn view(config: &Config) -> Result<StateSnapshot, Error> {
 pub(crate) fn plan_read_only(
     snapshot: &Snapshot,
     view: &StateSnapshot,
-    drifted: &[DriftedToggle],
+    drifted: &LiveDifferences,
     config: &Config,
 ) -> Result<Planned, Error> {
     let rules = &config.rules;
@@ -235,7 +235,7 @@ pub(crate) fn plan_committed(
     view: &StateSnapshot,
     config: &Config,
     parked: &BTreeMap<ToggleId, Parked>,
-    drifted: &[DriftedToggle],
+    drifted: &LiveDifferences,
     suspensions: Suspensions,
 ) -> Result<Plan, Error> {
     let files = PlanFiles {

@@ -8,7 +8,7 @@ use super::history_guard::HistoryGuard;
 use super::{Precheck, check_base_url, deleted_ref, plan_committed, source_info, suspensions};
 use crate::model::ToggleId;
 use crate::pass::{Config, Error};
-use crate::plan::{DriftedToggle, Parked, Plan};
+use crate::plan::{LiveDifferences, Parked, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{Stop, Store};
 
@@ -28,7 +28,7 @@ impl PassPlan {
         source: &mut Source,
         history: &mut HistoryGuard,
         parked: &BTreeMap<ToggleId, Parked>,
-        drifted: &[DriftedToggle],
+        drifted: &LiveDifferences,
         config: &Config,
         stop: Stop<'_>,
     ) -> Result<Self, Error> {

@@ -8,12 +8,13 @@ use super::attribution::attribute;
 use super::read::{ReadContext, read};
 use super::unfinished::unfinished;
 use super::{Files, emptied, source_info};
-use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Sent, Suspensions, ToggleId, Trees};
+use crate::model::{Action, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
 use crate::pass::config::{Config, Rules};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, has_document};
 use crate::plan::{
-    DecisionContext, Draft, DriftedToggle, Input, OnDrift, Overrides, Parked, Plan, Policy, SourceInfo,
+    DecisionContext, Draft, Input, LiveDifference, LiveDifferences, OnDrift, OnMissing, Overrides, Parked,
+    Plan, Policy, SourceInfo,
 };
 use crate::source::{self, Snapshot};
 
@@ -32,7 +33,7 @@ pub(super) fn plan_files<S, F>(
     applied: AppliedSide<'_>,
     config: &Config,
     parked: &BTreeMap<ToggleId, Parked>,
-    drifted: &[DriftedToggle],
+    drifted: &LiveDifferences,
     suspensions: Suspensions,
 ) -> Result<Plan, Error>
 where
@@ -57,7 +58,7 @@ pub(super) fn input<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
-    drifted: &[DriftedToggle],
+    drifted: &LiveDifferences,
 ) -> Result<Input, Error>
 where
     S: Trees<Error = source::Error>,
@@ -80,16 +81,14 @@ where
     decided(files, applied, rules, comparison, overrides, &overwritten)
 }
 
-/// Returns the targeting that the service has of the drifted toggles that may be overwritten.
-fn overwritten(
-    drifted: &[DriftedToggle],
-    policy: &Policy,
-    overrides: &Overrides,
-) -> BTreeMap<ToggleId, LiveContent> {
+/// Returns what the service has of the drifted toggles that may be overwritten.
+fn overwritten(drifted: &LiveDifferences, policy: &Policy, overrides: &Overrides) -> LiveDifferences {
     let is_allowed = |id: &ToggleId| policy.on_drift == OnDrift::Overwrite || overrides.may_overwrite(id);
-    let drifted = drifted.iter();
-    let drifted = drifted.map(|drifted| (&drifted.applied.id, &drifted.live.content));
-    let allowed = drifted.filter(|(id, _)| is_allowed(id) && policy.scope.contains(id));
+    let may_create =
+        |live: &LiveDifference| *live != LiveDifference::Missing || policy.on_missing == OnMissing::Create;
+    let allowed = drifted
+        .iter()
+        .filter(|(id, live)| is_allowed(id) && may_create(live) && policy.scope.contains(id));
     allowed.map(|(id, live)| (id.clone(), live.clone())).collect()
 }
 
@@ -100,7 +99,7 @@ fn decided<S, F>(
     rules: &Rules,
     comparison: Comparison,
     overrides: Overrides,
-    overwritten: &BTreeMap<ToggleId, LiveContent>,
+    overwritten: &LiveDifferences,
 ) -> Result<Input, Error>
 where
     S: Trees<Error = source::Error>,
@@ -168,7 +167,7 @@ fn compared<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
-    overwritten: &BTreeMap<ToggleId, LiveContent>,
+    overwritten: &LiveDifferences,
 ) -> Result<Comparison, Error>
 where
     S: Trees<Error = source::Error>,

@@ -16,9 +16,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::LiveChange;
+use super::{LiveChange, OnMissing};
 use crate::model::{
-    EnvironmentId, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, WithheldKind, escaped,
+    DriftFact, EnvironmentId, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, WithheldKind,
+    escaped,
 };
 
 /// The differences, each list sorted by toggle.
@@ -105,7 +106,32 @@ pub struct UnreadToggle {
     pub reason: String,
 }
 
+/// What the service has of a toggle that differs from what was applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LiveDifference {
+    /// No such toggle.
+    Missing,
+    /// Other targeting.
+    Other(LiveContent),
+}
+
+/// The toggles that differ from what was applied and may be published again.
+pub type LiveDifferences = BTreeMap<ToggleId, LiveDifference>;
+
 impl DriftReport {
+    /// Returns the differences that a publish of the document ends.
+    #[must_use]
+    pub fn differences(&self) -> LiveDifferences {
+        let drifted = self.drifted.iter().map(|drifted| {
+            let content = drifted.live.content.clone();
+            (drifted.applied.id.clone(), LiveDifference::Other(content))
+        });
+        let is_gone = |missing: &&MissingToggle| missing.is_gone();
+        let missing = self.missing.iter().filter(is_gone);
+        let missing = missing.map(|missing| (missing.id.clone(), LiveDifference::Missing));
+        drifted.chain(missing).collect()
+    }
+
     /// Returns whether the service differs from what was applied.
     #[must_use]
     pub fn has_drift(&self) -> bool {
@@ -154,7 +180,7 @@ impl DriftReport {
 
     /// Returns the facts on toggles that differ from what was applied, by toggle.
     #[must_use]
-    pub fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
+    pub fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, DriftFact> {
         let drifted = self.drifted.iter().map(|drifted| {
             let fact = DriftFact {
                 kind: WithheldKind::Drifted,
@@ -167,24 +193,14 @@ impl DriftReport {
         let missing = missing.map(|missing| {
             let fact = DriftFact {
                 kind: WithheldKind::Missing,
-                reason: missing.lack.to_string(),
-                live_version: None,
+                reason: missing.advice().to_owned(),
+                // The version of a toggle that the service does not have.
+                live_version: (missing.is_gone() && on_missing == OnMissing::Create).then_some(0),
             };
             (missing.id.clone(), fact)
         });
         drifted.chain(missing).collect()
     }
-}
-
-/// Why a toggle counts as drifted.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DriftFact {
-    /// The kind of reason.
-    pub kind: WithheldKind,
-    /// The reason, as one line of escaped text.
-    pub reason: String,
-    /// The live version that an order to overwrite drift covers; none if there is nothing to overwrite.
-    pub live_version: Option<u64>,
 }
 
 impl DriftedToggle {
@@ -221,6 +237,27 @@ impl fmt::Display for DriftedToggle {
         match self.shown_comment() {
             None => Ok(()),
             Some(comment) => write!(f, ", with the comment \"{}\"", escaped(comment)),
+        }
+    }
+}
+
+impl MissingToggle {
+    /// Returns whether the toggle was applied and the service does not have it anymore.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.applied.is_some() && self.lack == Lack::Toggle
+    }
+
+    /// Returns what the service lacks of an applied toggle, and what to do.
+    fn advice(&self) -> &'static str {
+        match self.lack {
+            Lack::Targeting => {
+                "the toggle exists on the service, but has no targeting in this environment: restore that there"
+            }
+            Lack::Toggle => {
+                "the service does not have the toggle anymore: create it there, have it created from its document with \
+                 `--overwrite-drift` and `--on-missing create`, or remove its document"
+            }
         }
     }
 }

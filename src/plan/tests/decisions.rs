@@ -2,6 +2,7 @@
 
 use super::rules::{published, reasons};
 use super::*;
+use crate::model::LiveContent;
 
 #[test]
 fn a_first_pass_is_held_adopted_or_asserted() {
@@ -38,7 +39,7 @@ fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_f
         ..Policy::default()
     };
     let drifted = |mut world: World, toggles: &[&str]| {
-        let live = LiveContent::Known(doc(8).payload());
+        let live = LiveDifference::Other(LiveContent::Known(doc(8).payload()));
         let toggles = toggles.iter().map(|toggle| (id(toggle), live.clone()));
         world.overwritten = toggles.collect();
         world

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use super::*;
 use crate::document::{self, Diagnostic};
 use crate::model::{
-    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence,
-    LiveContent, ObjectId, Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension, Suspensions,
-    Targeting, ToggleId, Variation, Version,
+    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence, ObjectId,
+    Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension, Suspensions, Targeting, ToggleId,
+    Variation, Version,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -85,7 +85,7 @@ struct World {
     desired: BTreeMap<ToggleId, Want>,
     applied: BTreeMap<ToggleId, Known>,
     environment_holds: BTreeMap<EnvironmentId, String>,
-    overwritten: BTreeMap<ToggleId, LiveContent>,
+    overwritten: LiveDifferences,
     asserted: BTreeSet<ToggleId>,
     parked: BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
@@ -104,7 +104,7 @@ impl Default for World {
             desired: BTreeMap::new(),
             applied: BTreeMap::new(),
             environment_holds: BTreeMap::new(),
-            overwritten: BTreeMap::new(),
+            overwritten: LiveDifferences::new(),
             asserted: BTreeSet::new(),
             parked: BTreeMap::new(),
             suspensions: Suspensions::default(),

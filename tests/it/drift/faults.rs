@@ -21,6 +21,9 @@ missing shop/prod/pay
     the service has no such toggle
 
 1 missing · 2 in sync
+
+To create a missing toggle again from its document (if it is not needed anymore, remove the document instead):
+  gitoggle apply --overwrite-drift --on-missing create --only shop/prod/pay --repo $REPO --base-url https://$LIVE --ca-file $TMP/sandbox-ca.pem --service-kind featureprobe --state-dir $TMP/state
 ",
     );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stand::Stand;
+use super::stand::{Stand, targeting};
 use crate::support::{Daemon, Service, eventually};
 
 /// Starts a daemon that sends notifications to `receiver`.
@@ -75,6 +75,20 @@ fn a_restart_during_an_outage_of_the_service_does_not_release_a_drifted_toggle()
     daemon.says(&["drift_scan_failed", "3 toggles could not be compared"]);
     daemon.says(&["drift_scan_recovered"]);
     daemon.becomes("shop/prod/pay", "drifted");
+    reports_only_another(&stand, &daemon, &receiver);
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_first_scan_that_misses_the_toggle_does_not_release_it() {
+    let receiver = Service::start();
+    let stand = drifted(&receiver);
+    for _ in 0..9 {
+        let page = json!({ "page": "<title>Oops</title>" });
+        stand.script(json!({ "on": { "method": "GET", "path": targeting("pay") }, "do": page }));
+    }
+    let daemon = daemon(&stand, &receiver, "1h");
+    daemon.says(&["drift_scan_failed", "shop/prod/pay could not be compared"]);
     reports_only_another(&stand, &daemon, &receiver);
     daemon.stops_cleanly();
 }

@@ -20,7 +20,7 @@ use crate::model::{EntryKind, EnvironmentId, ObjectId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::pass::validate::{Checks, check_snapshot};
-use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, OnInvalid, Plan, Trailer};
+use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, LiveDifferences, OnInvalid, Plan, Trailer};
 use crate::source::{self, Snapshot, Source, SourceConfig};
 use ancestor::Ancestor;
 pub use error::RangeError;
@@ -62,7 +62,12 @@ pub fn plan_range(
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
     };
-    let mut input = input(&files, AppliedSide::Revision(&base), rules, &[])?;
+    let mut input = input(
+        &files,
+        AppliedSide::Revision(&base),
+        rules,
+        &LiveDifferences::new(),
+    )?;
     // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
     if findings == FindingScope::All || rules.policy.on_invalid == OnInvalid::Stop {
         input.findings = all_findings(input.findings, &snapshot, rules)?;
