@@ -240,9 +240,9 @@ impl Report {
     /// Returns the failure of a pass whose requests had no useful response, apart from toggles that failed alone
     /// (DESIGN, section 6).
     fn fruitless(&self) -> Option<String> {
-        let is_useful = |result: &ChangeResult| {
-            result.is_recorded() || matches!(result, ChangeResult::Failed { .. } | ChangeResult::Held(_))
-        };
+        // A held toggle was only read, which does not show that the service stores anything.
+        let is_useful =
+            |result: &ChangeResult| result.is_recorded() || matches!(result, ChangeResult::Failed { .. });
         let pending = self.lines().filter_map(|(_, result)| match result {
             ChangeResult::Pending { reason } => Some(reason),
             _ => None,

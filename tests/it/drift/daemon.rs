@@ -214,6 +214,28 @@ fn a_suspension_interrupts_a_scan_which_then_starts_again() {
 }
 
 #[test]
+fn a_held_toggle_does_not_hide_that_the_service_stores_nothing() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let repo = &stand.world.repo;
+    repo.file("shop/prod/pay.yaml", doc(25));
+    repo.file("shop/prod/cart.yaml", doc(25)).commit("Raise the age");
+    for _ in 0..40 {
+        let on = json!({ "method": "PATCH", "path": targeting("cart") });
+        stand.script(json!({ "on": on, "do": "fail" }));
+    }
+    let daemon = Daemon::start(&stand.world, |run| stand.served(run).set("drift-interval", "1h"));
+    daemon.says(&["live_hold", "shop/prod/pay"]);
+    daemon.is_unready_for(&["the service applied and refused nothing", "500"]);
+    assert_eq!(
+        daemon.metric("gitoggle_passes_total{result=\"success\"}"),
+        Some(0.0)
+    );
+    daemon.becomes("shop/prod/pay", "drifted");
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn an_operator_allows_to_overwrite_a_drifted_toggle_that_no_commit_changes() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");
