@@ -34,10 +34,11 @@ impl Driver {
         let (scanner, result) = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         state.drift.scanner = scanner;
         self.follow_up(&running, reconciler);
+        self.conclude_scan(&result, state);
+        // Last, because the end of a scan schedules the next one, and this one may have read toggles before the order.
         if running.retries_parked {
             state.retry_parked();
         }
-        self.conclude_scan(&result, state);
         // An operator may have allowed it before a restart.
         if overwrites_drift(reconciler) && !state.drift.facts.is_empty() {
             self.trigger.fire();

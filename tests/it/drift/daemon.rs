@@ -193,6 +193,25 @@ fn an_sdk_key_that_is_reset_during_a_scan_is_replaced_by_the_scan_of_everything(
 }
 
 #[test]
+fn a_reconcile_order_during_a_scan_is_followed_by_another_scan() {
+    let stand = Stand::slow(Duration::from_millis(300));
+    let daemon = scanning(&stand, "1h");
+    eventually("the scan", || {
+        let requests = stand.requests();
+        requests
+            .iter()
+            .any(|one| one.contains("/internal/"))
+            .then_some(())
+    });
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    eventually("another scan", || {
+        let ended = scans(&daemon, "success") + scans(&daemon, "interrupted");
+        (ended >= 2.0).then_some(())
+    });
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn a_suspension_interrupts_a_scan_which_then_starts_again() {
     let stand = Stand::slow(Duration::from_millis(300));
     stand.changes("pay", 21, "hotfix");
