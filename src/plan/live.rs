@@ -6,7 +6,9 @@
 use super::{
     Before, Change, LiveChange, LiveHold, OnApproval, OnMissing, Overrides, Overwrite, Policy, PublishAttempt,
 };
-use crate::model::{Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits};
+use crate::model::{
+    Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits,
+};
 
 /// What the live state of a toggle means for a change to it.
 #[derive(Clone, Debug, PartialEq)]

@@ -211,10 +211,8 @@ fn an_asserted_first_pass_publishes_over_what_the_service_had_and_not_over_a_cha
         // It was decided on when the toggle had version 6.
         (unknown(Some(6), "earlier"), vec![had()], "differs_from_live"),
     ] {
-        let change = Change {
-            overwrite: Overwrite::Asserted,
-            ..change(before)
-        };
+        let mut change = change(before);
+        change.overwrite = Overwrite::Asserted;
         let live = live(7, "other");
         let decision = match decide_live(&change, &toggle(live.clone()), &Policy::default()) {
             LiveDecision::ReadVersions { .. } => decide_by_versions(&change, &live, &versions),
