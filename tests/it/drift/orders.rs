@@ -92,13 +92,18 @@ fn an_order_does_not_cover_what_nobody_has_seen_before_it_is_carried_out() {
     daemon.stops_cleanly();
 }
 
+/// Changes another toggle on the service, and waits until the daemon has found that out.
+fn drifts_too(stand: &Stand, daemon: &Daemon) {
+    stand.changes("ship", 30, "hotfix");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.becomes("shop/prod/ship", "drifted");
+}
+
 #[test]
 fn an_order_does_not_cover_another_toggle_of_the_environment() {
     let stand = Stand::applied();
     let daemon = ordered_while_suspended(&stand);
-    stand.changes("ship", 30, "hotfix");
-    assert_eq!(daemon.order("/reconcile", ""), 202);
-    daemon.becomes("shop/prod/ship", "drifted");
+    drifts_too(&stand, &daemon);
     assert_eq!(daemon.order("/resume", ""), 200);
     daemon.becomes("shop/prod/pay", "in_sync");
     daemon.becomes("shop/prod/ship", "drifted");
@@ -110,9 +115,7 @@ fn an_order_does_not_cover_another_toggle_of_the_environment() {
 fn a_later_order_about_another_toggle_keeps_the_earlier_one() {
     let stand = Stand::applied();
     let daemon = ordered_while_suspended(&stand);
-    stand.changes("ship", 30, "hotfix");
-    assert_eq!(daemon.order("/reconcile", ""), 202);
-    daemon.becomes("shop/prod/ship", "drifted");
+    drifts_too(&stand, &daemon);
     let answer = allow(&stand, &daemon);
     assert_eq!(answer["releases"]["versions"], json!({ "shop/prod/ship": 3 }));
     daemon.becomes("shop/prod/ship", "pending");
