@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::compiler::{Compiler, Definitions};
+use super::condition::{Served, Verdict};
 use super::evaluator::Evaluator;
 use super::person::Person;
-use super::truth::{Served, Verdict};
 use crate::model::{Payload, ToggleId};
 
 /// The examples of users who switch, and the broken lines, that are kept.
 const MOST_EXAMPLES: usize = 3;
+
 const MOST_BROKEN: usize = 5;
 
 /// The changes whose effect is counted, compiled.

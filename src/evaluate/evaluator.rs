@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::bucket::bucket;
-use super::compiled::{CompiledPrerequisite, CompiledRule, CompiledServe, CompiledToggle};
+use sha1::{Digest, Sha1};
+
+use super::compiler::{CompiledPrerequisite, CompiledRule, CompiledServe, CompiledToggle};
+use super::condition::{Doubt, Served, Truth, Verdict};
 use super::person::Person;
-use super::slots::Slots;
-use super::truth::{Doubt, Served, Truth, Verdict};
+use crate::model::WHOLE;
 
 /// The number of toggles in a chain of prerequisites that the SDK evaluates.
 const DEEPEST: u32 = 20;
@@ -246,5 +247,83 @@ impl<'a> Visit<'a> {
         let answer = self.toggle(toggle, depth);
         self.known.insert((index, depth), answer);
         answer
+    }
+}
+
+/// Returns the bucket of a user, from 0 to 9,999: the last four bytes of the SHA-1 of the user's key and the toggle's key,
+/// big-endian, modulo 10,000 (`featureprobe-behaviour.md`, section 6.2, *Split*).
+#[must_use]
+pub fn bucket(user_key: &str, toggle_key: &str) -> u32 {
+    let digest = Sha1::new()
+        .chain_update(user_key)
+        .chain_update(toggle_key)
+        .finalize();
+    let last = digest.last_chunk().expect("a SHA-1 has 20 bytes");
+    u32::from_be_bytes(*last) % WHOLE
+}
+
+/// The attributes that conditions compare.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    by_name: HashMap<String, usize>,
+    pub(super) slots: Vec<Slot>,
+}
+
+/// One attribute.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// The texts that `is one of` and `is not any of` look for. A user's value is looked up once for all conditions.
+    words: HashMap<String, u32>,
+    pub(super) is_number: bool,
+    pub(super) is_semver: bool,
+    pub(super) is_time: bool,
+}
+
+impl Slots {
+    /// Returns the slot of an attribute, which may be new.
+    pub(super) fn intern(&mut self, name: &str) -> usize {
+        if let Some(slot) = self.by_name.get(name) {
+            return *slot;
+        }
+        let slot = self.slots.len();
+        self.by_name.insert(name.to_owned(), slot);
+        self.slots.push(Slot::default());
+        slot
+    }
+
+    /// Returns the slot of an attribute that a condition compares.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+}
+
+impl Slot {
+    pub(super) fn intern(&mut self, word: &str) -> u32 {
+        let next = u32::try_from(self.words.len()).expect("documents have fewer texts than 2^32");
+        *self.words.entry(word.to_owned()).or_insert(next)
+    }
+
+    pub(super) fn word(&self, text: &str) -> Option<u32> {
+        self.words.get(text).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bucket_is_that_of_the_sdks() {
+        for (user, toggle, expected) in [
+            ("key", "salt", 2647),
+            ("13", "tutorial_rollout", 9558),
+            ("15", "tutorial_rollout", 9900),
+            ("16", "tutorial_rollout", 9632),
+            ("user-1", "new_feature", 925),
+            ("user-2", "new_feature", 6124),
+            ("00001", "campaign_percentage_rollout", 5823),
+        ] {
+            assert_eq!(bucket(user, toggle), expected, "{user} {toggle}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::truth::{Doubt, Truth};
+use super::condition::{Doubt, Truth};
 use crate::model::{Prerequisite, ReturnType};
 
 /// Returns whether a toggle that serves `value` meets `prerequisite`. The prerequisite's type is taken for the type of the

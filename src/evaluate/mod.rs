@@ -17,25 +17,18 @@
 //! evaluation allocates nothing.
 
 mod audience;
-mod bucket;
-mod compiled;
 mod compiler;
 mod condition;
-mod datetime;
 mod evaluator;
 mod expected;
 mod person;
-mod slots;
 #[cfg(test)]
 mod tests;
 mod trace;
-mod truth;
 
 pub use audience::{Audience, BrokenLine, Impact, Switch, SwitchExample, Tally, UserImpact, Users};
-pub use bucket::bucket;
 pub use compiler::{Compiler, Definitions};
-pub use condition::misfit;
-pub use evaluator::Evaluator;
+pub use condition::{Doubt, Served, Truth, Verdict, misfit};
+pub use evaluator::{Evaluator, bucket};
 pub use person::Person;
 pub use trace::{PrerequisiteTrace, RuleTrace, ServePlace, ServeTrace, ToggleTrace};
-pub use truth::{Doubt, Served, Truth, Verdict};

@@ -2,7 +2,7 @@
 
 use semver::Version;
 
-use super::slots::Slots;
+use super::evaluator::Slots;
 
 /// A user: a key and attributes. The values of a [`Person`] can be replaced, so that one serves a whole audience.
 #[derive(Clone, Debug)]

@@ -1,10 +1,9 @@
 //! Traces one user through a toggle: every prerequisite, rule and condition with its result.
 
-use super::bucket::bucket;
-use super::compiled::{CompiledServe, CompiledToggle};
-use super::evaluator::{Evaluator, pick, rule_truth};
+use super::compiler::{CompiledServe, CompiledToggle};
+use super::condition::{Truth, Verdict};
+use super::evaluator::{Evaluator, bucket, pick, rule_truth};
 use super::person::Person;
-use super::truth::{Truth, Verdict};
 
 /// The evaluation of a toggle for one user.
 #[derive(Clone, Debug, Eq, PartialEq)]

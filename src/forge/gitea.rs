@@ -3,8 +3,8 @@
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use serde_json::Value;
 
-use super::api_routes::{ForgeRequest, Routes, TokenKind, component, user_id};
 use super::github::repository_path;
+use super::routes::{ForgeRequest, Routes, TokenKind, component, user_id};
 use crate::transport::Secret;
 
 /// A repository on Gitea.

@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, LINK};
 use serde_json::{Value, json};
 
-use super::api_routes::{ForgeRequest, Resource, Routes, TokenKind, component};
+use super::routes::{ForgeRequest, Resource, Routes, TokenKind, component};
 use crate::transport::Secret;
 
 /// A repository on GitHub.

@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::Value;
 
-use super::api_routes::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
+use super::routes::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
 use super::status::CommitVerdict;
 use crate::transport::Secret;
 

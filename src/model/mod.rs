@@ -4,7 +4,6 @@
 //! because parsing is the only way to create them.
 
 mod allowance;
-mod attribution;
 mod build;
 mod commit;
 mod deployment;
@@ -12,50 +11,42 @@ mod escape;
 mod id;
 mod junit;
 mod live;
-mod object;
 mod packed;
 mod return_type;
 mod reviewed;
 mod scope;
 mod semantic_version;
 mod sent;
-mod serve;
 mod state;
 mod suspension;
 mod targeting;
 mod text;
 mod time;
 mod tree;
-mod tree_diff;
-mod trees;
 mod version;
 mod words;
 
 pub use allowance::{Allowance, Override, OverrideError};
-pub use attribution::{Attribution, HistoryEvidence};
 pub use build::{BUILD, Build};
-pub use commit::{Commit, CommitId};
+pub use commit::{Attribution, Commit, CommitId, HistoryEvidence};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use escape::{Color, HarmlessJsonWriter, escaped, harmless_json, is_harmful};
-pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};
+pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId};
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use live::{DriftFact, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
-pub use object::{ObjectId, ObjectIdError};
 pub use return_type::{ReturnType, variation_fits};
 pub use reviewed::{PlanDigest, PlanDigestError, Review, ReviewedPlan};
 pub use scope::{Scope, ScopeError, Unmatched};
 pub use semantic_version::is_semver;
 pub use sent::{Action, Certainty, RequestDigest, Sent, SentNote, TargetingDigest};
-pub use serve::{Serve, WHOLE, percent};
 pub use state::{PublishOutcome, ToggleState, WithheldKind};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{
-    Between, Condition, Content, Payload, Prerequisite, Rule, ServiceKind, Targeting, Variation,
+    Between, Condition, Content, Payload, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,
+    WHOLE, percent,
 };
 pub use text::{chain, closest, counted, cut, hex, html, listed, plain, similar_names};
 pub use time::{datetime_numbers, duration, rfc3339, seconds};
-pub use tree::{Entries, EntryKind, MalformedTree, Tree, TreeEntry};
-pub use tree_diff::TreeDiff;
-pub use trees::{Blob, StoredAt, Trees};
+pub use tree::{Blob, Entries, EntryKind, MalformedTree, StoredAt, Tree, TreeDiff, TreeEntry, Trees};
 pub use version::{Format, Version};
 pub(crate) use words::{not_a_word, words};

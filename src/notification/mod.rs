@@ -7,10 +7,7 @@
 
 mod change;
 mod message;
-mod receiver;
-mod spawn;
 mod worker;
 
 pub use change::ChangeKind;
-pub use receiver::{Receiver, ReceiverFormat};
-pub use spawn::spawn;
+pub use worker::{Receiver, ReceiverFormat, spawn};

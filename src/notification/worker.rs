@@ -1,18 +1,22 @@
 //! Delivers notifications: one task and a short queue per receiver, and a metric for each failure after three attempts.
 
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use super::change::Notification;
-use super::receiver::{DeliveryError, Receiver};
-use crate::daemon::Metrics;
-use crate::transport::Network;
+use super::change::{Notification, SentNotifications};
+use super::message;
+use crate::daemon::{Metrics, Status};
+use crate::transport::{Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError};
 
 /// The number of notifications that wait for a slow receiver.
 const QUEUE: usize = 16;
+
 /// For one attempt, from connecting to the last byte.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The pauses before the second and third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
@@ -105,10 +109,154 @@ impl DeliveryTask {
     }
 }
 
+/// A receiver of notifications.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// The `https` URL, read again for each delivery. A secret, because the URL of a chat permits writing to it.
+    pub url: SecretSource,
+    /// The format of messages.
+    pub format: ReceiverFormat,
+}
+
+/// The format of messages to a receiver.
+#[derive(Clone, Debug)]
+pub enum ReceiverFormat {
+    /// `{"text": …}`, for Slack and compatible services.
+    Slack,
+    /// A Standard Webhook, signed if there is a secret.
+    Standard(Option<SecretSource>),
+}
+
+type Headers = Vec<(&'static str, String)>;
+
+impl Receiver {
+    pub(super) fn url(&self) -> Result<url::Url, DeliveryError> {
+        let url = self.url.read().map_err(DeliveryError::Secret)?;
+        url::Url::parse(url.expose().trim())
+            .ok()
+            // The URL and the message must not cross a network in plain text.
+            .filter(|url| url.scheme() == "https")
+            .ok_or(DeliveryError::Url)
+    }
+
+    /// Returns the headers and the body of a notification.
+    pub(super) fn compose(
+        &self,
+        notification: &Notification,
+        id: &str,
+        now: jiff::Timestamp,
+    ) -> Result<(Headers, String), DeliveryError> {
+        let secret = match &self.format {
+            ReceiverFormat::Slack => return Ok((Vec::new(), message::slack(notification).to_string())),
+            ReceiverFormat::Standard(secret) => secret,
+        };
+        let body = message::standard(notification, &format!("{now:.0}")).to_string();
+        let seconds = now.as_second();
+        let mut headers = vec![
+            ("webhook-id", id.to_owned()),
+            ("webhook-timestamp", seconds.to_string()),
+        ];
+        if let Some(secret) = secret {
+            let secret = secret.read().map_err(DeliveryError::Secret)?;
+            let key = SigningKey::new(&secret).map_err(DeliveryError::Key)?;
+            headers.push(("webhook-signature", key.sign(id, seconds, body.as_bytes())));
+        }
+        Ok((headers, body))
+    }
+}
+
+/// Why a notification was not delivered. Never contains the receiver's URL.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DeliveryError {
+    #[error("could not reach the receiver of notifications")]
+    Http(#[source] reqwest::Error),
+    #[error(transparent)]
+    Key(SigningKeyError),
+    #[error(transparent)]
+    Network(NetworkError),
+    #[error("the receiver of notifications returned {0}")]
+    Refused(reqwest::StatusCode),
+    #[error(transparent)]
+    Secret(SecretError),
+    #[error("the URL of the receiver of notifications is not an `https` URL")]
+    Url,
+}
+
+impl DeliveryError {
+    /// Returns whether another attempt may succeed.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            // A request that cannot be built fails the same way every time.
+            Self::Http(error) => !error.is_builder(),
+            Self::Refused(status) => status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429),
+            Self::Key(_) | Self::Network(_) | Self::Secret(_) | Self::Url => false,
+        }
+    }
+}
+
+/// The file in the state folder that records the sent notifications.
+const FILE: &str = "notifications.json";
+
+/// Starts a task that sends the changes in `status` to `receivers`.
+pub fn spawn(
+    receivers: Vec<Receiver>,
+    network: &Network,
+    metrics: &Metrics,
+    mut status: watch::Receiver<Status>,
+    state_dir: &Path,
+) {
+    if receivers.is_empty() {
+        return;
+    }
+    let start = |receiver| {
+        let (notifier, delivery) = Notifier::new(receiver, network.clone(), metrics.clone());
+        tokio::spawn(delivery);
+        notifier
+    };
+    let notifiers: Vec<Notifier> = receivers.into_iter().map(start).collect();
+    let file = state_dir.join(FILE);
+    tokio::spawn(async move {
+        let mut sent = None;
+        while status.changed().await.is_ok() {
+            let now = status.borrow_and_update().clone();
+            // While another process is the writer, that process sends notifications and records them in the file.
+            if now.last_success.is_none() {
+                continue;
+            }
+            // Read only as the writer, because another process may have changed the file until then.
+            let sent = sent.get_or_insert_with(|| read(&file));
+            let Some(notification) = sent.update(&now) else {
+                continue;
+            };
+            // Recorded first: a lost notification is better than one that every restart repeats.
+            if let Err(error) = write(&file, sent) {
+                tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
+            }
+            notifiers
+                .iter()
+                .for_each(|notifier| notifier.send(notification.clone()));
+        }
+    });
+}
+
+fn read(file: &Path) -> SentNotifications {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+fn write(file: &Path, sent: &SentNotifications) -> std::io::Result<()> {
+    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
+    new.write_all(&serde_json::to_vec(sent)?)?;
+    // Synced before the rename, so that a power cut does not leave an empty file.
+    new.as_file().sync_all()?;
+    new.persist(file)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::change::{ChangeKind, ToggleChange};
-    use super::super::receiver::ReceiverFormat;
+    use super::ReceiverFormat;
     use super::*;
     use crate::git::testing::{Answer, Server};
     use crate::transport::{Secret, SecretSource, SigningKey};

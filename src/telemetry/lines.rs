@@ -1,6 +1,9 @@
 //! Formats each event as one escaped line that begins with the time or a brace.
 
-use std::fmt::{self, Write as _};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::{fmt, io};
 
 use serde_json::Value;
 use tracing::field::{Field, Visit};
@@ -12,7 +15,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::config::LogFormat;
+use crate::config::{ColorChoice, LogFormat};
 use crate::model::{Color, chain, escaped, harmless_json};
 
 pub(super) struct Lines {
@@ -170,4 +173,143 @@ fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
 fn event_name(metadata: &Metadata<'_>) -> Option<&'static str> {
     // The default name is a position in the source code, which is not an interface.
     Some(metadata.name()).filter(|name| !name.starts_with("event "))
+}
+
+/// An output stream of the process.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stream {
+    /// Errors, logs, and progress.
+    Stderr,
+    /// Results.
+    Stdout,
+}
+
+impl Stream {
+    /// Returns whether the stream is a terminal.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Stderr => io::stderr().is_terminal(),
+            Self::Stdout => io::stdout().is_terminal(),
+        }
+    }
+
+    /// Returns whether the stream is a terminal that can move its cursor.
+    #[must_use]
+    pub fn redraws(self) -> bool {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        self.is_terminal() && !is_dumb
+    }
+
+    /// Decides whether to use color on this stream, by `choice` and the environment of this process.
+    #[must_use]
+    pub fn color(self, choice: ColorChoice) -> Color {
+        let terminal = match self.is_terminal() {
+            true => Color::Always,
+            false => Color::Never,
+        };
+        color(choice, terminal, |name| std::env::var_os(name))
+    }
+
+    /// Writes `text` and flushes it.
+    ///
+    /// # Errors
+    /// If the write fails, except for a closed pipe.
+    pub fn print(self, text: &str) -> io::Result<()> {
+        self.print_with(|to| to.write_all(text.as_bytes()))
+    }
+
+    /// Calls `write` with a buffered writer, and flushes it.
+    ///
+    /// # Errors
+    /// As [`Self::print`].
+    pub fn print_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        match self {
+            Self::Stderr => print(io::stderr().lock(), write),
+            Self::Stdout => print(io::stdout().lock(), write),
+        }
+    }
+}
+
+/// `terminal` is the default for the stream. An empty variable counts as unset (no-color.org, bixense.com/clicolors).
+fn color(choice: ColorChoice, terminal: Color, variable: impl Fn(&str) -> Option<OsString>) -> Color {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    match choice {
+        ColorChoice::Always => Color::Always,
+        ColorChoice::Never => Color::Never,
+        ColorChoice::Auto if set("NO_COLOR").is_some() => Color::Never,
+        ColorChoice::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => Color::Always,
+        // Such a terminal, for example in an editor, prints escape sequences as text.
+        ColorChoice::Auto if set("TERM").is_some_and(|value| value == "dumb") => Color::Never,
+        ColorChoice::Auto => terminal,
+    }
+}
+
+fn print(to: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // The standard library flushes stdout at every line break, and a plan can have very many lines.
+    let mut to = BufWriter::new(to);
+    match write(&mut to).and_then(|()| to.flush()) {
+        // The reader, such as `head`, has read enough (DESIGN, section 3).
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Broken(ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
+        let print = |kind| print(Broken(kind), |to| to.write_all(b"x"));
+        assert!(print(ErrorKind::BrokenPipe).is_ok());
+        assert!(print(ErrorKind::StorageFull).is_err());
+    }
+
+    #[test]
+    fn an_explicit_choice_overrides_the_variables() {
+        use Color::{Always, Never};
+        use ColorChoice as Choice;
+        for (choice, terminal, variables, expected) in [
+            (Choice::Auto, Always, vec![], Always),
+            (Choice::Auto, Always, vec![("NO_COLOR", "")], Always),
+            (Choice::Auto, Always, vec![("NO_COLOR", "1")], Never),
+            (Choice::Auto, Always, vec![("TERM", "dumb")], Never),
+            (Choice::Auto, Always, vec![("TERM", "xterm")], Always),
+            (Choice::Auto, Never, vec![("TERM", "xterm")], Never),
+            (Choice::Auto, Never, vec![("CLICOLOR_FORCE", "1")], Always),
+            (Choice::Auto, Never, vec![("CLICOLOR_FORCE", "0")], Never),
+            (
+                Choice::Auto,
+                Always,
+                vec![("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")],
+                Never,
+            ),
+            (
+                Choice::Always,
+                Never,
+                vec![("NO_COLOR", "1"), ("TERM", "dumb")],
+                Always,
+            ),
+            (Choice::Never, Always, vec![("CLICOLOR_FORCE", "1")], Never),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(color(choice, terminal, variable), expected, "{variables:?}");
+        }
+    }
 }

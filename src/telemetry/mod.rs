@@ -4,23 +4,21 @@
 //! and TLS crates log only warnings and errors, whatever `-vv` and RUST_LOG select, because their other events contain
 //! headers.
 
+mod levels;
+mod lines;
+
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, Registry};
 
 use crate::config::{ColorChoice, Command, LogFormat, LogLevel};
-
-mod levels;
-mod lines;
-mod stream;
-
 use crate::model::Color;
 use levels::Levels;
 use lines::{Lines, SpanFields};
 
 pub use levels::ANNOUNCEMENT;
-pub use stream::Stream;
+pub use lines::Stream;
 
 /// Starts to log to stderr. Explicit settings override RUST_LOG. A second call has no effect.
 pub fn start(command: Command, format: Option<LogFormat>, level: Option<LogLevel>, color: ColorChoice) {

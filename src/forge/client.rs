@@ -10,21 +10,22 @@ use reqwest::blocking::{Client, Response};
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
-use super::api::ForgeApi;
-use super::api_error::ForgeError;
-use super::api_job::ForgeTarget;
-use super::api_routes::{ForgeRequest, Routes, TokenKind};
 use super::gitea::Gitea;
 use super::github::GitHub;
 use super::gitlab::GitLab;
+use super::job::ForgeTarget;
+use super::routes::{ForgeApi, ForgeRequest, Routes, TokenKind};
 use crate::transport::{
-    LONGEST_WAIT, Network, Secret, TRIES, backoff, proxy_fault, reason, retry_after, sanitized,
+    LONGEST_WAIT, Network, NetworkError, Secret, SecretError, TRIES, backoff, proxy_fault, reason,
+    retry_after, sanitized,
 };
 
 /// For the head of a response and then for each read.
 const TIMEOUT: Duration = Duration::from_secs(15);
+
 /// The longest time for all requests of one command, which must not delay its job much longer than that.
 const PATIENCE: Duration = Duration::from_secs(120);
+
 /// In bytes. Gitea returns all comments at once, and each may have megabytes.
 const LARGEST_RESPONSE: u64 = 256 << 20;
 
@@ -192,4 +193,81 @@ fn wait(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let reset: i64 = text("x-ratelimit-reset")?.parse().ok()?;
     let seconds = reset.saturating_sub(now.as_second()).max(0);
     Some(Duration::from_secs(seconds.unsigned_abs()))
+}
+
+/// Why a forge did not do what was asked of it. Never contains the token; text of the forge is escaped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ForgeError {
+    /// The response is not one of the API.
+    #[error("the forge responded with {status}, but not as its API does: {what}")]
+    Foreign { status: u16, what: String },
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error("{0}")]
+    NoToken(String),
+    #[error("{}", refusal(*status, message))]
+    Refused {
+        status: u16,
+        /// The message of the forge.
+        message: String,
+        /// How long to wait before the next attempt, if the forge names it.
+        wait: Option<Duration>,
+    },
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// No complete response.
+    #[error("the forge is unreachable: {0}")]
+    Unreachable(String),
+}
+
+fn refusal(status: u16, message: &str) -> String {
+    match message {
+        // Gitea answers so for a pull request or a commit that does not exist.
+        "" if status >= 500 => {
+            format!("the forge responded with {status} without a reason; it may not have this object")
+        }
+        "" => format!("the forge responded with {status}"),
+        message => format!("the forge responded with {status}: {message}"),
+    }
+}
+
+impl ForgeError {
+    pub(super) fn foreign(what: &str) -> Self {
+        Self::Foreign {
+            status: 200,
+            what: what.to_owned(),
+        }
+    }
+
+    /// Returns whether the forge refused with this status.
+    pub(super) fn refused(&self, expected: u16) -> bool {
+        matches!(self, Self::Refused { status, .. } if *status == expected)
+    }
+
+    pub(super) fn mentions(&self, text: &str) -> bool {
+        matches!(self, Self::Refused { message, .. } if message.contains(text))
+    }
+
+    /// Returns whether the token lacks rights or does not reach the repository.
+    pub(super) fn is_denied(&self) -> bool {
+        matches!(self, Self::NoToken(_)) || [401, 403, 404].iter().any(|status| self.refused(*status))
+    }
+
+    /// Returns the wait that the forge asks for; `None` if no later attempt can succeed.
+    pub(super) fn transient(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { wait: Some(wait), .. } => Some(*wait),
+            Self::Refused {
+                status: 408 | 409 | 425 | 429 | 500..,
+                ..
+            }
+            | Self::Unreachable(_) => Some(Duration::ZERO),
+            _ => None,
+        }
+    }
+
+    /// Returns advice for the operator.
+    pub(crate) fn hint(&self, api: ForgeApi) -> Option<&'static str> {
+        self.is_denied().then(|| api.permissions())
+    }
 }
