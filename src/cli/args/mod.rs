@@ -10,7 +10,6 @@ mod command_args;
 mod drift;
 mod evaluation;
 mod examples;
-mod foreign;
 mod local;
 mod log;
 mod pages;

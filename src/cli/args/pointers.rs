@@ -1,4 +1,4 @@
-//! Pointers in usage errors: to the command that a flag belongs to, and from the words and flags of other tools to ours.
+//! Pointers in usage errors: to the command that a flag belongs to.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,6 @@ use clap::Command as Clap;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::foreign::{flags, words};
 use super::program;
 use crate::model::listed;
 
@@ -32,7 +31,6 @@ pub(super) fn pointed(mut error: clap::Error, typed: &[OsString]) -> clap::Error
         .take_while(|word| !is_unknown(word))
         .find_map(|word| program.find_subcommand(word));
     let pointer = match error.kind() {
-        ErrorKind::InvalidSubcommand => value(ContextKind::InvalidSubcommand).and_then(|word| of_word(&word)),
         ErrorKind::UnknownArgument => unknown.and_then(|arg| of_argument(&program, command, &arg)),
         ErrorKind::MissingRequiredArgument if command.is_some_and(|command| command.get_name() == "diff") => {
             Some(DIFF.to_owned())
@@ -58,11 +56,6 @@ pub(super) fn pointed(mut error: clap::Error, typed: &[OsString]) -> clap::Error
 const DIFF: &str = "to compare the repository with what was applied, run `gitoggle plan`; to compare two revisions, run \
                     `gitoggle plan --from main --to HEAD`";
 
-fn of_word(word: &str) -> Option<String> {
-    let found = words().find(|(words, _)| words.contains(&word));
-    found.map(|(_, pointer)| pointer.to_owned())
-}
-
 /// Returns the pointer for an argument that `command`, or the program if there is none, does not have.
 fn of_argument(program: &Clap, command: Option<&Clap>, arg: &str) -> Option<String> {
     let arg = arg.split('=').next().unwrap_or(arg);
@@ -73,11 +66,6 @@ fn of_argument(program: &Clap, command: Option<&Clap>, arg: &str) -> Option<Stri
     if !arg.starts_with('-') {
         let pointer = "`--only 'PROJECT/ENVIRONMENT/*'` selects toggles";
         return has(command, "--only").then(|| pointer.to_owned());
-    }
-    let foreign =
-        flags().find(|(flags, ours, _)| flags.contains(&arg) && ours.is_none_or(|ours| has(command, ours)));
-    if let Some((_, _, pointer)) = foreign {
-        return Some(pointer.to_owned());
     }
     let owners: Vec<String> = owners
         .iter()
@@ -135,8 +123,6 @@ mod tests {
                 }
             }
         }
-        // The pointers of other flags are those of the table.
-        owners.retain(|flag, _| !flags().any(|(flags, ..)| flags.contains(&flag.as_str())));
         let mut checked = 0;
         for command in &commands {
             for (flag, owners) in owners.iter().filter(|(flag, _)| !has(command, flag)) {
@@ -166,62 +152,6 @@ mod tests {
             let flag = line.split([' ', '=']).next().unwrap();
             let pointer = format!("tip: flags follow the command: `gitoggle COMMAND {flag}`\n");
             assert!(message(line).contains(&pointer), "{}", message(line));
-        }
-    }
-
-    #[test]
-    fn a_word_of_another_tool_names_our_command() {
-        let program = built();
-        for (words, pointer) in words() {
-            for word in words {
-                assert!(program.find_subcommand(word).is_none(), "{word} is a command");
-                let message = message(word);
-                assert!(message.contains(&format!("tip: {pointer}\n")), "{message}");
-                assert_eq!(message.matches("tip: ").count(), 1, "{message}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_flag_of_another_tool_names_our_flag() {
-        let program = built();
-        for (at, (foreign, ours, pointer)) in flags().enumerate() {
-            let is_taken = |command: &Clap| {
-                let same = flags().take(at).filter(|(flags, ..)| *flags == foreign);
-                let mut owners = same.filter_map(|(_, ours, _)| ours);
-                owners.any(|ours| has(command, ours))
-            };
-            let is_about = |command: &&Clap| match ours {
-                Some(ours) => has(command, ours) && !is_taken(command),
-                None => ["apply", "run"].contains(&command.get_name()),
-            };
-            let commands: Vec<&Clap> = program.get_subcommands().filter(is_about).collect();
-            assert!(!commands.is_empty(), "{ours:?}");
-            for command in &commands {
-                for flag in foreign.iter().filter(|flag| !has(command, flag)) {
-                    let found = of_argument(&program, Some(command), flag);
-                    assert_eq!(found.as_deref(), Some(pointer));
-                }
-            }
-            let flag = foreign[0];
-            let message = message(&format!("{} {flag}=x", commands[0].get_name()));
-            assert!(message.contains(&format!("tip: {pointer}\n")), "{message}");
-            assert_eq!(message.matches("tip: ").count(), 1, "{message}");
-        }
-    }
-
-    #[test]
-    fn every_command_that_has_a_token_names_the_place_of_it() {
-        for (line, place) in [
-            ("apply --token x", "use GITOGGLE_TOKEN or `--token-file FILE`\n"),
-            ("run --token x", "use GITOGGLE_TOKEN or `--token-file FILE`\n"),
-            (
-                "reconcile --token x",
-                "use GITOGGLE_ADMIN_TOKEN or `--admin-token-file FILE`\n",
-            ),
-            ("sandbox --token=x", "use GITOGGLE_SANDBOX_TOKEN\n"),
-        ] {
-            assert!(message(line).contains(place), "{}", message(line));
         }
     }
 
