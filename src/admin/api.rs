@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::AdminState;
 use super::answer::{PageLimit, Parameters, invalid, json_body, problem_with_hint, shutting_down, valid};
-use super::deliveries::Deliveries;
 use super::json_stream::json_stream;
 use super::selection::Selection;
+use super::webhook::Deliveries;
 use crate::daemon::{Overview, Readiness, Status, StatusJson, ToggleStatus};
 use crate::model::{BUILD, HarmlessJsonWriter, ToggleId};
 use crate::plan::render;

@@ -1,8 +1,7 @@
 //! The daemon's HTTP interface: health, metrics, status, commands and webhooks (DESIGN, section 9).
 //!
 //! It reads the status that the driver publishes, fires its trigger, and sends it commands. It decides nothing and
-//! never sees the service's token. A webhook passes on no data: it is checked on its raw bytes, and then only decides
-//! whether to fire the trigger.
+//! never sees the service's token. A webhook passes on no data: it is checked on its raw bytes, and fires the trigger.
 //!
 //! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
 
@@ -11,22 +10,16 @@ mod answer;
 mod api;
 mod cache;
 mod control;
-mod deliveries;
-mod event;
-mod form;
 mod history;
 mod json_stream;
-mod limit;
 mod operator;
 mod page;
 mod probes;
 mod reader;
-mod replay;
 mod selection;
 mod server;
 mod signature;
 mod webhook;
-mod webhook_kind;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -35,7 +28,6 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, watch};
 
 use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Status};
-use crate::git::RepoUrl;
 use crate::plan::render::Links;
 use crate::transport::SecretSource;
 use cache::StatusCache;
@@ -68,9 +60,6 @@ pub struct Admin {
     pub page_token: Option<SecretSource>,
     /// The secret that webhooks are signed with; without one they return 404.
     pub webhook_secret: Option<SecretSource>,
-    /// The repository that webhooks must be about: the source, or the `origin` of the checkout that is the source.
-    /// Without it (or with one on this machine) an authentic webhook about any repository counts.
-    pub repo: Option<RepoUrl>,
     /// The pages of the repository, for links.
     pub links: Option<Links>,
     /// Where documents are in the repository, for links.
@@ -84,12 +73,10 @@ struct AdminState(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     admin: Admin,
-    /// Contended by concurrent webhooks, for the time of one lookup.
-    replays: Mutex<replay::Replays>,
-    /// Likewise. Taken from only by webhooks that fail the check.
-    limit: Mutex<limit::Bucket>,
-    /// Likewise, and by readers of the status.
-    deliveries: Mutex<deliveries::Deliveries>,
+    /// Contended by concurrent webhooks and readers of the status, for the time of one lookup.
+    deliveries: Mutex<webhook::Deliveries>,
+    /// Few bodies are read at a time, so that large webhooks do not slow down passes.
+    webhook_bodies: Semaphore,
     /// One large response is made at a time, so that many readers of a large status do not fill the memory.
     large_answers: Arc<Semaphore>,
     /// Pages of the history, by where they begin.
@@ -110,9 +97,8 @@ impl AdminState {
             rendered: StatusCache::new(status.clone(), MOST_RENDERED),
             status_answer: StatusCache::new(status.clone(), 1),
             admin,
-            replays: Mutex::default(),
             deliveries: Mutex::default(),
-            limit: Mutex::new(limit::Bucket::new(WEBHOOK_BURST, WEBHOOKS_PER_SECOND)),
+            webhook_bodies: Semaphore::new(webhook::BODIES),
             large_answers: Arc::new(Semaphore::new(1)),
             pages: Arc::new(Semaphore::new(2)),
         }))
@@ -121,9 +107,6 @@ impl AdminState {
 
 /// The rendered pages that are kept, of at most 100 kB each.
 const MOST_RENDERED: usize = 8;
-/// A host whose secret is out of date may send hundreds of webhooks at once.
-const WEBHOOK_BURST: u32 = 300;
-const WEBHOOKS_PER_SECOND: u32 = 20;
 
 /// Returns the time in seconds since 1970-01-01 UTC.
 fn now() -> i64 {

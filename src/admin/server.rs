@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::answer::problem;
 use super::operator::LARGEST_BODY;
-use super::webhook_kind::WebhookKind;
+use super::signature::WebhookKind;
 use super::{
     Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, api, control, history, page, probes,
     reader, webhook,

@@ -1,15 +1,13 @@
 //! Checks that the sender of a webhook knows the secret: on the raw bytes as they arrive, before anything is parsed, and
 //! in a time that does not depend on what is compared.
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hmac::{Hmac, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::answer::problem;
-use super::form::is_form;
-use super::webhook_kind::WebhookKind;
 use crate::model::hex;
 use crate::transport::{Secret, SecretSource, SignatureCheck, SigningKey, hmac_sha256};
 
@@ -18,11 +16,24 @@ const TOLERANCE: u64 = 5 * 60;
 /// In bytes; ids are short.
 const LONGEST_ID: usize = 512;
 
-/// The claims of an authentic webhook's headers.
-#[derive(Debug, Eq, PartialEq)]
-pub(super) struct Authentic {
-    /// The sender's id of this delivery.
-    pub(super) delivery: Option<Vec<u8>>,
+/// The kind of sender, which decides how a webhook is signed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum WebhookKind {
+    Generic,
+    Gitea,
+    GitHub,
+    GitLab,
+}
+
+impl WebhookKind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Generic => "generic",
+            Self::Gitea => "gitea",
+            Self::GitHub => "github",
+            Self::GitLab => "gitlab",
+        }
+    }
 }
 
 /// Why a webhook is not authentic.
@@ -46,13 +57,7 @@ impl Forged {
 }
 
 /// The check of one webhook, which is fed with the body while it arrives.
-pub(super) struct WebhookCheck {
-    proof: Proof,
-    delivery: Option<Vec<u8>>,
-}
-
-/// The proof that a webhook is authentic.
-enum Proof {
+pub(super) enum WebhookCheck {
     /// A header that was compared already.
     Header,
     /// An HMAC of the body or, where the body is a form, of the JSON text in it. GitHub signs the form, Gitea and Forgejo
@@ -61,7 +66,7 @@ enum Proof {
         /// In hexadecimal digits.
         expected: String,
         body: Hmac<Sha256>,
-        text: Option<Hmac<Sha256>>,
+        text: Option<(PayloadField, Hmac<Sha256>)>,
     },
     /// A Standard Webhooks signature, and the difference of its time from ours.
     Standard { check: SignatureCheck, off: u64 },
@@ -78,40 +83,34 @@ impl WebhookCheck {
         secret: &Secret,
         now: i64,
     ) -> Result<Self, Forged> {
-        let (proof, delivery) = match kind {
-            WebhookKind::Generic => {
-                let (proof, id) = standard(headers, secret, now)?;
-                (proof, Some(id.as_bytes().to_vec()))
-            }
-            WebhookKind::Gitea => (mac(headers, secret, header(headers, "x-gitea-signature")?), None),
+        match kind {
+            WebhookKind::Generic => standard(headers, secret, now),
+            WebhookKind::Gitea => Ok(mac(headers, secret, header(headers, "x-gitea-signature")?)),
             WebhookKind::GitHub => {
                 let signature = header(headers, "x-hub-signature-256")?.strip_prefix("sha256=");
-                (mac(headers, secret, signature.ok_or(Forged::Header)?), None)
+                Ok(mac(headers, secret, signature.ok_or(Forged::Header)?))
             }
             WebhookKind::GitLab => {
                 let token = headers.get("x-gitlab-token").ok_or(Forged::Header)?;
-                match same(token.as_bytes(), secret.expose().as_bytes()) {
-                    true => (Proof::Header, None),
-                    false => return Err(Forged::Signature),
+                if same(token.as_bytes(), secret.expose().as_bytes()) {
+                    Ok(Self::Header)
+                } else {
+                    Err(Forged::Signature)
                 }
             }
-        };
-        let header = kind.delivery_header().and_then(|name| headers.get(name));
-        let delivery = delivery.or_else(|| header.map(|id| id.as_bytes().to_vec()));
-        Ok(Self { proof, delivery })
+        }
     }
 
-    /// Adds a part of the body, and the JSON text in it where the body is a form.
-    pub(super) fn update(&mut self, chunk: &[u8], decoded: Option<&[u8]>) {
-        match &mut self.proof {
-            Proof::Header => {}
-            Proof::Mac { body, text, .. } => {
+    pub(super) fn update(&mut self, chunk: &[u8]) {
+        match self {
+            Self::Header => {}
+            Self::Mac { body, text, .. } => {
                 body.update(chunk);
-                if let (Some(text), Some(decoded)) = (text, decoded) {
-                    text.update(decoded);
+                if let Some((field, text)) = text {
+                    text.update(&field.decode(chunk));
                 }
             }
-            Proof::Standard { check, .. } => check.update(chunk),
+            Self::Standard { check, .. } => check.update(chunk),
         }
     }
 
@@ -119,26 +118,26 @@ impl WebhookCheck {
     ///
     /// # Errors
     /// If the webhook is not authentic.
-    pub(super) fn finish(self) -> Result<Authentic, Forged> {
-        let delivery = self.delivery;
-        match self.proof {
-            Proof::Header => Ok(Authentic { delivery }),
-            Proof::Mac { expected, body, text } => {
+    pub(super) fn finish(self) -> Result<(), Forged> {
+        match self {
+            Self::Header => Ok(()),
+            Self::Mac { expected, body, text } => {
                 let is_expected = |mac: Hmac<Sha256>| {
                     same(expected.as_bytes(), hex(&mac.finalize().into_bytes()).as_bytes())
                 };
                 // Both are compared, so that the time does not depend on which of them matches.
                 let body = is_expected(body);
-                let text = text.is_some_and(is_expected);
-                match body || text {
-                    true => Ok(Authentic { delivery }),
-                    false => Err(Forged::Signature),
+                let text = text.is_some_and(|(_, text)| is_expected(text));
+                if body || text {
+                    Ok(())
+                } else {
+                    Err(Forged::Signature)
                 }
             }
             // The signature comes first: only an authentic timestamp is evidence of a late delivery.
-            Proof::Standard { check, .. } if !check.is_authentic() => Err(Forged::Signature),
-            Proof::Standard { off, .. } if off > TOLERANCE => Err(Forged::Late),
-            Proof::Standard { .. } => Ok(Authentic { delivery }),
+            Self::Standard { check, .. } if !check.is_authentic() => Err(Forged::Signature),
+            Self::Standard { off, .. } if off > TOLERANCE => Err(Forged::Late),
+            Self::Standard { .. } => Ok(()),
         }
     }
 }
@@ -152,15 +151,14 @@ fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, For
         .ok_or(Forged::Header)
 }
 
-fn mac(headers: &HeaderMap, secret: &Secret, expected: &str) -> Proof {
+fn mac(headers: &HeaderMap, secret: &Secret, expected: &str) -> WebhookCheck {
     let expected = expected.to_ascii_lowercase();
     let body = hmac_sha256(secret.expose().as_bytes());
-    let text = is_form(headers).then(|| body.clone());
-    Proof::Mac { expected, body, text }
+    let text = is_form(headers).then(|| (PayloadField::default(), body.clone()));
+    WebhookCheck::Mac { expected, body, text }
 }
 
-/// Starts the check of a generic webhook, and returns its id.
-fn standard<'a>(headers: &'a HeaderMap, secret: &Secret, now: i64) -> Result<(Proof, &'a str), Forged> {
+fn standard(headers: &HeaderMap, secret: &Secret, now: i64) -> Result<WebhookCheck, Forged> {
     let key = SigningKey::new(secret).map_err(|_| Forged::Key)?;
     let id = header(headers, "webhook-id")?;
     if id.len() > LONGEST_ID {
@@ -171,7 +169,84 @@ fn standard<'a>(headers: &'a HeaderMap, secret: &Secret, now: i64) -> Result<(Pr
         .map_err(|_| Forged::Header)?;
     let check = key.check(id, timestamp, header(headers, "webhook-signature")?);
     let off = now.abs_diff(timestamp);
-    Ok((Proof::Standard { check, off }, id))
+    Ok(WebhookCheck::Standard { check, off })
+}
+
+/// The field that holds the JSON text.
+const FIELD: &[u8] = b"payload=";
+
+fn is_form(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        // Parameters such as `charset` may follow the type.
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"))
+}
+
+/// Decodes the JSON text of a form, chunk by chunk: the value of its first field `payload`. GitHub, Gitea and Forgejo offer
+/// the content type `application/x-www-form-urlencoded`, and Gitea and Forgejo sign that text, not the form.
+#[derive(Debug, Default)]
+pub(super) struct PayloadField {
+    part: Part,
+    /// An escape such as `%2C` of which the end has not arrived yet.
+    escape: Vec<u8>,
+}
+
+/// The part of the form that the next byte belongs to.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// The name of a field, of which so many bytes match [`FIELD`].
+    Name(usize),
+    /// Another field.
+    Other,
+    Past,
+    Value,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self::Name(0)
+    }
+}
+
+impl PayloadField {
+    /// Returns the decoded bytes of the value that `chunk` completes.
+    fn decode(&mut self, chunk: &[u8]) -> Vec<u8> {
+        let mut decoded = Vec::with_capacity(chunk.len());
+        for &byte in chunk {
+            self.part = match self.part {
+                Part::Value if byte == b'&' => Part::Past,
+                Part::Value => {
+                    self.value(byte, &mut decoded);
+                    Part::Value
+                }
+                Part::Name(_) | Part::Other if byte == b'&' => Part::Name(0),
+                Part::Name(matched) if FIELD[matched] == byte => match matched + 1 == FIELD.len() {
+                    true => Part::Value,
+                    false => Part::Name(matched + 1),
+                },
+                Part::Name(_) | Part::Other => Part::Other,
+                Part::Past => Part::Past,
+            };
+        }
+        decoded
+    }
+
+    fn value(&mut self, byte: u8, decoded: &mut Vec<u8>) {
+        if self.escape.is_empty() {
+            match byte {
+                b'%' => self.escape.push(byte),
+                b'+' => decoded.push(b' '),
+                _ => decoded.push(byte),
+            }
+            return;
+        }
+        self.escape.push(byte);
+        if self.escape.len() == 3 {
+            let escape = std::mem::take(&mut self.escape);
+            // A malformed escape stands for itself, as in browsers.
+            decoded.extend(percent_encoding::percent_decode(&escape));
+        }
+    }
 }
 
 /// Returns whether two texts are the same, in a time that depends on neither's content nor on the length of ours.
@@ -233,11 +308,11 @@ mod tests {
         body: &str,
         secret: &str,
         now: i64,
-    ) -> Result<Authentic, Forged> {
+    ) -> Result<(), Forged> {
         let secret = Secret::new(secret.to_owned());
         let mut check = WebhookCheck::new(kind, &headers(pairs), &secret, now)?;
         for chunk in body.as_bytes().chunks(3) {
-            check.update(chunk, None);
+            check.update(chunk);
         }
         check.finish()
     }
@@ -347,5 +422,26 @@ mod tests {
         assert!(matches!(check(&odd, 1_614_265_330), Err(Forged::Header)));
         odd[1].1 = "-9223372036854775808";
         assert!(matches!(check(&odd, 1_614_265_330), Err(Forged::Signature)));
+    }
+
+    #[test]
+    fn the_payload_is_decoded_however_the_form_is_cut_into_chunks() {
+        let form = "other=1&pay=x&payload=%7B%22a%22%3A+%22%C3%A9%2B%22%7D&payload=second";
+        for size in [1, 2, 3, 5, 7, 1000] {
+            let mut field = PayloadField::default();
+            let decoded: Vec<u8> = form
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|chunk| field.decode(chunk))
+                .collect();
+            assert_eq!(String::from_utf8(decoded).unwrap(), r#"{"a": "é+"}"#, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_form_without_a_payload_has_no_text() {
+        for form in ["", "a=b", "payloads=x", "xpayload=x", "payload"] {
+            assert_eq!(PayloadField::default().decode(form.as_bytes()), b"", "{form}");
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! Handles push webhooks (`POST /webhook/…`). An authentic webhook fires the trigger, which carries no data.
+//! Handles webhooks (`POST /webhook/…`). A webhook is a hint: an authentic one fires the trigger, whatever it is about.
 //!
-//! Forges do not repeat a delivery, so nothing but a failed check may cost one: neither its size nor a flood of forged
-//! webhooks, nor a name of the repository that only the forge knows.
+//! Nothing else is read from it. A trigger carries no data, triggers coalesce, and looking up the ref costs less than
+//! deciding from a payload whether to look. So no name that only the forge knows, such as that of a renamed repository,
+//! can cost a delivery, which forges do not repeat.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,54 +10,42 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
-use serde_json::Value;
+use serde::Serialize;
+use tokio::time::{Instant, timeout};
 
 use super::answer::{json, problem};
-use super::deliveries::Disposition;
-use super::event::{About, Watched};
-use super::form::{PayloadField, is_form};
-use super::replay::Delivery;
-use super::signature::{self, Authentic, WebhookCheck};
-use super::webhook_kind::WebhookKind;
+use super::signature::{self, Forged, WebhookCheck, WebhookKind};
 use super::{AdminState, LONGEST_REQUEST};
-use crate::git::moved_to;
+use crate::model::rfc3339;
 
 /// The largest webhook, in bytes.
 const LARGEST_BODY: usize = 32 << 20;
 /// In bytes. A body over the limit is read this much further, so that its sender receives the response instead of a
 /// broken connection.
 const DISCARDED: usize = 4 << 20;
-/// The longest JSON text that is parsed, in bytes. A push of thousands of files lists every path; a longer text is a
-/// trigger if it is authentic.
-const LARGEST_PARSED: usize = 1 << 20;
 /// How long a webhook may take to arrive: a little less than any request may, so that a slow one is recorded.
 const LONGEST_DELIVERY: Duration = LONGEST_REQUEST.saturating_sub(Duration::from_millis(500));
-/// In characters.
-const LONGEST_EVENT_NAME: usize = 100;
-
-/// The consequence of an authentic webhook.
-enum Verdict {
-    Fire,
-    /// It concerns something else: the reason, and the ref or repository.
-    Ignore(&'static str, Option<String>),
-}
+/// How long a webhook waits for its turn.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The number of bodies that are read at once.
+pub(super) const BODIES: usize = 4;
+/// The shortest time between two log lines with the same reason.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
 /// Why a webhook is answered with an error.
 #[derive(Clone, Copy, Debug)]
 enum Refusal {
-    Forged(signature::Forged),
+    /// Others took too long to arrive.
+    Busy,
+    Forged(Forged),
     /// The connection ended before the body did.
     Incomplete,
-    /// It is authentic, but no host sends such a text.
-    NotAnObject,
     NoSecret,
     /// It did not arrive in time.
     TooSlow,
-    /// It failed the check, like too many before it. It can be sent again after this time.
-    TooMany(Duration),
     TooLarge,
     UnreadableSecret,
 }
@@ -67,46 +56,43 @@ pub(super) async fn receive(
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let verdict = tokio::time::timeout(LONGEST_DELIVERY, shared.judge(kind, &head, body)).await;
+    let verdict = timeout(LONGEST_DELIVERY, shared.judge(kind, &head, body)).await;
     let verdict = verdict.unwrap_or(Err(Refusal::TooSlow));
     let mut deliveries = lock(&shared.0.deliveries);
     match verdict {
-        Ok(Verdict::Fire) => {
+        Ok(()) => {
             shared.0.admin.control.trigger().fire();
             deliveries.accept();
             tracing::info!(name: "webhook_received", kind = kind.as_str(), "webhook received, pass triggered");
             json(StatusCode::ACCEPTED, &serde_json::json!({ "accepted": true }))
         }
-        Ok(Verdict::Ignore(reason, detail)) => {
-            deliveries.decline(kind, Disposition::Ignored, reason, detail);
-            json(
-                StatusCode::OK,
-                &serde_json::json!({ "accepted": false, "reason": reason }),
-            )
-        }
         Err(refusal) => {
-            deliveries.decline(kind, Disposition::Refused, refusal.reason(), None);
+            deliveries.refuse(kind, refusal.reason());
             refusal.response()
         }
     }
 }
 
 impl AdminState {
-    /// Checks the signature while the body arrives, then what the webhook is about.
-    async fn judge(&self, kind: WebhookKind, head: &Parts, body: Body) -> Result<Verdict, Refusal> {
+    /// Checks the signature while the body arrives.
+    async fn judge(&self, kind: WebhookKind, head: &Parts, body: Body) -> Result<(), Refusal> {
         let mut check = self.check(kind, &head.headers).await;
-        let mut text = Text::new(&head.headers);
+        // A webhook that is refused because of its headers takes no turn, so that a flood of them keeps nobody waiting.
+        let _turn = match &check {
+            Ok(_) => {
+                let turn = timeout(LONGEST_WAIT, self.0.webhook_bodies.acquire()).await;
+                Some(turn.map_err(|_| Refusal::Busy)?)
+            }
+            Err(_) => None,
+        };
+        // The body is read to its end even if the check fails, so that the sender receives the response.
         let read = stream(head, body, |chunk| {
             if let Ok(check) = &mut check {
-                check.update(chunk, text.add(chunk));
+                check.update(chunk);
             }
         });
-        // The body is read to its end even if the check fails, so that the sender receives the response.
         read.await?;
-        let authentic = check.and_then(|check| check.finish().map_err(Refusal::Forged));
-        // Authentic webhooks are not limited: triggers coalesce, and a flood of forged ones must not keep them out.
-        let authentic = authentic.map_err(|refusal| self.limited(refusal))?;
-        self.weigh(kind, &head.headers, text, authentic)
+        check?.finish().map_err(Refusal::Forged)
     }
 
     async fn check(&self, kind: WebhookKind, headers: &HeaderMap) -> Result<WebhookCheck, Refusal> {
@@ -115,85 +101,32 @@ impl AdminState {
         let secret = secret.map_err(|_| Refusal::UnreadableSecret)?;
         WebhookCheck::new(kind, headers, &secret, super::now()).map_err(Refusal::Forged)
     }
-
-    /// Takes a webhook that failed the check off the limit.
-    fn limited(&self, refusal: Refusal) -> Refusal {
-        match (refusal, lock(&self.0.limit).take()) {
-            (Refusal::Forged(_), Err(wait)) => Refusal::TooMany(wait),
-            (refusal, _) => refusal,
-        }
-    }
-
-    /// Decides about an authentic webhook. When in doubt, it fires.
-    fn weigh(
-        &self,
-        kind: WebhookKind,
-        headers: &HeaderMap,
-        text: Text,
-        authentic: Authentic,
-    ) -> Result<Verdict, Refusal> {
-        if !kind.is_push(headers) {
-            return Ok(Verdict::Ignore("not a push", event_name(kind, headers)));
-        }
-        // A text that was too long to keep fires the trigger: forges do not repeat deliveries.
-        if let Some(text) = text.kept {
-            let event = parse(&text).ok_or(Refusal::NotAnObject)?;
-            if !is_push(kind, &event) {
-                return Ok(Verdict::Ignore("not a push", None));
-            }
-            match self.watched().about(&event) {
-                About::AnotherRef(theirs) => return Ok(Verdict::Ignore("another ref", Some(theirs))),
-                About::AnotherRepository(theirs) => {
-                    return Ok(Verdict::Ignore("another repository", Some(theirs)));
-                }
-                About::Us => {}
-            }
-        }
-        let delivery = authentic.delivery;
-        // Forged webhooks do not get here, so they cannot use up the id of an authentic one.
-        let delivery = delivery.map(|id| lock(&self.0.replays).record(kind.as_str(), &id));
-        Ok(match delivery {
-            Some(Delivery::Repeated) => Verdict::Ignore("delivered before", None),
-            Some(Delivery::New) | None => Verdict::Fire,
-        })
-    }
-
-    fn watched(&self) -> Watched {
-        let admin = &self.0.admin;
-        // A repository that was renamed sends its new name.
-        let moved = admin.repo.as_ref().and_then(moved_to);
-        Watched::new(
-            admin.repo.iter().chain(&moved),
-            admin.status.borrow().source.reference.as_deref(),
-        )
-    }
 }
 
 impl Refusal {
     fn reason(self) -> &'static str {
         match self {
+            Self::Busy => "other webhooks took too long to arrive",
             Self::Forged(forged) => forged.reason(),
             Self::Incomplete => "the body is incomplete",
-            Self::NotAnObject => "the body is not a JSON object",
             Self::NoSecret => "no webhook secret is set",
             Self::TooSlow => "the body did not arrive in time",
-            Self::TooMany(_) => "too many webhooks that failed the check",
             Self::TooLarge => "the body is larger than 32 MiB",
             Self::UnreadableSecret => "could not read the webhook secret",
         }
     }
 
     fn response(self) -> Response {
-        match self {
+        let (status, reason) = match self {
             // The sender does not learn which check failed; the log has the reason.
-            Self::Forged(_) => problem(StatusCode::UNAUTHORIZED, "this webhook is not authentic"),
-            Self::Incomplete | Self::NotAnObject => problem(StatusCode::BAD_REQUEST, self.reason()),
-            Self::NoSecret => problem(StatusCode::NOT_FOUND, self.reason()),
-            Self::TooSlow => problem(StatusCode::REQUEST_TIMEOUT, self.reason()),
-            Self::TooMany(wait) => too_many(wait),
-            Self::TooLarge => problem(StatusCode::PAYLOAD_TOO_LARGE, self.reason()),
-            Self::UnreadableSecret => problem(StatusCode::SERVICE_UNAVAILABLE, self.reason()),
-        }
+            Self::Forged(_) => (StatusCode::UNAUTHORIZED, "this webhook is not authentic"),
+            Self::Incomplete => (StatusCode::BAD_REQUEST, self.reason()),
+            Self::NoSecret => (StatusCode::NOT_FOUND, self.reason()),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, self.reason()),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, self.reason()),
+            Self::Busy | Self::UnreadableSecret => (StatusCode::SERVICE_UNAVAILABLE, self.reason()),
+        };
+        problem(status, reason)
     }
 }
 
@@ -217,81 +150,117 @@ async fn stream(head: &Parts, mut body: Body, mut sink: impl FnMut(&[u8])) -> Re
             sink(&chunk);
         }
     }
-    match read > LARGEST_BODY {
-        true => Err(Refusal::TooLarge),
-        false => Ok(()),
+    if read > LARGEST_BODY {
+        return Err(Refusal::TooLarge);
     }
-}
-
-fn too_many(wait: Duration) -> Response {
-    let mut refusal = problem(StatusCode::TOO_MANY_REQUESTS, "too many webhooks");
-    // Rounded up, because a retry before the bucket has a token is refused again.
-    let seconds = HeaderValue::from(wait.as_secs() + 1);
-    refusal.headers_mut().insert(header::RETRY_AFTER, seconds);
-    refusal
+    Ok(())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The JSON text of a webhook while it arrives.
-struct Text {
-    /// Where to find the text, if the body is a form.
-    field: Option<PayloadField>,
-    /// The text so far; `None` once it is longer than [`LARGEST_PARSED`].
-    kept: Option<Vec<u8>>,
-    /// The text in the last chunk of a form.
-    decoded: Vec<u8>,
+/// The deliveries since the process started: the member `webhooks` of `/api/status`.
+///
+/// Reasons come from the code, never from a request, so the record cannot grow.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub(super) struct Deliveries {
+    accepted: Option<Tally>,
+    refused: Vec<Refused>,
 }
 
-impl Text {
-    fn new(headers: &HeaderMap) -> Self {
-        Self {
-            field: is_form(headers).then(PayloadField::default),
-            kept: Some(Vec::new()),
-            decoded: Vec::new(),
-        }
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+struct Tally {
+    count: u64,
+    last_at: String,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+struct Refused {
+    reason: &'static str,
+    #[serde(flatten)]
+    tally: Tally,
+    /// The kind of the last one.
+    kind: &'static str,
+    #[serde(skip)]
+    logged_at: Option<Instant>,
+    /// Deliveries since the last log line.
+    #[serde(skip)]
+    unlogged: u64,
+}
+
+impl Tally {
+    fn add(&mut self) {
+        self.count += 1;
+        self.last_at = rfc3339(super::now());
+    }
+}
+
+impl Deliveries {
+    fn accept(&mut self) {
+        self.accepted.get_or_insert_default().add();
     }
 
-    /// Adds the text in `chunk`, and returns it if it is not the chunk itself.
-    fn add(&mut self, chunk: &[u8]) -> Option<&[u8]> {
-        let text = match &mut self.field {
-            Some(field) => {
-                self.decoded = field.decode(chunk);
-                &self.decoded
-            }
-            None => chunk,
+    /// Counts a refused webhook, and logs it unless its reason was logged in the last minute: a flood of forged webhooks
+    /// must not fill the log.
+    fn refuse(&mut self, kind: WebhookKind, reason: &'static str) {
+        let now = Instant::now();
+        let found = self.refused.binary_search_by_key(&reason, |one| one.reason);
+        let place = found.unwrap_or_else(|place| {
+            let new = Refused {
+                reason,
+                tally: Tally::default(),
+                kind: kind.as_str(),
+                logged_at: None,
+                unlogged: 0,
+            };
+            self.refused.insert(place, new);
+            place
+        });
+        let refused = &mut self.refused[place];
+        refused.tally.add();
+        refused.kind = kind.as_str();
+        refused.unlogged += 1;
+        if refused
+            .logged_at
+            .is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES)
+        {
+            let (kind, count) = (refused.kind, refused.unlogged);
+            tracing::warn!(name: "webhook_refused", kind, reason, count, "webhook refused");
+            refused.logged_at = Some(now);
+            refused.unlogged = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_reason_is_logged_once_a_minute_and_always_counted() {
+        let mut deliveries = Deliveries::default();
+        let unlogged = |deliveries: &Deliveries| -> Vec<u64> {
+            deliveries.refused.iter().map(|one| one.unlogged).collect()
         };
-        self.kept = self
-            .kept
-            .take()
-            .filter(|kept| kept.len() + text.len() <= LARGEST_PARSED);
-        if let Some(kept) = &mut self.kept {
-            kept.extend_from_slice(text);
+        let refuse =
+            |deliveries: &mut Deliveries| deliveries.refuse(WebhookKind::GitLab, Refusal::TooLarge.reason());
+        for _ in 0..3 {
+            refuse(&mut deliveries);
         }
-        self.field.is_some().then_some(&*self.decoded)
+        assert_eq!(unlogged(&deliveries), [2]);
+        deliveries.refuse(WebhookKind::Generic, Refusal::NoSecret.reason());
+        assert_eq!(
+            unlogged(&deliveries),
+            [0, 2],
+            "another reason is logged on its own"
+        );
+        tokio::time::advance(BETWEEN_LINES).await;
+        refuse(&mut deliveries);
+        assert_eq!(unlogged(&deliveries), [0, 0]);
+        let shown = serde_json::to_value(&deliveries).unwrap();
+        assert_eq!(shown["refused"][1]["count"], 4, "{shown}");
+        assert_eq!(shown["refused"][0]["kind"], "generic", "{shown}");
+        assert_eq!(shown["accepted"], serde_json::Value::Null);
     }
-}
-
-/// Parses a JSON object. A generic webhook may be empty.
-fn parse(text: &[u8]) -> Option<Value> {
-    if text.trim_ascii().is_empty() {
-        return Some(Value::Object(serde_json::Map::new()));
-    }
-    serde_json::from_slice(text).ok().filter(Value::is_object)
-}
-
-fn event_name(kind: WebhookKind, headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(kind.event_header()?)?.to_str().ok()?;
-    Some(value.chars().take(LONGEST_EVENT_NAME).collect())
-}
-
-/// Returns whether the body names a push, or no event. GitLab's system hooks name the event only there.
-fn is_push(kind: WebhookKind, event: &Value) -> bool {
-    let named = ["object_kind", "event_name"]
-        .iter()
-        .find_map(|member| event.get(member).and_then(Value::as_str));
-    kind != WebhookKind::GitLab
-        || named.is_none_or(|name| matches!(name, "push" | "repository_update" | "tag_push"))
 }

@@ -15,12 +15,11 @@ use crate::config::Settings;
 use crate::daemon::{
     self, Control, DeploymentHistory, DocumentPaths, Driver, Heartbeat, Metrics, Status, Trigger,
 };
-use crate::git::RepoUrl;
 use crate::model::ServiceKind;
 use crate::notification;
 use crate::pass::Config;
 use crate::plan::OnDrift;
-use crate::source::{CacheMode, Source};
+use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -64,7 +63,6 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
             admin_token: settings.admin_token.clone(),
             page_token: settings.page_token.clone(),
             webhook_secret: settings.webhook_secret.clone(),
-            repo: followed(&config.source),
             links: links::links(settings),
             paths: DocumentPaths {
                 root: config.rules.root.clone(),
@@ -122,15 +120,6 @@ async fn listener(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Fa
     let address = listener.local_addr().unwrap_or(address);
     tracing::info!(name: "listening", %address, "listening");
     Ok(Some(listener))
-}
-
-/// Returns the repository whose webhooks are accepted: the source, or the `origin` of a local source.
-fn followed(config: &crate::source::SourceConfig) -> Option<RepoUrl> {
-    match config.location.local_path() {
-        None => Some(config.location.clone()),
-        // A forge sends webhooks about the repository that the checkout was cloned from.
-        Some(_) => Source::new(config.clone()).origin_url().ok()??.parse().ok(),
-    }
 }
 
 /// Watches the source if it is a local repository.

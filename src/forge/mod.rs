@@ -5,8 +5,6 @@
 //! file per forge answers it.
 
 #[cfg(test)]
-mod job_tests;
-#[cfg(test)]
 mod ci_tests;
 mod client;
 mod comment;
@@ -14,6 +12,8 @@ mod gitea;
 mod github;
 mod gitlab;
 mod job;
+#[cfg(test)]
+mod job_tests;
 mod routes;
 mod status;
 

@@ -4,8 +4,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use percent_encoding::percent_decode_str;
-
 use super::ssh_address::SshAddress;
 use super::url_error::{RepoUrlError, parse};
 use crate::model::escaped;
@@ -50,28 +48,6 @@ impl RepoUrl {
         };
         let host = host.to_ascii_lowercase();
         Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
-    }
-
-    /// Returns whether `address` can name this repository: a URL, `user@host:path`, or a path on the host.
-    #[must_use]
-    pub fn is_same_repository(&self, address: &str) -> bool {
-        // Only paths are compared, because a forge inside a cluster has one host name there and another one outside.
-        let ours = match &self.0 {
-            Kind::Https(url) => normal(url.path()),
-            // A path has no address to compare, and a webhook fires when in doubt (DESIGN section 9).
-            Kind::Local(_) => return true,
-            Kind::Ssh(address) => normal(&address.path),
-        };
-        let theirs = normal(match address.split_once("://") {
-            Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
-            None => scp_like(address).map_or(address, |(_, path)| path),
-        });
-        // A forge may be served below a folder of its host, which only some of its addresses contain.
-        let ends_with = |long: &str, short: &str| {
-            let folder = long.strip_suffix(short);
-            folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/') || short.is_empty())
-        };
-        ends_with(&ours, &theirs) || ends_with(&theirs, &ours)
     }
 
     pub(crate) fn https(&self) -> Option<&url::Url> {
@@ -176,13 +152,6 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
     (!host.contains('/')).then_some((host, path))
 }
 
-/// Returns `path` without case, `.git`, and outer slashes, which hosts ignore.
-fn normal(path: &str) -> String {
-    let path = percent_decode_str(path).decode_utf8_lossy().to_lowercase();
-    let path = path.trim_matches('/');
-    path.strip_suffix(".git").unwrap_or(path).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,81 +197,6 @@ mod tests {
                 (Some(host), shown),
                 "{text}"
             );
-        }
-    }
-
-    fn is_same(ours: &str, theirs: &str) -> bool {
-        let ours: RepoUrl = ours.parse().unwrap();
-        ours.is_same_repository(theirs)
-    }
-
-    #[test]
-    fn addresses_of_one_repository_are_recognized_in_every_form() {
-        for (ours, theirs) in [
-            (
-                "https://github.com/acme/toggles",
-                "https://github.com/acme/toggles.git",
-            ),
-            (
-                "https://github.com/acme/toggles.git",
-                "https://GitHub.com/Acme/Toggles",
-            ),
-            (
-                "git@github.com:acme/toggles.git",
-                "https://github.com/acme/toggles.git",
-            ),
-            (
-                "ssh://git@github.com/acme/toggles",
-                "git@github.com:acme/toggles.git",
-            ),
-            (
-                "ssh://git@ssh.github.com:443/acme/toggles",
-                "git@github.com:acme/toggles.git",
-            ),
-            (
-                "ssh://git@git.acme.org:2222/acme/toggles",
-                "http://git.acme.org:3000/acme/toggles/",
-            ),
-            // A forge in a cluster has two host names.
-            (
-                "https://gitea-http.gitea.svc:3000/acme/toggles.git",
-                "https://git.acme.org/acme/toggles.git",
-            ),
-            ("https://git.acme.org/scm/acme/toggles", "acme/toggles"),
-            (
-                "git@git.acme.org:acme/toggles.git",
-                "https://acme.org/gitea/acme/toggles",
-            ),
-        ] {
-            assert!(is_same(ours, theirs), "{ours} {theirs}");
-        }
-    }
-
-    #[test]
-    fn addresses_of_other_repositories_are_not_recognized() {
-        for (ours, theirs) in [
-            (
-                "https://github.com/acme/toggles",
-                "https://github.com/acme/toggles-2.git",
-            ),
-            (
-                "https://github.com/acme/toggles",
-                "https://github.com/evil/toggles.git",
-            ),
-            ("https://git.acme.org/xacme/toggles", "acme/toggles"),
-            ("https://git.acme.org/toggles", "acme/xtoggles"),
-        ] {
-            assert!(!is_same(ours, theirs), "{ours} {theirs}");
-        }
-    }
-
-    #[test]
-    fn an_address_without_a_path_or_a_local_repository_matches_everything() {
-        for (ours, theirs) in [
-            ("https://git.acme.org/toggles", "https://git.acme.org/"),
-            ("/srv/toggles", "acme/other"),
-        ] {
-            assert!(is_same(ours, theirs), "{ours} {theirs}");
         }
     }
 

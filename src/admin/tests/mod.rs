@@ -37,6 +37,25 @@ struct AdminServer {
     task: JoinHandle<()>,
 }
 
+fn admin(status: watch::Receiver<Status>, control: Control) -> Admin {
+    Admin {
+        status,
+        control,
+        heartbeat: Heartbeat::new(Duration::from_secs(3600)),
+        metrics: Metrics::new(),
+        history: DeploymentHistory {
+            state_dir: "/nonexistent".into(),
+            kind: ServiceKind::Documented,
+        },
+        stale_after: Duration::from_secs(300),
+        admin_token: Some(SecretSource::Value(Secret::new(TOKEN.to_owned()))),
+        webhook_secret: Some(SecretSource::Value(Secret::new(SECRET.to_owned()))),
+        page_token: None,
+        links: None,
+        paths: DocumentPaths::default(),
+    }
+}
+
 impl AdminServer {
     async fn new() -> Self {
         Self::with(|_| {}).await
@@ -46,23 +65,7 @@ impl AdminServer {
         let (status, receiver) = watch::channel(ready());
         let trigger = Trigger::default();
         let (control, commands) = Control::new(trigger.clone());
-        let mut admin = Admin {
-            status: receiver,
-            control,
-            heartbeat: Heartbeat::new(Duration::from_secs(3600)),
-            metrics: Metrics::new(),
-            history: DeploymentHistory {
-                state_dir: "/nonexistent".into(),
-                kind: ServiceKind::Documented,
-            },
-            stale_after: Duration::from_secs(300),
-            admin_token: Some(SecretSource::Value(Secret::new(TOKEN.to_owned()))),
-            webhook_secret: Some(SecretSource::Value(Secret::new(SECRET.to_owned()))),
-            page_token: None,
-            repo: Some("https://git.example.org/acme/toggles.git".parse().unwrap()),
-            links: None,
-            paths: DocumentPaths::default(),
-        };
+        let mut admin = admin(receiver, control);
         change(&mut admin);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

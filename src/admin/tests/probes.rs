@@ -110,7 +110,7 @@ async fn the_status_is_the_contracts_json() {
             }],
             "matching": 1,
             "next": null,
-            "webhooks": { "accepted": null, "unused": [] },
+            "webhooks": { "accepted": null, "refused": [] },
         })
     );
 }

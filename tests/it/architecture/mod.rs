@@ -71,7 +71,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &["document", "model", "pass", "plan", "service", "source", "state"],
     ),
     ("notification", &["daemon", "model", "transport"]),
-    ("admin", &["daemon", "git", "model", "plan", "transport", "web"]),
+    ("admin", &["daemon", "model", "plan", "transport", "web"]),
     ("sandbox", &["model", "plan", "transport", "web"]),
     (
         "config",
