@@ -13,7 +13,7 @@ set -eu
 case "${1-} $#" in
 "plan 2")
     target=$2
-    # A shallow clone does not have the merge base.
+    # The plan merges the branch into its target, which needs the history of both.
     if [ "$(git rev-parse --is-shallow-repository)" = true ]; then
         git fetch --quiet --unshallow origin
     fi

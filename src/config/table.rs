@@ -133,7 +133,7 @@ settings! {
     pull_request: bool {
         "pull_request" => switch = "false", Switch, "Plan what the pull request of this CI job changes".of(Source, &[Plan])
             .only_from(Sources::Flag)
-            .more("Compares the merge base of the target branch with the newest commit. Needs no state.") }
+            .more("Compares the tip of the target branch with the result of the merge, which is made in memory. Needs no state.") }
     target: Option<String> {
         "target" => revision, Text("BRANCH"), "Compare with this target branch with --pull-request".of(Source, &[Plan])
             .only_from(Sources::Flag).default("that of the CI job") }

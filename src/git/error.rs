@@ -44,6 +44,12 @@ impl ObjectFault {
     }
 }
 
+impl From<Libgit2Error> for ObjectFault {
+    fn from(error: Libgit2Error) -> Self {
+        Self::Git(error)
+    }
+}
+
 impl From<git2::Error> for ObjectFault {
     fn from(error: git2::Error) -> Self {
         Self::Git(error.into())

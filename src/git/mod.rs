@@ -16,7 +16,8 @@
 //!   limits. It opens the packs itself (`packs`, `unpack`) once it has read many, because libgit2 takes longer to find and
 //!   unpack a document than this crate to parse it. The reader reports an object that is missing, malformed, or of the wrong
 //!   type. The caller decides on the meaning: a source checks its path again or clones again, and a state is broken.
-//!   `revision` and `refs` find commits by name, `commit` reads them, and `history` walks over them.
+//!   `revision` and `refs` find commits by name, `commit` reads them, `history` walks over them, and `merge` merges two in
+//!   memory.
 //! * *Writing.* [`fetch`] writes the objects that a server sends. The state writes its own objects: objects that belong
 //!   together become one `pack`, so that a thousand documents cost one sync. Many documents are copied as the source has
 //!   packed them (`copies`), after their bytes were compared with the checksums of its index. A ref moves by Git's own
@@ -38,6 +39,7 @@ mod ids;
 mod ignored;
 mod libgit2;
 mod libgit2_error;
+pub(crate) mod merge;
 mod objects;
 pub(crate) mod pack;
 mod pack_index;

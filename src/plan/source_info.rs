@@ -32,8 +32,8 @@ pub struct Base {
     /// The branch or revision as it was given.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The commit; several if a branch was merged in both directions and has several merge bases with its target.
-    pub revisions: Vec<CommitId>,
+    /// The commit. Version 1 of the JSON has a list.
+    pub revisions: [CommitId; 1],
 }
 
 impl SourceInfo {
@@ -52,10 +52,7 @@ impl SourceInfo {
         let to = self.revision.short();
         match &self.base {
             None => to,
-            Some(base) => {
-                let from: Vec<_> = base.revisions.iter().map(CommitId::short).collect();
-                format!("{}..{to}", from.join("+"))
-            }
+            Some(base) => format!("{}..{to}", base.revisions[0].short()),
         }
     }
 }

@@ -97,6 +97,7 @@ impl Mirror {
             resolved,
             &config.root,
             config.first_parent,
+            None,
         )
     }
 

@@ -188,7 +188,7 @@ impl Source {
 fn local_snapshot(config: &SourceConfig, path: &Path, place: &RepositoryPlace) -> Result<Snapshot, Error> {
     let (repository, resolved) = local::open_and_resolve(path, config.reference.as_deref())?;
     let cache = ReaderCache::new(RepositoryPool::of(repository), Some(place.clone()));
-    Snapshot::take(cache, resolved, &config.root, config.first_parent)
+    Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::{Error, cannot_open};
 use super::place::RepositoryPlace;
+use crate::git::merge::MergeResult;
 use crate::git::pack::PackCopies;
 use crate::git::{
     CommitNode, Libgit2Error, ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool, commit,
@@ -19,6 +20,8 @@ pub(super) struct ReaderCache {
     trees: Mutex<HashMap<ObjectId, Tree>>,
     /// The path to check again after an error; `None` for a mirror.
     place: Option<RepositoryPlace>,
+    /// Trees and blobs that only a merge in memory has.
+    merged: MergeResult,
 }
 
 impl ReaderCache {
@@ -30,10 +33,19 @@ impl ReaderCache {
             pool: Arc::new(pool),
             trees: Mutex::default(),
             place,
+            merged: MergeResult::default(),
         }
     }
 
+    /// Adds the objects of a merge in memory.
+    pub(super) fn with(self, merged: MergeResult) -> Self {
+        Self { merged, ..self }
+    }
+
     fn recall(&self, id: ObjectId) -> Option<Tree> {
+        if let Some(tree) = self.merged.trees.get(&id) {
+            return Some(tree.clone());
+        }
         let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         trees.get(&id).cloned()
     }
@@ -100,7 +112,7 @@ impl Reader {
         self.fault(ObjectFault::of(id.0, error))
     }
 
-    fn fault(&self, fault: ObjectFault) -> Error {
+    pub(super) fn fault(&self, fault: ObjectFault) -> Error {
         self.explain(match fault {
             ObjectFault::Missing(id) if self.is_partial() => Error::PartialClone(id),
             fault => fault.into(),
@@ -138,6 +150,13 @@ impl Trees for Reader {
     }
 
     fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, Error> {
+        if let Some(bytes) = self.cache.merged.blobs.get(&id) {
+            return Ok(if bytes.len() > limit {
+                Blob::TooLarge(bytes.len() as u64)
+            } else {
+                Blob::Content(bytes.clone())
+            });
+        }
         match self.objects.blob(id, limit) {
             Ok(blob) => Ok(blob),
             Err(ObjectError { fault, .. }) => match self.fault(fault) {

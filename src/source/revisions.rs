@@ -1,12 +1,15 @@
 //! Looks up revisions of a repository on this machine, to compare two of them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::error::Error;
 use super::place::RepositoryPlace;
-use super::reader::ReaderCache;
+use super::reader::{Reader, ReaderCache};
 use super::resolve::{Resolved, resolve};
 use super::{Parents, Snapshot, SourceConfig, local};
+use crate::git::merge::{SideNames, merge};
 use crate::git::revision::{self, NamedObject};
 use crate::git::{CommitNode, Repository, RepositoryPool, history, refs};
 use crate::model::CommitId;
@@ -144,16 +147,49 @@ impl RevisionLookup {
     ///
     /// # Errors
     /// As [`Source::snapshot`](super::Source::snapshot).
-    pub fn snapshot(self, head: NamedCommit) -> Result<Snapshot, Error> {
-        let resolved = Resolved {
-            reference: head.name,
-            commit: head.commit,
+    pub fn snapshot(self, head: &NamedCommit) -> Result<Snapshot, Error> {
+        let (resolved, config) = (head.resolved(), self.config.clone());
+        Snapshot::take(self.cache(), resolved, &config.root, config.first_parent, None)
+    }
+
+    /// Takes a snapshot of what merging `head` into `target` gives: its files are those of the merge, its history is that of
+    /// `head`. Returns it with the paths that cannot be merged, whose files have conflict markers.
+    ///
+    /// # Errors
+    /// As [`Source::snapshot`](super::Source::snapshot).
+    pub fn merge(
+        self,
+        target: &NamedCommit,
+        head: &NamedCommit,
+    ) -> Result<(Snapshot, BTreeSet<String>), Error> {
+        let labels = SideNames {
+            target: &target.name,
+            head: &head.name,
         };
-        let SourceConfig {
-            root, first_parent, ..
-        } = &self.config;
-        let cache = ReaderCache::new(RepositoryPool::of(self.repository), Some(self.place));
-        Snapshot::take(cache, resolved, root, *first_parent)
+        let merged = merge(self.repository.commondir(), target.commit, head.commit, labels);
+        let (resolved, config) = (head.resolved(), self.config.clone());
+        let cache = self.cache();
+        let mut merged = match merged {
+            Ok(merged) => merged,
+            Err(fault) => return Err(Reader::open(Arc::new(cache))?.fault(fault)),
+        };
+        let (tree, conflicts) = (merged.tree, std::mem::take(&mut merged.conflicts));
+        let cache = cache.with(merged);
+        let snapshot = Snapshot::take(cache, resolved, &config.root, config.first_parent, tree)?;
+        Ok((snapshot, conflicts))
+    }
+
+    fn cache(self) -> ReaderCache {
+        ReaderCache::new(RepositoryPool::of(self.repository), Some(self.place))
+    }
+}
+
+impl NamedCommit {
+    fn resolved(&self) -> Resolved {
+        Resolved {
+            reference: self.name.clone(),
+            commit: self.commit,
+        }
     }
 }
 

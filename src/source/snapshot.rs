@@ -41,16 +41,19 @@ pub enum Relation {
 }
 
 impl Snapshot {
+    /// Takes the snapshot of a commit, or of the top tree `merged` that merging the commit gives.
     pub(super) fn take(
         cache: ReaderCache,
         resolved: Resolved,
         root: &str,
         parents: Parents,
+        merged: Option<ObjectId>,
     ) -> Result<Self, Error> {
         let cache = Arc::new(cache);
         let reader = Reader::open(Arc::clone(&cache))?;
         let id = resolved.commit;
-        let node = reader.node(id)?;
+        let mut node = reader.node(id)?;
+        node.tree = merged.unwrap_or(node.tree);
         let root = components(root).ok_or_else(|| no_root(root, id))?;
         let root_tree = root_tree(&reader, &node, &root)?;
         Ok(Self {
@@ -98,14 +101,6 @@ impl Snapshot {
             Err(Error::MissingObject(_) | Error::PartialClone(_)) => Ok(None),
             found => found,
         }
-    }
-
-    /// Returns the best common ancestors of the commits in `others` and `one`, newest first.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn merge_bases(&self, one: CommitId, others: &[CommitId]) -> Result<Vec<CommitId>, Error> {
-        self.query(|reader, _| Ok(history::merge_bases(reader.repository(), one, others)?))
     }
 
     /// Returns the tree of the root folder.

@@ -60,10 +60,11 @@ fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, F
         Files::WorkTree => validate::everything(settings)?,
     };
     // A toggle whose file was removed or is invalid keeps its version before.
-    let base = match plan.source().base.as_ref().map(|base| base.revisions.as_slice()) {
-        Some([base]) => Some(revision(base)),
-        _ => None,
-    };
+    let base = plan
+        .source()
+        .base
+        .as_ref()
+        .map(|base| revision(&base.revisions[0]));
     let mut others = OtherToggles {
         places: [Some(target), base]
             .into_iter()

@@ -1,7 +1,6 @@
 //! The side that the source is compared with: the recorded state, or the documents of another revision.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use crate::document::Diagnostic;
 use crate::git::ObjectReader;
@@ -28,8 +27,6 @@ pub(super) struct BaseRevision {
     pub(super) snapshot: Snapshot,
     /// The tree of the root; none without a document.
     pub(super) tree: Option<ObjectId>,
-    /// Trees that no commit has: a merge of several merge bases.
-    pub(super) merged: Arc<HashMap<ObjectId, Tree>>,
 }
 
 impl<'a> AppliedSide<'a> {
@@ -51,7 +48,7 @@ impl<'a> AppliedSide<'a> {
     pub(super) fn trees(self) -> Result<Option<AppliedTrees>, Error> {
         Ok(match self {
             Self::State(view) => view.reader()?.map(AppliedTrees::State),
-            Self::Revision(base) => Some(AppliedTrees::Revision(base.trees()?)),
+            Self::Revision(base) => Some(AppliedTrees::Revision(base.snapshot.reader()?)),
         })
     }
 
@@ -118,27 +115,11 @@ impl<'a> AppliedSide<'a> {
     }
 }
 
-impl BaseRevision {
-    pub(super) fn trees(&self) -> Result<RevisionTrees, source::Error> {
-        Ok(RevisionTrees {
-            reader: self.snapshot.reader()?,
-            merged: Arc::clone(&self.merged),
-        })
-    }
-}
-
 /// Reads the documents that take the place of the applied ones. Each thread needs its own.
 #[derive(Debug)]
 pub(crate) enum AppliedTrees {
     State(ObjectReader),
-    Revision(RevisionTrees),
-}
-
-/// Reads the documents of a revision.
-#[derive(Debug)]
-pub(crate) struct RevisionTrees {
-    reader: Reader,
-    merged: Arc<HashMap<ObjectId, Tree>>,
+    Revision(Reader),
 }
 
 impl Trees for AppliedTrees {
@@ -163,27 +144,5 @@ impl Trees for AppliedTrees {
             Self::State(trees) => trees.blob(id, limit)?,
             Self::Revision(trees) => trees.blob(id, limit)?,
         })
-    }
-}
-
-impl Trees for RevisionTrees {
-    type Error = source::Error;
-
-    fn tree(&self, id: ObjectId) -> Result<Tree, source::Error> {
-        match self.merged.get(&id) {
-            Some(tree) => Ok(tree.clone()),
-            None => self.reader.tree(id),
-        }
-    }
-
-    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
-        self.merged
-            .get(&id)
-            .cloned()
-            .or_else(|| self.reader.find_tree(id))
-    }
-
-    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, source::Error> {
-        self.reader.blob(id, limit)
     }
 }

@@ -225,6 +225,7 @@ fn a_plan_that_fails_replaces_the_comment_and_is_not_reviewed() {
         let apply = forge.job(&world, world.apply()).set("digest", forge.name());
         apply.exit(4).stdout("").stderr_contains(&["no reviewed plan"]);
 
+        world.repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
         world.repo.checkout("feature");
         world.repo.revert();
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));

@@ -1,7 +1,6 @@
-//! The base of a pull request: commits that the target branch has already are neither changes nor reverts.
+//! Branches of every age: commits that the target branch has already are neither changes nor reverts.
 
 use super::{forked, offline, planned, pull_request, set};
-use crate::support::document::reformatted;
 use crate::support::{Repo, World, doc};
 
 #[test]
@@ -37,7 +36,7 @@ fn a_branch_that_merged_its_target_does_not_claim_the_changes_of_others() {
 }
 
 #[test]
-fn a_squashed_branch_is_still_the_change_of_its_fork_point() {
+fn a_squashed_branch_shows_only_what_came_after() {
     let world = forked();
     set(&world.repo, "pay", 21)
         .commit("Ask for 21 years")
@@ -45,10 +44,7 @@ fn a_squashed_branch_is_still_the_change_of_its_fork_point() {
     world.repo.git(&["merge", "--quiet", "--squash", "feature"]);
     world.repo.commit("Squash the feature").checkout("feature");
     set(&world.repo, "cart", 30).commit("Go on");
-    planned(
-        pull_request(&world),
-        &["update shop/prod/cart", "update shop/prod/pay"],
-    );
+    planned(pull_request(&world), &["update shop/prod/cart"]);
     world.repo.merge("main", "Update the branch");
     planned(pull_request(&world), &["update shop/prod/cart"]);
 }
@@ -165,20 +161,18 @@ fn with_several_merge_bases_no_change_of_the_target_shows() {
     let world = criss_cross();
     planned(pull_request(&world), &[]);
     set(&world.repo, "search", 40).commit("Change the search");
-    let plan = planned(pull_request(&world), &["update shop/prod/search"]);
-    assert_eq!(plan["source"]["base"]["revisions"].as_array().unwrap().len(), 2);
+    planned(pull_request(&world), &["update shop/prod/search"]);
     world.repo.checkout("main");
     set(&world.repo, "pay", 50).commit("Go on").checkout("feature");
     planned(pull_request(&world), &["update shop/prod/search"]);
 }
 
 #[test]
-fn the_header_of_a_plan_names_each_merge_base() {
+fn the_header_of_a_plan_names_the_tip_of_the_target() {
     let world = criss_cross();
     set(&world.repo, "search", 40).commit("Change the search");
-    let [one, other, head] =
-        ["main-base", "feature-base", "feature"].map(|name| world.repo.id(name)[..10].to_owned());
-    let revisions = format!("{one}+{other}..{head}");
+    let [target, head] = ["main", "feature"].map(|name| world.repo.id(name)[..10].to_owned());
+    let revisions = format!("{target}..{head}");
     let text = pull_request(&world).exit(0).both();
     let line = text.lines().next().unwrap();
     assert_eq!(line, format!("Plan for $REPO main..feature {revisions}"));
@@ -222,57 +216,6 @@ fn pull_request_to_parent(world: &World) -> serde_json::Value {
         .exit(0)
         .json();
     plan["changes"][0]["sentences"].clone()
-}
-
-#[test]
-fn with_several_merge_bases_a_conflict_is_what_each_branch_made_of_it() {
-    // Both merge bases changed `pay`.
-    let conflict = |own: u32| {
-        let world = forked();
-        set(&world.repo, "pay", 30)
-            .commit("Ask for 30 years")
-            .branch("feature-base");
-        world.repo.checkout("main");
-        set(&world.repo, "pay", 21)
-            .commit("Ask for 21 years")
-            .branch("main-base");
-        for (branch, other, age) in [("main", "feature-base", 30), ("feature", "main-base", own)] {
-            world.repo.checkout(branch);
-            let merge = world.repo.try_git(&["merge", "--quiet", other]);
-            assert!(merge.is_err(), "the merge conflicts");
-            set(&world.repo, "pay", age).commit("Resolve the conflict");
-        }
-        world
-    };
-    planned(pull_request(&conflict(30)), &[]);
-    planned(pull_request(&conflict(21)), &[]);
-    planned(pull_request(&conflict(99)), &["update shop/prod/pay"]);
-}
-
-#[test]
-fn with_several_merge_bases_documents_are_compared_by_meaning() {
-    let world = forked();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", reformatted(18))
-        .commit("Reformat")
-        .branch("feature-base");
-    world.repo.checkout("main");
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .branch("main-base");
-    for (branch, other) in [("main", "feature-base"), ("feature", "main-base")] {
-        world.repo.checkout(branch);
-        let _conflict = world.repo.try_git(&["merge", "--quiet", other]);
-        world
-            .repo
-            .file("shop/prod/pay.yaml", reformatted(21))
-            .commit("Resolve the conflict");
-    }
-    let plan = planned(pull_request(&world), &[]);
-    assert_eq!(plan["summary"]["records"], 1, "other bytes, same meaning");
-    set(&world.repo, "pay", 18).commit("Revert pay");
-    planned(pull_request(&world), &["update shop/prod/pay"]);
 }
 
 #[test]

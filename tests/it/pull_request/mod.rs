@@ -3,6 +3,7 @@
 mod bases;
 mod ci;
 mod findings;
+mod merges;
 mod partial_clones;
 mod refusals;
 mod revisions;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::bases::{clone, run};
-use super::{changes, forked, offline, planned, set};
+use super::{changes, offline, planned, set};
 use crate::support::{Gitoggle, Repo, World};
 
 /// Makes a clone that has no documents but those of its checkout, the branch `feature`.
@@ -71,29 +71,4 @@ fn missing_content_at_the_base_holds_only_its_toggle() {
             "disable shop/prod/search",
         ],
     );
-}
-
-#[test]
-fn missing_content_at_one_of_several_merge_bases_holds_only_its_toggle() {
-    let world = forked();
-    set(&world.repo, "pay", 30)
-        .commit("Ask for 30 years")
-        .branch("feature-base");
-    world.repo.checkout("main");
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .branch("main-base");
-    for (branch, other) in [("main", "feature-base"), ("feature", "main-base")] {
-        world.repo.checkout(branch);
-        world
-            .repo
-            .git(&["merge", "--quiet", "--strategy=ours", "--message=Merge", other]);
-    }
-    set(&world.repo, "search", 40).commit("Change the search");
-    let partial = partial(&world);
-    partial.git(&["cat-file", "blob", "origin/main:shop/prod/search.yaml"]);
-    let expected = ["update shop/prod/search"];
-    held(run(&world, &partial), &expected, &["shop/prod/pay"]);
-    partial.git(&["fetch", "--quiet", "--refetch", "--no-filter"]);
-    planned(run(&world, &partial), &expected);
 }

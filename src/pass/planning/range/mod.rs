@@ -1,28 +1,26 @@
 //! Plans the step from one revision to another: the documents at the base take the place of what was applied. Needs no
 //! state, and is otherwise the same as any plan.
 //!
-//! The base of a pull request is the merge base of its branches, so that a commit that the target branch has already is
-//! neither a change nor a revert.
+//! A pull request is the step from the tip of its target to the result of the merge. So the shape of its branch needs no
+//! rules: a commit that the target has already is neither a change nor a revert, however it got there (DESIGN, section
+//! 13.1).
 
-mod ancestor;
 mod error;
 mod resolve;
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use super::applied::{AppliedSide, BaseRevision};
 use super::attribution::attribute;
 use super::plan_files::{PlanFiles, input};
 use super::{Files, Planned, uncommitted};
 use crate::document::{Diagnostic, tree};
-use crate::model::{EntryKind, EnvironmentId, ObjectId, Trees};
+use crate::model::{EntryKind, EnvironmentId, ObjectId, Trees, escaped};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::pass::validate::{Checks, check_snapshot};
 use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, LiveDifferences, OnInvalid, Plan, Trailer};
-use crate::source::{self, Snapshot, Source, SourceConfig};
-use ancestor::Ancestor;
+use crate::source::{self, NamedCommit, Snapshot, Source, SourceConfig};
 pub use error::RangeError;
 use resolve::Ends;
 pub use resolve::{BranchRange, FetchHints, Range, TargetOrigin};
@@ -49,13 +47,17 @@ pub fn plan_range(
 ) -> Result<Planned, Error> {
     let revisions = Source::new(source.clone()).revisions()?;
     let revisions = revisions.ok_or(RangeError::Remote)?;
-    let Ends { base, head } = range.resolve(&revisions)?;
+    let ends = range.resolve(&revisions)?;
     // The work tree of another commit differs from the planned one in any case.
     let is_checked_out = revisions
         .find("HEAD")
-        .is_ok_and(|found| found.commit == head.commit);
-    let snapshot = revisions.snapshot(head)?;
-    let base = BaseRevision::of(base, &snapshot, rules)?;
+        .is_ok_and(|found| found.commit == ends.head.commit);
+    let (snapshot, conflicts) = if ends.is_merge {
+        revisions.merge(&ends.base, &ends.head)?
+    } else {
+        (revisions.snapshot(&ends.head)?, BTreeSet::new())
+    };
+    let base = BaseRevision::of(&ends.base, &snapshot)?;
     let files = PlanFiles {
         files: Files::Committed,
         snapshot: &snapshot,
@@ -72,13 +74,12 @@ pub fn plan_range(
     if findings == FindingScope::All || rules.policy.on_invalid == OnInvalid::Stop {
         input.findings = all_findings(input.findings, &snapshot, rules)?;
     }
-    let has_base =
-        |environment: &EnvironmentId| input.applied_counts.get(environment).is_some_and(|n| *n > 0);
+    let unmerged = explain_conflicts(&mut input.findings, conflicts, &ends);
     let new: Vec<EnvironmentId> = input
         .applied_counts
-        .keys()
-        .filter(|environment| !has_base(environment))
-        .cloned()
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(environment, _)| environment.clone())
         .collect();
     let plan = attribute(
         Draft::new(input, &rules.policy),
@@ -88,8 +89,9 @@ pub fn plan_range(
         usize::MAX,
     )?;
     let uncommitted = is_checked_out.then(|| uncommitted::range_note(source, rules, &snapshot));
-    let notes = first_pass_note(&new, &plan, rules)
+    let notes = unmerged
         .into_iter()
+        .chain(first_pass_note(&new, &plan, rules))
         .chain(uncommitted.flatten());
     Ok(Planned {
         notes: notes.collect(),
@@ -114,6 +116,41 @@ fn all_findings(
     found.sort();
     found.dedup();
     Ok(found)
+}
+
+/// Says in the findings about conflict markers which branches contradict each other. Returns a note about the other files
+/// that cannot be merged.
+fn explain_conflicts(
+    findings: &mut [Diagnostic],
+    mut conflicts: BTreeSet<String>,
+    ends: &Ends,
+) -> Option<String> {
+    let (target, head) = (escaped(&ends.base.name), escaped(&ends.head.name));
+    let advice = format!("merge `{target}` into `{head}`, and resolve the conflict");
+    for finding in findings {
+        if conflicts.remove(&finding.path) {
+            finding.message =
+                format!("`{target}` and `{head}` changed this document in ways that cannot be merged");
+            finding.help = Some(advice.clone());
+        }
+    }
+    let shown: Vec<String> = conflicts
+        .iter()
+        .take(3)
+        .map(|path| format!("`{}`", escaped(path)))
+        .collect();
+    let more = conflicts.len() - shown.len();
+    (!shown.is_empty()).then(|| {
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        format!(
+            "this branch cannot be merged yet: {}{more} changed on both sides; {advice}",
+            shown.join(", ")
+        )
+    })
 }
 
 /// Returns a note that `apply` holds what the plan shows for these environments until an operator decides.
@@ -151,16 +188,14 @@ fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<
 }
 
 impl BaseRevision {
-    fn of(base: Base, snapshot: &Snapshot, rules: &Rules) -> Result<Self, Error> {
-        let (tree, merged) = match base.revisions.as_slice() {
-            [one] => (snapshot.root_tree_at(*one)?, HashMap::new()),
-            several => Ancestor::of(several, snapshot, rules)?,
-        };
+    fn of(base: &NamedCommit, snapshot: &Snapshot) -> Result<Self, source::Error> {
         Ok(Self {
-            base,
+            tree: snapshot.root_tree_at(base.commit)?,
+            base: Base {
+                reference: base.name.clone(),
+                revisions: [base.commit],
+            },
             snapshot: snapshot.clone(),
-            tree,
-            merged: Arc::new(merged),
         })
     }
 
@@ -174,7 +209,7 @@ impl BaseRevision {
         if findings.is_empty() {
             return Ok(findings);
         }
-        let trees = self.trees()?;
+        let trees = self.snapshot.reader()?;
         let mut kept = Vec::new();
         for finding in findings.drain(..) {
             let path = finding

@@ -3,13 +3,12 @@
 use super::RangeError;
 use crate::model::CommitId;
 use crate::pass::Error;
-use crate::plan::Base;
 use crate::source::{NamedCommit, RevisionError, RevisionLookup};
 
 /// The revisions to compare.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Range {
-    /// Those of a pull request: the merge base of its branches, and its newest commit.
+    /// Those of a pull request: the tip of its target, and the merge of its newest commit into it.
     PullRequest(BranchRange),
     /// Two revisions by name.
     Revisions {
@@ -56,8 +55,10 @@ pub struct FetchHints {
 /// The two ends of a comparison.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Ends {
-    pub(super) base: Base,
+    pub(super) base: NamedCommit,
     pub(super) head: NamedCommit,
+    /// Whether the base is compared with the merge of `head` into it, and not with `head`.
+    pub(super) is_merge: bool,
 }
 
 impl Range {
@@ -68,11 +69,9 @@ impl Range {
                 let base = find(revisions, "--from", from)?;
                 let head = find(revisions, "--to", to.as_deref().unwrap_or("HEAD"))?;
                 Ok(Ends {
-                    base: Base {
-                        reference: base.name,
-                        revisions: vec![base.commit],
-                    },
+                    base,
                     head,
+                    is_merge: false,
                 })
             }
         }
@@ -98,12 +97,10 @@ impl BranchRange {
                 target: name(&target),
                 head: name(&head),
             })?,
-            Some(bases) => Ok(Ends {
-                base: Base {
-                    reference: target.name,
-                    revisions: bases,
-                },
+            Some(_) => Ok(Ends {
+                base: target,
                 head,
+                is_merge: true,
             }),
         }
     }
