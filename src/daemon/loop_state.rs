@@ -11,7 +11,6 @@ use super::probe::HeadProbe;
 use super::schedule::{DriftScans, Schedule};
 use super::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, Override, ToggleState, WithheldKind};
-use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::{Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, History, LiveDifferences, OnDrift};
@@ -32,7 +31,6 @@ pub(super) struct LoopState {
     pub(super) probe: HeadProbe,
     /// The source revision of the last pass; none if that pass found none, so that any revision is new.
     pub(super) seen: Option<CommitId>,
-    history_guard: HistoryGuard,
     /// Why the last pass failed.
     failure: Option<String>,
     notes: Vec<String>,
@@ -55,7 +53,6 @@ impl LoopState {
             drift: DriftState::new(drift_interval),
             probe,
             seen: None,
-            history_guard: HistoryGuard::of_daemon(),
             failure: None,
             notes: Vec::new(),
             withheld: Withheld::default(),
@@ -74,13 +71,7 @@ impl LoopState {
             false => LiveDifferences::new(),
         };
         reconciler.awaits_scan = self.drift.awaits_scan();
-        reconciler.history = std::mem::take(&mut self.history_guard);
-    }
-
-    /// Keeps the results of a pass for the next one.
-    pub(super) fn collect(&mut self, reconciler: &mut Reconciler, revisions: Revisions) {
-        self.revisions = revisions;
-        self.history_guard = std::mem::take(&mut reconciler.history);
+        reconciler.is_daemon = true;
     }
 
     /// Lets the next pass try every request, and compares the service after it: an operator asked for the truth.

@@ -113,10 +113,10 @@ pub enum Error {
 pub enum Stale {
     /// Its history is cut, so whether it is stale is unknown.
     Cut,
-    /// A daemon never saw it at the recorded revision.
-    NeverSeen,
     /// The recorded revision is not an ancestor.
     Older,
+    /// The recorded revision is in no history that this repository has in common with it.
+    Unrelated,
 }
 
 impl Stale {
@@ -125,13 +125,13 @@ impl Stale {
             Self::Cut => format!(
                 "this checkout may be stale: {recorded} was applied, and the history of {found} is cut before it"
             ),
-            Self::NeverSeen => format!(
-                "this checkout may be stale: {recorded} was applied, is not known to be an ancestor of {found}, and was \
-                 never seen here"
-            ),
             Self::Older => {
                 format!("this checkout is stale: {recorded} was applied, and is not an ancestor of {found}")
             }
+            Self::Unrelated => format!(
+                "this checkout is stale, or the repository was replaced: {recorded} was applied, and has no history in \
+                 common with {found}"
+            ),
         }
     }
 
@@ -141,14 +141,15 @@ impl Stale {
                 "fetch the whole history (`fetch-depth: 0`, `git fetch --unshallow`), or apply this checkout as it is \
                  with `--history follow`"
             }
-            Self::NeverSeen => {
-                "it may lag behind what another process applied, and is followed once it gets there; to continue from \
-                 here, run `gitoggle allow history` (`POST /allow`), restart with `--history follow`, or fetch the whole \
-                 history"
-            }
             Self::Older => {
-                "an old job was run again, or an old commit is checked out; to roll back, revert in Git; to apply this \
-                 checkout as it is, pass `--history follow`"
+                "an old job was run again, an old commit is checked out, or a replica lags behind, which continues once \
+                 it has caught up; to roll back, revert in Git; to apply this checkout as it is, pass `--history follow`, \
+                 or run `gitoggle allow history` (`POST /allow`) for a daemon"
+            }
+            Self::Unrelated => {
+                "nothing was sent, and no state was written to the remote; check that `--repo` names the right \
+                 repository; to publish this one over what was applied, pass `--history follow`, or run `gitoggle allow \
+                 history` (`POST /allow`) for a daemon"
             }
         }
     }

@@ -9,9 +9,8 @@ use super::checkpoints::{abandon, publish_with_checkpoints};
 use super::config::Config;
 use super::context::{Event, PassContext};
 use super::drift::{self, DriftScanner, ScanRequest};
-use super::planning::history_guard::HistoryGuard;
 use super::planning::pass_plan::PassPlan;
-use super::planning::{self, Precheck};
+use super::planning::{self, Precheck, staleness};
 use super::publish::inherited::Inherited;
 use super::publish::order::Order;
 use super::publish::service::Service;
@@ -51,8 +50,8 @@ pub struct Reconciler {
     pub(crate) drifted: LiveDifferences,
     /// Whether a scan is still to find the drift that operators allowed to overwrite. Set before a pass.
     pub(crate) awaits_scan: bool,
-    /// The known moves of the ref. The driver keeps them between passes.
-    pub(crate) history: HistoryGuard,
+    /// Whether a daemon makes the passes, which looks up a ref again before it refuses it.
+    pub(crate) is_daemon: bool,
     #[cfg(test)]
     pub(super) simulated: Option<Arc<dyn super::publish::service::SimulatedService>>,
 }
@@ -94,7 +93,7 @@ impl Reconciler {
             parked: BTreeMap::new(),
             drifted: LiveDifferences::new(),
             awaits_scan: false,
-            history: HistoryGuard::default(),
+            is_daemon: false,
             #[cfg(test)]
             simulated: None,
         })
@@ -192,7 +191,12 @@ impl Reconciler {
         }
         let now = self.config.clock.unix();
         // No other process knows about requests that this one sent late, so this waits for the ref as long as it takes.
-        match (self.store.refresh(now, &|| context.is_stopped()), result) {
+        let (view, config, source) = (self.store.view().clone(), &self.config, &mut self.source);
+        let mut may_restore = |recorded| staleness::may_restore(recorded, &view, config, source);
+        let listed = self
+            .store
+            .refresh(now, &|| context.is_stopped(), &mut may_restore);
+        match (listed, result) {
             // It names the toggles.
             (Err(error @ state::Error::InUse { .. }), Ok(report)) => Ok(Report {
                 error: Some(Arc::new(error.into())),
@@ -213,7 +217,7 @@ impl Reconciler {
         } = PassPlan::new(
             &mut self.store,
             &mut self.source,
-            &mut self.history,
+            self.is_daemon,
             &self.parked,
             &self.drifted,
             &self.config,

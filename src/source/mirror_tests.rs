@@ -168,6 +168,7 @@ fn a_commit_of_a_closed_pull_request_is_fetched_by_its_id() {
 #[test]
 fn a_rewritten_history_is_followed() {
     let remote = Remote::new();
+    remote.publish("a", "0");
     let first = remote.publish("a", "1");
     let mut source = remote.source();
     revision(&mut source);

@@ -30,7 +30,7 @@ pub enum Relation {
     Behind,
     /// The other commit is an ancestor of the snapshot's.
     Descends,
-    /// Neither is an ancestor of the other.
+    /// Neither is an ancestor of the other, and they have a common ancestor.
     Diverged,
     /// The other commit is not in this repository.
     Missing,
@@ -38,6 +38,8 @@ pub enum Relation {
     Same,
     /// Unknown, because the history of the snapshot ends before the other commit.
     Unclear,
+    /// They have no common ancestor.
+    Unrelated,
 }
 
 impl Snapshot {
@@ -254,10 +256,15 @@ impl Snapshot {
             if history::is_descendant(reader.repository(), own, other)? {
                 return Ok(Relation::Descends);
             }
-            match history::is_descendant(reader.repository(), other, own)? {
-                true => Ok(Relation::Behind),
-                false => Ok(self.unless_cut(Relation::Diverged)),
+            if history::is_descendant(reader.repository(), other, own)? {
+                return Ok(Relation::Behind);
             }
+            let bases = history::merge_bases(reader.repository(), own, &[other])?;
+            Ok(self.unless_cut(if bases.is_empty() {
+                Relation::Unrelated
+            } else {
+                Relation::Diverged
+            }))
         })
     }
 

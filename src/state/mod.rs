@@ -59,6 +59,7 @@ pub use holder::{Holder, this_process};
 pub use journal::{Begun, Journal};
 pub use live_versions::{EqualVersion, LiveVersions, OtherVersion};
 pub use orders::Orders;
+pub use shared::MayRestore;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
 pub use shared::{RemoteFault, SharedOptions, SharedRemote};

@@ -11,8 +11,8 @@ use super::journal::index::{JournalIndex, JournalTrim};
 use super::journal::{Journal, JournalFile, fresh_id};
 use super::lock::{self, Lock};
 use super::orders::Orders;
-use super::shared::Lease;
 use super::shared::session::{PassAnnouncement, SharedSession};
+use super::shared::{Lease, MayRestore};
 use super::sidecar::{self, CleanPass, Failures};
 use super::{Clock, SharedOptions, StateSnapshot, Stop};
 use crate::git::{self, FailpointHook, Failpoints};
@@ -105,18 +105,19 @@ impl Store {
     }
 
     /// Updates shared state before a pass plans: waits until no other process is publishing, and takes over the content of
-    /// the ref. Does nothing if state is not shared.
+    /// the ref. Does nothing if state is not shared. Asks `may_restore` before it pushes the record of this folder to a
+    /// remote that has lost it: the repository may be another one of the same name.
     ///
     /// # Errors
     /// [`Error::InUse`] if another process publishes for too long or until `stop`, and the cause if the ref cannot be read
     /// or updated.
-    pub fn refresh(&mut self, now: i64, stop: Stop<'_>) -> Result<(), Error> {
+    pub fn refresh(&mut self, now: i64, stop: Stop<'_>, may_restore: MayRestore<'_>) -> Result<(), Error> {
         // A running pass holds the ref already, and its checkpoints update it.
         let Some(session) = self.shared.as_mut().filter(|_| !self.journal.is_running()) else {
             return Ok(());
         };
         self.committed = JournalTrim::default();
-        let queued = session.queue(&mut self.applied, &mut self.journal, now, stop);
+        let queued = session.queue(&mut self.applied, &mut self.journal, now, stop, may_restore);
         self.show();
         queued
     }

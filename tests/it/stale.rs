@@ -1,5 +1,5 @@
-//! Stale checkouts: an older revision is never applied by accident, and a process that can prove that its ref was moved
-//! follows it.
+//! Stale checkouts: an older revision is never applied by accident, and only a daemon that looked up its ref twice follows
+//! one that was moved.
 
 use std::path::PathBuf;
 
@@ -140,16 +140,109 @@ fn a_rewrite_that_was_followed_once_is_not_refused_again() {
 }
 
 #[test]
-fn a_daemon_with_local_state_follows_a_ref_that_was_moved_back_and_reports_it() {
+fn a_daemon_of_a_path_sends_nothing_after_its_ref_was_moved_back_until_an_operator_allows_it() {
     let world = World::with_pay_applied();
     let old = world.repo.head();
     change(&world, 21, "A mistake");
     world.settle();
     world.repo.force(&old);
-    let daemon = Daemon::ready(&world, |run| run);
+    let daemon = Daemon::start(&world, |run| run);
+    daemon.is_unready_for(&["is stale", "gitoggle allow history"]);
+    world.nothing_sent();
+    assert_eq!(daemon.order("/allow", &allow_history(&old)), 200);
+    daemon.is_ready();
     daemon.says(&["went back"]);
     set_back(&world);
     daemon.stops_cleanly();
+}
+
+/// Returns the order that lets a daemon apply `revision`.
+fn allow_history(revision: &str) -> String {
+    serde_json::json!({ "what": "history", "revision": revision }).to_string()
+}
+
+#[test]
+fn a_daemon_of_a_url_follows_a_rewritten_and_a_moved_back_branch() {
+    let remote = Remote::settled(Door::Open);
+    let first = remote.world.repo.head();
+    let daemon = remote.daemon(|run| run.set("poll-interval", "100ms"));
+    remote.push(21, "A mistake");
+    remote.world.service.wait_for(1);
+    remote.world.sent(&[("shop/prod/pay", body(21, "A mistake"))]);
+    remote.world.repo.force(&first);
+    remote.push(22, "What was meant");
+    remote.world.service.wait_for(1);
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    daemon.says(&["rewritten"]);
+    daemon.stops_cleanly();
+}
+
+/// Replaces the repository on the host by another one of the same name, with another document.
+fn replace(remote: &Remote) -> Repo {
+    let hosted = remote.world.path("hosted/toggles.git");
+    std::fs::remove_dir_all(&hosted).unwrap();
+    let other = World::new();
+    other.repo.commit_pay(99, "Somebody else's pay");
+    other.repo.clone_bare(&hosted)
+}
+
+#[test]
+fn a_repository_that_was_replaced_by_an_unrelated_one_is_not_followed() {
+    for shared in [false, true] {
+        let remote = Remote::new(Door::Open);
+        let place = |run: Gitoggle| match shared {
+            true => run.set("state-remote", "origin").set("state-name", "toggles"),
+            false => run,
+        };
+        place(remote.apply().set("first-pass", "assert"))
+            .exit(0)
+            .any_output();
+        remote.world.service.take();
+        let hosted = replace(&remote);
+        let refs = hosted.git(&["for-each-ref"]);
+        place(remote.apply()).exit(4).says(&[
+            "the repository was replaced",
+            "--history follow",
+            "gitoggle allow history",
+        ]);
+        remote.world.nothing_sent();
+        let daemon = Daemon::start(&remote.world, |run| place(run.set("repo", remote.url())));
+        daemon.is_unready_for(&["the repository was replaced", "gitoggle allow history"]);
+        remote.world.nothing_sent();
+        assert_eq!(hosted.git(&["for-each-ref"]), refs, "no state was pushed");
+        let found = hosted.head();
+        assert_eq!(daemon.order("/allow", &allow_history(&found)), 200);
+        remote.world.service.wait_for(1);
+        remote
+            .world
+            .sent(&[("shop/prod/pay", body(99, "Somebody else's pay"))]);
+        daemon.is_ready();
+        daemon.stops_cleanly();
+        place(remote.apply()).exit(0).any_output();
+        remote.world.nothing_sent();
+    }
+}
+
+#[test]
+fn a_checkout_of_an_unrelated_repository_is_stale() {
+    let world = World::with_pay_applied();
+    let other = World::new();
+    other.repo.commit_pay(99, "Somebody else's pay");
+    let apply = || world.apply().set("repo", other.repo.path());
+    apply()
+        .exit(4)
+        .says(&["the repository was replaced", "--history follow"]);
+    world.nothing_sent();
+    world
+        .plan()
+        .set("repo", other.repo.path())
+        .exit(0)
+        .stderr_contains(&["`apply` sends nothing"])
+        .any_stdout();
+    apply().set("history", "follow").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(99, "Somebody else's pay"))]);
 }
 
 /// A checkout whose `origin` also contains the state, as in a sidecar without a volume.
@@ -225,74 +318,43 @@ impl Sidecar {
 }
 
 #[test]
-fn a_sidecar_without_a_volume_follows_a_force_push_that_it_saw() {
-    for depth in ["0", "1"] {
-        let sidecar = Sidecar::new(depth);
-        let first = sidecar.world.repo.head();
-        let daemon = sidecar.ready();
-        sidecar.commit(21, "A mistake");
-        sidecar.world.service.wait_for(1);
-        daemon.has_seen(&sidecar.world.repo.head());
-        sidecar.world.service.take();
-        sidecar.world.repo.force(&first);
-        sidecar.commit(22, "What was meant");
-        sidecar.world.service.wait_for(1);
-        let sent = [("shop/prod/pay", body(22, "What was meant"))];
-        sidecar.world.sent(&sent);
-        daemon.has_seen(&sidecar.world.repo.head());
-        daemon.is_ready();
-        daemon.stops_cleanly();
-    }
-}
-
-#[test]
-fn a_replica_that_restarts_ahead_of_the_last_change_follows_a_force_push() {
+fn a_sidecar_sends_nothing_after_a_force_push_until_an_operator_allows_it() {
     let sidecar = Sidecar::new("0");
     let first = sidecar.world.repo.head();
-    sidecar
-        .world
-        .repo
-        .file("README.md", "x\n")
-        .commit("Nothing about toggles");
-    sidecar.sync();
-    sidecar.ready().stops_cleanly();
     let daemon = sidecar.ready();
+    sidecar.commit(21, "A mistake");
+    sidecar.world.service.wait_for(1);
+    daemon.has_seen(&sidecar.world.repo.head());
+    sidecar.world.service.take();
     sidecar.world.repo.force(&first);
-    sidecar
-        .world
-        .repo
-        .git(&["commit", "--quiet", "--amend", "-m", "In other words"]);
     sidecar.commit(22, "What was meant");
+    daemon.is_unready_for(&["is stale", "gitoggle allow history"]);
+    sidecar.world.nothing_sent();
+    let meant = sidecar.world.repo.head();
+    assert_eq!(daemon.order("/allow", &allow_history(&meant)), 200);
     sidecar.world.service.wait_for(1);
     sidecar
         .world
         .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    daemon.has_seen(&meant);
+    daemon.is_ready();
     daemon.stops_cleanly();
 }
 
 #[test]
-fn a_shallow_sidecar_without_a_volume_follows_one_commit_after_the_other() {
+fn a_shallow_sidecar_with_shared_state_says_that_it_needs_the_whole_history() {
     let sidecar = Sidecar::new("1");
     let daemon = sidecar.ready();
-    for (age, message) in [(21, "One"), (22, "Two"), (23, "Three")] {
-        sidecar.commit(age, message);
-        sidecar.world.service.wait_for(1);
-        daemon.has_seen(&sidecar.world.repo.head());
-        sidecar.world.sent(&[("shop/prod/pay", body(age, message))]);
-    }
-    assert_eq!(daemon.said("rewritten"), 0, "{}", daemon.log());
-    // A revision without changes of toggles is recorded as well, so that the next process recognizes its checkout.
-    sidecar
-        .world
-        .repo
-        .file("README.md", "x\n")
-        .commit("Something else");
-    sidecar.sync();
-    daemon.has_seen(&sidecar.world.repo.head());
-    daemon.stops_cleanly();
-    let next = Daemon::ready(&sidecar.world, |run| sidecar.shared(run, "next"));
+    sidecar.commit(21, "Change pay");
+    daemon.is_unready_for(&["may be stale", "fetch the whole history"]);
     sidecar.world.nothing_sent();
-    next.stops_cleanly();
+    sidecar
+        .checkout
+        .git(&["fetch", "--quiet", "--unshallow", "origin"]);
+    sidecar.world.service.wait_for(1);
+    sidecar.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.is_ready();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -341,7 +403,7 @@ fn a_shallow_job_with_shared_state_is_stale_until_it_has_the_whole_history() {
 }
 
 #[test]
-fn a_rewritten_branch_of_a_url_is_followed_with_shared_state() {
+fn a_job_sends_nothing_after_its_branch_was_rewritten_until_it_is_told_to_follow() {
     let remote = Remote::new(Door::Open);
     let hosted = remote.world.path("hosted/toggles.git");
     let job = || {
@@ -355,7 +417,9 @@ fn a_rewritten_branch_of_a_url_is_followed_with_shared_state() {
     remote.world.service.take();
     remote.world.repo.force(&before);
     remote.push(22, "What was meant");
-    job().exit(0).says(&["rewritten"]);
+    job().exit(4).says(&["is stale", "--history follow"]);
+    remote.world.nothing_sent();
+    job().set("history", "follow").exit(0).says(&["rewritten"]);
     remote
         .world
         .sent(&[("shop/prod/pay", body(22, "What was meant"))]);

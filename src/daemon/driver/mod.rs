@@ -222,7 +222,7 @@ impl Driver {
             // The start of the pass counts, because a commit that was pushed during the pass may be missing.
             state.probe.record_lookup(started_at);
         }
-        state.collect(&mut reconciler, revisions);
+        state.revisions = revisions;
         self.follow_up(&running, &mut reconciler);
         span.in_scope(|| self.conclude(&reconciler, result, toggles, took, state));
         // Last, because the pass itself parks toggles.

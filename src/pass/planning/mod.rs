@@ -3,12 +3,11 @@
 mod applied;
 mod attribution;
 mod emptied;
-pub(crate) mod history_guard;
 pub(super) mod pass_plan;
 mod plan_files;
 pub(super) mod range;
 pub(super) mod read;
-mod staleness;
+pub(crate) mod staleness;
 mod uncommitted;
 mod unfinished;
 
@@ -23,7 +22,7 @@ use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, CleanPass, StateSnapshot};
 use applied::AppliedSide;
 use plan_files::{PlanFiles, plan_files};
-use staleness::{Case, PassKind, RevisionStep, StepDecision};
+use staleness::{Circumstances, RevisionStep, StepDecision};
 
 /// A plan with its notes.
 #[derive(Debug)]
@@ -153,10 +152,9 @@ fn step_notes(
     view: &StateSnapshot,
     config: &Config,
 ) -> Result<(bool, Vec<String>), Error> {
-    let case = Case::of(config, PassKind::Reader);
     let step = RevisionStep::of(snapshot, view)?;
     let is_forward = step.is_none_or(|step| step.is_forward());
-    let decision = step.map(|step| case.decide(&step, config.rules.history));
+    let decision = step.map(|step| step.decide(Circumstances::of(config, false), config.rules.history));
     let holder = view.holder().map(|holder| {
         format!("{holder} has announced a pass on the shared state; the changes that it sends are shown as unknown until they are recorded")
     });
@@ -226,7 +224,7 @@ pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &StateSnapshot) -> Res
         // those commits must count as stale (DESIGN, section 4, *Stale checkout*).
         Relation::Descends => snapshot.differed_since(step.recorded)?,
         // A rewrite that was followed is recorded, so that it is not refused again (DESIGN, section 5).
-        Relation::Behind | Relation::Diverged | Relation::Missing | Relation::Unclear => true,
+        _ => true,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::history_guard::HistoryGuard;
+use super::staleness;
 use super::{Precheck, check_base_url, deleted_ref, plan_committed, source_info, suspensions};
 use crate::model::ToggleId;
 use crate::pass::{Config, Error};
@@ -26,7 +26,7 @@ impl PassPlan {
     pub(crate) fn new(
         store: &mut Store,
         source: &mut Source,
-        history: &mut HistoryGuard,
+        is_daemon: bool,
         parked: &BTreeMap<ToggleId, Parked>,
         drifted: &LiveDifferences,
         config: &Config,
@@ -35,13 +35,15 @@ impl PassPlan {
         let Config { clock, rules, .. } = config;
         // State before source, because a revision that another process applies meanwhile must not be newer than the
         // source of this pass. Later ones are found when the pass announces itself.
-        store.refresh(clock.unix(), stop)?;
+        let allowed = store.view().clone();
+        let mut may_restore = |recorded| staleness::may_restore(recorded, &allowed, config, source);
+        store.refresh(clock.unix(), stop, &mut may_restore)?;
         let began = clock.elapsed();
         let snapshot = source.snapshot()?;
         let read_time = clock.elapsed().saturating_sub(began);
         let view = store.view();
         check_base_url(view, rules)?;
-        let mut notes = history.check(&snapshot, view, config, source)?;
+        let mut notes = staleness::check(&snapshot, view, config, is_daemon, source)?;
         notes.extend(deleted_ref(view, config));
         // Only a pass with a plan finds out that nothing waits for an allowance anymore.
         let is_quiet = notes.is_empty() && parked.is_empty() && drifted.is_empty();

@@ -1,14 +1,17 @@
 //! Decides whether to apply a source that does not descend from the recorded revision (DESIGN, section 4, *Stale
 //! checkout*).
 //!
-//! The decision is a pure function of how the two revisions are related.
+//! Two questions decide. Is the recorded revision an ancestor of the one to apply? If not: does a daemon follow a URL, did
+//! a second lookup of the ref name the same commit, and do the two commits have a common ancestor? Then the ref was
+//! rewritten or moved back. In every other case the checkout may be old, or the repository was replaced by another one, and
+//! nothing is sent until an operator decides.
 
 use crate::model::CommitId;
 use crate::pass::Error;
 use crate::pass::config::Config;
 use crate::pass::error::Stale;
-use crate::plan::HistoryRule;
-use crate::source::{self, Relation, Snapshot};
+use crate::plan::{HistoryRule, Overrides};
+use crate::source::{self, Relation, Snapshot, Source};
 use crate::state::StateSnapshot;
 
 /// The step from the newest revision, recorded or announced, to the found one.
@@ -19,46 +22,12 @@ pub(crate) struct RevisionStep {
     pub(crate) relation: Relation,
 }
 
-/// The kind of process that reads the source.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum PassKind {
-    Daemon(RefMove),
-    /// A single pass (`apply`).
-    Job,
-    /// A read-only command (`plan`, `status`), which is never refused.
-    Reader,
-}
-
-/// Whether a daemon knows that its source was moved on purpose.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum RefMove {
-    /// It saw the source at or after the recorded revision, and then saw it move.
-    Seen,
-    /// It never saw the source at the recorded revision: the source may lag behind that of another process.
-    Unseen,
-}
-
 /// The circumstances of a decision.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Case {
-    pub(crate) kind: PassKind,
-    pub(crate) source: SourceKind,
-    pub(crate) state: StatePlace,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum SourceKind {
-    /// A repository at a path, or one commit behind a URL. It may be older than the applied revision.
-    Checkout,
-    /// A ref behind a URL, which is looked up in each pass.
-    Remote,
-}
-
-/// Whether other processes may have recorded a revision.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum StatePlace {
-    Local,
-    Shared,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Circumstances {
+    /// Whether a daemon follows a ref behind a URL, which it can look up again.
+    pub(crate) follows_url: bool,
+    pub(crate) is_shared: bool,
 }
 
 #[derive(Debug)]
@@ -69,6 +38,70 @@ pub(crate) enum StepDecision {
     LookUpAgain(String),
     /// The pass sends nothing.
     Refuse(Error),
+}
+
+/// Decides whether a pass applies the found revision. Returns notes for the operator.
+///
+/// # Errors
+/// If the revision must not be applied.
+pub(crate) fn check(
+    snapshot: &Snapshot,
+    view: &StateSnapshot,
+    config: &Config,
+    is_daemon: bool,
+    source: &mut Source,
+) -> Result<Vec<String>, Error> {
+    let found = snapshot.revision();
+    // A pass that was killed has recorded no revision, but an older checkout must not follow its requests either.
+    let step = match RevisionStep::back_from_request(snapshot, view)? {
+        None => RevisionStep::of(snapshot, view)?,
+        step => step,
+    };
+    let Some(step) = step else {
+        return Ok(Vec::new());
+    };
+    match step.decide(Circumstances::of(config, is_daemon), rule(config, view, found)) {
+        StepDecision::Follow(note) => Ok(note.into_iter().collect()),
+        StepDecision::LookUpAgain(note) if source.resolve()? == found => Ok(vec![note]),
+        StepDecision::LookUpAgain(_) => Err(Error::RefMoved),
+        StepDecision::Refuse(error) => Err(error),
+    }
+}
+
+/// Returns whether a pass may restore the shared state of `recorded`, whose ref was deleted: not into a repository that was
+/// replaced by an unrelated one.
+pub(crate) fn may_restore(
+    recorded: CommitId,
+    view: &StateSnapshot,
+    config: &Config,
+    source: &mut Source,
+) -> bool {
+    let mut continues = || -> Result<bool, source::Error> {
+        let snapshot = source.snapshot()?;
+        let found = snapshot.revision();
+        let step = RevisionStep {
+            recorded,
+            found,
+            relation: snapshot.relation(recorded)?,
+        };
+        let is_forward = step.is_forward() || rule(config, view, found) == Some(HistoryRule::Follow);
+        Ok(is_forward
+            || matches!(
+                step.relation,
+                Relation::Behind | Relation::Diverged | Relation::Unclear
+            ))
+    };
+    // An error of the source ends the pass before it sends anything.
+    continues().unwrap_or(false)
+}
+
+/// Returns the rule for the revision `found`.
+fn rule(config: &Config, view: &StateSnapshot, found: CommitId) -> Option<HistoryRule> {
+    // An operator's decision about this revision precedes the setting, which would refuse it again.
+    if Overrides::at(found, view.allowances()).history == Some(found) {
+        return Some(HistoryRule::Follow);
+    }
+    config.rules.history
 }
 
 impl RevisionStep {
@@ -86,10 +119,7 @@ impl RevisionStep {
     }
 
     /// Returns the step from a revision that a pass died at after its first request, unless it certainly leads forward.
-    pub(crate) fn back_from_request(
-        snapshot: &Snapshot,
-        view: &StateSnapshot,
-    ) -> Result<Option<Self>, source::Error> {
+    fn back_from_request(snapshot: &Snapshot, view: &StateSnapshot) -> Result<Option<Self>, source::Error> {
         let Some(recorded) = view.requested() else {
             return Ok(None);
         };
@@ -106,8 +136,26 @@ impl RevisionStep {
         matches!(self.relation, Relation::Same | Relation::Descends)
     }
 
-    fn is_unclear(&self) -> bool {
-        self.relation == Relation::Unclear
+    pub(crate) fn decide(&self, case: Circumstances, rule: Option<HistoryRule>) -> StepDecision {
+        let (recorded, found) = (self.recorded, self.found);
+        let stale = |why| StepDecision::Refuse(Error::Stale { recorded, found, why });
+        match (self.relation, rule) {
+            (Relation::Same | Relation::Descends, _) => StepDecision::Follow(None),
+            (_, Some(HistoryRule::Follow)) => StepDecision::Follow(Some(self.note())),
+            (Relation::Unclear, Some(HistoryRule::Refuse)) => {
+                StepDecision::Refuse(Error::HistoryCut { recorded, found })
+            }
+            (Relation::Unclear, None) if case.is_shared => stale(Stale::Cut),
+            (Relation::Unclear, None) => StepDecision::Follow(Some(self.note())),
+            // An old commit that is checked out is not a rewrite, so the message must not claim one.
+            (Relation::Behind, Some(HistoryRule::Refuse)) if !case.follows_url => stale(Stale::Older),
+            (_, Some(HistoryRule::Refuse)) => StepDecision::Refuse(Error::Rewritten { recorded, found }),
+            (Relation::Behind | Relation::Diverged, None) if case.follows_url => {
+                StepDecision::LookUpAgain(self.note())
+            }
+            (Relation::Behind | Relation::Diverged, None) => stale(Stale::Older),
+            (Relation::Missing | Relation::Unrelated, None) => stale(Stale::Unrelated),
+        }
     }
 
     /// Returns the note for the operator about a step that is followed.
@@ -119,15 +167,8 @@ impl RevisionStep {
                 "could not check whether the checkout is stale: {recorded} was applied, and the history of {found} is \
                  cut before it"
             ),
-            Relation::Descends | Relation::Diverged | Relation::Missing | Relation::Same => {
-                format!("history was rewritten: {recorded} was applied and is not in it; following {found}")
-            }
+            _ => format!("history was rewritten: {recorded} was applied and is not in it; following {found}"),
         }
-    }
-
-    fn stale(&self, why: Stale) -> Error {
-        let (recorded, found) = (self.recorded, self.found);
-        Error::Stale { recorded, found, why }
     }
 }
 
@@ -140,90 +181,17 @@ fn is_remembered(snapshot: &Snapshot, view: &StateSnapshot) -> bool {
         .is_some_and(|memory| memory.revision == snapshot.revision() && Some(memory.tip) == tip)
 }
 
-impl Case {
-    /// Returns the case of a pass with these settings.
-    pub(crate) fn of(config: &Config, kind: PassKind) -> Self {
-        let is_daemon = matches!(kind, PassKind::Daemon(_));
-        let is_path = config.source.location.local_path().is_some();
-        // A job that is pinned to a commit may be an old job that runs again, like one with an old checkout.
-        let source = match is_path || (config.source.is_pinned() && !is_daemon) {
-            true => SourceKind::Checkout,
-            false => SourceKind::Remote,
-        };
-        let state = match config.shared {
-            Some(_) => StatePlace::Shared,
-            None => StatePlace::Local,
-        };
-        Self { kind, source, state }
-    }
-
-    pub(crate) fn decide(self, step: &RevisionStep, rule: Option<HistoryRule>) -> StepDecision {
-        match (rule, self.kind) {
-            _ if step.is_forward() => StepDecision::Follow(None),
-            (Some(HistoryRule::Follow), _) => StepDecision::Follow(Some(step.note())),
-            // A read-only command is never refused, and shows what `apply` would do (DESIGN, section 4, *Never
-            // backwards*).
-            (_, PassKind::Reader) => {
-                let job = Self {
-                    kind: PassKind::Job,
-                    ..self
-                };
-                StepDecision::Follow(job.decide(step, rule).into_note())
-            }
-            (Some(HistoryRule::Refuse), _) => StepDecision::Refuse(self.refusal(step)),
-            (None, _) => self.by_default(step),
-        }
-    }
-
-    fn refusal(self, step: &RevisionStep) -> Error {
-        let (recorded, found) = (step.recorded, step.found);
-        match step.relation {
-            Relation::Unclear => Error::HistoryCut { recorded, found },
-            // An old commit that is checked out is not a rewrite, so the message must not claim one.
-            Relation::Behind if self.kind == PassKind::Job && self.source == SourceKind::Checkout => {
-                step.stale(Stale::Older)
-            }
-            _ => Error::Rewritten { recorded, found },
-        }
-    }
-
-    fn by_default(self, step: &RevisionStep) -> StepDecision {
-        match (self.source, self.state, self.kind) {
-            // A ref that was just looked up does not lag behind, so it was moved back or rewritten.
-            (SourceKind::Remote, StatePlace::Local, _) => StepDecision::Follow(Some(step.note())),
-            (SourceKind::Remote, StatePlace::Shared, _) => StepDecision::LookUpAgain(step.note()),
-            // In a cut history, an ordinary commit is unclear as well.
-            (SourceKind::Checkout, _, PassKind::Daemon(RefMove::Seen)) if step.is_unclear() => {
-                StepDecision::Follow(None)
-            }
-            (SourceKind::Checkout, StatePlace::Local, PassKind::Daemon(_))
-            | (SourceKind::Checkout, StatePlace::Shared, PassKind::Daemon(RefMove::Seen)) => {
-                StepDecision::Follow(Some(step.note()))
-            }
-            // The checkout may be a replica that lags behind the process that recorded the revision.
-            (SourceKind::Checkout, StatePlace::Shared, PassKind::Daemon(RefMove::Unseen)) => {
-                StepDecision::Refuse(step.stale(Stale::NeverSeen))
-            }
-            // With local state, a cut history is reported and not refused (DESIGN, section 4, *Stale checkout*).
-            (SourceKind::Checkout, StatePlace::Local, PassKind::Job | PassKind::Reader)
-                if step.is_unclear() =>
-            {
-                StepDecision::Follow(Some(step.note()))
-            }
-            (SourceKind::Checkout, _, PassKind::Job | PassKind::Reader) => {
-                let why = if step.is_unclear() {
-                    Stale::Cut
-                } else {
-                    Stale::Older
-                };
-                StepDecision::Refuse(step.stale(why))
-            }
+impl Circumstances {
+    pub(crate) fn of(config: &Config, is_daemon: bool) -> Self {
+        Self {
+            follows_url: is_daemon && config.source.location.local_path().is_none(),
+            is_shared: config.shared.is_some(),
         }
     }
 }
 
 impl StepDecision {
-    /// Returns the note of a read-only command.
+    /// Returns the note of a read-only command, which is never refused.
     pub(crate) fn into_note(self) -> Option<String> {
         match self {
             Self::Follow(note) => note,
@@ -241,92 +209,103 @@ mod tests {
     use super::*;
     use crate::model::ObjectId;
 
-    const RECORDED: CommitId = CommitId(ObjectId([1; 20]));
-    const FOUND: CommitId = CommitId(ObjectId([2; 20]));
-
     /// Returns a word for a decision.
     fn word(decision: &StepDecision) -> &'static str {
         match decision {
             StepDecision::Follow(None) => "silent",
             StepDecision::Follow(Some(note)) if note.starts_with("could not check") => "unchecked",
-            StepDecision::Follow(Some(note)) if note.starts_with("`apply` sends nothing") => "refusal",
             StepDecision::Follow(Some(_)) => "note",
             StepDecision::LookUpAgain(_) => "lookup",
             StepDecision::Refuse(Error::HistoryCut { .. }) => "cut",
             StepDecision::Refuse(Error::Rewritten { .. }) => "rewritten",
             StepDecision::Refuse(Error::Stale { why, .. }) => match why {
                 Stale::Cut => "stale: cut",
-                Stale::NeverSeen => "stale: never seen",
                 Stale::Older => "stale: older",
+                Stale::Unrelated => "stale: unrelated",
             },
             StepDecision::Refuse(_) => "other",
         }
     }
 
-    /// Returns the words for a step back, to another history, and to one that is cut.
-    fn words(
-        kind: PassKind,
-        source: SourceKind,
-        state: StatePlace,
-        rule: Option<HistoryRule>,
-    ) -> [&'static str; 3] {
-        let case = Case { kind, source, state };
-        [Relation::Behind, Relation::Diverged, Relation::Unclear].map(|relation| {
-            let step = RevisionStep {
-                recorded: RECORDED,
-                found: FOUND,
-                relation,
-            };
-            word(&case.decide(&step, rule))
-        })
-    }
-
     #[test]
-    fn by_default_only_stale_checkouts_are_refused() {
-        use PassKind::{Daemon, Job, Reader};
-        use RefMove::{Seen, Unseen};
-        use SourceKind::{Checkout, Remote};
-        use StatePlace::{Local, Shared};
-        let older = "stale: older";
-        for (kind, source, state, expected) in [
-            (Job, Checkout, Local, [older, older, "unchecked"]),
-            (Job, Checkout, Shared, [older, older, "stale: cut"]),
-            (Job, Remote, Local, ["note", "note", "unchecked"]),
-            (Job, Remote, Shared, ["lookup"; 3]),
-            (Reader, Checkout, Local, ["refusal", "refusal", "unchecked"]),
-            (Reader, Checkout, Shared, ["refusal"; 3]),
-            (Reader, Remote, Shared, ["note", "note", "unchecked"]),
-            (Daemon(Seen), Checkout, Local, ["note", "note", "silent"]),
-            (Daemon(Seen), Checkout, Shared, ["note", "note", "silent"]),
-            (Daemon(Unseen), Checkout, Local, ["note", "note", "unchecked"]),
-            (Daemon(Unseen), Checkout, Shared, ["stale: never seen"; 3]),
-            (Daemon(Unseen), Remote, Local, ["note", "note", "unchecked"]),
-            (Daemon(Unseen), Remote, Shared, ["lookup"; 3]),
+    fn only_a_daemon_that_follows_a_url_follows_a_rewritten_ref_by_itself() {
+        use HistoryRule::{Follow, Refuse};
+        let (job, url) = (false, true);
+        let (local, shared) = (false, true);
+        let [older, other] = ["stale: older", "stale: unrelated"];
+        for (follows_url, is_shared, rule, expected) in [
+            (
+                job,
+                local,
+                None,
+                ["silent", older, older, "unchecked", other, other],
+            ),
+            (
+                job,
+                shared,
+                None,
+                ["silent", older, older, "stale: cut", other, other],
+            ),
+            (
+                url,
+                local,
+                None,
+                ["silent", "lookup", "lookup", "unchecked", other, other],
+            ),
+            (
+                url,
+                shared,
+                None,
+                ["silent", "lookup", "lookup", "stale: cut", other, other],
+            ),
+            (
+                job,
+                local,
+                Some(Follow),
+                ["silent", "note", "note", "unchecked", "note", "note"],
+            ),
+            (
+                url,
+                shared,
+                Some(Follow),
+                ["silent", "note", "note", "unchecked", "note", "note"],
+            ),
+            (
+                job,
+                local,
+                Some(Refuse),
+                ["silent", older, "rewritten", "cut", "rewritten", "rewritten"],
+            ),
+            (
+                url,
+                local,
+                Some(Refuse),
+                [
+                    "silent",
+                    "rewritten",
+                    "rewritten",
+                    "cut",
+                    "rewritten",
+                    "rewritten",
+                ],
+            ),
         ] {
-            let found = words(kind, source, state, None);
-            assert_eq!(found, expected, "{kind:?} {source:?} {state:?}");
-            let followed = words(kind, source, state, Some(HistoryRule::Follow));
-            assert_eq!(followed, ["note", "note", "unchecked"], "explicitly");
+            use Relation::{Behind, Descends, Diverged, Missing, Unclear, Unrelated};
+            let found = [Descends, Behind, Diverged, Unclear, Missing, Unrelated].map(|relation| {
+                let step = RevisionStep {
+                    recorded: CommitId(ObjectId([1; 20])),
+                    found: CommitId(ObjectId([2; 20])),
+                    relation,
+                };
+                word(&step.decide(
+                    Circumstances {
+                        follows_url,
+                        is_shared,
+                    },
+                    rule,
+                ))
+            });
+            assert_eq!(found, expected, "{follows_url} {is_shared} {rule:?}");
         }
-    }
-
-    #[test]
-    fn a_refusal_names_its_cause() {
-        use PassKind::{Daemon, Job, Reader};
-        let refused = |kind, source| words(kind, source, StatePlace::Local, Some(HistoryRule::Refuse));
-        assert_eq!(
-            refused(Job, SourceKind::Checkout),
-            ["stale: older", "rewritten", "cut"]
-        );
-        assert_eq!(
-            refused(Job, SourceKind::Remote),
-            ["rewritten", "rewritten", "cut"]
-        );
-        assert_eq!(refused(Reader, SourceKind::Checkout), ["refusal"; 3]);
-        let daemon = Daemon(RefMove::Seen);
-        assert_eq!(
-            refused(daemon, SourceKind::Checkout),
-            ["rewritten", "rewritten", "cut"]
-        );
     }
 }

@@ -17,7 +17,6 @@ use crate::git::simulated::{self, Mutation};
 use crate::git::{GitAccess, RepoUrl};
 use crate::model::{ServiceKind, chain};
 use crate::pass::context::{Event, PassContext};
-use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::report::ChangeResult;
 use crate::pass::{Config, Error, Reconciler, Report, Runtime, SharedState, StopReason};
@@ -157,7 +156,7 @@ impl Site {
             Ok(reconciler) => reconciler,
             Err(error) => return machine.say(format_args!("cannot open the state: {}", chain(&error))),
         };
-        reconciler.history = HistoryGuard::of_daemon();
+        reconciler.is_daemon = true;
         let mut schedule = Schedule::new(POLL_INTERVAL, DriftScans::Off);
         let mut seen = None;
         while !*stop.borrow() {

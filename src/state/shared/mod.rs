@@ -22,4 +22,4 @@ mod tracked_ref;
 pub use fault::RemoteFault;
 pub(crate) use lease::Lease;
 pub use remote::SharedRemote;
-pub use session::SharedOptions;
+pub use session::{MayRestore, SharedOptions};

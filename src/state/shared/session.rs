@@ -29,6 +29,9 @@ pub struct SharedOptions {
     pub clock: Clock,
 }
 
+/// Decides whether the record of a revision may be pushed to a remote that has lost it.
+pub type MayRestore<'a> = &'a mut dyn FnMut(CommitId) -> bool;
+
 /// The part of one process in the shared state.
 pub(crate) struct SharedSession {
     tracked: TrackedRef,
@@ -112,6 +115,7 @@ impl SharedSession {
         journal: &mut JournalFile,
         now: i64,
         stop: Stop<'_>,
+        may_restore: MayRestore<'_>,
     ) -> Result<(), Error> {
         self.open = None;
         // One connection serves one pass: the next pass reads the certificates again.
@@ -129,6 +133,15 @@ impl SharedSession {
             // A request that the killed process left open may still be executing.
             let has_open = journal.index().open().next().is_some();
             let is_early = step == QueueStep::End && has_open && age < open_for(journal.longest_timeout());
+            let lost = found
+                .head
+                .revision
+                .filter(|_| found.origin == StateOrigin::Deleted);
+            if lost.is_some_and(|revision| !may_restore(revision)) {
+                // The pass is refused as stale. Until then, the folder keeps everything that it has.
+                self.tracked.head = found.head;
+                return Ok(());
+            }
             if matches!(step, QueueStep::End | QueueStep::TakeOver) && !is_early {
                 match self.take_over(found, step, applied, journal, now, stop) {
                     // Another process was faster, and may be publishing now.

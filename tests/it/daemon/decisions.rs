@@ -307,7 +307,7 @@ fn a_checkout_that_may_lag_behind_is_applied_once_an_operator_allows_it() {
     world.service.take();
 
     let daemon = Daemon::start(&world, |run| shared(run, "disk").set("repo", lagging.path()));
-    daemon.is_unready_for(&["may be stale", "gitoggle allow history"]);
+    daemon.is_unready_for(&["is stale", "gitoggle allow history"]);
     assert_eq!(daemon.status().unwrap()["source"]["refused"], older);
     world.nothing_sent();
     let (found, answer) = daemon.ask(

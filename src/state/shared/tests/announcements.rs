@@ -246,13 +246,17 @@ fn a_process_with_unlisted_outcomes_waits_without_limit_and_names_them_when_stop
     let clock = Arc::clone(&late.clock);
     let error = late
         .store()
-        .refresh(1_000, &|| {
-            if rounds.fetch_add(1, Ordering::SeqCst) % 20 == 19 {
-                next.borrow().clock.advance(20);
-                next.borrow_mut().store().checkpoint(&head(2)).unwrap();
-            }
-            clock.elapsed() > began + Duration::from_secs(400)
-        })
+        .refresh(
+            1_000,
+            &|| {
+                if rounds.fetch_add(1, Ordering::SeqCst) % 20 == 19 {
+                    next.borrow().clock.advance(20);
+                    next.borrow_mut().store().checkpoint(&head(2)).unwrap();
+                }
+                clock.elapsed() > began + Duration::from_secs(400)
+            },
+            &mut |_| true,
+        )
         .unwrap_err();
     assert!(
         error.to_string().contains("in use by next") && error.to_string().contains("`a/b/c`"),
@@ -307,7 +311,7 @@ fn the_announcement_of_another_service_is_not_taken_over() {
     let mut options = process.options(remote.path(), None);
     options.base_url = "https://other.example".to_owned();
     let mut store = Store::open(process.dir.path(), options).unwrap();
-    let error = store.refresh(1_000, &NEVER).unwrap_err();
+    let error = store.refresh(1_000, &NEVER, &mut |_| true).unwrap_err();
     assert!(matches!(error, Error::OtherBaseUrl { .. }), "{error:?}");
     drop(journal);
 }
@@ -325,7 +329,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
         let sent_to = (|| {
             let options = process.options(remote.path(), Some(crash));
             let mut store = Store::open(process.dir.path(), options).ok()?;
-            store.refresh(1_000, &NEVER).ok()?;
+            store.refresh(1_000, &NEVER, &mut |_| true).ok()?;
             let journal = store
                 .start(&head(1), &one("one"), documents(&["one"]), &NEVER)
                 .ok()?;

@@ -117,12 +117,12 @@ impl Process {
 
     /// Waits for the ref without a stop.
     fn queue(&mut self) -> Result<(), Error> {
-        self.store().refresh(1_000, &NEVER)
+        self.store().refresh(1_000, &NEVER, &mut |_| true)
     }
 
     /// Looks up the ref once.
     fn look(&mut self) -> Result<(), Error> {
-        self.store().refresh(1_000, &|| true)
+        self.store().refresh(1_000, &|| true, &mut |_| true)
     }
 
     fn start(&mut self, revision: u8, changes: &[(ToggleId, Sent)]) -> Result<Journal, Error> {
@@ -265,7 +265,7 @@ fn a_folder_caches_one_state_at_a_time() {
         Store::open(process.dir.path(), options)
     };
     let mut store = other(&first).unwrap();
-    store.refresh(1_000, &NEVER).unwrap();
+    store.refresh(1_000, &NEVER, &mut |_| true).unwrap();
     assert_eq!(store.view().tip(), None);
     drop(store);
     let mut first = first.restart(&remote);
