@@ -229,7 +229,7 @@ impl Error {
                 | Self::NotReviewed(_)
                 | Self::Rewritten { .. }
                 | Self::Stale { .. }
-                | Self::State(state::Error::OtherBaseUrl { .. })
+                | Self::State(state::Error::OtherBaseUrl { .. } | state::Error::OtherPlace { .. })
         )
     }
 

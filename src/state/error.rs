@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::RemoteFault;
 use super::holder::Holder;
+use super::place::Place;
 use crate::git::{Libgit2Error, ObjectError, ObjectFault, RepositoryError, is_full};
 use crate::model::{ObjectId, ToggleId};
 
@@ -97,13 +98,15 @@ pub enum Error {
         /// The commit.
         commit: ObjectId,
     },
-    /// The state folder caches another shared state, and has requests whose outcome that state does not have yet.
-    #[error(
-        "this state folder has requests for the shared state `{other}` whose outcome is not recorded there yet"
-    )]
-    OtherState {
-        /// The name of the other state.
-        other: String,
+    /// The state of the folder lives elsewhere.
+    #[error("the state folder `{}` belongs to {place}, not to {wanted}", .dir.display())]
+    OtherPlace {
+        /// The state folder.
+        dir: PathBuf,
+        /// Where its state lives.
+        place: Place,
+        /// Where the pass was told that it lives.
+        wanted: Place,
     },
     /// The path of the state folder is not a folder.
     #[error("the state folder `{}` is not a folder", .0.display())]
@@ -198,8 +201,9 @@ impl Error {
             Self::Suspension { path, .. } => {
                 format!("run `gitoggle resume` or `gitoggle suspend`, or remove `{}`", path.display())
             }
-            Self::OtherState { other } => format!(
-                "run `gitoggle apply` with `--state-name {other}` once, or pass another `--state-dir`"
+            Self::OtherPlace { place, wanted, .. } => format!(
+                "to continue with this folder, pass {}; for {wanted}, pass another `--state-dir`",
+                place.settings()
             ),
             Self::RemoteLocked { path } => format!(
                 "if no Git program is using that repository, a killed program left the lock: remove `{}`",

@@ -40,6 +40,7 @@ mod journal;
 mod live_versions;
 mod lock;
 mod orders;
+pub(crate) mod place;
 mod shared;
 mod sidecar;
 mod snapshot;

@@ -11,6 +11,7 @@ use super::journal::lines::Replay;
 use super::shared::SharedRemote;
 use super::shared::head::SharedHead;
 use super::shared::merge::{JournalAge, merge};
+use super::shared::seen;
 use super::sidecar::{self, CleanPass, Failures};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
@@ -29,6 +30,8 @@ const EMPTY_TREE: ObjectId = ObjectId([
 #[derive(Clone, Debug, Default)]
 pub struct StateSnapshot {
     repository: Option<Arc<RepositoryPool>>,
+    /// Whether it was read from a remote that has records.
+    is_fetched: bool,
     tip: Option<Tip>,
     newest: Option<CommitId>,
     requested: Option<CommitId>,
@@ -110,6 +113,7 @@ impl StateSnapshot {
         }
         let mut view = Self {
             repository: Some(Arc::new(pool)),
+            is_fetched: true,
             base_url: applied.as_ref().map(|tip| tip.base_url.clone()),
             tip: applied,
             newest: revision,
@@ -265,6 +269,19 @@ impl StateSnapshot {
     #[must_use]
     pub fn allowances(&self) -> &[Allowance] {
         &self.allowances
+    }
+
+    /// Returns whether the state was read from a remote that has records.
+    pub(crate) fn is_fetched(&self) -> bool {
+        self.is_fetched
+    }
+
+    /// Returns the name of the shared state that the folder cached before it recorded its place.
+    pub(crate) fn cached_state(&self) -> Result<Option<String>, Error> {
+        let Some(reader) = self.reader()? else {
+            return Ok(None);
+        };
+        seen::cached(reader.repository())
     }
 
     /// Opens the applied documents for reading; none if the repository does not exist yet.

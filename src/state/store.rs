@@ -11,6 +11,7 @@ use super::journal::index::{JournalIndex, JournalTrim};
 use super::journal::{Journal, JournalFile, fresh_id};
 use super::lock::{self, Lock};
 use super::orders::Orders;
+use super::place::{self, Place};
 use super::shared::session::{PassAnnouncement, SharedSession};
 use super::shared::{Lease, MayRestore};
 use super::sidecar::{self, CleanPass, Failures};
@@ -68,15 +69,17 @@ impl Store {
         // Locked first: opening the repository removes temporary files, whose writer must be dead.
         let lock = Arc::new(Lock::take(dir, wait, now)?);
         let failpoints = Failpoints(crash);
-        let mut applied = AppliedRepository::open(dir, base_url.clone(), failpoints.clone())?;
-        let mut journal = JournalFile::open(dir, base_url, timeout, Arc::clone(&lock), failpoints.clone())?;
-        let shared = shared.map(|options| SharedSession::new(options, timeout, failpoints.clone()));
-        match &shared {
-            // On shared state, `refresh` checks the base URL of the state that it finds.
-            Some(session) => session.adopt_folder(&mut applied, &mut journal)?,
-            None => applied.check_base_url()?,
+        let applied = AppliedRepository::open(dir, base_url.clone(), failpoints.clone())?;
+        let journal = JournalFile::open(dir, base_url, timeout, Arc::clone(&lock), failpoints.clone())?;
+        let place = Place::of(shared.as_ref().map(|options| &options.remote));
+        place::check(dir, &place, false)?;
+        if place.is_here() {
+            // On shared state, `refresh` checks the base URL of the state that it finds, and keeps the place.
+            applied.check_base_url()?;
+            place::keep(dir, &place, &failpoints)?;
         }
         journal.check_base_url()?;
+        let shared = shared.map(|options| SharedSession::new(dir, options, timeout, failpoints.clone()));
         let mut store = Self {
             view: StateSnapshot::of_folder(dir, applied.path())?,
             dir: dir.to_owned(),

@@ -189,7 +189,7 @@ fn a_first_job_that_is_refused_does_not_change_the_remote() {
 }
 
 #[test]
-fn a_state_name_alone_selects_another_state() {
+fn another_state_name_needs_another_state_folder() {
     let (world, remote) = local();
     applied(&world);
     let other = || {
@@ -197,7 +197,15 @@ fn a_state_name_alone_selects_another_state() {
         job(&world, "first").set("base-url", base_url)
     };
     other().exit(4).says(&["--state-name"]);
-    let named = || other().set("state-name", "other");
+    let named = || {
+        other()
+            .set("state-name", "other")
+            .set("state-dir", world.path("second"))
+    };
+    other()
+        .set("state-name", "other")
+        .exit(4)
+        .says(&["belongs to the shared state `toggles`", "--state-dir"]);
     named().exit(4).says(&["--first-pass"]);
     named().set("first-pass", "adopt").exit(0).any_output();
     world.nothing_sent();

@@ -89,7 +89,7 @@ fn state_in_the_origin_of_a_checkout_is_found_once_the_checkout_exists() {
 }
 
 #[test]
-fn state_follows_the_origin_of_the_checkout_without_a_restart() {
+fn a_daemon_is_held_while_the_origin_of_its_checkout_is_another_one() {
     let world = World::with_pay_applied();
     let sync = GitSync::synced(&world);
     let daemon = Daemon::ready(&world, |run| {
@@ -103,10 +103,11 @@ fn state_follows_the_origin_of_the_checkout_without_a_restart() {
     sync.root().git(&["remote", "set-url", "origin", &url]);
     world.repo.commit_pay(21, "Change pay");
     sync.sync();
-    daemon.has_seen(&world.repo.head());
+    daemon.is_unready_for(&["belongs to the shared state", "--state-remote", "moved.git"]);
+    assert_eq!(moved.git(&["for-each-ref", "refs/gitoggle/"]), "");
+    let first = world.repo.path().display().to_string();
+    sync.root().git(&["remote", "set-url", "origin", &first]);
     daemon.becomes("shop/prod/pay", "in_sync");
-    let shared = moved.git(&["for-each-ref", "refs/gitoggle/"]);
-    assert!(shared.ends_with("/applied"), "{shared}");
     daemon.stops_cleanly();
 }
 

@@ -19,6 +19,7 @@ use super::file_trees::Folder;
 use crate::model::{CommitId, Suspensions, ToggleId};
 use crate::plan::{History, LiveDifferences, Parked, Plan, SourceInfo};
 use crate::source::{Relation, Snapshot, Source, SourceConfig};
+use crate::state::place::{self, Place};
 use crate::state::{self, CleanPass, StateSnapshot};
 use applied::AppliedSide;
 use plan_files::{PlanFiles, plan_files};
@@ -158,9 +159,16 @@ fn step_notes(
     let holder = view.holder().map(|holder| {
         format!("{holder} has announced a pass on the shared state; the changes that it sends are shown as unknown until they are recorded")
     });
+    let other_place = match &config.shared {
+        Some(shared) => Place::of(Some(&shared.resolve(&config.source)?)),
+        None => Place::of(None),
+    };
+    let other_place = place::check(&config.state_dir, &other_place, view.is_fetched());
+    let other_place = other_place.err().map(Error::from);
     let notes = decision
         .and_then(StepDecision::into_note)
         .into_iter()
+        .chain(other_place.and_then(|error| StepDecision::Refuse(error).into_note()))
         .chain(holder);
     Ok((is_forward, notes.chain(deleted_ref(view, config)).collect()))
 }

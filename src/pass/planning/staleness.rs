@@ -196,10 +196,7 @@ impl StepDecision {
         match self {
             Self::Follow(note) => note,
             Self::LookUpAgain(note) => Some(note),
-            Self::Refuse(error) => Some(match error.hint() {
-                Some(hint) => format!("`apply` sends nothing: {error}; {hint}"),
-                None => format!("`apply` sends nothing: {error}"),
-            }),
+            Self::Refuse(error) => Some(format!("`apply` sends nothing: {}", error.in_full())),
         }
     }
 }

@@ -127,7 +127,14 @@ impl Site {
                     }
                 }
             }
-            Err(error) => machine.say(format_args!("fails: {}", chain(error))),
+            Err(error) => {
+                // The folders of two runs of one seed have different names.
+                let text = chain(error);
+                let parts = text
+                    .split('`')
+                    .map(|part| if part.starts_with('/') { "a folder" } else { part });
+                machine.say(format_args!("fails: {}", parts.collect::<Vec<_>>().join("`")));
+            }
         }
         result
     }

@@ -11,7 +11,7 @@ mod lookup;
 pub(crate) mod merge;
 pub(crate) mod protocol;
 mod remote;
-mod seen;
+pub(crate) mod seen;
 pub(crate) mod session;
 #[cfg(test)]
 mod simulation;

@@ -1,6 +1,7 @@
 //! Carries out the protocol for one process: waits for the ref, announces a pass, renews the announcement, and ends it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Lease;
@@ -18,6 +19,7 @@ use crate::model::{CommitId, Sent, ToggleId};
 use crate::state::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
 use crate::state::journal::JournalFile;
 use crate::state::journal::index::{JournalIndex, JournalTrim};
+use crate::state::place::{self, Place};
 use crate::state::{Clock, Error, Stop};
 
 /// How to share state.
@@ -34,6 +36,7 @@ pub type MayRestore<'a> = &'a mut dyn FnMut(CommitId) -> bool;
 
 /// The part of one process in the shared state.
 pub(crate) struct SharedSession {
+    dir: PathBuf,
     tracked: TrackedRef,
     opened: Duration,
     timeout: Duration,
@@ -59,9 +62,10 @@ struct OpenAnnouncement {
 }
 
 impl SharedSession {
-    pub(crate) fn new(options: SharedOptions, timeout: Duration, failpoints: Failpoints) -> Self {
+    pub(crate) fn new(dir: &Path, options: SharedOptions, timeout: Duration, failpoints: Failpoints) -> Self {
         let SharedOptions { remote, clock } = options;
         Self {
+            dir: dir.to_owned(),
             opened: clock.elapsed(),
             tracked: TrackedRef::new(remote, clock, failpoints),
             timeout,
@@ -91,18 +95,6 @@ impl SharedSession {
         open.is_some_and(|open| open.tip_before.as_ref() == applied.tip()) && index.is_empty()
     }
 
-    /// Empties a folder that caches a state with another name.
-    ///
-    /// # Errors
-    /// [`Error::OtherState`] if requests of that state have no recorded outcome yet.
-    pub(crate) fn adopt_folder(
-        &self,
-        applied: &mut AppliedRepository,
-        journal: &mut JournalFile,
-    ) -> Result<(), Error> {
-        seen::adopt_folder(&self.tracked.remote.name, applied, journal)
-    }
-
     /// Waits until no other process is publishing, and takes over the content of the ref. Afterwards, the ref lists every
     /// request that this folder may have stored without a recorded outcome.
     ///
@@ -124,6 +116,12 @@ impl SharedSession {
         let mut is_logged = false;
         loop {
             let found = FoundState::look_up(&mut self.tracked, applied, stop)?;
+            let place = Place::of(Some(&self.tracked.remote));
+            place::check(&self.dir, &place, self.tracked.at.is_some())?;
+            if found.origin == StateOrigin::Foreign && applied.tip().is_some() {
+                // Another process was faster with the first record of that remote.
+                return Err(place::not_moved(&self.dir, place));
+            }
             let owed = journal.index().unknown_toggles();
             let status = found.head.status(journal.mark());
             let step = watch.step(self.tracked.at, status, !owed.is_empty(), self.now());
@@ -187,6 +185,12 @@ impl SharedSession {
         stop: Stop<'_>,
     ) -> Result<(), Error> {
         let FoundState { head, tip, origin } = found;
+        // Before the first push: after a crash, the folder must not take the remote's record for that of others.
+        place::keep(
+            &self.dir,
+            &Place::of(Some(&self.tracked.remote)),
+            &self.tracked.failpoints,
+        )?;
         let is_own = step == QueueStep::End || origin == StateOrigin::Local;
         if !is_own {
             let mut index = journal.index().clone();

@@ -30,7 +30,7 @@ pub(super) struct TrackedRef {
     pub(super) at: Option<CommitId>,
     /// The content of that commit.
     pub(super) head: SharedHead,
-    failpoints: Failpoints,
+    pub(super) failpoints: Failpoints,
     /// Commits that were pushed without a verdict, and the start of the first push of each. If the ref points to one of
     /// them, that push succeeded.
     unconfirmed: BTreeMap<CommitId, Duration>,

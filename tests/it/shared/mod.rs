@@ -1,6 +1,7 @@
 //! Tests state that jobs with empty disks share through a Git remote.
 
 mod jobs;
+mod places;
 mod stale;
 
 use std::path::PathBuf;

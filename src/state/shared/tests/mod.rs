@@ -252,34 +252,48 @@ fn a_process_with_a_state_folder_restores_a_deleted_ref() {
 }
 
 #[test]
-fn a_folder_caches_one_state_at_a_time() {
+fn a_folder_belongs_to_one_place() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
     first.pass(1, &[ONE], Certainty::Stored);
     first.store = None;
-    let other = |process: &Process| {
-        let mut options = process.options(remote.path(), None);
-        let shared = options.shared.as_mut().unwrap();
-        shared.remote.name = "other".to_owned();
-        options.base_url = "https://other.example".to_owned();
-        Store::open(process.dir.path(), options)
+    let open = |process: &Process, name: Option<&str>| {
+        let mut opened = process.options(remote.path(), None);
+        match (name, &mut opened.shared) {
+            (Some(name), Some(shared)) => name.clone_into(&mut shared.remote.name),
+            _ => opened.shared = None,
+        }
+        Store::open(process.dir.path(), opened)
     };
-    let mut store = other(&first).unwrap();
-    store.refresh(1_000, &NEVER, &mut |_| true).unwrap();
-    assert_eq!(store.view().tip(), None);
-    drop(store);
+    for name in [None, Some("other")] {
+        let error = open(&first, name).unwrap_err();
+        assert!(matches!(error, Error::OtherPlace { .. }), "{error:?}");
+        assert!(error.hint().unwrap().contains("--state-name main"), "{error:?}");
+    }
+    // A folder that is older than the file knows the name of the state that it caches.
+    std::fs::remove_file(first.dir.path().join("place.json")).unwrap();
+    assert!(open(&first, Some("other")).is_err());
     let mut first = first.restart(&remote);
     first.queue().unwrap();
     assert_eq!(first.applied(), pairs(&[("a/b/c.yaml", "one")]));
-    let journal = first.start(2, &one("two")).unwrap();
-    Process::send(&journal, &one("two")[0], Certainty::Unknown);
-    drop(journal);
-    first.store = None;
-    let error = other(&first).unwrap_err();
-    assert!(
-        matches!(&error, Error::OtherState { other } if other == "main"),
-        "{error:?}"
-    );
+}
+
+#[test]
+fn local_state_does_not_join_a_shared_one_that_has_records() {
+    let remote = remote();
+    let mut first = Process::new("first").open(&remote);
+    first.pass(1, &[ONE], Certainty::Stored);
+    let process = Process::new("second");
+    let mut store = Store::open(process.dir.path(), options()).unwrap();
+    pass(&mut store, 1, &[ONE], Certainty::Stored).unwrap();
+    drop(store);
+    let mut process = process.open(&remote);
+    let error = process.queue().unwrap_err();
+    assert!(matches!(error, Error::OtherPlace { .. }), "{error:?}");
+    drop(process.store.take());
+    // Nothing was lost: the folder continues by itself.
+    let store = Store::open(process.dir.path(), options()).unwrap();
+    assert!(store.view().has_applied());
 }
 
 #[test]
