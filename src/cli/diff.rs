@@ -10,7 +10,7 @@ use super::failure::{ExitStatus, Failure};
 use super::{color, note, print, show, unsupported_output};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
-use crate::model::EnvironmentId;
+use crate::model::{EnvironmentId, ServiceKind};
 use crate::pass::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
 use crate::plan::{EnvironmentDiff, ToggleDiff, render};
 use crate::source::{self, worktree};
@@ -20,7 +20,7 @@ pub(super) fn run(
     [before, after]: [&EnvironmentId; 2],
     exit: PlanExit,
 ) -> Result<ExitStatus, Failure> {
-    distinct(before, after)?;
+    distinct(settings, before, after)?;
     let folder = folder(settings)?;
     let [old, new] = place(settings, &folder).environments([before, after])?;
     for (id, documents) in [(before, &old), (after, &new)] {
@@ -68,8 +68,15 @@ pub(super) fn invalid(findings: &[Diagnostic]) -> ExitStatus {
     ExitStatus::Invalid.when(!findings.is_empty())
 }
 
-pub(super) fn distinct(one: &EnvironmentId, other: &EnvironmentId) -> Result<(), Failure> {
-    match one == other {
+pub(super) fn distinct(
+    settings: &Settings,
+    one: &EnvironmentId,
+    other: &EnvironmentId,
+) -> Result<(), Failure> {
+    // FeatureProbe ignores case.
+    let is_folded = settings.service_kind == ServiceKind::FeatureProbe;
+    let is_same = |one: &str, other: &str| one == other || (is_folded && one.eq_ignore_ascii_case(other));
+    match is_same(&one.to_string(), &other.to_string()) {
         true => Err(Failure::new(
             ExitStatus::Usage,
             format!("both environments are `{one}`"),

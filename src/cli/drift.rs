@@ -8,7 +8,7 @@ use super::commands::{with_flags, word};
 use super::failure::{ExitStatus, Failure};
 use super::{color, note, setup, show};
 use crate::config::{Command, Flags, Settings};
-use crate::model::{Scope, ToggleId};
+use crate::model::{Scope, ToggleId, escaped};
 use crate::pass::drift::DriftCheck;
 use crate::plan::{DriftReport, DriftedToggle, drift_json, drift_markdown, drift_text};
 use crate::source::CacheMode;
@@ -23,12 +23,16 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
     };
     let scan = check.run(&config, &context)?;
     let report = &scan.report;
+    let unread = report.failure().zip(report.hint);
     show::result(
         settings.output,
         || drift_text(report, color(settings)) + &commands(report, flags),
         || drift_json(report),
         |limit| drift_markdown(report, limit),
     )?;
+    if let Some((unread, hint)) = unread {
+        note(&format!("error: {}\nhint: {hint}\n", escaped(&unread)))?;
+    }
     if scan.is_interrupted {
         note("error: interrupted before every toggle was compared\n")?;
     }

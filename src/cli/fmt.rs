@@ -128,8 +128,18 @@ impl FormatReport {
 
 impl From<AuthoringError> for Failure {
     fn from(error: AuthoringError) -> Self {
-        let hint = "check the name of the environment, `--root` and `--layout`";
-        let is_empty = matches!(error, AuthoringError::NoDocuments(_));
-        Self::failed(error).maybe_hint(is_empty.then_some(hint))
+        match &error {
+            AuthoringError::NewEnvironment(_, closest) => {
+                let meant = closest
+                    .as_ref()
+                    .map(|closest| format!("did you mean `{}`? ", escaped(closest)));
+                let hint = meant.unwrap_or_default() + "to create it, add `--create`";
+                Self::new(ExitStatus::Usage, error).hint(hint)
+            }
+            AuthoringError::NoDocuments(_) => {
+                Self::failed(error).hint("check the name of the environment, `--root` and `--layout`")
+            }
+            AuthoringError::Source(_) | AuthoringError::WorkTree(_) => Self::failed(error),
+        }
     }
 }

@@ -183,7 +183,12 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Diff { before, after, exit } => diff::run(settings, [before, after], *exit),
         CommandArgs::Log(args) => log::run(settings, args),
         CommandArgs::Init { folder } => init::run(settings, folder),
-        CommandArgs::Promote { before, after, globs } => promote::run(settings, [before, after], globs),
+        CommandArgs::Promote {
+            before,
+            after,
+            globs,
+            create,
+        } => promote::run(settings, [before, after], globs, *create),
         CommandArgs::Fmt { paths, mode } => fmt::run(settings, paths, *mode),
         CommandArgs::Import { globs } => import::run(settings, globs, flags),
         CommandArgs::Man { command, out } => man::run(command.as_deref(), out.as_deref()),

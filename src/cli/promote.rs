@@ -1,6 +1,7 @@
 //! `gitoggle promote`: copies documents between environments of the work tree.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 
 use super::diff::{distinct, folder, invalid, place, show};
 use super::failure::{ExitStatus, Failure};
@@ -8,18 +9,27 @@ use super::note;
 use super::show::nonzero;
 use crate::config::Settings;
 use crate::model::{EnvironmentId, Scope, counted, escaped, listed};
-use crate::pass::authoring::{PromotionReport, PromotionResult, promote};
+use crate::pass::authoring::{AuthoringError, PromotionReport, PromotionResult, promote};
 use crate::plan::{EnvironmentDiff, ToggleDiff};
+use crate::telemetry::Stream;
 
 pub(super) fn run(
     settings: &Settings,
     [from, to]: [&EnvironmentId; 2],
     globs: &[String],
+    create: bool,
 ) -> Result<ExitStatus, Failure> {
-    distinct(from, to)?;
+    distinct(settings, from, to)?;
     let globs = Scope::new(globs).map_err(|error| Failure::new(ExitStatus::Usage, error))?;
     let folder = folder(settings)?;
-    let report = promote(place(settings, &folder), from, to, &globs)?;
+    let promoted = |create| promote(place(settings, &folder), from, to, &globs, create);
+    let report = match promoted(create) {
+        Err(AuthoringError::NewEnvironment(to, closest)) => match is_confirmed(&to, closest.as_deref())? {
+            true => promoted(true)?,
+            false => return Err(AuthoringError::NewEnvironment(to, closest).into()),
+        },
+        result => result?,
+    };
     if !report.unmatched.is_empty() {
         let quoted: Vec<String> = report
             .unmatched
@@ -55,6 +65,21 @@ pub(super) fn run(
         counted(failed.len(), "toggle")
     ))?;
     Ok(ExitStatus::Failed)
+}
+
+/// Asks on a terminal whether to create an environment.
+fn is_confirmed(to: &EnvironmentId, closest: Option<&str>) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() || !Stream::Stderr.is_terminal() {
+        return Ok(false);
+    }
+    let closest = closest.map(|closest| format!(" (did you mean `{closest}`?)"));
+    note(&format!(
+        "`{to}` has no document yet{}. Create it? [y/N] ",
+        closest.unwrap_or_default()
+    ))?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(Failure::failed)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
 
 /// Returns what the promotion changed in `to`.

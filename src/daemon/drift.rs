@@ -105,8 +105,7 @@ impl DriftState {
     /// Ends the differences of toggles that a pass has applied or recorded. Returns what is left.
     pub(super) fn settle(&mut self, report: &Report) -> &DriftFacts {
         if let Some(scanner) = &mut self.scanner {
-            let applied = report.lines().filter(|(_, result)| result.is_recorded());
-            scanner.settle(applied.map(|(change, _)| &change.id), report.plan.state_edits());
+            scanner.settle(report);
             let facts = scanner.facts();
             self.replace(facts);
         }

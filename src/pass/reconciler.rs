@@ -20,7 +20,7 @@ use super::report::{PublishSummary, Report};
 use super::reviewed;
 use super::spent::spent;
 use crate::git::RepoUrl;
-use crate::model::{Action, Review, ReviewedPlan, ToggleId, Version, chain};
+use crate::model::{Action, Live, Review, ReviewedPlan, ToggleId, Version, chain};
 use crate::plan::{Approved, DriftReport, LiveDifferences, Parked, Plan, is_among};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
@@ -48,6 +48,8 @@ pub struct Reconciler {
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// The toggles that were changed or removed on the service, if that may be overwritten. Set before a pass.
     pub(crate) drifted: LiveDifferences,
+    /// What [`Self::scan_drift`] has read of them, for the next pass.
+    scanned: BTreeMap<ToggleId, Live>,
     /// Whether a scan is still to find the drift that operators allowed to overwrite. Set before a pass.
     pub(crate) awaits_scan: bool,
     /// Whether a daemon makes the passes, which looks up a ref again before it refuses it.
@@ -92,6 +94,7 @@ impl Reconciler {
             review: None,
             parked: BTreeMap::new(),
             drifted: LiveDifferences::new(),
+            scanned: BTreeMap::new(),
             awaits_scan: false,
             is_daemon: false,
             #[cfg(test)]
@@ -140,6 +143,7 @@ impl Reconciler {
         let report = scan.report;
         scanner.keep(&self.config.state_dir)?;
         self.drifted = report.differences();
+        self.scanned = scan.live;
         Ok(report)
     }
 
@@ -368,12 +372,16 @@ impl Reconciler {
         publish_with_checkpoints(&mut self.store, job, head)
     }
 
-    fn service(&self, plan: &Approved) -> Result<Service, Error> {
+    fn service(&mut self, plan: &Approved) -> Result<Service, Error> {
         #[cfg(test)]
         if let Some(simulated) = &self.simulated {
             return Ok(Service::Simulated(Arc::clone(simulated)));
         }
         let config = self.config.service.clone().ok_or(Error::NoService)?;
-        Ok(Service::http(Client::new(config)?, plan.changes()))
+        Ok(Service::http(
+            Client::new(config)?,
+            plan.changes(),
+            std::mem::take(&mut self.scanned),
+        ))
     }
 }

@@ -1,13 +1,15 @@
 //! Reports the result of a pass: one line per change.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
 use super::stop_reason::StopReason;
-use crate::model::Commit;
+use crate::model::{Commit, ToggleId};
 use crate::plan::{Change, LiveHold, Plan};
+use crate::state::EqualVersion;
 
 /// The result of publishing one change.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -81,6 +83,8 @@ impl ChangeResult {
 pub(crate) struct PublishSummary {
     /// The result of each change of the plan, in the plan's order.
     pub(crate) results: Vec<ChangeResult>,
+    /// The versions on the service that have the targeting of a recorded change, as far as they are known.
+    pub(crate) live: BTreeMap<ToggleId, EqualVersion>,
     /// Why publishing ended early, if it did.
     pub(crate) stopped: Option<StopReason>,
     /// The wait from now that the service asked for.
@@ -115,6 +119,8 @@ pub struct Report {
     pub earlier: Vec<(Change, ChangeResult)>,
     /// The result of each change of the plan, in the plan's order; empty if the plan was not approved.
     pub results: Vec<ChangeResult>,
+    /// The versions on the service that have the targeting of a recorded change, for the next scan for drift.
+    pub(crate) live: BTreeMap<ToggleId, EqualVersion>,
     /// Why the pass ended early, if it did.
     pub stopped: Option<StopReason>,
     /// The error that ended the pass after requests had left (DESIGN, section 3: there is always a report then).
@@ -136,6 +142,7 @@ impl Report {
             plan,
             earlier: Vec::new(),
             results: Vec::new(),
+            live: BTreeMap::new(),
             stopped: None,
             error: None,
             held_back: None,
@@ -148,12 +155,14 @@ impl Report {
     pub(super) fn with(self, summary: PublishSummary) -> Self {
         let PublishSummary {
             results,
+            live,
             stopped,
             held_back,
             error,
         } = summary;
         Self {
             results,
+            live,
             stopped,
             held_back,
             error: error.map(Arc::new),
@@ -177,6 +186,7 @@ impl Report {
                 report.earlier = recorded
                     .map(|(change, result)| (change.clone(), result.clone()))
                     .collect();
+                report.live = [earlier.live, report.live].into_iter().flatten().collect();
                 Ok(report)
             }
             Err(error) => Ok(Self {

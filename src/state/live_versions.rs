@@ -18,8 +18,8 @@ const FILE: &str = "live.json";
 pub struct LiveVersions {
     /// The service that was scanned.
     pub base_url: String,
-    /// The number of scans since the last one that read every toggle.
-    pub scans: u32,
+    /// The number of scans of each environment since the last one that read every toggle.
+    pub scans: BTreeMap<EnvironmentId, u32>,
     /// The version of each environment's payload for SDKs.
     pub payloads: BTreeMap<EnvironmentId, u64>,
     /// The toggles whose live targeting was the applied one. At most one entry for each applied toggle.
@@ -62,6 +62,13 @@ impl LiveVersions {
         })
     }
 
+    /// Adds versions that a pass has published, or has read and recorded.
+    pub(crate) fn settle(&mut self, equal: &BTreeMap<ToggleId, EqualVersion>) {
+        self.differences.retain(|id, _| !equal.contains_key(id));
+        self.toggles
+            .extend(equal.iter().map(|(id, equal)| (id.clone(), *equal)));
+    }
+
     /// Replaces the cache in `dir`.
     ///
     /// # Errors
@@ -82,7 +89,7 @@ mod tests {
             version: 7,
             object: ObjectId([1; 20]),
         };
-        versions.scans = 3;
+        versions.scans.insert("shop/prod".parse().unwrap(), 3);
         let fact = DriftFact {
             kind: WithheldKind::Drifted,
             reason: "changed on the service".to_owned(),

@@ -101,7 +101,7 @@ fn scan(sandbox: &Sandbox, config: &Config, context: &PassContext) {
             .scan(config, ScanRequest::of(&view), context)
             .expect("the state is readable");
         let (took, sent) = (started.elapsed(), sandbox.calls().len() - before);
-        assert_eq!(result.report.in_sync(), ENVIRONMENTS * TOGGLES, "toggles in sync");
+        assert_eq!(result.report.in_sync, ENVIRONMENTS * TOGGLES, "toggles in sync");
         assert!(
             expected.is_none_or(|expected| sent == expected),
             "{sent} requests"

@@ -67,12 +67,40 @@ fn every_output_says_what_changed_in_the_target() {
 }
 
 #[test]
+fn a_target_without_documents_needs_an_order() {
+    let world = World::new();
+    world.repo.write("shop/staging/pay.yaml", doc(1));
+    world.repo.write("shop/production/old.yaml", doc(1));
+    let before = listing(&world.repo.path().join("shop"));
+    promote(&world, "shop/staging shop/prod").exit(64).stderr(
+        "error: `shop/prod` has no document yet\nhint: did you mean `shop/production`? to create it, add `--create`\n",
+    );
+    promote(&world, "shop/staging other/place")
+        .exit(64)
+        .stderr("error: `other/place` has no document yet\nhint: to create it, add `--create`\n");
+    assert_eq!(listing(&world.repo.path().join("shop")), before);
+    promote(&world, "shop/staging shop/prod --create")
+        .exit(0)
+        .stdout_contains(&["+ pay (shop/prod/pay.yaml)\n", "\n1 copied, 0 unchanged\n"]);
+}
+
+#[test]
+fn environments_that_differ_only_in_case_are_one_on_featureprobe() {
+    let world = World::new();
+    world.repo.write("shop/prod/pay.yaml", doc(1));
+    promote(&world, "shop/prod Shop/prod --create --service-kind featureprobe")
+        .exit(64)
+        .stderr("error: both environments are `shop/prod`\n");
+    assert!(!world.repo.path().join("Shop").exists());
+}
+
+#[test]
 fn a_glob_selects_toggles_and_must_match_one() {
     let world = World::new();
     for toggle in ["pay-a", "pay-b", "other"] {
         world.repo.write(&format!("shop/staging/{toggle}.yaml"), doc(1));
     }
-    promote(&world, "shop/staging shop/production pay-*")
+    promote(&world, "shop/staging shop/production pay-* --create")
         .exit(0)
         .stdout_contains(&["\n2 copied, 0 unchanged\n"]);
     assert!(!world.repo.path().join("shop/production/other.yaml").exists());

@@ -11,7 +11,8 @@ use super::links::links;
 use super::{color, forge, note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
-use crate::model::{JunitKind, Review, ServiceKind, escaped};
+use crate::model::{JunitKind, Review, ServiceKind, chain, escaped};
+use crate::pass::drift::DriftScanner;
 use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
@@ -78,6 +79,10 @@ fn pass(settings: &Settings, reviewed: Option<Review>) -> Result<FinishedPass, F
     // The bar ends before an error is printed below it.
     progress.clear();
     let mut report = report?;
+    // Without it, the next scan for drift reads these toggles, so this is not a failure.
+    if let Err(error) = DriftScanner::keep_published(reconciler.config(), &report) {
+        tracing::info!(name: "live_versions_lost", reason = chain(&error), "could not keep which versions were applied");
+    }
     let comparison = ExitStatus::Failed.when(unread.is_some());
     report
         .notes

@@ -159,8 +159,8 @@ pub(crate) enum CommandArgs {
     /// Copy documents to another environment
     #[command(
         long_about = "Copies the documents of FROM to TO in a work tree, comments included, and shows what changes. A \
-                      document is replaced only by one of the same toggle; toggles that only TO has stay. Commits \
-                      nothing."
+                      document is replaced only by one of the same toggle; toggles that only TO has stay. If TO has \
+                      no document yet, asks on a terminal, and elsewhere needs --create. Commits nothing."
     )]
     Promote {
         /// The environment to copy from, as project/environment
@@ -172,6 +172,9 @@ pub(crate) enum CommandArgs {
         /// Copy only the toggles whose key this glob matches [everything]
         #[arg(value_name = "GLOB", value_parser = key_glob)]
         globs: Vec<String>,
+        /// Create TO if it has no document yet
+        #[arg(long)]
+        create: bool,
     },
     /// Create a starter repository
     #[command(

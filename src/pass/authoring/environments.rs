@@ -74,6 +74,16 @@ impl DocumentPlace<'_> {
         Ok(all.map(Option::unwrap_or_default))
     }
 
+    /// Returns the environments that have a document.
+    pub(super) fn known(&self) -> Result<BTreeSet<EnvironmentId>, AuthoringError> {
+        let files = WorkTree::open(self.folder, self.root)?.files()?;
+        let environments = files.iter().filter_map(|path| match self.layout.classify(path) {
+            PathKind::Document { id, .. } => Some(id.environment()),
+            _ => None,
+        });
+        Ok(environments.collect())
+    }
+
     fn read(
         &self,
         files: &WorkTree,

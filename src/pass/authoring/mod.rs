@@ -20,6 +20,9 @@ pub enum AuthoringError {
     /// An environment without a document.
     #[error("`{0}` has no document")]
     NoDocuments(EnvironmentId),
+    /// The target of a promotion, which has no document, with the environment that may have been meant.
+    #[error("`{0}` has no document yet")]
+    NewEnvironment(EnvironmentId, Option<String>),
     /// The files cannot be read.
     #[error(transparent)]
     Source(#[from] source::Error),

@@ -1,11 +1,11 @@
 //! Copies documents from one environment to another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::AuthoringError;
 use super::environments::{DocumentPlace, EnvironmentDocument, EnvironmentDocuments};
 use crate::document::{self, Diagnostic, PathKind};
-use crate::model::{Blob, EnvironmentId, Format, Payload, Scope, ToggleId, chain};
+use crate::model::{Blob, EnvironmentId, Format, Payload, Scope, ToggleId, chain, closest};
 use crate::pass::target_folder::{Existing, TargetFolder, WriteResult};
 use crate::plan::compare::join;
 
@@ -45,16 +45,23 @@ pub enum PromotionResult {
 /// Copies the documents of `from` whose keys match `globs` to `to`.
 ///
 /// # Errors
-/// If files cannot be read, another process writes to the work tree, or `from` has no document.
+/// If files cannot be read, another process writes to the work tree, `from` has no document, or `to` has none and
+/// `creates` is false.
 pub fn promote(
     place: DocumentPlace<'_>,
     from: &EnvironmentId,
     to: &EnvironmentId,
     globs: &Scope,
+    creates: bool,
 ) -> Result<PromotionReport, AuthoringError> {
     let [source, target] = place.environments([from, to])?;
     if source.is_empty() {
         return Err(AuthoringError::NoDocuments(from.clone()));
+    }
+    if target.is_empty() && !creates {
+        let known: BTreeSet<String> = place.known()?.iter().map(ToString::to_string).collect();
+        let closest = closest(&to.to_string(), known.iter().map(String::as_str)).map(str::to_owned);
+        return Err(AuthoringError::NewEnvironment(to.clone(), closest));
     }
     let mut report = PromotionReport::default();
     let mut unmatched = globs.unmatched();

@@ -15,6 +15,7 @@ pub(super) struct AppliedDocuments<'a> {
     view: &'a StateSnapshot,
     pub(super) rules: &'a Rules,
     reader: Option<ObjectReader>,
+    globs: Option<&'a Scope>,
     /// The toggles with a trusted document.
     documents: BTreeMap<ToggleId, (ObjectId, Format)>,
     /// The toggles whose last outcome is unknown.
@@ -26,7 +27,7 @@ impl<'a> AppliedDocuments<'a> {
     pub(super) fn of(
         view: &'a StateSnapshot,
         rules: &'a Rules,
-        globs: Option<&Scope>,
+        globs: Option<&'a Scope>,
     ) -> Result<Self, Error> {
         let is_wanted = |id: &ToggleId| is_wanted(id, rules, globs);
         let reader = view.reader()?;
@@ -46,6 +47,7 @@ impl<'a> AppliedDocuments<'a> {
             view,
             rules,
             reader,
+            globs,
             documents,
             unknown: unknown.cloned().collect(),
         })
@@ -53,6 +55,11 @@ impl<'a> AppliedDocuments<'a> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ToggleId, ObjectId)> {
         self.documents.iter().map(|(id, (object, _))| (id, *object))
+    }
+
+    /// Returns whether a toggle matches `--only` and the globs.
+    pub(super) fn is_wanted(&self, id: &ToggleId) -> bool {
+        is_wanted(id, self.rules, self.globs)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -109,7 +116,6 @@ pub(crate) fn applied(
     Ok(found)
 }
 
-/// Returns whether a toggle matches `--only` and `globs`.
-pub(super) fn is_wanted(id: &ToggleId, rules: &Rules, globs: Option<&Scope>) -> bool {
+fn is_wanted(id: &ToggleId, rules: &Rules, globs: Option<&Scope>) -> bool {
     rules.policy.scope.contains(id) && globs.is_none_or(|globs| globs.contains(id))
 }

@@ -1,10 +1,11 @@
-//! Compares the service with what was applied once, for `gitoggle drift`. Writes nothing.
+//! Compares the service with what was applied once, for `gitoggle drift`. Writes only what it found equal, for the next
+//! scan.
 
 use std::collections::BTreeSet;
 
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
-use crate::model::{Scope, ToggleId};
+use crate::model::{Scope, ToggleId, chain};
 use crate::pass::{Config, Error, Files, PassContext, Planned, planning};
 use crate::plan::{DriftReport, LiveDifferences, OnDrift, Plan};
 use crate::state::StateSnapshot;
@@ -38,7 +39,12 @@ impl DriftCheck<'_> {
             documents: Some(&documents(&planned.plan)),
             ..ScanRequest::of(&view)
         };
-        let mut scan = DriftScanner::open(config)?.scan(config, request, context)?;
+        let mut scanner = DriftScanner::open(config)?;
+        let mut scan = scanner.scan(config, request, context)?;
+        // Without it, the next scan reads every toggle, so this is not a failure.
+        if let Err(error) = scanner.keep(&config.state_dir) {
+            tracing::info!(name: "live_versions_lost", reason = chain(&error), "could not keep what was found equal; the next scan reads every toggle");
+        }
         let orphans = planned.plan.orphans().iter();
         scan.report.orphans = orphans.map(|orphan| orphan.id.clone()).collect();
         match scan.report.applied {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::applied::AppliedDocuments;
 use super::reading::ExpectedLive;
 use crate::model::{DriftFact, EnvironmentId, ObjectId, ToggleId};
+use crate::pass::Report;
 use crate::plan::{DriftReport, DriftedToggle, MissingToggle, OnMissing, StateEdit};
 use crate::state::{LiveVersions, OtherVersion};
 
@@ -75,16 +76,13 @@ impl ScanMemory {
     }
 
     /// Ends the differences of toggles that a pass has applied or recorded.
-    pub(super) fn settle<'a>(
-        &mut self,
-        applied: impl IntoIterator<Item = &'a ToggleId>,
-        edits: impl IntoIterator<Item = &'a StateEdit>,
-    ) {
-        for id in applied {
-            self.known.remove(id);
-            self.earlier.remove(id);
+    pub(super) fn settle(&mut self, report: &Report) {
+        for (change, _) in report.lines().filter(|(_, result)| result.is_recorded()) {
+            self.known.remove(&change.id);
+            self.earlier.remove(&change.id);
         }
-        for edit in edits {
+        self.versions.settle(&report.live);
+        for edit in report.plan.state_edits() {
             match (edit, self.earlier.get_mut(edit.id())) {
                 (StateEdit::SameMeaning(version), Some(other)) => other.object = version.object,
                 _ => drop(self.earlier.remove(edit.id())),
@@ -104,15 +102,21 @@ impl ScanMemory {
     }
 
     /// Forgets what was found out about documents that are not applied anymore, or not in scope: a scan keeps the version of
-    /// the payload for SDKs, and compares only the toggles in scope with that payload.
+    /// the payload for SDKs, and compares only the toggles in scope with that payload. Environments without a toggle in
+    /// scope are not scanned, so what is known of them stays.
     pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>) {
-        let is_applied = |id: &ToggleId, object| applied.object(id) == Some(object);
+        let scanned: BTreeSet<EnvironmentId> = applied.iter().map(|(id, _)| id.environment()).collect();
+        let is_applied = |id: &ToggleId, object| {
+            let is_left_out = !applied.is_wanted(id) && !scanned.contains(&id.environment());
+            is_left_out || applied.object(id) == Some(object)
+        };
         self.versions
             .toggles
             .retain(|id, equal| is_applied(id, equal.object));
         self.known.retain(|id, known| is_applied(id, known.object()));
         self.earlier.retain(|id, other| is_applied(id, other.object));
-        self.unread.retain(|id| applied.contains(id));
+        self.unread
+            .retain(|id| applied.contains(id) || !applied.is_wanted(id));
     }
 
     /// Returns what is known of the toggle whose applied document is `object`.

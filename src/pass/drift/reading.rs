@@ -19,6 +19,8 @@ pub(super) struct EnvironmentPlan {
     /// The version of the payload for SDKs that the last scan read.
     pub(super) payload: Option<u64>,
     pub(super) toggles: BTreeMap<ToggleId, ExpectedLive>,
+    /// Whether every toggle is read.
+    pub(super) is_full: bool,
     /// Whether the list is read even if nothing has changed.
     pub(super) lists: bool,
 }
@@ -28,6 +30,8 @@ pub(super) struct EnvironmentPlan {
 pub(super) enum ExpectedLive {
     /// The service did not have it.
     Lacking,
+    /// Nothing, and its document is not applied, so it is read only if the list does not have it.
+    Listed,
     /// Nothing, so the toggle is read.
     Unknown,
     /// The targeting of this version.
@@ -91,6 +95,7 @@ impl Reading {
             environment,
             payload,
             toggles,
+            is_full: _,
             lists,
         } = plan;
         let versions = self.limited(&self.sdk_session, || {
@@ -131,9 +136,27 @@ impl Reading {
         }));
         if let Some(failure) = failure {
             // Without the list, no toggle can be read.
-            reads
+            for id in reads {
+                self.send(ScanFound::Live(id, Err(failure.clone())));
+            }
+            let is_nowhere =
+                matches!(&failure, Outcome::Refused { code: Some(code), .. } if code == "not_found");
+            let unapplied = toggles
                 .into_iter()
-                .for_each(|id| self.send(ScanFound::Live(id, Err(failure.clone()))));
+                .filter(|(_, expected)| *expected == ExpectedLive::Listed);
+            for (id, _) in unapplied {
+                let missing = Live::Missing {
+                    needs_approval: false,
+                };
+                self.send(ScanFound::Live(
+                    id,
+                    if is_nowhere {
+                        Ok(missing)
+                    } else {
+                        Err(failure.clone())
+                    },
+                ));
+            }
             return;
         }
         let mut reads = stream::iter(reads)
@@ -167,6 +190,7 @@ impl Reading {
 /// Returns the toggles whose versions are not the expected ones.
 fn due(toggles: &BTreeMap<ToggleId, ExpectedLive>, versions: Option<&PayloadVersions>) -> Vec<ToggleId> {
     let is_due = |id: &ToggleId, expected: ExpectedLive| match versions {
+        _ if expected == ExpectedLive::Listed => false,
         None => true,
         Some(PayloadVersions::Unchanged) => expected == ExpectedLive::Unknown,
         Some(PayloadVersions::Versions { toggles, .. }) => !is_same(toggles, id, expected),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
-use super::applied::{AppliedDocuments, is_wanted};
+use super::applied::AppliedDocuments;
 use super::memory::{KnownDifference, ScanMemory};
 use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 use super::request::{DriftScan, ScanRequest};
@@ -11,8 +11,11 @@ use super::versions::versions_from;
 use crate::model::{EnvironmentId, Live, LiveToggle, ToggleId};
 use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, LiveChange, MissingToggle, UnreadToggle};
-use crate::service::LiveReader;
+use crate::service::{LiveReader, Outcome};
 use crate::state::{EqualVersion, StateSnapshot};
+
+/// How many seconds the service's payload for SDKs may lag behind a change (`featureprobe-behaviour.md`, section 0).
+const SDK_LAG: i64 = 2;
 
 pub(super) struct Scan<'a> {
     reader: LiveReader,
@@ -67,7 +70,10 @@ impl<'a> Scan<'a> {
             match found {
                 ScanFound::Environment(environment) => self.environment(environment),
                 ScanFound::Live(id, Ok(live)) => self.toggle(id, live)?,
-                ScanFound::Live(id, Err(failure)) => self.unread(id, failure.to_string()),
+                ScanFound::Live(id, Err(failure)) => {
+                    self.report.hint = self.report.hint.or(hint(&failure));
+                    self.unread(id, failure.to_string());
+                }
             }
         }
         context.runtime.finish(&task)?;
@@ -113,10 +119,8 @@ impl<'a> Scan<'a> {
             let claimed = documents.iter().chain(applied);
             // The service ignores case.
             let folded: BTreeSet<String> = claimed.map(|id| id.as_str().to_lowercase()).collect();
-            let is_extra = |id: &ToggleId| {
-                is_wanted(id, self.applied.rules, self.request.globs)
-                    && !folded.contains(&id.as_str().to_lowercase())
-            };
+            let is_extra =
+                |id: &ToggleId| self.applied.is_wanted(id) && !folded.contains(&id.as_str().to_lowercase());
             self.report.undocumented.extend(ids.filter(is_extra));
         }
     }
@@ -260,8 +264,8 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Completes the report.
-    pub(super) fn finish(self, rules: &Rules) -> DriftScan {
+    /// Completes the report of a scan that began at this time.
+    pub(super) fn finish(self, rules: &Rules, began: i64) -> DriftScan {
         let Self {
             reader: _,
             memory,
@@ -293,13 +297,38 @@ impl<'a> Scan<'a> {
         report.missing.extend(missing);
         report.service = rules.base_url.clone().unwrap_or_default();
         report.applied = applied.len();
+        report.as_of = began - SDK_LAG;
         report.environments = environments;
+        let differing = report.drifted.iter().map(|drifted| &drifted.applied.id);
+        let differing = differing.chain(report.missing.iter().map(|missing| &missing.id));
+        let others: BTreeSet<&ToggleId> = differing
+            .chain(report.unread.iter().map(|unread| &unread.id))
+            .collect();
+        report.in_sync = applied.iter().filter(|(id, _)| !others.contains(id)).count();
         report.sort();
         DriftScan {
             report,
             live,
             is_interrupted,
             is_outrun,
+        }
+    }
+}
+
+/// Returns how to fix what made a read fail.
+fn hint(failure: &Outcome) -> Option<&'static str> {
+    match failure {
+        Outcome::Forbidden { .. } => Some(
+            "let the account of the token read these environments on the service, or use another token; \
+             `gitoggle drift GLOB` compares only the others",
+        ),
+        Outcome::Misrouted { .. } => Some("check `--base-url`: another server may have responded"),
+        Outcome::Unauthorized { .. } => {
+            Some("check the token in `GITOGGLE_TOKEN` or `--token-file`: it may have expired or been revoked")
+        }
+        Outcome::Untrusted { .. } => Some("check `--base-url`, `--ca-file` and the proxy settings"),
+        Outcome::Applied { .. } | Outcome::Busy { .. } | Outcome::Lost { .. } | Outcome::Refused { .. } => {
+            None
         }
     }
 }

@@ -10,12 +10,12 @@ use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scan::Scan;
 use super::versions::versions_from;
 use crate::model::{DriftFact, EnvironmentId, Live, LiveVersion, ToggleId};
-use crate::pass::{Config, Error, PassContext, Rules, planning};
-use crate::plan::{DriftedToggle, LiveDecision, LiveDifferences, OnMissing, Plan, StateEdit, decide_live};
+use crate::pass::{Config, Error, PassContext, Report, Rules, planning};
+use crate::plan::{DriftedToggle, LiveDecision, LiveDifferences, OnMissing, Plan, decide_live};
 use crate::service::{ClientConfig, LiveReader};
 use crate::state::{LiveVersions, StateSnapshot};
 
-/// The interval between scans that read every toggle.
+/// Of this many scans of an environment, whichever commands make them, one reads every toggle.
 const FULL_EVERY: u32 = 20;
 
 /// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for many scans.
@@ -56,27 +56,35 @@ impl DriftScanner {
         let _ = self.reader.reload_token();
         let applied = AppliedDocuments::of(request.view, &config.rules, request.globs)?;
         self.memory.forget(&applied);
-        let is_full = request.depth == ScanDepth::Everything || self.memory.versions.scans + 1 >= FULL_EVERY;
-        if is_full {
+        let environments = self.environments(&applied, request);
+        if environments.iter().any(|plan| plan.is_full) {
             self.reader.forget_sdk_keys();
         }
-        let environments = self.environments(&applied, request, is_full);
+        let scanned: Vec<_> = environments
+            .iter()
+            .map(|plan| (plan.environment.clone(), plan.is_full))
+            .collect();
+        let began = config.clock.unix();
         let mut scan = Scan::new(self.reader.clone(), &mut self.memory, &applied, request);
         scan.run(environments, config.limits.in_flight, context)?;
         scan.read_comments(config.limits.in_flight, context)?;
         if scan.has_new_differences() {
             scan.leave_out_published(&planning::view(config)?, &config.rules)?;
         }
-        let result = scan.finish(&config.rules);
+        let result = scan.finish(&config.rules, began);
         if !result.is_interrupted {
             self.memory.compared.clear();
             // One toggle that cannot be read must not make every scan a full one, but an outage is not a full scan.
             let is_outage = result.report.unread.len() * 2 > result.report.applied;
             self.memory.has_compared |= !is_outage;
-            self.memory.versions.scans = match is_full && !is_outage {
-                true => 0,
-                false => (self.memory.versions.scans + 1).min(FULL_EVERY),
-            };
+            for (environment, is_full) in scanned {
+                let scans = self.memory.versions.scans.entry(environment).or_default();
+                *scans = if is_full && !is_outage {
+                    0
+                } else {
+                    (*scans + 1).min(FULL_EVERY)
+                };
+            }
         }
         Ok(result)
     }
@@ -87,6 +95,23 @@ impl DriftScanner {
     /// If the file cannot be written.
     pub fn keep(&mut self, dir: &Path) -> Result<(), Error> {
         Ok(self.memory.kept(self.on_missing).keep(dir)?)
+    }
+
+    /// Keeps which versions a pass has published, or has read and recorded, for the scan of another process.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn keep_published(config: &Config, report: &Report) -> Result<(), Error> {
+        if report.live.is_empty() {
+            return Ok(());
+        }
+        let base_url = config
+            .service
+            .as_ref()
+            .map(|service| service.base_url.to_string());
+        let mut versions = LiveVersions::open(&config.state_dir, &base_url.unwrap_or_default());
+        versions.settle(&report.live);
+        Ok(versions.keep(&config.state_dir)?)
     }
 
     /// Forgets what an earlier process found out about documents that are not applied anymore.
@@ -144,23 +169,19 @@ impl DriftScanner {
     }
 
     /// Ends the differences of toggles that a pass has applied or recorded.
-    pub fn settle<'a>(
-        &mut self,
-        applied: impl IntoIterator<Item = &'a ToggleId>,
-        edits: impl IntoIterator<Item = &'a StateEdit>,
-    ) {
-        self.memory.settle(applied, edits);
+    pub fn settle(&mut self, report: &Report) {
+        self.memory.settle(report);
     }
 
-    fn environments(
-        &self,
-        applied: &AppliedDocuments<'_>,
-        request: ScanRequest<'_>,
-        is_full: bool,
-    ) -> Vec<EnvironmentPlan> {
+    fn environments(&self, applied: &AppliedDocuments<'_>, request: ScanRequest<'_>) -> Vec<EnvironmentPlan> {
+        let versions = &self.memory.versions;
+        let is_full = |environment: &EnvironmentId| {
+            let scans = versions.scans.get(environment).copied().unwrap_or_default();
+            request.depth == ScanDepth::Everything || scans + 1 >= FULL_EVERY
+        };
         let mut toggles: BTreeMap<EnvironmentId, BTreeMap<ToggleId, ExpectedLive>> = BTreeMap::new();
         for (id, object) in applied.iter() {
-            let expected = match is_full && !self.memory.compared.contains(id) {
+            let expected = match is_full(&id.environment()) && !self.memory.compared.contains(id) {
                 true => ExpectedLive::Unknown,
                 false => self.memory.expected(id, object),
             };
@@ -169,6 +190,15 @@ impl DriftScanner {
                 .or_default()
                 .insert(id.clone(), expected);
         }
+        let documents = request
+            .documents
+            .into_iter()
+            .flatten()
+            .filter(|id| applied.is_wanted(id));
+        for id in documents.filter(|id| !applied.contains(id)) {
+            let toggles = toggles.entry(id.environment()).or_default();
+            toggles.insert(id.clone(), ExpectedLive::Listed);
+        }
         for id in request.wanted.into_iter().flatten() {
             toggles
                 .entry(id.environment())
@@ -176,7 +206,13 @@ impl DriftScanner {
                 .insert(id.clone(), ExpectedLive::Unknown);
         }
         let plans = toggles.into_iter().map(|(environment, toggles)| EnvironmentPlan {
-            payload: self.memory.versions.payloads.get(&environment).copied(),
+            // A command that runs once compares all versions, because "unchanged" proves nothing after a lost increment.
+            payload: versions
+                .payloads
+                .get(&environment)
+                .copied()
+                .filter(|_| request.documents.is_none()),
+            is_full: is_full(&environment),
             environment,
             toggles,
             lists: request.documents.is_some(),

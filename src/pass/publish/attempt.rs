@@ -64,7 +64,7 @@ impl Sender {
                 // What was applied before is gone, so the version of the new toggle is not drift.
                 change.to_mut().before = Before::Nothing;
             }
-            let (decision, note) = match self.look(&change, earlier.take()).await {
+            let (decision, note) = match self.look(job, &change, earlier.take()).await {
                 Ok(found) => found,
                 Err(failed) => return Ok(Attempt::Ended(failed)),
             };
@@ -102,11 +102,19 @@ impl Sender {
     /// again as long as the service has its base version, because the toggle may have been archived since.
     async fn look(
         &self,
+        job: Job,
         change: &Change,
         earlier: Option<BaseVersion>,
     ) -> Result<(LiveDecision, Option<SentNote>), Outcome> {
         let service = &self.job.service;
         let live = service.read(&change.id, self.now()).await?;
+        let equal = match &live {
+            Live::Toggle(live) if live.content.payload() == Some(&change.version.payload) => {
+                Some(live.version)
+            }
+            _ => None,
+        };
+        self.update(job.change, |progress| progress.live_version = equal);
         if let (Some(BaseVersion { number, note }), Live::Toggle(live)) = (earlier, &live)
             && live.version != number
         {
@@ -177,6 +185,11 @@ impl Sender {
                 resolved(outcome, &sent, newer)
             }
         };
+        if certainty == Certainty::Stored {
+            // The service stores a request only as the version after its base.
+            let stored = base.map(|base| base.number + 1);
+            self.update(job.change, |progress| progress.live_version = stored);
+        }
         match self.job.journal.finish(begun, certainty) {
             Ok(Certainty::Unknown) if certainty == Certainty::Stored => Ok(Patched::Ended(too_late())),
             Ok(_) => Ok(patched),

@@ -1,5 +1,6 @@
 //! Carries out the decisions of the dispatcher with several workers, which share one [`Dispatcher`] and one set of results.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,13 +12,13 @@ use super::dispatch::{Dispatcher, Effect, Pace, Response};
 use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
-use crate::model::SentNote;
+use crate::model::{SentNote, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Event, PublishAnswer, StopReason};
 use crate::plan::{Change, LiveHold, Policy};
 use crate::service::Outcome;
 use crate::service::retry::{self, Again, PassEffect, RetryContext};
-use crate::state;
+use crate::state::{self, EqualVersion};
 
 /// The shared state of all workers. A mutex is locked for a few instructions, never across an `.await`.
 pub(super) struct Sender {
@@ -73,6 +74,8 @@ pub(super) struct ChangeProgress {
     pub(super) result: ChangeResult,
     /// What its last request was sent on top of.
     pub(super) base_version: Option<BaseVersion>,
+    /// The version on the service that has its targeting, as far as it is known.
+    pub(super) live_version: Option<u64>,
     /// Whether its toggle was created, perhaps in an earlier try.
     pub(super) is_created: bool,
     /// The end of its last request.
@@ -92,6 +95,7 @@ impl Sender {
         let progress = ChangeProgress {
             result: ChangeResult::NotSent,
             base_version: None,
+            live_version: None,
             is_created: false,
             answer: None,
         };
@@ -302,6 +306,7 @@ impl Sender {
         let mut current = self.results();
         let (changes, stopped) = (std::mem::take(&mut current.changes), current.stopped.take());
         drop(current);
+        let live = self.live_versions(&changes);
         let ended = changes
             .into_iter()
             .map(|progress| (progress.result, progress.answer));
@@ -322,10 +327,23 @@ impl Sender {
         }
         PublishSummary {
             results,
+            live,
             stopped,
             held_back: held_until.and_then(|until| until.checked_duration_since(self.now())),
             error: None,
         }
+    }
+
+    /// Returns the versions on the service that have the targeting of the recorded changes.
+    fn live_versions(&self, progress: &[ChangeProgress]) -> BTreeMap<ToggleId, EqualVersion> {
+        let changes = self.changes().iter().zip(progress);
+        let recorded = changes.filter(|(_, progress)| progress.result.is_recorded());
+        let live = recorded.filter_map(|(change, progress)| {
+            let object = change.version.object;
+            let version = progress.live_version?;
+            Some((change.id.clone(), EqualVersion { version, object }))
+        });
+        live.collect()
     }
 
     fn dispatcher(&self) -> MutexGuard<'_, Dispatcher> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 #[cfg(test)]
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -31,6 +32,8 @@ pub(crate) struct HttpService {
     projects: BTreeMap<Key, ProjectReader>,
     /// Each reads once whether its environment exists and needs approvals.
     environments: BTreeMap<EnvironmentId, EnvironmentReader>,
+    /// What a scan has just read, each for one read.
+    scanned: Mutex<BTreeMap<ToggleId, Live>>,
 }
 
 #[cfg(test)]
@@ -50,8 +53,8 @@ pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
 }
 
 impl Service {
-    /// Returns the service of `client`, for a pass that publishes `changes`.
-    pub(crate) fn http(client: Client, changes: &[Change]) -> Self {
+    /// Returns the service of `client`, for a pass that publishes `changes` and just `scanned` these toggles.
+    pub(crate) fn http(client: Client, changes: &[Change], scanned: BTreeMap<ToggleId, Live>) -> Self {
         let reader = client.reader();
         let environments: BTreeSet<EnvironmentId> =
             changes.iter().map(|change| change.id.environment()).collect();
@@ -64,6 +67,7 @@ impl Service {
             environments: environments.collect(),
             client,
             session: Session::default(),
+            scanned: Mutex::new(scanned),
         }))
     }
 
@@ -130,6 +134,15 @@ impl Service {
 
 impl HttpService {
     async fn read(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
+        let scanned = self
+            .scanned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(toggle);
+        if let Some(live) = scanned {
+            // If the service has a newer version by now, it refuses the publish, and the next read asks it.
+            return Ok(live);
+        }
         self.live(toggle, now).await.map_err(|mut failure| {
             // The project or the environment does not exist.
             if let Outcome::Refused {

@@ -11,6 +11,7 @@ pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
     DriftJson {
         version: 1,
         service: &report.service,
+        as_of: rfc3339(report.as_of),
         summary: Summary {
             text: super::text::summary(report),
             has_drift: report.has_drift(),
@@ -22,8 +23,9 @@ pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
             drafts: report.drafts.len(),
             archived: report.archived.len(),
             undocumented: report.undocumented.len(),
-            in_sync: report.in_sync(),
+            in_sync: report.in_sync,
         },
+        hint: report.hint,
         drifted: report.drifted.iter().map(DriftedJson::of).collect(),
         missing: &report.missing,
         unread: &report.unread,
@@ -38,7 +40,9 @@ pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
 pub struct DriftJson<'a> {
     version: u32,
     service: &'a str,
+    as_of: String,
     summary: Summary,
+    hint: Option<&'static str>,
     drifted: Vec<DriftedJson<'a>>,
     missing: &'a [MissingToggle],
     unread: &'a [UnreadToggle],

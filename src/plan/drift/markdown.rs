@@ -1,7 +1,7 @@
 //! Renders a drift report as Markdown.
 
 use super::DriftReport;
-use super::text::{compared, names, others, summary};
+use super::text::{compared, names, others, summary, valid};
 use crate::model::counted;
 use crate::plan::render::{block, code, fitting};
 
@@ -9,10 +9,11 @@ use crate::plan::render::{block, code, fitting};
 #[must_use]
 pub fn drift_markdown(report: &DriftReport, limit: usize) -> String {
     let mut parts = vec![format!(
-        "### gitoggle drift\n\n{}\n\n{} {}\n\n",
+        "### gitoggle drift\n\n{}\n\n{} {}. {}\n\n",
         summary(report),
         code(&report.service),
-        compared(report)
+        compared(report),
+        valid(report)
     )];
     parts.extend(rows(report));
     fitting(parts, limit)

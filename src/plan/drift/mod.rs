@@ -29,6 +29,12 @@ pub struct DriftReport {
     pub service: String,
     /// The number of applied toggles in scope.
     pub applied: usize,
+    /// The number of applied toggles that were found equal.
+    pub in_sync: usize,
+    /// The time in seconds since 1970 up to which changes on the service are included.
+    pub as_of: i64,
+    /// How to fix what kept toggles from being read.
+    pub hint: Option<&'static str>,
     /// The environments that were scanned, and those of toggles whose last outcome is unknown.
     pub environments: BTreeSet<EnvironmentId>,
     /// The toggles with other targeting than was last applied.
@@ -136,14 +142,6 @@ impl DriftReport {
     #[must_use]
     pub fn has_drift(&self) -> bool {
         !self.drifted.is_empty() || self.missing.iter().any(|missing| missing.applied.is_some())
-    }
-
-    /// Returns the number of toggles that were found equal.
-    #[must_use]
-    pub fn in_sync(&self) -> usize {
-        let missing = self.missing.iter().filter(|missing| missing.applied.is_some());
-        let others = self.drifted.len() + missing.count() + self.unread.len();
-        self.applied.saturating_sub(others)
     }
 
     /// Returns whether there is nothing to report.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{DriftReport, DriftedToggle, Groups, grouped};
-use crate::model::{Color, ToggleId, counted, escaped};
+use crate::model::{Color, ToggleId, counted, escaped, rfc3339};
 use crate::plan::render::{defused, diff, difference, paint};
 
 /// The number of drifted toggles that are shown with a diff.
@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 20;
 pub fn drift_text(report: &DriftReport, color: Color) -> String {
     let mut text = format!("Drift on {} · {}\n", escaped(&report.service), compared(report));
     text.push_str(&body(report, color));
-    let _ = writeln!(text, "\n{}", summary(report));
+    let _ = writeln!(text, "\n{}\n{}", summary(report), valid(report));
     defused(&text)
 }
 
@@ -57,6 +57,14 @@ pub(super) fn compared(report: &DriftReport) -> String {
     )
 }
 
+/// Returns since when the report is valid.
+pub(super) fn valid(report: &DriftReport) -> String {
+    format!(
+        "Changes on the service after {} may be missing.",
+        rfc3339(report.as_of)
+    )
+}
+
 /// Returns the numbers of all lists that are not empty.
 pub(super) fn summary(report: &DriftReport) -> String {
     let counts = [
@@ -66,7 +74,7 @@ pub(super) fn summary(report: &DriftReport) -> String {
         (report.drafts.len(), "awaiting approval"),
         (report.archived.len(), "archived"),
         (report.undocumented.len(), "without a document"),
-        (report.in_sync(), "in sync"),
+        (report.in_sync, "in sync"),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts.map(|(count, what)| format!("{count} {what}")).collect();

@@ -2,16 +2,32 @@
 
 use serde_json::{Value, json};
 
-use super::stand::{Stand, targeting};
+use super::stand::{Stand, TOGGLES, targeting};
 use crate::support::{World, body, doc};
 
 const IN_SYNC: &str = "Drift on https://$LIVE · 3 applied toggles in 1 environment
 
 no drift: 3 in sync
+Changes on the service after <time> may be missing.
 ";
 
+/// What every comparison of one environment reads.
+const OF_ENVIRONMENT: [&str; 3] = [
+    "/api/projects/shop/environments",
+    "/api/projects/shop/toggles?environmentKey=prod&pageIndex=0&pageSize=1000",
+    "/internal/server/toggles",
+];
+
+/// Asserts that the requests since the last look are those of an environment and the reads of these toggles.
+#[track_caller]
+fn reads(stand: &Stand, toggles: &[&str]) {
+    let mut expected = OF_ENVIRONMENT.map(str::to_owned).to_vec();
+    expected.extend(toggles.iter().map(|toggle| targeting(toggle)));
+    assert_eq!(sorted(stand.reads()), sorted(expected));
+}
+
 #[test]
-fn no_drift_is_reported_as_such_and_nothing_is_written() {
+fn no_drift_is_reported_as_such_and_only_the_cache_is_written() {
     let stand = Stand::applied();
     let files = || std::fs::read_dir(stand.world.state()).unwrap().count();
     let before = files();
@@ -22,21 +38,149 @@ fn no_drift_is_reported_as_such_and_nothing_is_written() {
         .stdout(IN_SYNC)
         .stderr("");
     assert_eq!(files(), before);
-    let reads = stand.reads();
-    let expected = [
-        "/api/projects/shop/environments",
-        "/internal/server/toggles",
-        "/api/projects/shop/toggles?environmentKey=prod&pageIndex=0&pageSize=1000",
-        &targeting("cart"),
-        &targeting("pay"),
-        &targeting("ship"),
-    ];
-    assert_eq!(sorted(reads), sorted(expected.map(str::to_owned).to_vec()));
+    stand.drift().arg("--full").exit(0).stdout(IN_SYNC);
+    let drift = stand.drift().set("output", "json").exit(0).json();
+    let as_of: jiff::Timestamp = drift["as_of"].as_str().unwrap().parse().unwrap();
+    let age = jiff::Timestamp::now().as_second() - as_of.as_second();
+    assert!((2..60).contains(&age), "{drift}");
+}
+
+#[test]
+fn what_apply_and_drift_have_read_or_published_is_not_read_again() {
+    let stand = Stand::applied();
+    stand.drift().exit(0).stdout(IN_SYNC);
+    reads(&stand, &[]);
+    let repo = &stand.world.repo;
+    repo.file("shop/prod/pay.yaml", doc(20)).commit("Raise the age");
+    stand.apply().set("max-change-ratio", "1").exit(0).any_output();
+    stand.requests();
+    stand.drift().exit(0).stdout(IN_SYNC);
+    reads(&stand, &[]);
+    stand.changes("ship", 30, "hotfix");
+    stand.drift().exit(0).any_output();
+    stand.requests();
+    // Only what differs is read again, because the report shows it.
+    stand.drift().exit(0).stdout_contains(&["1 drifted · 2 in sync"]);
+    let read = stand.reads();
+    for (toggle, count) in [("cart", 0), ("pay", 0), ("ship", 1)] {
+        let path = targeting(toggle);
+        assert_eq!(
+            read.iter().filter(|one| **one == path).count(),
+            count,
+            "{toggle}: {read:?}"
+        );
+    }
+}
+
+#[test]
+fn what_adopt_has_compared_is_not_read_again() {
+    let stand = Stand::unapplied(&[]);
+    for toggle in TOGGLES {
+        stand.changes(toggle, 18, "by hand");
+    }
+    stand.apply().set("first-pass", "adopt").exit(0).any_output();
+    stand.requests();
+    stand.drift().exit(0).stdout(IN_SYNC);
+    reads(&stand, &[]);
+}
+
+#[test]
+fn without_the_cache_every_toggle_is_read_once() {
+    let stand = Stand::uncached();
+    stand.drift().exit(0).stdout(IN_SYNC);
+    reads(&stand, &TOGGLES);
+    stand.drift().exit(0).stdout(IN_SYNC);
+    reads(&stand, &[]);
+}
+
+#[test]
+fn a_comparison_of_a_part_keeps_what_is_known_of_other_environments() {
+    let stand = Stand::applied();
+    stand.drift().exit(0).stdout(IN_SYNC);
+    stand.requests();
+    stand
+        .drift()
+        .arg("shop/prod/cart")
+        .exit(0)
+        .stdout_contains(&["no drift: 1 in sync"]);
+    reads(&stand, &[]);
+    // The version of the environment does not cover what that comparison left out.
+    stand.drift().exit(0).stdout(IN_SYNC);
+    reads(&stand, &["pay", "ship"]);
+}
+
+#[test]
+fn of_twenty_comparisons_one_reads_every_toggle() {
+    let stand = Stand::applied();
+    let read_all = (1..=40).filter(|_| {
+        stand.drift().exit(0).stdout(IN_SYNC);
+        stand.reads().len() > OF_ENVIRONMENT.len()
+    });
+    assert_eq!(read_all.collect::<Vec<_>>(), [20, 40]);
+}
+
+#[test]
+fn a_change_whose_increment_was_lost_is_found_by_the_next_comparison() {
+    let stand = Stand::applied();
+    stand.drift().exit(0).stdout(IN_SYNC);
+    stand.script(json!({ "on": { "method": "GET", "path": "/" }, "do": "lose_increment" }));
+    stand.changes("pay", 21, "hotfix");
+    stand.drift().exit(0).stdout_contains(&["1 drifted · 2 in sync"]);
+}
+
+#[test]
+fn a_document_without_a_toggle_and_a_draft_of_a_new_document_are_listed_in_every_output() {
+    let stand = Stand::with(&["drafted"]);
+    let repo = &stand.world.repo;
+    for toggle in ["new", "drafted"] {
+        repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
+    }
+    repo.file("shop/nowhere/pay.yaml", doc(18))
+        .commit("Add documents");
+    let settings =
+        json!({ "approvalSettings": [{ "environmentKey": "prod", "enable": true, "reviewers": ["Admin"] }] });
+    stand.before("/", "PATCH", "/api/projects/shop/approvalSettings", settings);
+    let submitted = format!("{}/approval", targeting("drafted"));
+    stand.before("/internal", "POST", &submitted, body(40, "a draft"));
+    stand.drift().exit(0).any_output();
+    stand.drift().exit(0).stdout(
+        "Drift on https://$LIVE · 3 applied toggles in 2 environments
+
+missing shop/nowhere/pay
+    the service has no such toggle; its document was not applied yet
+
+missing shop/prod/new
+    the service has no such toggle; its document was not applied yet
+
+draft shop/prod/drafted
+    a draft by Admin awaits approval on the service
+
+no drift: 2 missing · 1 awaiting approval · 3 in sync
+Changes on the service after <time> may be missing.
+",
+    );
+    let json = stand.drift().set("output", "json").exit(0).json();
+    assert_eq!(
+        json["missing"],
+        json!([
+            { "toggle": "shop/nowhere/pay", "lacks": "toggle", "applied": false },
+            { "toggle": "shop/prod/new", "lacks": "toggle", "applied": false },
+        ])
+    );
+    assert_eq!(
+        json["drafts"],
+        json!([{ "toggle": "shop/prod/drafted", "by": "Admin" }])
+    );
+    stand.drift().set("output", "markdown").exit(0).stdout_contains(&[
+        "* **missing** ` shop/prod/new `: ",
+        "* **draft** ` shop/prod/drafted `: ",
+        "Changes on the service after <time> may be missing.",
+    ]);
 }
 
 #[test]
 fn each_read_is_logged_with_vv_without_its_query_and_without_a_key() {
-    let stand = Stand::applied();
+    let stand = Stand::uncached();
     let log = stand
         .drift()
         .arg("-vv")
@@ -88,6 +232,7 @@ no document shop/prod/extra
     on the service without a document
 
 1 drifted · 1 without a document · 2 in sync
+Changes on the service after <time> may be missing.
 
 To keep what is on the service, import it and commit:
   gitoggle import --overwrite shop/prod/pay --repo $REPO --base-url https://$LIVE --ca-file $TMP/sandbox-ca.pem --service-kind featureprobe
@@ -159,6 +304,7 @@ fn the_json_has_every_list() {
             [3, 1, 1, 1, 1, 2],
             "{json}"
         );
+        assert_eq!(json["missing"][0]["toggle"], "shop/prod/new", "{json}");
         let drifted = &json["drifted"][0];
         assert_eq!(drifted["toggle"], "shop/prod/pay");
         assert_eq!(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stand::{Stand, targeting};
-use crate::support::{TOKEN, doc};
+use crate::support::{Answer, TOKEN, World, doc};
 
 fn on(path: &str, act: Value) -> Value {
     json!({ "on": { "method": "GET", "path": path }, "do": act })
@@ -11,7 +11,7 @@ fn on(path: &str, act: Value) -> Value {
 
 #[test]
 fn a_toggle_that_is_deleted_between_list_and_read_is_missing() {
-    let stand = Stand::applied();
+    let stand = Stand::uncached();
     let gone = json!({ "delete_after": { "project": "shop", "toggle": "pay" } });
     stand.script(on("environmentKey=prod", gone));
     stand.drift().arg("--detailed-exitcode").exit(2).stdout(
@@ -21,6 +21,7 @@ missing shop/prod/pay
     the service has no such toggle
 
 1 missing · 2 in sync
+Changes on the service after <time> may be missing.
 
 To create a missing toggle again from its document (if it is not needed anymore, remove the document instead):
   gitoggle apply --overwrite-drift --on-missing create --only shop/prod/pay --repo $REPO --base-url https://$LIVE --ca-file $TMP/sandbox-ca.pem --service-kind featureprobe --state-dir $TMP/state
@@ -44,6 +45,7 @@ archived shop/prod/pay
     SDKs do not get an archived toggle
 
 no drift: 1 archived · 3 in sync
+Changes on the service after <time> may be missing.
 ",
     );
 }
@@ -62,24 +64,50 @@ fn a_page_of_a_proxy_instead_of_the_service_is_an_error() {
             "not compared shop/prod: 3 toggles",
             "check `--base-url`",
             "\n3 not compared",
-        ]);
+        ])
+        .stderr_contains(&["\nhint: check `--base-url`"]);
 }
 
 #[test]
-fn a_token_without_access_is_an_error_and_is_never_shown() {
-    let stand = Stand::applied();
+fn a_token_without_access_is_an_error_with_a_hint_and_is_never_shown() {
+    let stand = Stand::uncached();
     stand
         .drift()
         .env("GITOGGLE_TOKEN", "another-token")
         .exit(1)
         .never_says(&["another-token", TOKEN])
-        .stdout_contains(&["not compared shop/prod: 3 toggles", "3 not compared"]);
+        .stdout_contains(&["not compared shop/prod: 3 toggles", "3 not compared"])
+        .stderr_contains(&[
+            "error: 3 toggles could not be compared with the service, such as shop/prod/cart: the service rejected",
+            "\nhint: check the token in `GITOGGLE_TOKEN`",
+        ]);
     assert!(stand.requests().len() < 10);
 }
 
 #[test]
+fn a_refusal_of_the_whole_list_names_what_to_do() {
+    let world = World::with_pay_applied();
+    for (status, hint) in [
+        (403, "hint: let the account of the token read these environments"),
+        (404, "hint: check `--base-url`"),
+    ] {
+        world.service.always(move |_| Answer::status(status));
+        let drift = world.bare("drift").set("repo", world.repo.path());
+        drift
+            .set("state-dir", world.state())
+            .set("base-url", world.service.url())
+            .set("ca-file", world.ca())
+            .set("service-kind", "featureprobe")
+            .env("GITOGGLE_TOKEN", TOKEN)
+            .exit(1)
+            .stdout_contains(&["not compared shop/prod/pay"])
+            .stderr_contains(&[hint]);
+    }
+}
+
+#[test]
 fn one_toggle_that_cannot_be_read_counts_as_neither_in_sync_nor_drifted() {
-    let stand = Stand::applied();
+    let stand = Stand::uncached();
     for _ in 0..9 {
         let page = json!({ "page": "<title>Oops</title>" });
         stand.script(on(&targeting("pay"), page));
@@ -110,13 +138,14 @@ not compared shop/prod/pay
     the outcome of the last publish is unknown until the next pass reads the toggle
 
 1 not compared
+Changes on the service after <time> may be missing.
 ",
     );
 }
 
 #[test]
 fn without_the_sdk_endpoint_every_toggle_is_read() {
-    let stand = Stand::applied();
+    let stand = Stand::uncached();
     for _ in 0..3 {
         stand.script(on("/internal/", json!({ "page": "<title>Blocked</title>" })));
     }
@@ -148,6 +177,7 @@ draft shop/prod/pay
     a draft by Admin awaits approval on the service
 
 no drift: 1 awaiting approval · 3 in sync
+Changes on the service after <time> may be missing.
 ",
     );
 }

@@ -206,6 +206,40 @@ fn overwriting_publishes_the_document_again_with_the_comment_of_its_commit() {
 }
 
 #[test]
+fn overwriting_reads_a_drifted_toggle_once() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    stand.apply().arg("--overwrite-drift").exit(0).any_output();
+    let requests = stand.requests();
+    let count = |wanted: String| requests.iter().filter(|one| **one == wanted).count();
+    assert_eq!(count(format!("GET {}", targeting("pay"))), 1, "{requests:#?}");
+    assert_eq!(count(format!("PATCH {}", targeting("pay"))), 1, "{requests:#?}");
+    stand.drift().arg("--detailed-exitcode").exit(0).any_output();
+    let read = stand.reads();
+    assert!(!read.contains(&targeting("pay")), "{read:#?}");
+}
+
+#[test]
+fn overwriting_never_replaces_a_version_that_it_has_not_read() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    stand.script(json!({
+        "on": { "method": "PATCH", "path": targeting("pay") },
+        "do": { "before": { "method": "PATCH", "path": targeting("pay"), "body": body(30, "later") } },
+    }));
+    stand
+        .apply()
+        .arg("--overwrite-drift")
+        .exit_in(&[0, 4])
+        .any_output();
+    let requests = stand.requests();
+    let read = requests
+        .iter()
+        .filter(|one| **one == format!("GET {}", targeting("pay")));
+    assert_eq!(read.count(), 2, "{requests:#?}");
+}
+
+#[test]
 fn overwriting_fails_if_not_every_toggle_could_be_compared() {
     const NOTE: &str = "3 toggles could not be compared with the service, such as shop/prod/cart: the service rejected the \
                         token";

@@ -91,6 +91,7 @@ fn the_rails_count_what_is_published_over_drift() {
     repo.commit("Add more");
     stand.apply().exit(0).any_output();
     stand.requests();
+    stand.forget();
     for toggle in &more[..4] {
         stand.changes(toggle, 21, "hotfix");
     }

@@ -30,6 +30,18 @@ impl Stand {
         Self::with(&[])
     }
 
+    /// Starts a service with applied toggles of which no scan or pass knows the versions.
+    pub(super) fn uncached() -> Self {
+        let stand = Self::applied();
+        stand.forget();
+        stand
+    }
+
+    /// Removes what scans and passes have found equal.
+    pub(super) fn forget(&self) {
+        std::fs::remove_file(self.world.state().join("live.json")).unwrap();
+    }
+
     pub(super) fn with(more: &[&str]) -> Self {
         Self::unapplied(more).then_applied()
     }

@@ -28,8 +28,17 @@ impl Normaliser {
         for (from, to) in &self.names {
             text = text.replace(from, to);
         }
-        ids(&text)
+        ids(&as_of(text))
     }
+}
+
+/// Replaces the time since which a report on drift is valid.
+fn as_of(text: String) -> String {
+    let Some((before, rest)) = text.split_once("Changes on the service after ") else {
+        return text;
+    };
+    let (_, after) = rest.split_once(" may be missing").unwrap_or_default();
+    format!("{before}Changes on the service after <time> may be missing{after}")
 }
 
 /// Replaces every run of 10, 40 or 64 hexadecimal digits.
