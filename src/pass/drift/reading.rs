@@ -135,34 +135,40 @@ impl Reading {
             listed,
         }));
         if let Some(failure) = failure {
-            // Without the list, no toggle can be read.
-            for id in reads {
-                self.send(ScanFound::Live(id, Err(failure.clone())));
-            }
-            let is_nowhere =
-                matches!(&failure, Outcome::Refused { code: Some(code), .. } if code == "not_found");
-            let unapplied = toggles
-                .into_iter()
-                .filter(|(_, expected)| *expected == ExpectedLive::Listed);
-            for (id, _) in unapplied {
-                let missing = Live::Missing {
-                    needs_approval: false,
-                };
-                self.send(ScanFound::Live(
-                    id,
-                    if is_nowhere {
-                        Ok(missing)
-                    } else {
-                        Err(failure.clone())
-                    },
-                ));
-            }
+            self.without_list(&failure, reads, &toggles);
             return;
         }
         let mut reads = stream::iter(reads)
             .map(|id| self.toggle(&reader, id))
             .buffer_unordered(self.in_flight);
         while reads.next().await.is_some() {}
+    }
+
+    /// Ends the reads of an environment whose list could not be read, without which no toggle can be read.
+    fn without_list(
+        &self,
+        failure: &Outcome,
+        reads: Vec<ToggleId>,
+        toggles: &BTreeMap<ToggleId, ExpectedLive>,
+    ) {
+        for id in reads {
+            self.send(ScanFound::Live(id, Err(failure.clone())));
+        }
+        let is_nowhere = matches!(failure, Outcome::Refused { code: Some(code), .. } if code == "not_found");
+        let unapplied = toggles
+            .iter()
+            .filter(|(_, expected)| **expected == ExpectedLive::Listed);
+        for (id, _) in unapplied {
+            let missing = Live::Missing {
+                needs_approval: false,
+            };
+            let live = if is_nowhere {
+                Ok(missing)
+            } else {
+                Err(failure.clone())
+            };
+            self.send(ScanFound::Live(id.clone(), live));
+        }
     }
 
     async fn toggle(&self, reader: &EnvironmentReader, id: ToggleId) {

@@ -319,8 +319,8 @@ impl<'a> Scan<'a> {
 fn hint(failure: &Outcome) -> Option<&'static str> {
     match failure {
         Outcome::Forbidden { .. } => Some(
-            "let the account of the token read these environments on the service, or use another token; \
-             `gitoggle drift GLOB` compares only the others",
+            "let the account of the token read these environments on the service, or use another token; a \
+             glob after `gitoggle drift` limits what is compared",
         ),
         Outcome::Misrouted { .. } => Some("check `--base-url`: another server may have responded"),
         Outcome::Unauthorized { .. } => {

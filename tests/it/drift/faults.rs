@@ -117,7 +117,8 @@ fn one_toggle_that_cannot_be_read_counts_as_neither_in_sync_nor_drifted() {
         "~ drifted shop/prod/ship",
         "not compared shop/prod/pay",
         "1 drifted · 1 not compared · 1 in sync",
-    ]);
+    ])
+    .stderr_contains(&["error: shop/prod/pay could not be compared", "\nhint: check `--base-url`"]);
 }
 
 #[test]
