@@ -30,7 +30,7 @@
 //! * [`pass`] is the only module that uses every edge; [`daemon`] runs passes in a loop.
 //! * [`admin`] and [`notification`] read the daemon's status and send it commands; they cannot publish.
 //! * [`sandbox`] is a local stand-in for the service.
-//! * [`web`] contains what the pages of `admin` and `sandbox` have in common.
+//! * [`web`] contains the frame, the styles and the script of the pages of `admin`.
 //!
 //! A test checks this map: the imports of each module, and the modules that use each heavy dependency.
 

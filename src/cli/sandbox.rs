@@ -26,13 +26,8 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
         ..SandboxConfig::new(token)
     })
     .map_err(Failure::failed)?;
-    let url = sandbox.url();
-    let mut text = format!("listening on {url}\nweb page: {url}/\n");
-    for step in sandbox.connection_steps() {
-        text += &format!("{}:\n", step.purpose);
-        text.extend(step.lines.iter().map(|line| format!("  {}\n", escaped(line))));
-    }
-    print(&(text + "stop with Ctrl-C\n"))?;
+    let (url, instructions) = (sandbox.url(), sandbox.instructions());
+    print(&format!("listening on {url}\n{instructions}stop with Ctrl-C\n"))?;
     let _ = stop.wait_for(|stop| *stop).await;
     sandbox.stop().await;
     Ok(ExitStatus::Clean)

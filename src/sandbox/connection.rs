@@ -2,22 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::ServiceKind;
+use crate::model::{ServiceKind, escaped};
 use crate::transport::Secret;
 
 /// The token that the documentation names, which is not a secret.
 const DOCUMENTED_TOKEN: &str = "sandbox-token";
 
-/// Commands for one purpose.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ConnectionStep {
-    /// The purpose, such as `to publish the repository`.
-    pub purpose: &'static str,
-    /// The lines to enter.
-    pub lines: Vec<String>,
-}
-
-/// The steps from a running sandbox to a first result, as its page and its start show them.
+/// How a sandbox is reached.
 #[derive(Clone, Debug)]
 pub(super) struct SandboxConnection {
     pub(super) url: String,
@@ -27,7 +18,8 @@ pub(super) struct SandboxConnection {
 }
 
 impl SandboxConnection {
-    pub(super) fn steps(&self) -> Vec<ConnectionStep> {
+    /// Returns the steps from a running sandbox to a first result.
+    pub(super) fn instructions(&self) -> String {
         let (purpose, command) = match self.kind {
             ServiceKind::Documented => (
                 "to publish the repository in the current folder",
@@ -38,27 +30,9 @@ impl SandboxConnection {
                 "gitoggle import",
             ),
         };
-        let settings = ConnectionStep {
-            purpose: "to use it in another terminal",
-            lines: self.settings(),
-        };
-        let first = ConnectionStep {
-            purpose,
-            lines: vec![command.to_owned()],
-        };
-        vec![settings, first]
-    }
-
-    /// Describes the service in a sentence.
-    pub(super) fn kind_in_words(&self) -> &'static str {
-        match self.kind {
-            ServiceKind::Documented => {
-                "It implements the documented endpoint over HTTPS, and keeps every document that is published to it."
-            }
-            ServiceKind::FeatureProbe => {
-                "It answers as FeatureProbe does, reads included, and keeps everything in memory."
-            }
-        }
+        let settings = self.settings().into_iter();
+        let settings: String = settings.map(|line| format!("  {}\n", escaped(&line))).collect();
+        format!("to use it in another terminal:\n{settings}{purpose}:\n  {command}\n")
     }
 
     fn settings(&self) -> Vec<String> {
@@ -69,7 +43,7 @@ impl SandboxConnection {
         });
         lines.push(match self.token.expose() {
             DOCUMENTED_TOKEN => export("TOKEN", DOCUMENTED_TOKEN),
-            // The page is readable without a token, so it must not show one.
+            // What is printed may be logged.
             _ => export("TOKEN", "\"$GITOGGLE_SANDBOX_TOKEN\""),
         });
         if self.kind == ServiceKind::FeatureProbe {
@@ -110,8 +84,9 @@ mod tests {
             token: Secret::new(token.to_owned()),
             kind,
         };
-        let steps = connection.steps().into_iter();
-        steps.flat_map(|step| step.lines).collect()
+        let text = connection.instructions();
+        let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+        lines.map(str::to_owned).collect()
     }
 
     #[test]

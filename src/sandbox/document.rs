@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::body::Accepted;
 use crate::model::ToggleId;
 
-/// A document, which is also one line of the history file and one element of `GET /api/sandbox/history`.
+/// A document, which is also one line of the history file.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct StoredDocument {
     /// Its number, from 0, in order of storing.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Method, RequestBuilder, Response};
 
 use super::body::LARGEST_BODY;
 use super::*;
@@ -59,14 +59,17 @@ impl World {
             .body(BODY)
     }
 
-    async fn stored(&self) -> usize {
-        self.get("/api/sandbox/history").await.matches("\"seq\"").count()
+    fn history(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("history.jsonl")).unwrap()
     }
 
-    async fn get(&self, path: &str) -> String {
-        let response = self.request(Method::GET, path).send().await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
-        response.text().await.unwrap()
+    fn stored(&self) -> usize {
+        self.history().lines().count()
+    }
+
+    fn get(&self, toggle: &str) -> RequestBuilder {
+        self.request(Method::GET, &path(toggle))
+            .header("authorization", TOKEN)
     }
 }
 
@@ -141,15 +144,16 @@ async fn invalid_requests_are_refused_as_featureprobe_does() {
         ),
         (
             world.request(Method::GET, &path("p/e/t")),
-            405,
-            Some("method_not_allowed"),
+            401,
+            Some("unauthorized"),
         ),
+        (world.get("p/e/t"), 400, Some("not_found")),
         (world.request(Method::GET, "/api/nothing"), 404, Some("not_found")),
     ] {
         let (got, body) = parts(request.send().await.unwrap()).await;
         assert_eq!((got, body["code"].as_str()), (status, code), "{body}");
     }
-    assert_eq!(world.stored().await, 0);
+    assert_eq!(world.stored(), 0);
     assert_eq!(
         world.sandbox.requests().len(),
         8,
@@ -158,22 +162,14 @@ async fn invalid_requests_are_refused_as_featureprobe_does() {
 }
 
 #[tokio::test]
-async fn the_history_can_be_read_and_outlives_the_sandbox() {
+async fn what_is_stored_can_be_read_and_outlives_the_sandbox_in_a_file() {
     let world = World::new().await;
     for toggle in ["p/e/a", "p/e/b", "p/e/a"] {
         world.patch(toggle).send().await.unwrap();
     }
-    let before = world.get("/api/sandbox/history").await;
-    assert_eq!(before.matches("\"seq\"").count(), 3);
-    assert_eq!(
-        world
-            .get("/api/sandbox/history?toggle=p/e/a&from=1")
-            .await
-            .matches("\"seq\"")
-            .count(),
-        1
-    );
-    assert_eq!(world.get("/").await.matches("<article ").count(), 2);
+    let (status, newest) = parts(world.get("p/e/a").send().await.unwrap()).await;
+    assert_eq!((status, &newest["version"]), (200, &2.into()), "{newest}");
+    assert_eq!(newest["content"]["variations"][0]["name"], "n");
 
     let World { sandbox, folder, .. } = world;
     sandbox.stop().await;
@@ -181,7 +177,10 @@ async fn the_history_can_be_read_and_outlives_the_sandbox() {
     let torn = std::fs::read_to_string(&file).unwrap() + "{\"seq\":3,\"tog";
     std::fs::write(&file, torn).unwrap();
     let world = World::at(folder, Faults::default()).await;
-    assert_eq!(world.get("/api/sandbox/history").await, before);
+    assert_eq!(
+        parts(world.get("p/e/a").send().await.unwrap()).await,
+        (200, newest)
+    );
     let (_, body) = parts(world.patch("p/e/a").send().await.unwrap()).await;
     assert_eq!(body["version"], 3);
     let lines = std::fs::read_to_string(&file).unwrap();
@@ -227,7 +226,7 @@ async fn faults_strike_before_or_after_storing() {
         (response.status().as_u16(), &response.headers()["retry-after"]),
         (429, &"7".parse().unwrap())
     );
-    assert_eq!(world.stored().await, 1);
+    assert_eq!(world.stored(), 1);
     let world = World::faulty(Faults {
         fail_rate: 1.0,
         ..Faults::default()
@@ -235,7 +234,7 @@ async fn faults_strike_before_or_after_storing() {
     .await;
     let response = world.patch("p/e/t").send().await.unwrap();
     assert!(response.status().is_server_error());
-    assert_eq!(world.stored().await, 0);
+    assert_eq!(world.stored(), 0);
 }
 
 #[tokio::test]
@@ -244,7 +243,7 @@ async fn a_dropped_request_gets_not_one_byte_over_http_1() {
     world.sandbox.lose_next_response();
     let bytes = raw(&world).await;
     assert_eq!(String::from_utf8_lossy(&bytes), "");
-    assert_eq!(world.stored().await, 1);
+    assert_eq!(world.stored(), 1);
 }
 
 /// Sends one request by hand and returns everything that comes back.

@@ -8,7 +8,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, patch};
+use axum::routing::patch;
 use serde::Serialize;
 use subtle::ConstantTimeEq as _;
 
@@ -18,16 +18,14 @@ use super::document::StoredDocument;
 use super::faults::Fault;
 use super::request_log::OpenRequest;
 use super::shared::SandboxState;
-use super::stored;
 use crate::model::{Content, ToggleId};
 
 pub(super) fn router(state: Arc<SandboxState>) -> Router {
     Router::new()
         .route(
             "/api/projects/{project}/environments/{environment}/toggles/{toggle}/targeting",
-            patch(publish),
+            patch(publish).get(read),
         )
-        .route("/api/sandbox/history", get(stored::history))
         .method_not_allowed_fallback(async || {
             refusal(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -65,6 +63,26 @@ async fn publish(
     };
     tracing::debug!(name: "answered", toggle = %request.toggle, status = response.status().as_u16(), "answered");
     response
+}
+
+/// Answers with what was stored last.
+async fn read(
+    State(state): State<Arc<SandboxState>>,
+    Path((project, environment, toggle)): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(refusal) = authenticated(&headers, state.token.expose()) {
+        return *refusal;
+    }
+    let id = ToggleId::new(&project, &environment, &toggle).ok();
+    match id.and_then(|id| state.request_log.newest(&id)) {
+        Some(document) => published(&document),
+        None => refusal(
+            StatusCode::BAD_REQUEST,
+            "not_found",
+            &format!("Targeting {project}-{environment}-{toggle} not found"),
+        ),
+    }
 }
 
 /// Answers as FeatureProbe does: 401 without a token or with an unknown scheme, 403 with an unknown token.

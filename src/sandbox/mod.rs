@@ -2,8 +2,7 @@
 //!
 //! With the documented endpoint, it checks the token and, strictly, the body against the service's contract, answers as
 //! FeatureProbe does, and keeps every document that was published. `featureprobe` is the other kind, which is not
-//! strict. Both show what they store on a page that is readable without a token, so the sandbox listens on loopback.
-//! [`Faults`] make both fail at random but repeatably.
+//! strict. Both answer `GET …/targeting` with what is stored. [`Faults`] make both fail at random but repeatably.
 //!
 //! Invariant: with the documented endpoint, it stores only checked documents, and records every request to the
 //! endpoint, including those that it refuses or drops.
@@ -17,13 +16,10 @@ mod endpoint;
 mod faults;
 mod featureprobe;
 mod history_file;
-mod page;
 mod request_log;
 mod server;
 mod shared;
-mod stored;
 
-pub use connection::ConnectionStep;
 pub use faults::Faults;
 pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
 pub use request_log::ReceivedRequest;

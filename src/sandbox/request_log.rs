@@ -29,7 +29,8 @@ pub(super) struct RequestLog {
 
 struct Inner {
     received: Vec<ReceivedRequest>,
-    stored: Vec<Arc<StoredDocument>>,
+    /// The number of documents.
+    stored: usize,
     toggles: HashMap<ToggleId, ToggleLog>,
     most_open: usize,
     file: Option<HistoryFile>,
@@ -39,23 +40,22 @@ struct Inner {
 struct ToggleLog {
     requests: u64,
     open: usize,
-    /// The places of its documents in `stored`.
-    stored: Vec<usize>,
+    newest: Option<Arc<StoredDocument>>,
 }
 
 impl RequestLog {
     /// Begins with the documents of `file`.
     pub(super) fn new(file: Option<(HistoryFile, Vec<StoredDocument>)>) -> Self {
         let (file, stored) = file.map_or_else(Default::default, |(file, old)| (Some(file), old));
-        let stored: Vec<_> = stored.into_iter().map(Arc::new).collect();
         let mut toggles: HashMap<ToggleId, ToggleLog> = HashMap::new();
-        for (place, document) in stored.iter().enumerate() {
+        let count = stored.len();
+        for document in stored {
             let log = toggles.entry(document.toggle.clone()).or_default();
-            log.stored.push(place);
+            log.newest = Some(Arc::new(document));
         }
         let inner = Inner {
             received: Vec::new(),
-            stored,
+            stored: count,
             toggles,
             most_open: 0,
             file,
@@ -90,24 +90,9 @@ impl RequestLog {
         self.lock().received.clone()
     }
 
-    pub(super) fn stored(&self) -> Vec<Arc<StoredDocument>> {
-        self.lock().stored.clone()
-    }
-
-    /// Returns the newest document of each toggle, in any order.
-    pub(super) fn newest(&self) -> Vec<Arc<StoredDocument>> {
-        let inner = self.lock();
-        let places = inner.toggles.values().filter_map(|log| log.stored.last());
-        places.map(|place| Arc::clone(&inner.stored[*place])).collect()
-    }
-
-    /// Returns the newest documents of a toggle, at most `most`, oldest first.
-    pub(super) fn versions(&self, toggle: &ToggleId, most: usize) -> Vec<Arc<StoredDocument>> {
-        let inner = self.lock();
-        let places = inner.toggles.get(toggle).map_or(&[][..], |log| &log.stored);
-        let newest = &places[places.len().saturating_sub(most)..];
-        let newest = newest.iter().map(|place| Arc::clone(&inner.stored[*place]));
-        newest.collect()
+    /// Returns the newest document of a toggle.
+    pub(super) fn newest(&self, toggle: &ToggleId) -> Option<Arc<StoredDocument>> {
+        self.lock().toggles.get(toggle)?.newest.clone()
     }
 
     /// Returns the most requests that were ever open for one toggle at the same time. A request that its client gave
@@ -135,11 +120,10 @@ impl OpenRequest {
         let mut inner = self.request_log.lock();
         let inner = &mut *inner;
         let log = inner.toggles.entry(self.toggle.clone()).or_default();
-        let version = log.stored.len() as u64 + 1;
         let document = StoredDocument {
-            seq: inner.stored.len(),
+            seq: inner.stored,
             toggle: self.toggle.clone(),
-            version,
+            version: log.newest.as_ref().map_or(1, |newest| newest.version + 1),
             at: Timestamp::now(),
             body,
         };
@@ -147,9 +131,9 @@ impl OpenRequest {
         if let Some(file) = &mut inner.file {
             file.append(&document)?;
         }
-        log.stored.push(inner.stored.len());
+        inner.stored += 1;
         let document = Arc::new(document);
-        inner.stored.push(Arc::clone(&document));
+        log.newest = Some(Arc::clone(&document));
         Ok(document)
     }
 }

@@ -12,14 +12,13 @@ use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use tokio::task::JoinHandle;
 
 use super::certificate::{CertificateError, Identity, write_pem};
-use super::connection::{ConnectionStep, SandboxConnection};
+use super::connection::SandboxConnection;
 use super::document::StoredDocument;
 use super::featureprobe::{Api, ApiCall, ScriptRequest, ScriptStep};
 use super::history_file::HistoryFile;
-use super::page::PageSource;
 use super::request_log::RequestLog;
 use super::shared::SandboxState;
-use super::{Faults, ReceivedRequest, endpoint, featureprobe, page};
+use super::{Faults, ReceivedRequest, endpoint, featureprobe};
 use crate::model::ServiceKind;
 use crate::transport::Secret;
 
@@ -147,13 +146,11 @@ impl Sandbox {
             token,
             kind,
         };
-        let (router, source): (_, Arc<dyn PageSource>) = match &api {
-            Some(api) => (featureprobe::router(Arc::clone(api)), Arc::clone(api) as _),
-            None => (endpoint::router(Arc::clone(&state)), Arc::clone(&state) as _),
+        let router = match &api {
+            Some(api) => featureprobe::router(Arc::clone(api)),
+            None => endpoint::router(Arc::clone(&state)),
         };
-        let service = router
-            .merge(page::router(connection.clone(), source))
-            .into_make_service();
+        let service = router.into_make_service();
         let server_handle = handle.clone();
         let task = tokio::spawn(async move {
             let server = axum_server::from_tcp(listener)?.acceptor(acceptor);
@@ -176,8 +173,8 @@ impl Sandbox {
 
     /// Returns what a person enters in a shell to use the sandbox.
     #[must_use]
-    pub fn connection_steps(&self) -> Vec<ConnectionStep> {
-        self.connection.steps()
+    pub fn instructions(&self) -> String {
+        self.connection.instructions()
     }
 
     /// Returns all publishes, in order of arrival, including those that were refused or dropped.

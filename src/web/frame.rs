@@ -46,7 +46,7 @@ impl PageVerdict {
 
 /// The parts of a page.
 pub struct PageFrame<'a> {
-    /// The name of the program, such as `gitoggle sandbox`.
+    /// The name of the program, such as `gitoggle`.
     pub name: &'a str,
     /// The title of the tab; begins with what matters most.
     pub title: &'a str,

@@ -1,6 +1,6 @@
 //! The pages' common parts: the frame, the stylesheet, the script, and the headers that protect them.
 //!
-//! The daemon's page and the sandbox's page are rendered by the server and work without JavaScript. The script fetches
+//! The daemon's pages are rendered by the server and work without JavaScript. The script fetches
 //! the page's own address again and patches the elements marked with `data-live`, so the server alone decides what a
 //! page contains. All files are compiled in.
 //!

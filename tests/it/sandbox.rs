@@ -74,7 +74,7 @@ fn the_sandbox_prints_what_a_person_enters_to_use_it() {
     let url = sandbox.url();
     let ca_file = sandbox.world.path("ca.pem");
     let expected = format!(
-        "listening on {url}\nweb page: {url}/\nto use it in another terminal:\n  export GITOGGLE_BASE_URL={url}\n  \
+        "listening on {url}\nto use it in another terminal:\n  export GITOGGLE_BASE_URL={url}\n  \
          export GITOGGLE_CA_FILE={}\n  export GITOGGLE_TOKEN=\"$GITOGGLE_SANDBOX_TOKEN\"\nto publish the repository \
          in the current folder:\n  gitoggle apply --first-pass assert\nstop with Ctrl-C\n",
         ca_file.display()

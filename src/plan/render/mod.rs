@@ -87,7 +87,7 @@ fn document_text(payload: &Payload) -> String {
 
 /// Returns the escaped lines of a unified diff, each with its sign.
 #[must_use]
-pub fn text_diff(before: &str, after: &str) -> Vec<String> {
+fn text_diff(before: &str, after: &str) -> Vec<String> {
     // A diff can take quadratic time, and a document may have a megabyte.
     const MOST_BYTES: usize = 256 * 1024;
     const MOST_LINES: usize = 80;

@@ -84,17 +84,8 @@ impl Api {
         count
     }
 
-    pub(super) fn read<T>(&self, reader: impl FnOnce(&World) -> T) -> T {
-        reader(&self.lock().world)
-    }
-
     pub(super) fn now(&self) -> Timestamp {
         self.lock().now()
-    }
-
-    /// Whether the request carries a token of the service.
-    pub(super) fn knows(&self, call: &Call) -> bool {
-        self.lock().world.accounts.contains_key(&call.authorization)
     }
 
     #[cfg(test)]

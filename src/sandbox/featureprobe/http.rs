@@ -11,7 +11,6 @@ use bytes::Bytes;
 
 use super::api::Api;
 use super::call::Call;
-use super::control;
 use super::errors::ApiRefusal;
 use super::reply::ApiReply;
 use crate::model::escaped;
@@ -37,9 +36,6 @@ async fn handle(
         .map_or_else(|| uri.path().to_owned(), ToString::to_string);
     let is_too_large = body.is_err();
     let call = Call::new(method, path, &headers, body.unwrap_or_default(), api.now());
-    if let Some(reply) = control::answer(&api, &call) {
-        return reply.response();
-    }
     let (nth, _open) = api.arrive(&call);
     tokio::time::sleep(api.shared.faults.latency).await;
     let (method, path) = (call.method.clone(), call.sent.path.clone());

@@ -4,8 +4,7 @@
 //! never compared, and mistakes surface as they do there, often as a 500. `replay_tests` sends it requests that were
 //! recorded from a running service and compares the answers. State is in memory.
 //!
-//! [`ScriptStep`]s arrange failures and changes by others at exact requests, in the process or with
-//! `POST /api/sandbox/script`. `GET /api/sandbox/requests` lists what arrived.
+//! [`ScriptStep`]s arrange failures and changes by others at exact requests, for tests.
 //!
 //! Invariant: a request that is refused changes nothing.
 
@@ -13,7 +12,6 @@ mod api;
 mod approval;
 mod call;
 mod content;
-mod control;
 mod data;
 mod dates;
 mod environments;
@@ -27,7 +25,6 @@ mod script;
 mod sdk;
 mod segments;
 mod shape;
-mod shown;
 mod state;
 mod targeting;
 mod toggles;

@@ -7,7 +7,7 @@ use super::call::ApiCall;
 
 /// One step: the next request that matches `on` meets `act`. It happens once.
 ///
-/// As JSON, for `POST /api/sandbox/script`: `{"on": {"method": "PATCH", "path": "/toggles/pay/targeting"}, "do":
+/// As JSON: `{"on": {"method": "PATCH", "path": "/toggles/pay/targeting"}, "do":
 /// "lose_response"}`, or with `"do": {"before": {"method": "PATCH", "path": "/api/projects/…", "body": {…}}}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -25,7 +25,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("csv", &["cli"]),
     ("granit_parser", &["config", "document"]),
     ("indicatif", &["cli"]),
-    ("maud", &["admin", "sandbox", "web"]),
+    ("maud", &["admin", "web"]),
     ("notify", &["source"]),
     ("prometheus_client", &["admin", "daemon"]),
     ("rcgen", &["sandbox"]),
@@ -72,7 +72,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("notification", &["daemon", "model", "transport"]),
     ("admin", &["daemon", "model", "plan", "transport", "web"]),
-    ("sandbox", &["model", "plan", "transport", "web"]),
+    ("sandbox", &["model", "transport"]),
     (
         "config",
         &[

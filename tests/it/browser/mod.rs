@@ -6,7 +6,6 @@
 mod axe;
 mod devtools;
 mod hostile;
-mod sandbox_page;
 mod status_page;
 mod tab;
 

@@ -113,12 +113,18 @@ fn one_toggle_that_cannot_be_read_counts_as_neither_in_sync_nor_drifted() {
         stand.script(on(&targeting("pay"), page));
     }
     stand.changes("ship", 30, "hotfix");
-    stand.drift().exit(1).stdout_contains(&[
-        "~ drifted shop/prod/ship",
-        "not compared shop/prod/pay",
-        "1 drifted · 1 not compared · 1 in sync",
-    ])
-    .stderr_contains(&["error: shop/prod/pay could not be compared", "\nhint: check `--base-url`"]);
+    stand
+        .drift()
+        .exit(1)
+        .stdout_contains(&[
+            "~ drifted shop/prod/ship",
+            "not compared shop/prod/pay",
+            "1 drifted · 1 not compared · 1 in sync",
+        ])
+        .stderr_contains(&[
+            "error: shop/prod/pay could not be compared",
+            "\nhint: check `--base-url`",
+        ]);
 }
 
 #[test]

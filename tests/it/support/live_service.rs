@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use gitoggle::transport::Network;
+use gitoggle::model::ServiceKind;
+use gitoggle::sandbox::{ApiCall, Sandbox, SandboxConfig};
+use gitoggle::transport::{Network, Secret};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
-use super::sandbox::{RunningSandbox, TOKEN};
-use super::{Gitoggle, World};
+use super::{Gitoggle, TOKEN, World};
 
 /// The sandbox, with a repository that publishes to it.
 pub(crate) struct LiveService {
     pub(crate) world: World,
-    sandbox: RunningSandbox,
+    sandbox: Sandbox,
+    runtime: Runtime,
 }
 
 impl LiveService {
@@ -25,11 +28,19 @@ impl LiveService {
         let world = World::new();
         let data =
             json!({ "projects": [{ "key": "shop", "environments": [environment], "toggles": toggles }] });
-        let data = world.write("data.json", &data.to_string());
-        let sandbox = RunningSandbox::start(&world, world.path("sandbox.pem"), |sandbox| {
-            sandbox.set("service-kind", "featureprobe").set("data", data)
-        });
-        Self { world, sandbox }
+        let config = SandboxConfig {
+            ca_file: Some(world.path("sandbox.pem")),
+            kind: ServiceKind::FeatureProbe,
+            data: Some(data.to_string()),
+            ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
+        };
+        let runtime = Runtime::new().unwrap();
+        let sandbox = runtime.block_on(async { Sandbox::start(config).unwrap() });
+        Self {
+            world,
+            sandbox,
+            runtime,
+        }
     }
 
     /// Returns its address.
@@ -45,7 +56,9 @@ impl LiveService {
     /// Gives a run the settings of the sandbox.
     pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
         let run = run.set("service-kind", "featureprobe").set("timeout", "2s");
-        self.sandbox.connected(run)
+        run.set("base-url", self.url())
+            .set("ca-file", self.world.path("sandbox.pem"))
+            .env("GITOGGLE_TOKEN", TOKEN)
     }
 
     /// Commits a document of `shop/prod/{toggle}`.
@@ -57,12 +70,12 @@ impl LiveService {
     /// Arranges what happens at the next request with this method and a path that contains `path`.
     pub(crate) fn script(&self, method: &str, path: &str, act: &Value) {
         let step = json!({ "on": { "method": method, "path": path }, "do": act });
-        self.request("POST", "/api/sandbox/script", Some(step));
+        self.sandbox.script(serde_json::from_value(step).unwrap());
     }
 
-    /// Carries out the requests that the script held. Returns the answer.
-    pub(crate) fn release(&self) -> Value {
-        self.request("POST", "/api/sandbox/release", None)
+    /// Carries out the requests that the script held.
+    pub(crate) fn release(&self) {
+        self.sandbox.release_held();
     }
 
     /// Makes a request as another writer.
@@ -72,8 +85,7 @@ impl LiveService {
             ..Network::default()
         };
         let url = format!("{}{path}", self.url());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.unwrap().block_on(async {
+        self.runtime.block_on(async {
             let client = network.client(Duration::from_secs(10)).unwrap();
             let request = client.request(method.parse().unwrap(), url);
             let request = request
@@ -115,19 +127,20 @@ impl LiveService {
 
     /// Returns whether a request with this method and this text in its body has arrived.
     pub(crate) fn has_received(&self, method: &str, text: &str) -> bool {
-        self.arrived().iter().any(|request| {
-            let body = request["body"].as_str().unwrap_or_default();
-            request["method"] == method && body.contains(text)
-        })
+        let is_it =
+            |call: &ApiCall| call.method == method && String::from_utf8_lossy(&call.body).contains(text);
+        self.sandbox.calls().iter().any(is_it)
     }
 
     fn recorded(&self) -> Vec<String> {
-        self.arrived().iter().map(summary).collect()
+        self.sandbox.calls().iter().map(summary).collect()
     }
+}
 
-    fn arrived(&self) -> Vec<Value> {
-        let found = self.request("GET", "/api/sandbox/requests", None);
-        found.as_array().cloned().unwrap_or_default()
+impl Drop for LiveService {
+    fn drop(&mut self) {
+        // The sandbox ends its task on the runtime.
+        let _entered = self.runtime.enter();
     }
 }
 
@@ -136,15 +149,16 @@ pub(crate) fn targeting(toggle: &str) -> String {
     format!("/api/projects/shop/environments/prod/toggles/{toggle}/targeting")
 }
 
-fn summary(request: &Value) -> String {
-    let path = request["path"].as_str().unwrap();
-    let path = path.replacen("/api/projects/shop/environments/prod/toggles/", "", 1);
+fn summary(call: &ApiCall) -> String {
+    let path = call
+        .path
+        .replacen("/api/projects/shop/environments/prod/toggles/", "", 1);
     let path = path.replacen("/api/projects/shop/", "", 1);
     let path = path.split('?').next().unwrap_or_default();
-    let body: Value = serde_json::from_str(request["body"].as_str().unwrap_or_default()).unwrap_or_default();
+    let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
     let base = match &body["baseVersion"] {
         Value::Null => String::new(),
         version => format!(" on {version}"),
     };
-    format!("{} {path}{base}", request["method"].as_str().unwrap())
+    format!("{} {path}{base}", call.method)
 }

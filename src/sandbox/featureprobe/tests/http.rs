@@ -71,44 +71,6 @@ impl Running {
 }
 
 #[tokio::test]
-async fn a_test_of_the_program_arranges_faults_and_reads_the_requests_over_http() {
-    let running = Running::start(Faults::default());
-    let hold = json!({ "on": { "method": "PATCH", "path": "/toggles/t/" }, "do": "hold" });
-    assert_eq!(
-        running.send("POST", "/api/sandbox/script", hold).await,
-        (200, json!({}))
-    );
-    assert!(!running.is_answered(json!({ "disabled": false })).await);
-    assert_eq!(running.send("GET", T, Value::Null).await.1["version"], 1);
-    let released = running.send("POST", "/api/sandbox/release", Value::Null).await;
-    assert_eq!(released, (200, json!({ "released": 1 })));
-    assert_eq!(running.send("GET", T, Value::Null).await.1["version"], 2);
-    let (_, requests) = running.send("GET", "/api/sandbox/requests", Value::Null).await;
-    let methods: Vec<_> = requests
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| &one["method"])
-        .collect();
-    assert_eq!(methods, ["PATCH", "GET", "GET"], "{requests}");
-    assert_eq!(requests[0]["body"], r#"{"disabled":false}"#);
-    assert_eq!(
-        (requests[0]["path"].as_str(), running.sandbox.calls().len()),
-        (Some(T), 3)
-    );
-    let mistake = running
-        .send("POST", "/api/sandbox/script", json!({ "do": "explode" }))
-        .await;
-    assert_eq!((mistake.0, &mistake.1["code"]), (400, &"invalid_request".into()));
-    assert_eq!(
-        running.send("GET", "/api/sandbox/other", Value::Null).await.0,
-        404
-    );
-    let url = format!("{}/api/sandbox/requests", running.sandbox.url());
-    assert_eq!(running.http.get(url).send().await.unwrap().status(), 401);
-}
-
-#[tokio::test]
 async fn the_faults_of_the_other_kind_work_here() {
     let running = Running::start(Faults {
         too_many_rate: 1.0,
