@@ -47,6 +47,7 @@ const LIVE_STEPS: &str = "
               - name: \"off\"
 
    1 drifted · 1 in sync
+   Changes on the service after <time> may be missing.
 
    A commit changes the document of the same toggle:
    $ git add . && git commit -m 'Refund instantly for half of the customers'

@@ -18,13 +18,6 @@ impl Sandbox {
         Self::with(world, |sandbox| sandbox.set("history-file", history).args(faults))
     }
 
-    /// Starts a sandbox that accepts this token.
-    pub(crate) fn with_token(token: &str) -> Self {
-        Self::with(World::new(), |sandbox| {
-            sandbox.env("GITOGGLE_SANDBOX_TOKEN", token)
-        })
-    }
-
     /// Starts a sandbox that answers as FeatureProbe does.
     pub(crate) fn readable() -> Self {
         Self::with(World::new(), |sandbox| {

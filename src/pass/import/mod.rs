@@ -246,7 +246,17 @@ impl Collection<'_> {
                 Some(Found::Stopped(reason)) => self.report.stopped = Some(reason),
                 Some(Found::Targeting(id, payload)) => {
                     match self.writer.import(&id, &payload) {
-                        Ok(Some(result)) => drop(self.report.results.insert(id.to_string(), result)),
+                        Ok(Some(result)) => {
+                            let results = &mut self.report.results;
+                            // The first result of a toggle that the input has twice stays.
+                            let is_again = results.contains_key(id.as_str());
+                            let name = if is_again {
+                                format!("{id} (again)")
+                            } else {
+                                id.to_string()
+                            };
+                            results.insert(name, result);
+                        }
                         Ok(None) => {}
                         Err(reason) => self.report.stopped = Some(reason),
                     }

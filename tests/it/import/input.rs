@@ -118,10 +118,10 @@ fn a_toggle_that_comes_twice_is_imported_once_and_a_contradiction_fails() {
         .arg("--overwrite")
         .exit(1)
         .stdout(
-            "failed shop/prod/two: the input has this toggle twice, with different contents; the first one was \
+            "failed shop/prod/two (again): the input has this toggle twice, with different contents; the first one was \
              imported\n\
              \n\
-             0 written, 0 unchanged, 0 different, 1 failed\n",
+             1 written, 0 unchanged, 0 different, 1 failed\n",
         )
         .any_stderr();
     assert_eq!(file(&world, "shop/prod/two.yaml"), canonical(18));
