@@ -94,8 +94,8 @@ pub(crate) enum CommandArgs {
     #[command(
         long_about = "Compares the service with what was last applied, and shows what differs: which toggles were \
                       changed there, by whom, when and how, and what to do. Also lists toggles without a document, \
-                      documents without a toggle, drafts that await approval, and archived toggles. Writes nothing. \
-                      Needs --service-kind featureprobe."
+                      documents without a toggle, drafts that await approval, and archived toggles. Writes only what it \
+                      found equal, for the next run. Needs --service-kind featureprobe."
     )]
     Drift(DriftArgs),
     /// Show what was deployed, when, and why

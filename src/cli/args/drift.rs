@@ -14,7 +14,7 @@ pub(crate) struct DriftArgs {
     /// Exit with 2 if there is drift
     #[arg(long = "detailed-exitcode", action = ArgAction::SetTrue, value_parser = either(PlanExit::Detailed, PlanExit::Plain))]
     pub(crate) exit: PlanExit,
-    /// Read every toggle, even where the service reports no change
+    /// Read every toggle, as every 20th scan does
     #[arg(
         long = "full",
         action = ArgAction::SetTrue,

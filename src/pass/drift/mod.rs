@@ -1,8 +1,9 @@
 //! Compares the service with what was last applied (DESIGN, section 8.4).
 //!
 //! A scan asks for the version of each environment's payload for SDKs, and reads the toggles whose versions are not those
-//! that earlier scans found equal to the applied documents. Every 20th scan reads every toggle, because an unchanged
-//! payload proves nothing after the service lost an increment of its version.
+//! that a scan found equal to the applied documents, or a pass published. Every 20th scan of an environment, whichever
+//! command makes it, reads every toggle, because an unchanged payload proves nothing after the service lost an increment
+//! of its version. What was found out is kept in the state folder; without it, a scan reads every toggle.
 //!
 //! # What a scan promises
 //!

@@ -94,6 +94,29 @@ fn without_the_cache_every_toggle_is_read_once() {
 }
 
 #[test]
+fn a_job_with_shared_state_and_an_empty_disk_reads_every_toggle() {
+    let stand = Stand::unapplied(&[]);
+    let remote = stand.world.path("remote.git");
+    stand
+        .world
+        .repo
+        .git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
+    let on = |verb, disk: &str| {
+        let command = stand.command(verb).set("state-remote", &remote);
+        command.set("state-dir", stand.world.path(disk))
+    };
+    on("apply", "first")
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    stand.requests();
+    for (disk, read) in [("second", &TOGGLES[..]), ("first", &[]), ("second", &TOGGLES)] {
+        on("drift", disk).exit(0).stdout(IN_SYNC);
+        reads(&stand, read);
+    }
+}
+
+#[test]
 fn a_comparison_of_a_part_keeps_what_is_known_of_other_environments() {
     let stand = Stand::applied();
     stand.drift().exit(0).stdout(IN_SYNC);
