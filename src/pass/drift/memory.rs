@@ -101,22 +101,17 @@ impl ScanMemory {
         }
     }
 
-    /// Forgets what was found out about documents that are not applied anymore, or not in scope: a scan keeps the version of
-    /// the payload for SDKs, and compares only the toggles in scope with that payload. Environments without a toggle in
-    /// scope are not scanned, so what is known of them stays.
-    pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>) {
-        let scanned: BTreeSet<EnvironmentId> = applied.iter().map(|(id, _)| id.environment()).collect();
-        let is_applied = |id: &ToggleId, object| {
-            let is_left_out = !applied.is_wanted(id) && !scanned.contains(&id.environment());
-            is_left_out || applied.object(id) == Some(object)
-        };
+    /// Forgets what was found out about documents that are not applied anymore. A scan that keeps the version of the payload
+    /// for SDKs compares only the toggles in scope with that payload, so `others` are forgotten, too.
+    pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>, others: bool) {
+        let is_left_out = |id: &ToggleId| !others && !applied.is_wanted(id);
+        let is_applied = |id: &ToggleId, object| is_left_out(id) || applied.object(id) == Some(object);
         self.versions
             .toggles
             .retain(|id, equal| is_applied(id, equal.object));
         self.known.retain(|id, known| is_applied(id, known.object()));
         self.earlier.retain(|id, other| is_applied(id, other.object));
-        self.unread
-            .retain(|id| applied.contains(id) || !applied.is_wanted(id));
+        self.unread.retain(|id| is_left_out(id) || applied.contains(id));
     }
 
     /// Returns what is known of the toggle whose applied document is `object`.

@@ -31,6 +31,12 @@ pub struct ScanRequest<'a> {
 }
 
 impl<'a> ScanRequest<'a> {
+    /// Returns whether the scan keeps the versions of payloads for SDKs. A command that runs once compares all versions
+    /// instead: "unchanged" proves nothing after a lost increment, and its globs may leave out toggles of an environment.
+    pub(super) const fn keeps_payloads(&self) -> bool {
+        self.documents.is_none()
+    }
+
     /// Compares every toggle of `view`, and reads those that may have changed.
     #[must_use]
     pub const fn of(view: &'a StateSnapshot) -> Self {

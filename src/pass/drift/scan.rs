@@ -92,6 +92,7 @@ impl<'a> Scan<'a> {
             Ok(version) => {
                 self.memory.without_payload.remove(&environment);
                 let payloads = &mut self.memory.versions.payloads;
+                let version = version.filter(|_| self.request.keeps_payloads());
                 version.map(|version| payloads.insert(environment.clone(), version));
             }
             Err(failure) if self.memory.without_payload.insert(environment.clone()) => {

@@ -55,7 +55,7 @@ impl DriftScanner {
         // The old token stays in use if the new one cannot be read.
         let _ = self.reader.reload_token();
         let applied = AppliedDocuments::of(request.view, &config.rules, request.globs)?;
-        self.memory.forget(&applied);
+        self.memory.forget(&applied, request.keeps_payloads());
         let environments = self.environments(&applied, request);
         if environments.iter().any(|plan| plan.is_full) {
             self.reader.forget_sdk_keys();
@@ -120,7 +120,8 @@ impl DriftScanner {
     /// If the state cannot be read.
     pub(crate) fn forget_replaced(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
         if !self.memory.earlier.is_empty() {
-            self.memory.forget(&AppliedDocuments::of(view, rules, None)?);
+            self.memory
+                .forget(&AppliedDocuments::of(view, rules, None)?, true);
         }
         Ok(())
     }
@@ -206,12 +207,10 @@ impl DriftScanner {
                 .insert(id.clone(), ExpectedLive::Unknown);
         }
         let plans = toggles.into_iter().map(|(environment, toggles)| EnvironmentPlan {
-            // A command that runs once compares all versions, because "unchanged" proves nothing after a lost increment.
-            payload: versions
-                .payloads
-                .get(&environment)
-                .copied()
-                .filter(|_| request.documents.is_none()),
+            payload: match request.keeps_payloads() {
+                true => versions.payloads.get(&environment).copied(),
+                false => None,
+            },
             is_full: is_full(&environment),
             environment,
             toggles,

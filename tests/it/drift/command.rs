@@ -117,7 +117,7 @@ fn a_job_with_shared_state_and_an_empty_disk_reads_every_toggle() {
 }
 
 #[test]
-fn a_comparison_of_a_part_keeps_what_is_known_of_other_environments() {
+fn a_comparison_of_a_part_neither_forgets_nor_hides_the_rest() {
     let stand = Stand::applied();
     stand.drift().exit(0).stdout(IN_SYNC);
     stand.requests();
@@ -127,9 +127,10 @@ fn a_comparison_of_a_part_keeps_what_is_known_of_other_environments() {
         .exit(0)
         .stdout_contains(&["no drift: 1 in sync"]);
     reads(&stand, &[]);
-    // The version of the environment does not cover what that comparison left out.
-    stand.drift().exit(0).stdout(IN_SYNC);
-    reads(&stand, &["pay", "ship"]);
+    stand.changes("pay", 21, "hotfix");
+    stand.drift().arg("shop/prod/cart").exit(0).any_output();
+    reads(&stand, &[]);
+    stand.drift().exit(0).stdout_contains(&["1 drifted · 2 in sync"]);
 }
 
 #[test]
