@@ -7,7 +7,7 @@
 //! cli ──► config, telemetry, admin, notification, sandbox, forge
 //!  │                      │
 //!  ▼                      ▼
-//! daemon ──► pass ◄── cli (apply, plan, validate)
+//! daemon ──► pass, import, authoring ◄── cli
 //!             │
 //!    ┌────────┼────────┐
 //!    ▼        ▼        ▼
@@ -28,6 +28,8 @@
 //! * [`forge`] knows the services that host repositories and run CI jobs: it finds the pull request of a job, keeps the
 //!   comment of a plan on it up to date, and sets the status of a commit.
 //! * [`pass`] is the only module that uses every edge; [`daemon`] runs passes in a loop.
+//! * [`authoring`] formats, promotes and creates documents in a work tree, and [`import`] writes those of toggles that exist
+//!   on the service.
 //! * [`admin`] and [`notification`] read the daemon's status and send it commands; they cannot publish.
 //! * [`sandbox`] is a local stand-in for the service.
 //! * [`web`] contains the frame, the styles and the script of the pages of `admin`.
@@ -35,6 +37,7 @@
 //! A test checks this map: the imports of each module, and the modules that use each heavy dependency.
 
 pub mod admin;
+pub mod authoring;
 pub mod cli;
 pub mod config;
 pub mod daemon;
@@ -42,6 +45,7 @@ pub mod document;
 pub mod evaluate;
 pub mod forge;
 pub mod git;
+pub mod import;
 pub mod model;
 pub mod notification;
 pub mod pass;

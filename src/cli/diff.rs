@@ -8,10 +8,10 @@ use serde_json::json;
 use super::args::PlanExit;
 use super::failure::{ExitStatus, Failure};
 use super::{color, note, print, show, unsupported_output};
+use crate::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
 use crate::model::{EnvironmentId, ServiceKind};
-use crate::pass::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
 use crate::plan::{EnvironmentDiff, ToggleDiff, render};
 use crate::source::{self, worktree};
 

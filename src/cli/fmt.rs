@@ -6,10 +6,10 @@ use super::failure::{ExitStatus, Failure};
 use super::show::nonzero;
 use super::validate::{Target, targets};
 use super::{color, note, print};
+use crate::authoring::{AuthoringError, FormatMode, FormatReport, FormatRequest, format};
 use crate::config::Settings;
 use crate::document;
 use crate::model::{counted, escaped};
-use crate::pass::authoring::{AuthoringError, FormatMode, FormatReport, FormatRequest, format};
 use crate::pass::{self, CheckTarget};
 
 pub(super) fn run(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> Result<ExitStatus, Failure> {

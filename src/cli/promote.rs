@@ -7,9 +7,9 @@ use super::diff::{distinct, folder, invalid, place, show};
 use super::failure::{ExitStatus, Failure};
 use super::note;
 use super::show::nonzero;
+use crate::authoring::{AuthoringError, PromotionReport, PromotionResult, promote};
 use crate::config::Settings;
 use crate::model::{EnvironmentId, Scope, counted, escaped, listed};
-use crate::pass::authoring::{AuthoringError, PromotionReport, PromotionResult, promote};
 use crate::plan::{EnvironmentDiff, ToggleDiff};
 use crate::telemetry::Stream;
 

@@ -37,7 +37,6 @@
 //! and the service are enums with a variant for tests, so that a test can run passes in virtual time.
 
 mod applied_tree;
-pub mod authoring;
 mod checkpoints;
 mod config;
 mod context;
@@ -46,7 +45,6 @@ pub mod drift;
 mod error;
 mod file_trees;
 mod history;
-pub mod import;
 mod origin;
 pub(crate) mod planning;
 pub(crate) mod publish;
@@ -60,9 +58,6 @@ mod scope;
 mod simulation;
 mod spent;
 mod stop_reason;
-mod target_folder;
-#[cfg(test)]
-mod target_folder_tests;
 mod validate;
 
 pub(crate) use applied_tree::applied_tree;
@@ -84,5 +79,4 @@ pub use runtime::Runtime;
 pub(crate) use runtime::cores;
 pub use scope::check_scope;
 pub use stop_reason::StopReason;
-pub use target_folder::{Existing, WriteResult};
 pub use validate::{CheckTarget, Checked, Checks, check};

@@ -14,10 +14,10 @@ use super::parsers::{either, environment, glob, key_glob};
 use super::plan_exit::PlanExit;
 use super::remote::{AllowArgs, ResumeArgs, SuspendArgs};
 use super::schema::{SchemaSubject, subject};
+use crate::authoring::FormatMode;
 use crate::config::Command;
 use crate::model::EnvironmentId;
 use crate::pass::Files;
-use crate::pass::authoring::FormatMode;
 
 /// A command. In the order of the help, and named as in `Command`.
 #[derive(Clone, Debug, PartialEq, Subcommand)]

@@ -7,14 +7,15 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::authoring::Existing;
 use crate::cli::failure::Failure;
 use crate::cli::{import as import_command, setup};
 use crate::config::Settings;
 use crate::git::{RepoUrl, Sample};
+use crate::import::{ImportReport, ImportSource, import};
 use crate::model::{Color, CommitId, Scope, ServiceKind};
 use crate::pass::drift::{DriftCheck, ScanDepth};
-use crate::pass::import::{ImportReport, ImportSource, import};
-use crate::pass::{self, Config, Existing, Files, PassContext, Reconciler, Report, Runtime};
+use crate::pass::{self, Config, Files, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{DriftReport, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::source::CacheMode;

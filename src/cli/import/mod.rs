@@ -6,12 +6,13 @@ mod output;
 use super::failure::{ExitStatus, Failure};
 use super::progress_bar::{begin, progress_bar};
 use super::{note, print, setup, show, signals};
+use crate::authoring::Existing;
 use crate::config::{Flags, OutputFormat, Settings};
-use crate::model::{Scope, counted, escaped, listed};
-use crate::pass::import::{
+use crate::import::{
     ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope, ImportSource, import,
 };
-use crate::pass::{self, Existing};
+use crate::model::{Scope, counted, escaped, listed};
+use crate::pass;
 pub(super) use output::text as import_text;
 
 /// The threads that receive and parse responses. The thread of the command writes.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::cli::commands::{with_flags, word};
 use crate::config::{Command, Flags, Settings};
+use crate::import::{ImportReport, ImportResult};
 use crate::model::ServiceKind;
-use crate::pass::import::{ImportReport, ImportResult};
 use crate::source::worktree::is_same_folder;
 
 /// The most folders that `git add` names.

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::cli::failure::JsonError;
+use crate::import::{ImportReport, ImportResult, SkipReason};
 use crate::model::{ToggleId, escaped};
-use crate::pass::import::{ImportReport, ImportResult, SkipReason};
 use crate::plan::render::{code, fitting};
 
 /// Returns one line per toggle that needs attention, and the counts.

@@ -6,12 +6,12 @@ use std::path::Path;
 use super::commands::word;
 use super::failure::{ExitStatus, Failure};
 use super::{note, print};
+use crate::authoring::WriteResult;
+use crate::authoring::create_files;
 use crate::config::Settings;
 use crate::document;
 use crate::git::Sample;
 use crate::model::{ServiceKind, escaped};
-use crate::pass::WriteResult;
-use crate::pass::authoring::create_files;
 use crate::source::worktree::{is_bare, is_same_folder, top_of};
 
 /// The files of a starter repository, except for the schema.

@@ -66,6 +66,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
+    ("authoring", &["document", "model", "plan", "source"]),
+    (
+        "import",
+        &["authoring", "document", "git", "model", "service", "source"],
+    ),
     (
         "daemon",
         &["document", "model", "pass", "plan", "service", "source", "state"],
@@ -90,12 +95,14 @@ const EDGES: &[(&str, &[&str])] = &[
         "cli",
         &[
             "admin",
+            "authoring",
             "config",
             "daemon",
             "document",
             "evaluate",
             "forge",
             "git",
+            "import",
             "model",
             "notification",
             "pass",

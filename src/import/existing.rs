@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::{ImportConfig, ImportError};
+use crate::authoring::target_folder::TargetFolder;
 use crate::document::{MOST_FILES, PathKind};
 use crate::model::{Format, ToggleId};
-use crate::pass::target_folder::TargetFolder;
 use crate::source;
 use crate::source::worktree::WorkTree;
 

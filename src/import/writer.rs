@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::ImportConfig;
 use super::existing::ExistingDocument;
 use super::report::{ImportResult, ImportStop, SkipReason};
+use crate::authoring::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 use crate::document::{self, PathKind, Severity};
 use crate::git::is_full;
 use crate::model::{Blob, Format, Payload, ToggleId, chain, escaped, listed};
-use crate::pass::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 
 /// Writes documents into a work tree.
 #[derive(Debug)]

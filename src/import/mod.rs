@@ -32,9 +32,9 @@ use input::InputReading;
 use reading::ToggleReading;
 use writer::DocumentWriter;
 
+use crate::authoring::target_folder::{Existing, TargetFolder};
 use crate::document::Layout;
 use crate::model::{ServiceKind, chain};
-use crate::pass::target_folder::{Existing, TargetFolder};
 use crate::service::{ClientConfig, ClientError, LiveReader, ReadSession};
 use crate::source;
 use crate::source::worktree::{self, WorkTree};
@@ -219,11 +219,16 @@ impl Collection<'_> {
         &mut self,
         scope: &ImportScope,
         mut found: mpsc::Receiver<Found>,
-        stop: watch::Receiver<bool>,
+        mut stop: watch::Receiver<bool>,
         observe: impl Fn(ImportEvent),
     ) {
         let (mut globs, mut only) = (scope.globs.unmatched(), scope.only.unmatched());
-        let mut stopped = std::pin::pin!(super::publish::stopped(stop));
+        let mut stopped = std::pin::pin!(async {
+            // A caller that never stops the import may have dropped the sender.
+            if stop.wait_for(|stop| *stop).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        });
         while self.report.stopped.is_none() {
             let next = tokio::select! {
                 biased;

@@ -12,9 +12,9 @@ use super::{
     Collection, ImportConfig, ImportReport, ImportResult, ImportScope, ImportSource, ImportStop, SkipReason,
     import, writer,
 };
+use crate::authoring::Existing;
 use crate::document::{self, Layout, PathKind, from_service};
 use crate::model::{Blob, ServiceKind};
-use crate::pass::Existing;
 
 /// Imports the files below `input` into the work tree `repo`.
 fn import_folder(repo: &Path, input: &Path) -> ImportReport {

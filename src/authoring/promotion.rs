@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::AuthoringError;
 use super::environments::{DocumentPlace, EnvironmentDocument, EnvironmentDocuments};
+use crate::authoring::target_folder::{Existing, TargetFolder, WriteResult};
 use crate::document::{self, Diagnostic, PathKind};
 use crate::model::{Blob, EnvironmentId, Format, Payload, Scope, ToggleId, chain, closest};
-use crate::pass::target_folder::{Existing, TargetFolder, WriteResult};
 use crate::plan::compare::join;
 
 /// The result of a promotion.

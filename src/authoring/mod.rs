@@ -4,14 +4,19 @@ mod environments;
 mod formatting;
 mod new_files;
 mod promotion;
+pub(crate) mod target_folder;
+#[cfg(test)]
+mod target_folder_tests;
 
 pub use environments::{DocumentPlace, EnvironmentDocument, EnvironmentDocuments};
 pub use formatting::{FormatMode, FormatReport, FormatRequest, format};
 pub use new_files::create_files;
+pub use target_folder::{Existing, WriteResult};
+
 pub use promotion::{PromotionReport, PromotionResult, promote};
 
+use crate::authoring::target_folder::FolderError;
 use crate::model::{EnvironmentId, chain};
-use crate::pass::target_folder::FolderError;
 use crate::source;
 
 /// Why documents could not be read or written.

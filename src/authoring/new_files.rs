@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::AuthoringError;
-use crate::pass::target_folder::{Existing, TargetFolder, WriteResult};
+use crate::authoring::target_folder::{Existing, TargetFolder, WriteResult};
 
 /// Creates `files`, paths relative to `folder` with their contents, and leaves those alone that exist.
 ///

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::thread;
 
 use super::AuthoringError;
+use crate::authoring::target_folder::{Existing, TargetFolder};
 use crate::document::{self, Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
 use crate::model::{Format, Scope, ServiceKind, chain};
-use crate::pass::cores;
-use crate::pass::target_folder::{Existing, TargetFolder};
 use crate::plan::compare::{is_within, join};
 use crate::source;
 use crate::source::worktree::WorkTree;
@@ -122,7 +121,7 @@ fn formatted(
     documents: &[(String, Format)],
     request: FormatRequest<'_>,
 ) -> Result<Vec<Formatting>, source::Error> {
-    let threads = cores();
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let folder = tree.folder();
     let one = |(path, format): &(String, Format)| {
         let content = source::worktree::content(folder, path.as_bytes(), LARGEST_DOCUMENT)?;

@@ -24,7 +24,7 @@ const TEMPORARY: &str = ".gitoggle.tmp";
 
 /// A folder of a work tree that this process may write, locked against other processes.
 #[derive(Debug)]
-pub(in crate::pass) struct TargetFolder {
+pub(crate) struct TargetFolder {
     top: OwnedFd,
     /// The path of the folder below the top, without outer slashes; may be empty.
     root: String,
@@ -34,7 +34,7 @@ pub(in crate::pass) struct TargetFolder {
 
 /// Why a document could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::pass) enum FolderError {
+pub(crate) enum FolderError {
     /// Another process is writing.
     #[error("another gitoggle process is writing to this work tree")]
     Busy,
@@ -88,7 +88,7 @@ impl Drop for TargetFolder {
 
 impl TargetFolder {
     /// Opens the folder `root` of the work tree whose top is `top`. The folder need not exist yet.
-    pub(in crate::pass) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
+    pub(crate) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
         let shown = top.to_string_lossy().into_owned();
         let left_out = worktree::not_checked_out(top, root)?.into_keys();
         let left_out = left_out.filter_map(|path| String::from_utf8(path).ok()).collect();
@@ -102,7 +102,7 @@ impl TargetFolder {
     }
 
     /// Returns `path`, which is relative to the root, as messages show it: relative to the top.
-    pub(in crate::pass) fn shown(&self, path: &str) -> String {
+    pub(crate) fn shown(&self, path: &str) -> String {
         match self.root.as_str() {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),
@@ -110,12 +110,12 @@ impl TargetFolder {
     }
 
     /// Returns the files that are committed but not checked out, relative to the root.
-    pub(in crate::pass) const fn left_out(&self) -> &BTreeSet<String> {
+    pub(crate) const fn left_out(&self) -> &BTreeSet<String> {
         &self.left_out
     }
 
     /// Reads the file at `path`, relative to the root.
-    pub(in crate::pass) fn read(&self, path: &str) -> Result<Blob, FolderError> {
+    pub(crate) fn read(&self, path: &str) -> Result<Blob, FolderError> {
         let shown = self.shown(path);
         let (folder, name) = self.parent(&shown, Missing::Fails)?;
         if let Some(refused) = refusal(&folder, name, &shown) {
@@ -140,7 +140,7 @@ impl TargetFolder {
     }
 
     /// Writes the file at `path`, relative to the root, and creates its folders.
-    pub(in crate::pass) fn write(
+    pub(crate) fn write(
         &self,
         path: &str,
         text: &str,
