@@ -128,7 +128,7 @@ fn a_lost_increment_is_found_by_the_scan_of_everything() {
         (scans(&daemon, "success") >= 1.0).then_some(())
     });
     stand.script(json!({
-        "on": { "method": "PATCH", "path": targeting("pay") }, "do": "lose_increment",
+        "on": { "method": "GET", "path": "/" }, "do": "lose_increment",
     }));
     stand.changes("pay", 21, "hotfix");
     daemon.becomes("shop/prod/pay", "drifted");
