@@ -67,6 +67,13 @@ pub struct Sent {
     /// The revision at which the first pass of the environment was asserted, if the request belongs to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asserted: Option<CommitId>,
+    /// Whether the rails let the change through without a permission of the run, so that it does not count again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passed: bool,
+    /// The mark of the announcement that listed the request, unless it is known to have started. Only the process with this
+    /// mark can know that it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced: Option<String>,
 }
 
 fn unparsed<S: serde::Serializer>(payload: &Payload, serializer: S) -> Result<S::Ok, S::Error> {

@@ -354,6 +354,7 @@ impl Reconciler {
             .collect();
         let documents = Documents::new(snapshot)?;
         self.expire_inherited()?;
+        self.store.let_through(plan.let_through());
         let started = self
             .store
             .start(&head, &changes, documents, &|| context.is_stopped());

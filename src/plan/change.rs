@@ -19,6 +19,8 @@ pub struct Change {
     pub attempt: PublishAttempt,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
+    /// Whether the rails let this version through, now or in an earlier pass, without a permission of the run.
+    pub passed: bool,
 }
 
 impl std::ops::Deref for Change {
@@ -47,6 +49,16 @@ impl Change {
             (.., Action::Disable) => removal_comment(&self.attribution, max),
             (.., Action::Adopt | Action::Create | Action::Update) => self.attribution.comment(max),
         }
+    }
+
+    /// Returns whether the rails have nothing to say about the change: it repeats a request that has started, or they let it
+    /// through at this version before.
+    pub(super) fn is_let_through(&self) -> bool {
+        let has_started = match &self.before {
+            Before::Unknown { sent, .. } => sent.announced.is_none() && self.attempt == PublishAttempt::Retry,
+            _ => false,
+        };
+        has_started || self.passed
     }
 
     /// Returns the digest of the request.

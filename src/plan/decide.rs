@@ -1,11 +1,23 @@
 //! Decides on one toggle at a time. Other toggles, commits and rails have no part in it.
+//!
+//! # A retry inherits the request, never the permission
+//!
+//! A request that started is repeated as it was: the service may have stored it, and the same request again changes
+//! nothing that was not permitted. A request that was only announced inherits nothing: its first pass is decided, and the
+//! rails count it, as if nobody had announced it.
+//!
+//! Who can know? The journal of a folder has exactly the requests that started, so what else its process announced is
+//! taken off the list of a shared state. To everybody else, an announced request may have started or not. It stays on the
+//! list as unknown, so nothing that may be stored is forgotten, and without a permission of this run it is held. What the
+//! rails themselves let through at this version needed no permission ([`Sent::passed`](crate::model::Sent)), and is
+//! sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, LiveDifference, LiveDifferences,
-    NotRetried, OnRemove, Orphan, OrphanReason, Policy, PublishAttempt, RenameState, StateEdit,
-    WithheldReason,
+    AppliedVersion, Before, Candidate, Desired, FirstPass, LastOutcome, LiveAccess, LiveDifference,
+    LiveDifferences, NotRetried, OnRemove, Orphan, OrphanReason, Overrides, Policy, PublishAttempt,
+    RenameState, StateEdit, WithheldReason, by_operator,
 };
 use crate::model::{Action, EnvironmentId, ObjectId, Payload, ToggleId, Version};
 
@@ -18,6 +30,8 @@ pub struct DecisionContext<'a> {
     pub applied_counts: &'a BTreeMap<EnvironmentId, usize>,
     /// The toggles whose documents belong to an asserted first pass that has not ended.
     pub asserted: &'a BTreeSet<ToggleId>,
+    /// The decisions of operators.
+    pub overrides: &'a Overrides,
     /// The environments that are held as a whole, with the reason.
     pub environment_holds: &'a BTreeMap<EnvironmentId, String>,
     /// What the service has of the drifted toggles that may be overwritten.
@@ -41,11 +55,24 @@ impl DecisionContext<'_> {
 
     fn pass(&self, candidate: &Candidate, environment: &EnvironmentId) -> PassOrder {
         let is_asserted = self.asserted.contains(&candidate.id);
-        match (&candidate.applied, self.applied_counts.get(environment)) {
-            (AppliedVersion::Nothing, None | Some(0)) => PassOrder::First,
-            (AppliedVersion::Nothing, _) if is_asserted => PassOrder::Asserted,
-            // A request that was sent before had its first pass decided then.
-            (AppliedVersion::Unknown { sent, .. }, _) if is_asserted && sent.asserted.is_some() => {
+        let is_adopted = || by_operator(self.policy, self.overrides, environment) == Some(FirstPass::Adopt);
+        let is_first = self
+            .applied_counts
+            .get(environment)
+            .is_none_or(|count| *count == 0);
+        match &candidate.applied {
+            // A decision to adopt ends an asserted first pass, so the rest of it is decided anew.
+            AppliedVersion::Nothing if is_first || (is_asserted && is_adopted()) => PassOrder::First,
+            AppliedVersion::Nothing if is_asserted => PassOrder::Asserted,
+            AppliedVersion::Unknown { sent, .. }
+                if sent.announced.is_some()
+                    && sent.action == Action::Create
+                    && (is_first || (sent.asserted.is_some() && is_adopted())) =>
+            {
+                PassOrder::First
+            }
+            // A request that has started had its first pass decided then.
+            AppliedVersion::Unknown { sent, .. } if is_asserted && sent.asserted.is_some() => {
                 PassOrder::Asserted
             }
             _ => PassOrder::Later,

@@ -7,13 +7,13 @@ use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Change, FirstPass, Input, LastOutcome, OnDrift, OnInvalid, Orphan, OrphanReason, Overwrite, Parked, Plan,
-    Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold, Trailer, WithheldReason,
-    WithheldToggle,
+    Before, Change, FirstPass, Input, LastOutcome, MassChange, NotRetried, OnDrift, OnInvalid, Orphan,
+    OrphanReason, Overwrite, Parked, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold,
+    Trailer, WithheldReason, WithheldToggle,
 };
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload, Suspensions,
-    ToggleId, Version,
+    Action, Attribution, CommitId, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload,
+    RequestDigest, Suspensions, ToggleId, Version,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -24,6 +24,7 @@ pub type WantedDocument<'a> = (Option<&'a Payload>, Option<ObjectId>);
 pub struct Draft {
     policy: Policy,
     applied_counts: BTreeMap<EnvironmentId, usize>,
+    let_through: BTreeMap<ToggleId, RequestDigest>,
     suspensions: Suspensions,
     #[expect(
         clippy::vec_box,
@@ -45,6 +46,7 @@ impl Draft {
             asserted,
             environment_holds,
             parked,
+            let_through,
             suspensions,
             overrides,
             mut findings,
@@ -57,6 +59,7 @@ impl Draft {
         let mut draft = Self {
             policy: policy.clone(),
             applied_counts,
+            let_through,
             suspensions,
             changes: Vec::new(),
             plan: Plan {
@@ -172,11 +175,9 @@ impl Draft {
         };
         // A first pass is decided for a whole environment, so all decisions come before the first change.
         let choices = rules.choices(&drafts);
-        if self.policy.reads_live() {
-            self.plan
-                .asserted
-                .extend(asserted(&choices, self.plan.source.revision));
-        }
+        self.plan
+            .asserted
+            .extend(asserted(&choices, self.plan.source.revision));
         let mut changes = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             match self.outcome(&mut draft, &choices, attributions, evidence) {
@@ -229,6 +230,14 @@ impl Draft {
         }
         if draft.pass == PassOrder::First {
             match choices.get(&draft.version.id.environment()) {
+                // The service may have what was announced, and only a comparison could show that.
+                Some(FirstPassChoice::Decided(FirstPass::Adopt))
+                    if draft.attempt == PublishAttempt::First
+                        && matches!(draft.before, Before::Unknown { .. })
+                        && !self.policy.reads_live() =>
+                {
+                    return DraftOutcome::Withhold(WithheldReason::Unknown(NotRetried::Adopted));
+                }
                 Some(FirstPassChoice::Decided(FirstPass::Adopt)) => return DraftOutcome::Adopt,
                 Some(FirstPassChoice::Undecided(undecided)) => {
                     return DraftOutcome::Withhold(WithheldReason::FirstPass(Arc::clone(undecided)));
@@ -259,23 +268,24 @@ impl Draft {
     /// Adds the changes to the plan and withholds those over a rail or suspended.
     fn limit(&mut self, changes: Vec<Change>) {
         let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
-        let (overrides, applied) = (&self.plan.overrides, &self.applied_counts);
-        let rails = lanes.filter_map(|lane| self.policy.rail(lane, overrides, applied));
+        let rails = lanes.filter_map(|lane| self.policy.rail(lane, &self.applied_counts));
         let rails: BTreeMap<EnvironmentId, Rail> =
             rails.map(|rail| (rail.environment.clone(), rail)).collect();
-        for change in changes {
-            // A retry passed the rails before, so they neither count nor hold it.
-            let rail = match change.attempt {
-                PublishAttempt::First => rails.get(&change.id.environment()),
-                PublishAttempt::Retry => None,
-            };
-            let rail = rail.map(|rail| WithheldReason::Rail(Box::new(rail.clone())));
+        for mut change in changes {
+            let environment = change.id.environment();
+            let is_permitted = self.policy.mass_change == MassChange::Allowed
+                || self.plan.overrides.mass_change.contains(&environment);
+            let rail = rails.get(&environment).filter(|_| !change.is_let_through());
+            let held = rail.filter(|_| !is_permitted);
+            let held = held.map(|rail| WithheldReason::Rail(Box::new(rail.clone())));
             // Suspensions come after rails: a suspended change still counts, so resuming cannot publish more than a
             // rail allows.
-            match rail.or_else(|| self.suspended(&change.id)) {
-                Some(reason) => self.plan.withheld.push(WithheldToggle::of(reason, change)),
-                None => self.plan.changes.push(change),
+            if let Some(reason) = held.or_else(|| self.suspended(&change.id)) {
+                self.plan.withheld.push(WithheldToggle::of(reason, change));
+                continue;
             }
+            change.passed |= rail.is_none();
+            self.plan.changes.push(change);
         }
     }
 
@@ -303,6 +313,13 @@ impl Draft {
     fn change(&self, draft: DraftChange, attributions: &BTreeMap<String, Attribution>) -> Change {
         let attribution = attributions.get(&*draft.version.path).cloned();
         let attribution = attribution.unwrap_or(Attribution::Uncommitted);
+        let request = RequestDigest::new(draft.action, &draft.version.payload);
+        let passed = match &draft.before {
+            Before::Unknown { sent, .. } if draft.attempt == PublishAttempt::Retry => sent.passed,
+            // The document was applied, and is published over what someone changed since.
+            Before::Live(_) => false,
+            _ => self.let_through.get(&draft.version.id) == Some(&request),
+        };
         let DraftChange {
             version,
             action,
@@ -320,6 +337,7 @@ impl Draft {
             attribution,
             comment_max_chars: u32::try_from(self.policy.comment_max_chars).unwrap_or(u32::MAX),
             attempt,
+            passed,
         }
     }
 

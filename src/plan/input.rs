@@ -25,6 +25,8 @@ pub struct Input {
     pub environment_holds: BTreeMap<EnvironmentId, String>,
     /// The toggles that are not retried yet.
     pub parked: BTreeMap<ToggleId, Parked>,
+    /// The requests that the rails have let through and that no process has sent, as far as this folder knows.
+    pub let_through: BTreeMap<ToggleId, RequestDigest>,
     /// The active suspensions.
     pub suspensions: Suspensions,
     /// What operators allowed for this revision.

@@ -2,30 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, MassChange, Overrides, Policy, PublishAttempt, Trailer};
+use super::{Change, Policy, Trailer};
 use crate::model::{Action, EnvironmentId, Override};
 
 impl Policy {
-    /// Returns the rail that the changes of one environment exceed, if any.
+    /// Returns the rail that the changes of one environment exceed, if any, whatever a run or an operator permits.
     pub(super) fn rail(
         &self,
         lane: &[Change],
-        overrides: &Overrides,
         applied_counts: &BTreeMap<EnvironmentId, usize>,
     ) -> Option<Rail> {
-        if self.mass_change == MassChange::Allowed {
-            return None;
-        }
         let environment = lane.first()?.id.environment();
-        if overrides.mass_change.contains(&environment) {
-            return None;
-        }
         let (mut all, mut updates) = (0, 0);
         for change in lane {
             let is_allowed =
                 self.trailer == Trailer::Allowed && change.attribution.allows(Override::MassChange);
-            // A retry passed the rails before, and a trailer exempts the changes of its commit.
-            if change.attempt == PublishAttempt::First && !is_allowed {
+            // What the rails let through before stays let through, and a trailer exempts the changes of its commit.
+            if !change.is_let_through() && !is_allowed {
                 all += 1;
                 // Creates count for `max_change_count` only.
                 updates += usize::from(change.action != Action::Create);

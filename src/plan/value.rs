@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::change::same_environment;
-use super::{Change, DriftReport, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
+use super::{
+    Change, DriftReport, Orphan, Overrides, Overwrite, SourceInfo, StateEdit, WithheldReason, WithheldToggle,
+};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, CommitId, EnvironmentId, ToggleId, counted};
+use crate::model::{Action, CommitId, EnvironmentId, RequestDigest, ToggleId, counted};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -140,6 +142,16 @@ impl Plan {
     #[must_use]
     pub fn undecided(&self) -> &[WithheldToggle] {
         &self.undecided
+    }
+
+    /// Returns the requests that the rails let through. A first pass has none, because nothing of it counts later.
+    pub(crate) fn let_through(&self) -> BTreeMap<ToggleId, RequestDigest> {
+        let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
+        let passed = self.changes.iter().chain(withheld);
+        let passed = passed.filter(|change| change.passed && change.overwrite != Overwrite::Asserted);
+        passed
+            .map(|change| (change.id.clone(), change.request()))
+            .collect()
     }
 
     /// Returns the withheld toggles, sorted.

@@ -77,6 +77,8 @@ impl fmt::Display for SuspensionHold {
 /// Why a request with an unknown outcome is not retried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NotRetried {
+    /// The environment is adopted, and the document is another one than the request's.
+    Adopted,
     /// The document is invalid now.
     Invalid,
     /// The toggle is outside `--only`.
@@ -147,7 +149,12 @@ impl WithheldReason {
         // `Stopped` is not among them, because the invalid document behind it has its own exit code (3).
         matches!(
             self,
-            Self::Environment(_) | Self::FirstPass(_) | Self::Live(_) | Self::Rail(_) | Self::Suspended(_)
+            Self::Environment(_)
+                | Self::FirstPass(_)
+                | Self::Live(_)
+                | Self::Rail(_)
+                | Self::Suspended(_)
+                | Self::Unknown(NotRetried::Adopted)
         )
     }
 }
@@ -169,6 +176,10 @@ impl fmt::Display for WithheldReason {
                 f.write_str("nothing is published while a document is invalid (`on_invalid: stop`)")
             }
             Self::Suspended(hold) => hold.fmt(f),
+            Self::Unknown(NotRetried::Adopted) => f.write_str(
+                "the outcome of the last publish is unknown, so the service may have other targeting than the document; to \
+                 publish the document, use `--first-pass assert`",
+            ),
             Self::Unknown(NotRetried::Invalid) => {
                 f.write_str("the outcome of the last publish is unknown, and the document is now invalid")
             }

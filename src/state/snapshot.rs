@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use super::applied::{AppliedRepository, Tip};
 use super::error::Error;
+use super::journal::JournalFile;
 use super::journal::index::JournalIndex;
-use super::journal::lines::Replay;
+use super::journal::lines::{JournalHeader, Replay};
 use super::shared::SharedRemote;
 use super::shared::head::SharedHead;
-use super::shared::merge::{JournalAge, merge};
+use super::shared::merge::{JournalAge, merge, unlist_unstarted};
 use super::shared::seen;
 use super::sidecar::{self, CleanPass, Failures};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
-use crate::model::{Allowance, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId};
+use crate::model::{
+    Allowance, CommitId, EnvironmentId, ObjectId, RequestDigest, Sent, Suspensions, ToggleId,
+};
 
 /// The most tries to read the state between two trims of the journal.
 const TRIES: usize = 20;
@@ -39,6 +42,7 @@ pub struct StateSnapshot {
     base_url: Option<String>,
     unknown: BTreeMap<ToggleId, Sent>,
     settled: BTreeMap<ToggleId, Sent>,
+    let_through: BTreeMap<ToggleId, RequestDigest>,
     failures: Failures,
     clean_pass: Option<CleanPass>,
     suspensions: Suspensions,
@@ -66,12 +70,14 @@ impl StateSnapshot {
             // Damage counts only now: a journal that was replaced during the read was read again.
             let Replay { index, header } = replay?;
             // A journal binds the state only while something in it may have been stored.
-            let announced = header.filter(|_| !index.is_empty()).map(|header| header.base_url);
+            let header = header.unwrap_or_default();
+            let announced = (!index.is_empty()).then_some(header.base_url);
             let mut view = Self {
                 repository,
                 base_url: tip.as_ref().map(|tip| tip.base_url.clone()).or(announced),
                 newest: tip.as_ref().map(|tip| tip.revision),
                 tip,
+                let_through: header.let_through,
                 ..Self::default()
             };
             view.reload(dir)?;
@@ -95,11 +101,13 @@ impl StateSnapshot {
         };
         let SharedHead {
             applied,
-            unknown,
+            mut unknown,
             revision,
             announcement,
         } = SharedHead::read(&repository, at, None)?;
-        let mark = header.and_then(|header| header.mark);
+        let JournalHeader {
+            mark, let_through, ..
+        } = header.unwrap_or_default();
         let is_own = announcement
             .as_ref()
             .is_some_and(|found| Some(&found.mark) == mark.as_ref());
@@ -111,7 +119,11 @@ impl StateSnapshot {
             // The process that took over the ref has the confirmations of this folder in its list or tree.
             index.drop_settled();
         }
+        if is_own {
+            unlist_unstarted(&mut unknown, mark.as_deref(), &index);
+        }
         let mut view = Self {
+            let_through,
             repository: Some(Arc::new(pool)),
             is_fetched: true,
             base_url: applied.as_ref().map(|tip| tip.base_url.clone()),
@@ -140,9 +152,11 @@ impl StateSnapshot {
         &mut self,
         applied: &AppliedRepository,
         listed: BTreeMap<ToggleId, Sent>,
-        index: &JournalIndex,
+        journal: &JournalFile,
         newest: Option<CommitId>,
     ) {
+        let index = journal.index();
+        self.let_through.clone_from(journal.let_through());
         self.tip = applied.tip().cloned();
         self.newest = newest.or(self.tip.as_ref().map(|tip| tip.revision));
         // State is bound to a base URL once something may have been stored there (DESIGN, section 4, *Identity*).
@@ -231,6 +245,11 @@ impl StateSnapshot {
     #[must_use]
     pub fn unknown(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.unknown
+    }
+
+    /// Returns the requests that the rails let through in the last pass of this folder that sent any.
+    pub(crate) fn let_through(&self) -> &BTreeMap<ToggleId, RequestDigest> {
+        &self.let_through
     }
 
     /// Returns confirmed requests that the tip does not have yet: a pass is running, or its process died. Empty in a

@@ -1,6 +1,6 @@
 //! Opens state for writing: takes the lock, recovers from a dead process, and records passes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::shared::{Lease, MayRestore};
 use super::sidecar::{self, CleanPass, Failures};
 use super::{Clock, SharedOptions, StateSnapshot, Stop};
 use crate::git::{self, FailpointHook, Failpoints};
-use crate::model::{CommitId, Sent, ToggleId};
+use crate::model::{CommitId, RequestDigest, Sent, ToggleId};
 
 /// How to open a [`Store`].
 #[derive(Clone)]
@@ -137,8 +137,7 @@ impl Store {
             .map(|session| session.unknown().clone())
             .unwrap_or_default();
         let newest = session.and_then(SharedSession::newest);
-        self.view
-            .show(&self.applied, listed, self.journal.index(), newest);
+        self.view.show(&self.applied, listed, &self.journal, newest);
     }
 
     /// Returns the toggles that earlier processes with this folder left unknown, or with a request that may still be
@@ -177,6 +176,11 @@ impl Store {
     /// Has the commits of a pass at `revision` repeat the subject of its message, for the deployment history.
     pub fn describe(&mut self, revision: CommitId, subject: &str) {
         self.applied.describe(revision, subject);
+    }
+
+    /// Has the next pass that starts keep the requests that the rails let through.
+    pub(crate) fn let_through(&mut self, requests: BTreeMap<ToggleId, RequestDigest>) {
+        self.journal.set_let_through(requests);
     }
 
     /// Writes the documents of `changes` as one synced pack, opens the journal, and announces the pass on shared state.

@@ -251,3 +251,58 @@ fn changes_that_a_killed_apply_confirmed_count_once() {
     world.service.always(|_| Answer::applied());
     world.apply().exit(4).any_output();
 }
+
+/// Changes six toggles, and kills the pass in its first request.
+fn interrupted() -> World {
+    let world = applied(20);
+    change(&world, 6, "Change six");
+    world.kill_in_first_request(world.apply());
+    world.service.take();
+    world
+}
+
+#[test]
+fn what_the_rails_let_through_stays_let_through_at_that_version() {
+    let world = interrupted();
+    for number in 6..12 {
+        world.repo.file(&path(number), doc(21));
+    }
+    world.repo.commit("Change six others");
+    world.apply().exit(0).any_output();
+    assert_eq!(toggles(&world).len(), 12);
+    // A published version counts as any other when it comes back.
+    change(&world, 6, "Change six");
+    world.repo.file(&path(0), doc(18)).commit("Change one back");
+    let json = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(json["summary"]["held"], 0, "{json}");
+}
+
+#[test]
+fn a_later_change_over_the_rail_does_not_hold_what_it_let_through() {
+    let world = interrupted();
+    for number in 6..14 {
+        world.repo.file(&path(number), doc(21));
+    }
+    world.repo.commit("Change eight others");
+    world
+        .apply()
+        .exit(4)
+        .stdout_contains(&[
+            "8 of 20 applied toggles",
+            "applied 6 of 6 changes",
+            "held shop/prod/t13",
+        ])
+        .any_stderr();
+    assert_eq!(toggles(&world).len(), 6);
+}
+
+#[test]
+fn another_version_of_what_the_rails_let_through_counts() {
+    let world = interrupted();
+    for number in 0..12 {
+        world.repo.file(&path(number), doc(25));
+    }
+    world.repo.commit("Change twelve");
+    world.apply().exit(4).any_output();
+    world.nothing_sent();
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::document::Diagnostic;
 use crate::git::ObjectReader;
-use crate::model::{Blob, CommitId, EnvironmentId, ObjectId, Sent, ToggleId, Tree, Trees};
+use crate::model::{Blob, CommitId, EnvironmentId, ObjectId, RequestDigest, Sent, ToggleId, Tree, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::plan::compare::AppliedTree;
@@ -73,6 +73,14 @@ impl<'a> AppliedSide<'a> {
     pub(super) fn asserted(self) -> BTreeMap<EnvironmentId, CommitId> {
         match self {
             Self::State(view) => view.asserted(),
+            Self::Revision(_) => BTreeMap::new(),
+        }
+    }
+
+    /// Returns the unsent requests that the rails have let through. A revision has none.
+    pub(super) fn let_through(self) -> BTreeMap<ToggleId, RequestDigest> {
+        match self {
+            Self::State(view) => view.let_through().clone(),
             Self::Revision(_) => BTreeMap::new(),
         }
     }

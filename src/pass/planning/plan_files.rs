@@ -114,11 +114,12 @@ where
         ..
     } = comparison;
     let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
-    let unfinished = unfinished(files.snapshot, applied, rules, &overrides)?;
+    let unfinished = unfinished(files.snapshot, applied, rules)?;
     let deciding = DecisionContext {
         policy: &rules.policy,
         applied_counts: &applied_counts,
         asserted: &unfinished,
+        overrides: &overrides,
         environment_holds: &environment_holds,
         overwritten,
     };
@@ -147,6 +148,7 @@ where
         asserted: applied.asserted(),
         environment_holds,
         parked: BTreeMap::new(),
+        let_through: applied.let_through(),
         suspensions: Suspensions::default(),
         overrides,
         findings,

@@ -11,21 +11,17 @@ use crate::model::ToggleId;
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::plan::compare::{Comparison, Roots, compare};
-use crate::plan::{FirstPass, Overrides, by_operator};
 use crate::source::Snapshot;
 
-/// Returns the toggles without an applied document that asserted first passes were to create. A decision to adopt ends
-/// them.
+/// Returns the toggles without an applied document that asserted first passes were to create.
 pub(super) fn unfinished(
     snapshot: &Snapshot,
     applied: AppliedSide<'_>,
     rules: &Rules,
-    overrides: &Overrides,
 ) -> Result<BTreeSet<ToggleId>, Error> {
     let mut all = BTreeSet::new();
     for (environment, revision) in applied.asserted() {
-        let is_adopted = by_operator(&rules.policy, overrides, &environment) == Some(FirstPass::Adopt);
-        let Some(source) = snapshot.known_root_tree(revision)?.filter(|_| !is_adopted) else {
+        let Some(source) = snapshot.known_root_tree(revision)? else {
             continue;
         };
         let (documents, trees) = (snapshot.reader()?, applied.trees()?);

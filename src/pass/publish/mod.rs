@@ -139,6 +139,8 @@ pub(crate) fn sent(change: &Change, plan: &Plan) -> Sent {
         earlier,
         overtaken: false,
         asserted,
+        passed: change.passed,
+        announced: None,
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn change(before: Before) -> Change {
         comment_max_chars: 0,
         attempt: PublishAttempt::First,
         overwrite: Overwrite::Held,
+        passed: false,
     }
 }
 
@@ -132,6 +133,8 @@ pub(super) fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Befor
             note: None,
             earlier: Vec::new(),
             overtaken: false,
+            passed: false,
+            announced: None,
             asserted: None,
         }),
         applied: applied.map(payload).map(Box::new),

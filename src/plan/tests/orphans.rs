@@ -158,6 +158,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         policy: &policy,
         applied_counts: &applied_counts,
         asserted: &world.asserted,
+        overrides: &world.overrides,
         environment_holds: &world.environment_holds,
         overwritten: &world.overwritten,
     };
@@ -175,6 +176,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         asserted: BTreeMap::new(),
         environment_holds: BTreeMap::new(),
         parked: BTreeMap::new(),
+        let_through: BTreeMap::new(),
         suspensions: Suspensions::default(),
         overrides: Overrides::default(),
         findings: vec![],

@@ -120,7 +120,11 @@ impl CommitEdits {
                 format,
                 effect,
             } => {
-                self.outcomes.remove(id);
+                // What is adopted is not unknown anymore. Other edits leave a newer request on the list.
+                match effect {
+                    DeploymentEffect::Adopt => self.outcomes.insert(id.clone()),
+                    _ => self.outcomes.remove(id),
+                };
                 (id, Some((*format, *object)), *effect)
             }
             AppliedEdit::Remove { id } => {

@@ -1,12 +1,12 @@
 //! Writes and reads the lines of a journal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::index::{JournalEntry, JournalIndex};
-use crate::model::{Certainty, CommitId, Sent, ToggleId};
+use crate::model::{Certainty, CommitId, RequestDigest, Sent, ToggleId};
 
 /// One line of the journal.
 #[derive(Debug, Deserialize)]
@@ -22,6 +22,8 @@ enum JournalLine {
         timeout_ms: u64,
         #[serde(default)]
         open: BTreeSet<ToggleId>,
+        #[serde(default)]
+        let_through: BTreeMap<ToggleId, RequestDigest>,
     },
     Intent {
         intent: u64,
@@ -52,6 +54,8 @@ pub(crate) struct JournalHeader {
     pub(crate) timeout: Duration,
     /// The toggles with a request that a killed process left open, whatever became of them since.
     pub(crate) open: BTreeSet<ToggleId>,
+    /// The requests that the rails let through in the last pass that sent any.
+    pub(crate) let_through: BTreeMap<ToggleId, RequestDigest>,
 }
 
 /// Reads a journal.
@@ -75,6 +79,7 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
                 pass: mark,
                 timeout_ms,
                 open,
+                let_through,
             }) => {
                 let timeout = Duration::from_millis(timeout_ms);
                 replay.header = Some(JournalHeader {
@@ -83,6 +88,7 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
                     mark,
                     timeout,
                     open,
+                    let_through,
                 });
             }
             Ok(JournalLine::Intent {
@@ -122,6 +128,7 @@ pub(crate) fn header(header: &JournalHeader) -> String {
         mark,
         timeout,
         open,
+        let_through,
     } = header;
     line(&serde_json::json!({
         "journal": 1,
@@ -130,6 +137,7 @@ pub(crate) fn header(header: &JournalHeader) -> String {
         "pass": mark,
         "timeout_ms": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
         "open": open,
+        "let_through": let_through,
     }))
 }
 

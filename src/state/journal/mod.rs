@@ -7,7 +7,7 @@ mod file;
 pub(crate) mod index;
 pub(crate) mod lines;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -22,7 +22,7 @@ use super::shared::Lease;
 use super::shared::protocol::{Permission, Term};
 use super::{Error, files};
 use crate::git::Failpoints;
-use crate::model::{Certainty, CommitId, Sent, ToggleId};
+use crate::model::{Certainty, CommitId, RequestDigest, Sent, ToggleId};
 use file::JournalAppender;
 use index::{JournalEntry, JournalIndex, JournalTrim};
 use lines::{JournalHeader, Replay};
@@ -114,6 +114,16 @@ impl JournalFile {
     /// Returns the index as of the last refresh.
     pub(crate) fn index(&self) -> &JournalIndex {
         &self.index
+    }
+
+    /// Returns the requests that the rails let through in the last pass that sent any.
+    pub(crate) fn let_through(&self) -> &BTreeMap<ToggleId, RequestDigest> {
+        &self.header.let_through
+    }
+
+    /// Replaces them, in the file when the next pass starts.
+    pub(crate) fn set_let_through(&mut self, requests: BTreeMap<ToggleId, RequestDigest>) {
+        self.header.let_through = requests;
     }
 
     pub(crate) fn is_running(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Lease;
 use super::head::{Announcement, SharedHead};
 use super::lookup::{FoundState, StateOrigin};
-use super::merge::{JournalAge, merge};
+use super::merge::{JournalAge, merge, unlist_unstarted};
 use super::protocol::{HolderWatch, QueueStep, Term, UnknownList, open_for};
 use super::remote::SharedRemote;
 use super::seen;
@@ -207,7 +207,11 @@ impl SharedSession {
             journal.replace(index)?;
         }
         applied.adopt(tip.as_ref())?;
-        self.list = UnknownList::found(head.unknown.clone());
+        let mut listed = head.unknown.clone();
+        if step == QueueStep::End {
+            unlist_unstarted(&mut listed, journal.mark(), journal.index());
+        }
+        self.list = UnknownList::found(listed);
         let age = match origin {
             StateOrigin::Ref if !is_own => JournalAge::Older,
             _ => JournalAge::Current,
@@ -280,7 +284,23 @@ impl SharedSession {
             lease,
             changes,
         } = pass;
-        self.list.announce(changes.iter().cloned());
+        let announced = |(id, sent): &(ToggleId, Sent)| {
+            let is_same = |found: &&Sent| (found.action, &found.payload) == (sent.action, &sent.payload);
+            // A request that is on the list already may have started, whoever repeats it.
+            let announced = match self.list.toggles().get(id).filter(is_same) {
+                Some(found) => found.announced.clone(),
+                None => Some(mark.clone()),
+            };
+            (
+                id.clone(),
+                Sent {
+                    announced,
+                    ..sent.clone()
+                },
+            )
+        };
+        let announced: Vec<_> = changes.iter().map(announced).collect();
+        self.list.announce(announced);
         let announcement = Announcement::new(mark, self.tracked.remote.holder.clone(), self.timeout);
         let head = self.compose(applied, Some(revision), Some(&announcement));
         let revision_before = self.newest();

@@ -88,6 +88,8 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
             .into_iter()
             .collect(),
         overtaken: false,
+        passed: false,
+        announced: None,
         asserted: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Two jobs at once, and jobs that were killed.
 
 use super::{age, disk, job, shared};
-use crate::support::{Answer, Request, World, body, doc};
+use crate::support::{Answer, Repo, Request, World, body, doc};
 
 #[test]
 fn two_jobs_at_once_publish_everything_once() {
@@ -100,4 +100,112 @@ fn a_job_that_gives_up_waiting_names_the_publishing_job() {
         .any_stdout();
     let requests = world.service.take();
     assert!(requests.iter().all(|request| request.open_for_environment == 1));
+}
+
+/// Kills `apply` with these words in its first request, and deletes its disk if `forgets`.
+fn announces(world: &World, remote: &Repo, words: &[&str], forgets: bool) {
+    let lost = words.iter().fold(job(world, "lost"), |job, word| job.arg(word));
+    world.kill_in_first_request(lost);
+    assert_eq!(world.service.take().len(), 1, "one request was started");
+    if forgets {
+        std::fs::remove_dir_all(disk(world, "lost")).unwrap();
+        age(remote);
+    }
+}
+
+/// Changes the toggles with these numbers in `shop/prod`.
+fn change(world: &World, numbers: std::ops::Range<usize>, minimum: u32) {
+    for number in numbers {
+        let path = format!("shop/prod/t{number:02}.yaml");
+        world.repo.file(&path, doc(minimum));
+    }
+    world.repo.commit("Change some");
+}
+
+/// Returns a world with shared state and 20 applied toggles.
+fn with_twenty() -> (World, Repo) {
+    let world = World::new();
+    let remote = Repo::bare(&world.path("remote.git"));
+    change(&world, 0..20, 18);
+    job(&world, "first")
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    world.service.take();
+    (world, remote)
+}
+
+#[test]
+fn a_decision_to_adopt_publishes_nothing_that_a_killed_assert_only_announced() {
+    for (forgets, repeated) in [(true, 0), (false, 1)] {
+        let world = World::new();
+        let remote = Repo::bare(&world.path("remote.git"));
+        change(&world, 0..20, 18);
+        announces(&world, &remote, &["--first-pass", "assert"], forgets);
+        let machine = if forgets { "next" } else { "lost" };
+        job(&world, machine)
+            .exit(4)
+            .stdout_contains(&["create shop/prod/t19", "nothing is applied here yet"])
+            .any_stderr();
+        assert_eq!(
+            world.service.take().len(),
+            repeated,
+            "what was started is repeated as it was"
+        );
+        let adopts = job(&world, "next").set("first-pass", "adopt");
+        adopts.exit(0).any_output();
+        world.nothing_sent();
+        job(&world, "last").exit(0).any_output();
+        world.nothing_sent();
+    }
+}
+
+#[test]
+fn another_document_of_what_may_be_stored_is_not_adopted_unseen() {
+    let world = World::new();
+    let remote = Repo::bare(&world.path("remote.git"));
+    change(&world, 0..3, 18);
+    announces(&world, &remote, &["--first-pass", "assert"], true);
+    change(&world, 0..1, 21);
+    let next = |choice| job(&world, "next").set("first-pass", choice);
+    next("adopt")
+        .exit(4)
+        .stdout_contains(&["shop/prod/t00", "may have other targeting"])
+        .any_stderr();
+    world.nothing_sent();
+    job(&world, "next").exit(0).any_output();
+    assert_eq!(world.service.take().len(), 1);
+}
+
+#[test]
+fn a_job_without_permission_does_not_finish_a_killed_mass_change() {
+    for (forgets, repeated) in [(true, 0), (false, 1)] {
+        let (world, remote) = with_twenty();
+        change(&world, 0..15, 21);
+        announces(&world, &remote, &["--allow-mass-change"], forgets);
+        let machine = if forgets { "next" } else { "lost" };
+        let held = job(&world, machine).exit(4);
+        held.stdout_contains(&["update shop/prod/t14", "`--allow-mass-change`"])
+            .any_stderr();
+        assert_eq!(
+            world.service.take().len(),
+            repeated,
+            "what was started is repeated as it was"
+        );
+        job(&world, "other")
+            .arg("--allow-mass-change")
+            .exit(0)
+            .any_output();
+        assert_eq!(world.service.take().len(), 15 - repeated);
+    }
+}
+
+#[test]
+fn what_the_rails_let_through_of_a_dead_job_does_not_count_again() {
+    let (world, remote) = with_twenty();
+    change(&world, 0..6, 21);
+    announces(&world, &remote, &[], true);
+    change(&world, 6..12, 21);
+    job(&world, "next").exit(0).any_output();
+    assert_eq!(world.service.take().len(), 12);
 }
