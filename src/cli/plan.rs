@@ -88,7 +88,7 @@ fn page(
         }
         None => {
             let config = setup::config(settings, CacheMode::Untouched)?;
-            let mut planned = match settings.live {
+            let mut planned = match settings.live || settings.overwrite_drift {
                 true => live(&config, files)?,
                 false => pass::plan(&config, files)?,
             };

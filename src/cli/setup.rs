@@ -58,6 +58,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         state_dir,
         shared,
         service,
+        overwrite_drift: settings.overwrite_drift,
         limits,
         clock: Clock::System,
     })
@@ -133,9 +134,10 @@ fn policy(settings: &Settings) -> Policy {
             true => MassChange::Allowed,
         },
         comment_max_chars: settings.comment_max_chars,
-        on_drift: match settings.overwrite_drift {
-            false => settings.on_drift,
-            true => OnDrift::Overwrite,
+        on_drift: match settings.on_drift {
+            // What is to be overwritten must be read.
+            OnDrift::Ignore if settings.overwrite_drift => OnDrift::Hold,
+            on_drift => on_drift,
         },
         on_approval: settings.on_approval,
         on_missing: settings.on_missing,

@@ -80,8 +80,11 @@ impl Settings {
     /// Returns whether `command` sends requests to the service, for which it needs the address and a token.
     #[must_use]
     pub fn uses_service(&self, command: Command) -> bool {
-        // Without `--live`, `plan` and `status` do not contact the service (DESIGN, section 3).
-        command.contacts_service() || self.live || (command == Command::Import && self.from.is_none())
+        // Without `--live` or `--overwrite-drift`, `plan` and `status` do not contact the service (DESIGN, section 3).
+        command.contacts_service()
+            || self.live
+            || self.overwrite_drift
+            || (command == Command::Import && self.from.is_none())
     }
 
     /// Returns whether the plan compares two revisions, and not the source with the state.
@@ -170,8 +173,12 @@ impl Merged {
                 "cannot be used with --pull-request, which plans the commit of the job",
             ),
             (
-                compares && settings.live,
-                "--live",
+                compares && (settings.live || settings.overwrite_drift),
+                if settings.live {
+                    "--live"
+                } else {
+                    "--overwrite-drift"
+                },
                 "compares with the service, which a plan of two revisions does not contact",
             ),
             (

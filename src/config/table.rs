@@ -259,9 +259,9 @@ settings! {
             .more("`hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read the toggle. Needs `--service-kind featureprobe`.") }
     overwrite_drift: bool {
         // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-        "overwrite_drift" => switch = "false", Switch, "Overwrite in this pass what was changed on the service"
+        "overwrite_drift" => switch = "false", Switch, "Publish over what was changed on the service until this command reads it"
             .of(Safety, &[Plan, Apply]).only_from(Sources::Flag)
-            .more("Needs `--service-kind featureprobe`.") }
+            .more("Reads the service first, as `plan --live` does, and lists what it publishes over; later changes are held. Combine it with `--only TOGGLE`. Needs `--service-kind featureprobe`.") }
     on_approval: OnApproval {
         "on_approval" => parsed::<OnApproval> = "hold", Choice(OnApproval::WORDS), "Choose what happens where the service requires approvals"
             .of(Safety, PLANNING)

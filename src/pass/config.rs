@@ -31,6 +31,8 @@ pub struct Config {
     pub shared: Option<SharedState>,
     /// The service; a plan needs none.
     pub service: Option<ClientConfig>,
+    /// Whether a pass may publish over what was changed on the service before it was read (`--overwrite-drift`).
+    pub overwrite_drift: bool,
     /// How many requests may be open.
     pub limits: Limits,
     /// Where the time comes from.
@@ -107,6 +109,7 @@ impl Config {
             state_dir,
             shared: None,
             service: None,
+            overwrite_drift: false,
             limits: Limits {
                 in_flight: 16,
                 in_flight_per_environment: 1,

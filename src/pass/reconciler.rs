@@ -8,7 +8,7 @@ use super::Error;
 use super::checkpoints::{abandon, publish_with_checkpoints};
 use super::config::Config;
 use super::context::{Event, PassContext};
-use super::drift::{self, DriftScanner, ScanRequest};
+use super::drift;
 use super::planning::pass_plan::PassPlan;
 use super::planning::{self, Precheck, staleness};
 use super::publish::inherited::Inherited;
@@ -132,19 +132,18 @@ impl Reconciler {
         &mut self.store
     }
 
-    /// Compares the service with what was applied, so that the next pass overwrites what was changed there. Blocks.
+    /// Reads what was changed on the service, so that the next pass may overwrite it. With `--overwrite-drift`, it may
+    /// overwrite exactly the versions that this has read. Blocks.
     ///
     /// # Errors
     /// If the state cannot be read. A failed read of the service is part of the report.
     pub fn scan_drift(&mut self, context: &PassContext) -> Result<DriftReport, Error> {
-        let mut scanner = DriftScanner::open(&self.config)?;
         let view = planning::view(&self.config)?;
-        let scan = scanner.scan(&self.config, ScanRequest::of(&view), context)?;
-        let report = scan.report;
-        scanner.keep(&self.config.state_dir)?;
-        self.drifted = report.differences();
-        self.scanned = scan.live;
-        Ok(report)
+        let read = drift::overwritable(&self.config, &view, context)?;
+        self.drifted = read.live;
+        self.scanned = read.scanned;
+        self.store.give(read.orders);
+        Ok(read.report)
     }
 
     /// Makes one pass. What goes wrong with one toggle is in the report. Blocks.

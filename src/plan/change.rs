@@ -1,5 +1,6 @@
 //! Changes: what a pass publishes, what that replaces, and edits of the state that need no publish.
 
+use super::LiveChange;
 use crate::model::{Action, Attribution, LiveContent, Payload, RequestDigest, Sent, ToggleId, Version};
 
 /// One publish.
@@ -19,6 +20,8 @@ pub struct Change {
     pub attempt: PublishAttempt,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
+    /// What it replaces that someone changed on the service, as last read; none if nothing is known to be replaced.
+    pub overwrites: Option<Box<LiveChange>>,
     /// Whether the rails let this version through, now or in an earlier pass, without a permission of the run.
     pub passed: bool,
 }

@@ -198,7 +198,9 @@ fn document(
     match applied {
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing),
         AppliedVersion::Document { payload, .. } if payload == version.payload => match overwritten {
-            Some(LiveDifference::Other(live)) => publish(version, Action::Update, Before::of_live(live)),
+            Some(LiveDifference::Other(live)) => {
+                publish(version, Action::Update, Before::of_live(&live.content))
+            }
             Some(LiveDifference::Missing) => publish(version, Action::Create, Before::Nothing),
             // The new object is recorded, so that the next comparison by object id finds no difference.
             None => ToggleDecision::Edit(Box::new(StateEdit::SameMeaning(version))),

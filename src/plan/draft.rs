@@ -7,9 +7,9 @@ use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Before, Change, FirstPass, Input, LastOutcome, MassChange, NotRetried, OnDrift, OnInvalid, Orphan,
-    OrphanReason, Overwrite, Parked, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold,
-    Trailer, WithheldReason, WithheldToggle,
+    Before, Change, FirstPass, Input, LastOutcome, LiveDifference, LiveDifferences, MassChange, NotRetried,
+    OnDrift, OnInvalid, Orphan, OrphanReason, Overwrite, Parked, Plan, Policy, PublishAttempt, Rail,
+    StateEdit, Stopped, SuspensionHold, Trailer, WithheldReason, WithheldToggle,
 };
 use crate::model::{
     Action, Attribution, CommitId, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload,
@@ -25,6 +25,7 @@ pub struct Draft {
     policy: Policy,
     applied_counts: BTreeMap<EnvironmentId, usize>,
     let_through: BTreeMap<ToggleId, RequestDigest>,
+    overwritten: LiveDifferences,
     suspensions: Suspensions,
     #[expect(
         clippy::vec_box,
@@ -47,6 +48,7 @@ impl Draft {
             environment_holds,
             parked,
             let_through,
+            overwritten,
             suspensions,
             overrides,
             mut findings,
@@ -60,6 +62,7 @@ impl Draft {
             policy: policy.clone(),
             applied_counts,
             let_through,
+            overwritten,
             suspensions,
             changes: Vec::new(),
             plan: Plan {
@@ -320,6 +323,10 @@ impl Draft {
             Before::Live(_) => false,
             _ => self.let_through.get(&draft.version.id) == Some(&request),
         };
+        let overwrites = match self.overwritten.get(&draft.version.id) {
+            Some(LiveDifference::Other(live)) => Some(live.clone()),
+            _ => None,
+        };
         let DraftChange {
             version,
             action,
@@ -337,6 +344,7 @@ impl Draft {
             attribution,
             comment_max_chars: u32::try_from(self.policy.comment_max_chars).unwrap_or(u32::MAX),
             attempt,
+            overwrites,
             passed,
         }
     }

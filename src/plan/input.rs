@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::decide::{DecidedToggle, DraftChange};
-use super::{Overrides, SourceInfo, WithheldReason};
+use super::{LiveDifferences, Overrides, SourceInfo, WithheldReason};
 use crate::document::Diagnostic;
 use crate::model::{CommitId, EnvironmentId, RequestDigest, Suspensions, ToggleId};
 
@@ -27,6 +27,8 @@ pub struct Input {
     pub parked: BTreeMap<ToggleId, Parked>,
     /// The requests that the rails have let through and that no process has sent, as far as this folder knows.
     pub let_through: BTreeMap<ToggleId, RequestDigest>,
+    /// What the service has of the toggles that may be overwritten.
+    pub overwritten: LiveDifferences,
     /// The active suspensions.
     pub suspensions: Suspensions,
     /// What operators allowed for this revision.

@@ -59,7 +59,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
         return LiveDecision::Converged;
     }
     if change.action == Action::Adopt {
-        return LiveDecision::Hold(LiveHold::NotAdopted(LiveChange::of(live)));
+        return LiveDecision::Hold(LiveHold::NotAdopted(LiveChange::of(&change.id, live)));
     }
     if let Some(hold) = hold(change, live, policy) {
         return LiveDecision::Hold(hold);
@@ -77,7 +77,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
         // It is in the plan only because of the version that may be overwritten.
         (LiveDecision::Publish { .. }, Some(allowed)) if matches!(change.before, Before::Live(_)) => {
             LiveDecision::Hold(LiveHold::ChangedAgain {
-                made: LiveChange::of(live),
+                made: LiveChange::of(&change.id, live),
                 allowed,
             })
         }
@@ -104,7 +104,7 @@ fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
             after: sent.base_version.unwrap_or(0),
         },
         // What was applied is not known, so it cannot be compared.
-        Before::Unreadable => LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(live))),
+        Before::Unreadable => LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(&change.id, live))),
     }
 }
 
@@ -115,7 +115,7 @@ fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -
         // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
         None => live.version <= 1 || replaces_any(change),
     };
-    let by = || LiveChange::of(live);
+    let by = || LiveChange::of(&change.id, live);
     match applied {
         _ if may_publish => LiveDecision::Publish {
             base_version: live.version,
@@ -144,7 +144,7 @@ fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
 /// version of the earlier request nor its targeting.
 #[must_use]
 pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
-    let drifted = LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(live)));
+    let drifted = LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(&change.id, live)));
     let Before::Unknown { sent, applied } = &change.before else {
         return drifted;
     };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::model::{Action, LiveContent, LiveToggle, ToggleState, WithheldKind, escaped, rfc3339};
+use crate::model::{Action, LiveContent, LiveToggle, ToggleId, ToggleState, WithheldKind, escaped, rfc3339};
 
 /// Why the live state of a toggle holds a change to it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -37,6 +37,8 @@ pub enum LiveHold {
 /// A change that was made on the service.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LiveChange {
+    /// The toggle.
+    pub id: ToggleId,
     /// The number of the live version.
     pub version: u64,
     /// The account that made it.
@@ -50,8 +52,9 @@ pub struct LiveChange {
 impl LiveChange {
     /// Returns the newest change of `live`.
     #[must_use]
-    pub fn of(live: &LiveToggle) -> Self {
+    pub fn of(id: &ToggleId, live: &LiveToggle) -> Self {
         Self {
+            id: id.clone(),
             version: live.version,
             by: live.modified_by.clone(),
             at: live.modified_at,
@@ -68,10 +71,11 @@ impl LiveChange {
     }
 
     /// Returns how to keep it, as a request.
-    const fn keep(&self) -> &'static str {
+    fn keep(&self) -> String {
+        let import = format!("`gitoggle import {} --overwrite` and commit", self.id);
         match self.content {
-            LiveContent::Known(_) => "import the toggle and commit",
-            LiveContent::Inexpressible(_) => "correct that there, then import the toggle and commit",
+            LiveContent::Known(_) => format!("to keep that, {import}"),
+            LiveContent::Inexpressible(_) => format!("to keep that, correct it there, then {import}"),
         }
     }
 }
@@ -81,8 +85,12 @@ impl LiveChange {
     fn held(&self, f: &mut fmt::Formatter<'_>, why: &str) -> fmt::Result {
         write!(
             f,
-            "{why} ({self}): {}, or publish over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`",
-            self.keep()
+            "{why} ({self}): {}; to publish over it, `gitoggle apply --overwrite-drift --only {}`, the trailer \
+             `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift {}` for a running daemon, \
+             which lists what it covers",
+            self.keep(),
+            self.id,
+            self.id.environment()
         )
     }
 }
@@ -107,6 +115,15 @@ impl LiveHold {
         match self {
             Self::ChangedAgain { .. } | Self::Drifted(_) => ToggleState::Drifted,
             _ => ToggleState::Held,
+        }
+    }
+
+    /// Returns the change that the permission to overwrite drift covers.
+    #[must_use]
+    pub fn covered(&self) -> Option<&LiveChange> {
+        match self {
+            Self::ChangedAgain { made, .. } | Self::DiffersFromLive(made) | Self::Drifted(made) => Some(made),
+            _ => None,
         }
     }
 
@@ -171,13 +188,14 @@ impl fmt::Display for LiveHold {
             }
             Self::ChangedAgain { made, allowed: 0 } => write!(
                 f,
-                "created on the service after it was allowed to be created again ({made}): {}, or allow again to publish over it",
+                "created on the service after it was allowed to be created again ({made}): {}; to publish over it, allow that \
+                 again",
                 made.keep()
             ),
             Self::ChangedAgain { made, allowed } => write!(
                 f,
-                "changed on the service again, after version {allowed} was allowed to be overwritten ({made}): {}, or allow \
-                 again to publish over it",
+                "changed on the service again, after version {allowed} was allowed to be overwritten ({made}): {}; to publish \
+                 over it, allow that again",
                 made.keep()
             ),
             Self::DiffersFromLive(change) => change.held(f, "the service has other targeting"),
@@ -193,8 +211,9 @@ impl fmt::Display for LiveHold {
             Self::NotAdopted(change) => write!(
                 f,
                 "not adopted, because the service has other targeting ({change}): {}; to publish the document instead, use \
-                 `--overwrite-drift` once something is adopted here, or `--first-pass assert` before",
-                change.keep()
+                 `gitoggle apply --overwrite-drift --only {}` once something is adopted here, or `--first-pass assert` before",
+                change.keep(),
+                change.id
             ),
             Self::ReturnType(reason) => write!(
                 f,

@@ -47,6 +47,8 @@ pub struct StateSnapshot {
     clean_pass: Option<CleanPass>,
     suspensions: Suspensions,
     allowances: Vec<Allowance>,
+    /// The allowances of this run, which no file has.
+    given: Vec<Allowance>,
 }
 
 impl StateSnapshot {
@@ -189,6 +191,12 @@ impl StateSnapshot {
         requested.chain(recorded).collect()
     }
 
+    /// Adds allowances of this run.
+    pub(crate) fn give(&mut self, allowances: Vec<Allowance>) {
+        self.allowances.extend_from_slice(&allowances);
+        self.given.extend(allowances);
+    }
+
     /// Closes the files of the repository.
     pub(crate) fn close(&self) {
         if let Some(repository) = &self.repository {
@@ -209,6 +217,7 @@ impl StateSnapshot {
         self.clean_pass = sidecar::pass(dir);
         self.suspensions = orders::suspensions(dir)?;
         self.allowances = orders::allowances(dir);
+        self.allowances.extend_from_slice(&self.given);
         Ok(())
     }
 

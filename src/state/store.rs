@@ -17,7 +17,7 @@ use super::shared::{Lease, MayRestore};
 use super::sidecar::{self, CleanPass, Failures};
 use super::{Clock, SharedOptions, StateSnapshot, Stop};
 use crate::git::{self, FailpointHook, Failpoints};
-use crate::model::{CommitId, RequestDigest, Sent, ToggleId};
+use crate::model::{Allowance, CommitId, RequestDigest, Sent, ToggleId};
 
 /// How to open a [`Store`].
 #[derive(Clone)]
@@ -176,6 +176,11 @@ impl Store {
     /// Has the commits of a pass at `revision` repeat the subject of its message, for the deployment history.
     pub fn describe(&mut self, revision: CommitId, subject: &str) {
         self.applied.describe(revision, subject);
+    }
+
+    /// Adds allowances of this run.
+    pub(crate) fn give(&mut self, allowances: Vec<Allowance>) {
+        self.view.give(allowances);
     }
 
     /// Has the next pass that starts keep the requests that the rails let through.

@@ -72,7 +72,7 @@ fn a_decision_to_adopt_ends_an_asserted_first_pass() {
             .apply()
             .set("first-pass", "adopt")
             .exit(4)
-            .stdout_contains(&["held shop/prod/c (create)"])
+            .stdout_contains(&["held shop/prod/c (adopt)"])
             .any_stderr();
         service
             .apply()

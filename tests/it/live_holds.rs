@@ -19,7 +19,11 @@ fn a_change_to_a_drifted_toggle_is_held_until_it_is_allowed() {
     service.edit("pay", by_hand());
     let requests = held(
         &service,
-        &["changed on the service", "version 3 by ", "--overwrite-drift"],
+        &[
+            "changed on the service",
+            "version 3 by ",
+            "--overwrite-drift --only shop/prod/pay`",
+        ],
     );
     assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting"]);
     service.apply().arg("--exit-zero-when-held").exit(0).any_output();

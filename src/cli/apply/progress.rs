@@ -95,7 +95,8 @@ impl Progress {
                     ),
                 };
                 let text = format!("{work} {host} from {reference} at {}\n", source.revision);
-                let _ = Stream::Stderr.print(&text);
+                let over: String = changes.iter().filter_map(over).collect();
+                let _ = Stream::Stderr.print(&(text + &over));
             }
         }
     }
@@ -121,4 +122,13 @@ impl Progress {
             ResultTiming::AtTheEnd => log_result(change, result, answer),
         }
     }
+}
+
+/// Returns the line about what a change publishes over.
+fn over(change: &Change) -> Option<String> {
+    let live = change.overwrites.as_ref()?;
+    Some(format!(
+        "  {} publishes over what was changed on the service: {live}\n",
+        change.id
+    ))
 }

@@ -1,13 +1,13 @@
 //! Compares the service with what was applied once, for `gitoggle drift`. Writes only what it found equal, for the next
 //! scan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
-use crate::model::{Scope, ToggleId, chain};
+use crate::model::{Allowance, EnvironmentId, Live, Override, Scope, ToggleId, chain};
 use crate::pass::{Config, Error, Files, PassContext, Planned, planning};
-use crate::plan::{DriftReport, LiveDifferences, OnDrift, Plan};
+use crate::plan::{DriftReport, LiveDifference, LiveDifferences, OnDrift, Plan, WithheldReason};
 use crate::state::StateSnapshot;
 
 /// A comparison of the service with what was applied.
@@ -59,15 +59,41 @@ impl DriftCheck<'_> {
 /// # Errors
 /// If the source or the state cannot be read. A failed read of the service is part of the plan.
 pub fn plan_live(config: &Config, files: Files, context: &PassContext) -> Result<Planned, Error> {
-    let view = planning::view(config)?;
-    let mut planned = planning::plan(config, files)?;
+    let mut view = planning::view(config)?;
+    let mut planned = planning::plan_over(config, files, &view, &LiveDifferences::new())?;
     let scan = LiveScan::of(&planned.plan, &view, config, context)?;
-    let drifted = scan.scan.report.differences();
-    if config.rules.policy.on_drift == OnDrift::Overwrite && !drifted.is_empty() {
-        planned = planning::plan_over(config, files, &drifted)?;
+    let Overwritable { live, orders, .. } = scan.overwritable(&planned.plan, config, context)?;
+    if !live.is_empty() {
+        view.give(orders);
+        planned = planning::plan_over(config, files, &view, &live)?;
     }
     planned.plan = scan.decide(planned.plan, config, context)?;
     Ok(planned)
+}
+
+/// What a pass may publish over, because it was read before.
+pub(crate) struct Overwritable {
+    pub(crate) live: LiveDifferences,
+    /// With `--overwrite-drift`: the versions that were read. What is changed later is held.
+    pub(crate) orders: Vec<Allowance>,
+    pub(crate) report: DriftReport,
+    /// What was read.
+    pub(crate) scanned: BTreeMap<ToggleId, Live>,
+}
+
+/// Reads what the service has of the toggles that a pass with `view` may publish over.
+///
+/// # Errors
+/// As [`plan_live`].
+pub(crate) fn overwritable(
+    config: &Config,
+    view: &StateSnapshot,
+    context: &PassContext,
+) -> Result<Overwritable, Error> {
+    let planned = planning::plan_over(config, Files::Committed, view, &LiveDifferences::new())?;
+    let mut scan = LiveScan::of(&planned.plan, view, config, context)?;
+    scan.scanner.keep(&config.state_dir)?;
+    scan.overwritable(&planned.plan, config, context)
 }
 
 /// Decides on the changes of `plan` with what the service has now, like [`plan_live`].
@@ -106,14 +132,62 @@ impl LiveScan {
         }
     }
 
-    fn decide(self, plan: Plan, config: &Config, context: &PassContext) -> Result<Plan, Error> {
+    /// Returns what a pass with `plan` would hold because someone changed it, and what was changed besides.
+    fn overwritable(
+        &self,
+        plan: &Plan,
+        config: &Config,
+        context: &PassContext,
+    ) -> Result<Overwritable, Error> {
+        let report = self.scan.report.clone();
+        let (policy, revision) = (&config.rules.policy, plan.source().revision);
+        let mut live = LiveDifferences::new();
+        if config.overwrite_drift || policy.on_drift == OnDrift::Overwrite {
+            live = report.differences();
+            let plan = self.decide(plan.clone(), config, context)?;
+            let held = plan.withheld().iter().filter_map(|held| match &held.reason {
+                WithheldReason::Live(hold) => hold.covered().cloned(),
+                _ => None,
+            });
+            live.extend(held.map(|made| (made.id.clone(), LiveDifference::Other(Box::new(made)))));
+        }
+        let mut versions = BTreeMap::<EnvironmentId, BTreeMap<ToggleId, u64>>::new();
+        for (id, live) in live.iter().filter(|_| config.overwrite_drift) {
+            let version = match live {
+                LiveDifference::Missing => 0,
+                LiveDifference::Other(live) => live.version,
+            };
+            versions
+                .entry(id.environment())
+                .or_default()
+                .insert(id.clone(), version);
+        }
+        let at = config.clock.unix();
+        let order = |(environment, versions)| Allowance {
+            what: Override::OverwriteDrift,
+            environment: Some(environment),
+            revision,
+            by: "--overwrite-drift".to_owned(),
+            at,
+            versions: Some(versions),
+        };
+        let orders = versions.into_iter().map(order).collect();
+        Ok(Overwritable {
+            live,
+            orders,
+            report,
+            scanned: self.scan.live.clone(),
+        })
+    }
+
+    fn decide(&self, plan: Plan, config: &Config, context: &PassContext) -> Result<Plan, Error> {
         let Self { scanner, scan } = self;
         let newer = scanner.deciding_versions(&plan, &scan.live, config, context)?;
         // A plan lists documents, and the missing toggles of new ones are held.
         let report = DriftReport {
             undocumented: Vec::new(),
             archived: Vec::new(),
-            ..scan.report
+            ..scan.report.clone()
         };
         Ok(plan.with_live(&scan.live, &newer, report, &config.rules.policy))
     }

@@ -188,7 +188,7 @@ impl<'a> Scan<'a> {
         self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
         let drifted = DriftedToggle {
             applied,
-            live: LiveChange::of(live),
+            live: LiveChange::of(&id, live),
             comment: None,
         };
         self.differs(id, KnownDifference::Drifted(Box::new(drifted)));

@@ -50,20 +50,24 @@ pub enum Files {
 /// # Errors
 /// If the source or the state cannot be read, or the state belongs to another service.
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
-    plan_over(config, files, &LiveDifferences::new())
+    // State before source, as in a pass.
+    plan_over(config, files, &view(config)?, &LiveDifferences::new())
 }
 
-/// Returns the plan of a pass that knows these `drifted` toggles, and its notes. Writes nothing.
-pub(crate) fn plan_over(config: &Config, files: Files, drifted: &LiveDifferences) -> Result<Planned, Error> {
-    // State before source, as in a pass.
-    let view = view(config)?;
+/// Returns the plan of a pass with the state `view` that knows these `drifted` toggles, and its notes. Writes nothing.
+pub(crate) fn plan_over(
+    config: &Config,
+    files: Files,
+    view: &StateSnapshot,
+    drifted: &LiveDifferences,
+) -> Result<Planned, Error> {
     with_snapshot(&config.source, |snapshot| match files {
         Files::Committed => {
-            let mut planned = plan_read_only(snapshot, &view, drifted, config)?;
+            let mut planned = plan_read_only(snapshot, view, drifted, config)?;
             planned.notes.extend(uncommitted::note(config, snapshot));
             Ok(planned)
         }
-        Files::WorkTree => plan_work_tree(snapshot, &view, drifted, config),
+        Files::WorkTree => plan_work_tree(snapshot, view, drifted, config),
     })
 }
 

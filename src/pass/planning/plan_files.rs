@@ -149,6 +149,7 @@ where
         environment_holds,
         parked: BTreeMap::new(),
         let_through: applied.let_through(),
+        overwritten: overwritten.clone(),
         suspensions: Suspensions::default(),
         overrides,
         findings,

@@ -68,6 +68,7 @@ mod tests {
             comment_max_chars: 0,
             attempt,
             overwrite: Overwrite::Held,
+            overwrites: None,
             passed: false,
         }
     }

@@ -118,7 +118,7 @@ pub enum LiveDifference {
     /// No such toggle.
     Missing,
     /// Other targeting.
-    Other(LiveContent),
+    Other(Box<LiveChange>),
 }
 
 /// The toggles that differ from what was applied and may be published again.
@@ -129,8 +129,8 @@ impl DriftReport {
     #[must_use]
     pub fn differences(&self) -> LiveDifferences {
         let drifted = self.drifted.iter().map(|drifted| {
-            let content = drifted.live.content.clone();
-            (drifted.applied.id.clone(), LiveDifference::Other(content))
+            let live = Box::new(drifted.live.clone());
+            (drifted.applied.id.clone(), LiveDifference::Other(live))
         });
         let is_gone = |missing: &&MissingToggle| missing.is_gone();
         let missing = self.missing.iter().filter(is_gone);

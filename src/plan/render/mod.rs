@@ -56,6 +56,11 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
     use super::Before;
     let mut out = Vec::new();
     match &change.before {
+        Before::Unknown { sent, .. }
+            if sent.announced.is_some() && change.attempt == PublishAttempt::Retry =>
+        {
+            out.push("announced by another process, which may have sent it".to_owned());
+        }
         Before::Unknown { .. } if change.attempt == PublishAttempt::Retry => {
             out.push("sent before with an unknown outcome: retried unchanged".to_owned());
         }
@@ -67,6 +72,9 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
         Before::Unreadable => out.push("the document that it replaces cannot be read".to_owned()),
         Before::Live(_) => out.push("changed on the service; the document is published again".to_owned()),
         Before::Applied(_) | Before::Nothing => {}
+    }
+    if let Some(live) = &change.overwrites {
+        out.push(format!("publishes over what was changed on the service: {live}"));
     }
     out.extend(sentences(before, after));
     out

@@ -39,8 +39,16 @@ fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_f
         ..Policy::default()
     };
     let drifted = |mut world: World, toggles: &[&str]| {
-        let live = LiveDifference::Other(LiveContent::Known(doc(8).payload()));
-        let toggles = toggles.iter().map(|toggle| (id(toggle), live.clone()));
+        let live = |toggle: &&str| LiveChange {
+            id: id(toggle),
+            version: 3,
+            by: None,
+            at: None,
+            content: LiveContent::Known(doc(8).payload()),
+        };
+        let toggles = toggles
+            .iter()
+            .map(|toggle| (id(toggle), LiveDifference::Other(Box::new(live(toggle)))));
         world.overwritten = toggles.collect();
         world
     };

@@ -38,6 +38,7 @@ pub(super) fn change(before: Before) -> Change {
         comment_max_chars: 0,
         attempt: PublishAttempt::First,
         overwrite: Overwrite::Held,
+        overwrites: None,
         passed: false,
     }
 }
@@ -344,7 +345,7 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
 
 #[test]
 fn a_hold_says_who_changed_what_and_what_to_do() {
-    let text = LiveHold::Drifted(LiveChange::of(&live(7, "x"))).to_string();
+    let text = LiveHold::Drifted(LiveChange::of(&"shop/prod/a".parse().unwrap(), &live(7, "x"))).to_string();
     insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): import the toggle and commit, or publish over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`");
 }
 
@@ -353,9 +354,9 @@ fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
     let mut live = live(7, "x");
     live.content = LiveContent::Inexpressible("`content` has `salt`".to_owned());
     for hold in [LiveHold::Drifted, LiveHold::DiffersFromLive, LiveHold::NotAdopted] {
-        let text = hold(LiveChange::of(&live)).to_string();
+        let text = hold(LiveChange::of(&"shop/prod/a".parse().unwrap(), &live)).to_string();
         assert!(
-            text.contains("correct that there, then import the toggle and commit"),
+            text.contains("correct it there, then `gitoggle import shop/prod/a --overwrite` and commit"),
             "{text}"
         );
     }

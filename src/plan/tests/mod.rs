@@ -312,6 +312,7 @@ impl World {
             environment_holds: self.environment_holds.clone(),
             parked: self.parked.clone(),
             let_through: BTreeMap::new(),
+            overwritten: self.overwritten.clone(),
             suspensions: self.suspensions.clone(),
             overrides: self.overrides.clone(),
             findings: self.findings.clone(),

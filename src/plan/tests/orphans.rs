@@ -177,6 +177,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         environment_holds: BTreeMap::new(),
         parked: BTreeMap::new(),
         let_through: BTreeMap::new(),
+        overwritten: world.overwritten.clone(),
         suspensions: Suspensions::default(),
         overrides: Overrides::default(),
         findings: vec![],

@@ -177,3 +177,113 @@ fn a_permission_to_overwrite_drift_that_is_gone_does_not_apply_to_the_next_drift
     assert_eq!(published(&stand), [""; 0]);
     daemon.stops_cleanly();
 }
+
+/// Changes two toggles on the service, one of which has another document now, and a third that has its first document.
+fn changed_by_hand() -> Stand {
+    let stand = Stand::with(&["new"]);
+    let repo = &stand.world.repo;
+    stand.changes("cart", 21, "INCIDENT: cart off");
+    stand.changes("pay", 21, "hotfix");
+    stand.changes("new", 21, "by hand");
+    repo.file("shop/prod/new.yaml", doc(18));
+    repo.commit_pay(25, "Raise the age");
+    stand
+}
+
+#[test]
+fn the_plan_and_the_pass_publish_over_the_same_toggles() {
+    let stand = changed_by_hand();
+    let with = |verb| stand.command(verb).set("max-change-ratio", "1");
+    let listed = [
+        "update shop/prod/cart",
+        "publishes over what was changed on the service: version 3 by Admin at ",
+        "update shop/prod/pay",
+        "create shop/prod/new",
+        "publishes over what was changed on the service: version 2 by Admin at ",
+        "INCIDENT: cart off",
+        "3 to publish",
+    ];
+    with("plan")
+        .arg("--overwrite-drift")
+        .exit(0)
+        .stdout_contains(&listed);
+    stand.reads();
+    let held = with("apply").exit(4);
+    held.stdout_contains(&[
+        "held shop/prod/pay",
+        "`gitoggle apply --overwrite-drift --only shop/prod/pay`",
+        "`gitoggle apply --overwrite-drift --only shop/prod/new`",
+    ])
+    .any_stderr();
+    stand.reads();
+    with("apply")
+        .arg("--overwrite-drift")
+        .exit(0)
+        .stderr_contains(&[
+            "shop/prod/cart publishes over what was changed on the service: version 3 by Admin",
+            "shop/prod/new publishes over what was changed on the service: version 2 by Admin",
+        ])
+        .stdout_contains(&["applied 3 of 3 changes"]);
+    assert_eq!(published(&stand).len(), 3);
+}
+
+#[test]
+fn the_hint_of_a_held_toggle_publishes_over_that_toggle_only() {
+    let stand = changed_by_hand();
+    stand
+        .apply()
+        .set("max-change-ratio", "1")
+        .arg("--overwrite-drift")
+        .set("only", "shop/prod/pay")
+        .exit(0)
+        .any_output();
+    assert_eq!(published(&stand), [targeting("pay")]);
+    stand
+        .drift()
+        .exit(0)
+        .stdout_contains(&["~ drifted shop/prod/cart"]);
+}
+
+#[test]
+fn what_is_changed_after_the_reading_is_held() {
+    let stand = Stand::applied();
+    stand.changes("cart", 21, "hotfix");
+    stand.changes("pay", 21, "hotfix");
+    // The reading asks for the comment of each change after the toggle.
+    stand.before(
+        "/versions",
+        "PATCH",
+        &targeting("pay"),
+        crate::support::body(22, "second hotfix"),
+    );
+    stand
+        .apply()
+        .set("max-change-ratio", "1")
+        .arg("--overwrite-drift")
+        .exit(4)
+        .stdout_contains(&[
+            "applied shop/prod/cart (update)",
+            "held shop/prod/pay",
+            "changed on the service again, after version 3 was allowed to be overwritten (version 4 by Admin",
+        ])
+        .any_stderr();
+    assert_eq!(published(&stand), [targeting("cart")]);
+}
+
+#[test]
+fn a_trailer_covers_only_the_toggles_that_its_commit_changed() {
+    let stand = Stand::applied();
+    let repo = &stand.world.repo;
+    for toggle in ["cart", "pay", "ship"] {
+        stand.changes(toggle, 21, "hotfix");
+    }
+    repo.commit_pay(25, "Raise the age\n\nGitoggle-Allow: overwrite-drift");
+    repo.file("shop/prod/ship.yaml", doc(25)).commit("Raise ship");
+    stand
+        .apply()
+        .set("max-change-ratio", "1")
+        .exit(4)
+        .stdout_contains(&["applied shop/prod/pay (update)", "held shop/prod/ship"])
+        .any_stderr();
+    assert_eq!(published(&stand), [targeting("pay")]);
+}

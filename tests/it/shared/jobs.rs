@@ -145,7 +145,7 @@ fn a_decision_to_adopt_publishes_nothing_that_a_killed_assert_only_announced() {
         let machine = if forgets { "next" } else { "lost" };
         job(&world, machine)
             .exit(4)
-            .stdout_contains(&["create shop/prod/t19", "nothing is applied here yet"])
+            .stdout_contains(&["held shop/prod: ", "nothing is applied here yet"])
             .any_stderr();
         assert_eq!(
             world.service.take().len(),
@@ -185,7 +185,7 @@ fn a_job_without_permission_does_not_finish_a_killed_mass_change() {
         announces(&world, &remote, &["--allow-mass-change"], forgets);
         let machine = if forgets { "next" } else { "lost" };
         let held = job(&world, machine).exit(4);
-        held.stdout_contains(&["update shop/prod/t14", "`--allow-mass-change`"])
+        held.stdout_contains(&["held shop/prod: ", "`--allow-mass-change`"])
             .any_stderr();
         assert_eq!(
             world.service.take().len(),
