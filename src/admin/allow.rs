@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::answer::{command, json, problem_with_hint};
 use super::operator::OperatorRequest;
 use crate::daemon::{AllowRequest, Released};
-use crate::model::{Allowance, EnvironmentId, Override, escaped, rfc3339};
+use crate::model::{Allowance, EnvironmentId, Override, ToggleId, escaped, rfc3339};
 
 /// The number of released toggles that the response names; it counts all of them.
 const MOST_NAMED: usize = 1000;
@@ -80,6 +80,7 @@ fn shown(released: &Released) -> serde_json::Value {
 #[serde(deny_unknown_fields)]
 struct Body {
     environment: Option<String>,
+    toggle: Option<ToggleId>,
     what: String,
     revision: String,
 }
@@ -87,6 +88,7 @@ struct Body {
 fn parse(body: &[u8], caller: SocketAddr, now: i64) -> Result<AllowRequest, String> {
     let Body {
         environment,
+        toggle,
         what,
         revision,
     } = command(body)?;
@@ -94,9 +96,14 @@ fn parse(body: &[u8], caller: SocketAddr, now: i64) -> Result<AllowRequest, Stri
         text.parse::<EnvironmentId>()
             .map_err(|error| format!("`{}` is not an environment: {error}", escaped(&text)))
     });
+    let what = what.parse::<Override>().map_err(|error| error.to_string())?;
+    if toggle.is_some() && what != Override::OverwriteDrift {
+        return Err(format!("`{what}` is about an environment, not about one toggle"));
+    }
     Ok(AllowRequest {
-        what: what.parse::<Override>().map_err(|error| error.to_string())?,
+        what,
         environment: environment.transpose()?,
+        toggle,
         revision,
         by: caller.to_string(),
         at: now,

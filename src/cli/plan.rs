@@ -88,7 +88,7 @@ fn page(
         }
         None => {
             let config = setup::config(settings, CacheMode::Untouched)?;
-            let mut planned = match settings.live || settings.overwrite_drift {
+            let mut planned = match settings.read_by().is_some() {
                 true => live(&config, files)?,
                 false => pass::plan(&config, files)?,
             };

@@ -82,9 +82,17 @@ impl Settings {
     pub fn uses_service(&self, command: Command) -> bool {
         // Without `--live` or `--overwrite-drift`, `plan` and `status` do not contact the service (DESIGN, section 3).
         command.contacts_service()
-            || self.live
-            || self.overwrite_drift
+            || self.read_by().is_some()
             || (command == Command::Import && self.from.is_none())
+    }
+
+    /// Returns the flag that has `plan` or `status` read the service.
+    #[must_use]
+    pub fn read_by(&self) -> Option<&'static str> {
+        let flags = [(self.live, "--live"), (self.overwrite_drift, "--overwrite-drift")];
+        flags
+            .into_iter()
+            .find_map(|(is_given, flag)| is_given.then_some(flag))
     }
 
     /// Returns whether the plan compares two revisions, and not the source with the state.
@@ -173,12 +181,8 @@ impl Merged {
                 "cannot be used with --pull-request, which plans the commit of the job",
             ),
             (
-                compares && (settings.live || settings.overwrite_drift),
-                if settings.live {
-                    "--live"
-                } else {
-                    "--overwrite-drift"
-                },
+                compares && settings.read_by().is_some(),
+                settings.read_by().unwrap_or_default(),
                 "compares with the service, which a plan of two revisions does not contact",
             ),
             (

@@ -70,7 +70,6 @@ impl LoopState {
             true => self.drift.differences(),
             false => LiveDifferences::new(),
         };
-        reconciler.awaits_scan = self.drift.awaits_scan();
         reconciler.is_daemon = true;
     }
 

@@ -16,6 +16,8 @@ pub struct AllowRequest {
     pub what: Override,
     /// The environment; none for `history`.
     pub environment: Option<EnvironmentId>,
+    /// The only toggle to release; none for all that wait in the environment.
+    pub toggle: Option<ToggleId>,
     /// The revision, or at least its first seven digits.
     pub revision: String,
     /// The caller's address.
@@ -146,7 +148,7 @@ pub(super) fn release(
             let revision = planned()?;
             (
                 Some(environment.clone()),
-                waiting(what, environment, toggles)?,
+                waiting(request, environment, toggles)?,
                 revision,
             )
         }
@@ -196,16 +198,18 @@ fn similar(environment: &EnvironmentId, status: &Status) -> Option<EnvironmentId
         .ok()
 }
 
-/// Returns the toggles that wait for `what`.
+/// Returns the toggles that wait for the decision.
 fn waiting<'a>(
-    what: Override,
+    request: &AllowRequest,
     environment: &EnvironmentId,
     toggles: &'a [ToggleStatus],
 ) -> Result<Vec<&'a ToggleStatus>, Rejection> {
+    let what = request.what;
+    let is_meant = |one: &&ToggleStatus| request.toggle.as_ref().is_none_or(|toggle| *toggle == one.toggle);
     let pass = FirstPassState::of(toggles);
     let released = toggles.iter();
     let released: Vec<_> = released
-        .filter(|one| released_by(one, pass).contains(&what))
+        .filter(|one| is_meant(one) && released_by(one, pass).contains(&what))
         .collect();
     if released.is_empty() {
         let waiting = toggles.iter().flat_map(|one| released_by(one, pass));
@@ -255,6 +259,7 @@ mod tests {
         AllowRequest {
             what,
             environment: (!environment.is_empty()).then(|| environment.parse().unwrap()),
+            toggle: None,
             revision: "ABABABAB".to_owned(),
             by: "127.0.0.1:4711".to_owned(),
             at: 7,

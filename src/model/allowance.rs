@@ -73,7 +73,7 @@ impl FromStr for Override {
     }
 }
 
-/// An override that an operator gave to a daemon. Valid at its revision only.
+/// An override that an operator gave to a daemon, or a run to itself. Valid as long as its revision is the one to apply.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Allowance {
     /// The override.
@@ -86,8 +86,7 @@ pub struct Allowance {
     pub by: String,
     /// The time, in seconds since 1970-01-01 UTC.
     pub at: i64,
-    /// The live versions that `overwrite-drift` covers: those that the operator could see. None for the others, and in the
-    /// files of older versions, where it covers the environment.
+    /// The live versions that `overwrite-drift` covers: those that the operator could see. None for the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<BTreeMap<ToggleId, u64>>,
 }

@@ -56,7 +56,6 @@ mod runtime;
 mod scope;
 #[cfg(test)]
 mod simulation;
-mod spent;
 mod stop_reason;
 mod validate;
 

@@ -18,7 +18,6 @@ use super::publish::{PublishJob, sent};
 use super::record::{self, Documents};
 use super::report::{PublishSummary, Report};
 use super::reviewed;
-use super::spent::spent;
 use crate::git::RepoUrl;
 use crate::model::{Action, Live, Review, ReviewedPlan, ToggleId, Version, chain};
 use crate::plan::{Approved, DriftReport, LiveDifferences, Parked, Plan, is_among};
@@ -50,8 +49,6 @@ pub struct Reconciler {
     pub(crate) drifted: LiveDifferences,
     /// What [`Self::scan_drift`] has read of them, for the next pass.
     scanned: BTreeMap<ToggleId, Live>,
-    /// Whether a scan is still to find the drift that operators allowed to overwrite. Set before a pass.
-    pub(crate) awaits_scan: bool,
     /// Whether a daemon makes the passes, which looks up a ref again before it refuses it.
     pub(crate) is_daemon: bool,
     #[cfg(test)]
@@ -95,7 +92,6 @@ impl Reconciler {
             parked: BTreeMap::new(),
             drifted: LiveDifferences::new(),
             scanned: BTreeMap::new(),
-            awaits_scan: false,
             is_daemon: false,
             #[cfg(test)]
             simulated: None,
@@ -318,10 +314,7 @@ impl Reconciler {
         let rules = &self.config.rules;
         let (memory, failures) =
             record::record(&mut self.store, plan, snapshot, published, rules, head, stop)?;
-        // After the record, so that a pass that dies before it does not use up the decision.
-        let allowances = self.store.view().allowances();
-        let spent = spent(plan, published, allowances, self.awaits_scan);
-        self.store.orders().spend(&spent)?;
+        self.store.orders().expire(snapshot.revision())?;
         self.store.finish_pass(memory, failures)?;
         self.expire_inherited()
     }

@@ -31,7 +31,11 @@ pub(crate) fn record(
     let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
     edits.extend(taken_over(plan, published));
     edits.extend(finished_first_passes(plan, published));
-    let is_allowed = plan.overrides().history.is_some();
+    let is_recorded = store
+        .view()
+        .tip()
+        .is_some_and(|tip| tip.revision == head.revision);
+    let is_allowed = plan.overrides().history.is_some() && !is_recorded;
     // The next commit records who allowed the revision and when, even without a change (DESIGN, section 9.2).
     if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
         edits.push(AppliedEdit::Seen);

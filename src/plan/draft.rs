@@ -251,7 +251,7 @@ impl Draft {
         // A first pass hides a parked request for the same reason.
         if let Some(reason) = reason {
             let attribution = attributions.get(&*draft.version.path);
-            let overwrite = self.overwrite(&draft.version.id, draft.pass, attribution);
+            let overwrite = self.overwrite(draft.pass, attribution);
             match reason {
                 // The permission was given after the change was held.
                 WithheldReason::Live(hold)
@@ -337,7 +337,7 @@ impl Draft {
             withheld: _,
         } = draft;
         Change {
-            overwrite: self.overwrite(&version.id, pass, Some(&attribution)),
+            overwrite: self.overwrite(pass, Some(&attribution)),
             version,
             action,
             before,
@@ -350,11 +350,10 @@ impl Draft {
     }
 
     /// Returns whether a change may replace what someone else changed on the service.
-    fn overwrite(&self, id: &ToggleId, pass: PassOrder, attribution: Option<&Attribution>) -> Overwrite {
+    fn overwrite(&self, pass: PassOrder, attribution: Option<&Attribution>) -> Overwrite {
         let is_allowed = |attribution: &Attribution| attribution.allows(Override::OverwriteDrift);
         let by_trailer = || self.policy.trailer == Trailer::Allowed && attribution.is_some_and(is_allowed);
-        let by_operator = || self.plan.overrides.overwrite_drift.contains(&id.environment());
-        if self.policy.on_drift == OnDrift::Overwrite || by_trailer() || by_operator() {
+        if self.policy.on_drift == OnDrift::Overwrite || by_trailer() {
             return Overwrite::Allowed;
         }
         match pass {

@@ -86,11 +86,10 @@ impl LiveChange {
         write!(
             f,
             "{why} ({self}): {}; to publish over it, `gitoggle apply --overwrite-drift --only {}`, the trailer \
-             `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift {}` for a running daemon, \
-             which lists what it covers",
+             `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift {}` for a running daemon",
             self.keep(),
             self.id,
-            self.id.environment()
+            self.id
         )
     }
 }

@@ -16,8 +16,6 @@ pub struct Overrides {
     pub mass_change: BTreeSet<EnvironmentId>,
     /// Live versions that may be overwritten.
     pub overwrite_versions: BTreeMap<ToggleId, u64>,
-    /// Environments in which every change that was made on the service may be overwritten, by orders of older versions.
-    pub overwrite_drift: BTreeSet<EnvironmentId>,
 }
 
 impl Overrides {
@@ -38,10 +36,12 @@ impl Overrides {
                     overrides.mass_change.insert(environment);
                 }
                 (Override::History, _) => overrides.history = Some(revision),
-                (Override::OverwriteDrift, Some(environment)) => match &allowance.versions {
-                    Some(versions) => overrides.overwrite_versions.extend(versions.clone()),
-                    None => drop(overrides.overwrite_drift.insert(environment)),
-                },
+                // An order of an older version lists nothing, so it covers nothing.
+                (Override::OverwriteDrift, _) => {
+                    overrides
+                        .overwrite_versions
+                        .extend(allowance.versions.clone().into_iter().flatten());
+                }
                 (_, None) => {}
             }
         }
@@ -51,6 +51,6 @@ impl Overrides {
     /// Returns whether an operator allows to replace what someone else changed on the service, at least one version of it.
     #[must_use]
     pub fn may_overwrite(&self, id: &ToggleId) -> bool {
-        self.overwrite_versions.contains_key(id) || self.overwrite_drift.contains(&id.environment())
+        self.overwrite_versions.contains_key(id)
     }
 }

@@ -1,4 +1,5 @@
-//! Stores the orders of operators: suspensions, and allowances that no pass has used yet.
+//! Stores the orders of operators: suspensions, and allowances. An allowance is valid as long as its revision is the one to
+//! apply (DESIGN, section 9.2).
 //!
 //! Losing an allowance costs the operator a second command. Losing a suspension would resume publishing, so an unreadable
 //! one is an error. Invariant: an order is complete on disk before it takes effect.
@@ -12,7 +13,7 @@ use super::error::Error;
 use super::files;
 use super::sidecar::{keep, or_ignored, parse};
 use crate::git::Failpoints;
-use crate::model::{Allowance, Suspension, SuspensionScope, Suspensions};
+use crate::model::{Allowance, CommitId, Suspension, SuspensionScope, Suspensions};
 
 const ALLOWED: &str = "allowed.json";
 const SUSPENDED: &str = "suspended.json";
@@ -99,18 +100,35 @@ impl Orders {
         self.keep_allowances(allowances)
     }
 
-    /// Removes used and outdated allowances.
+    /// Removes the allowances of other revisions than the one to apply.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn spend(&self, spent: &[Allowance]) -> Result<(), Error> {
-        if spent.is_empty() {
-            return Ok(());
-        }
+    pub fn expire(&self, revision: CommitId) -> Result<(), Error> {
         let _changing = changing();
-        let mut allowances = allowances(&self.dir);
-        allowances.retain(|other| !spent.contains(other));
-        self.keep_allowances(allowances)
+        let (valid, expired): (Vec<_>, Vec<_>) = allowances(&self.dir)
+            .into_iter()
+            .partition(|one| one.revision == revision);
+        for Allowance {
+            what,
+            environment,
+            revision,
+            ..
+        } in &expired
+        {
+            tracing::info!(
+                name: "allowance_expired",
+                what = what.as_str(),
+                environment = environment.as_ref().map(tracing::field::display),
+                %revision,
+                "allowance expired, the source is at another revision"
+            );
+        }
+        if expired.is_empty() {
+            Ok(())
+        } else {
+            self.keep_allowances(valid)
+        }
     }
 
     fn replaceable(&self, scope: &SuspensionScope) -> Result<Suspensions, Error> {
@@ -161,7 +179,7 @@ pub(crate) fn allowances(dir: &Path) -> Vec<Allowance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CommitId, ObjectId, Override};
+    use crate::model::{ObjectId, Override};
 
     fn suspension(reason: &str) -> Suspension {
         Suspension {
@@ -200,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowance_is_kept_until_it_is_spent_or_replaced() {
+    fn an_allowance_is_kept_until_its_revision_is_not_the_one_to_apply() {
         let folder = tempfile::tempdir().unwrap();
         let orders = Orders::new(folder.path());
         let allowance = |what, at| Allowance {
@@ -220,9 +238,9 @@ mod tests {
             orders.allow(order.clone()).unwrap();
         }
         assert_eq!(allowances(folder.path()), [mass_change.clone(), adopt.clone()]);
-        orders.spend(&[assert, mass_change]).unwrap();
-        assert_eq!(allowances(folder.path()), std::slice::from_ref(&adopt));
-        orders.spend(&[adopt]).unwrap();
+        orders.expire(adopt.revision).unwrap();
+        assert_eq!(allowances(folder.path()), [mass_change, adopt]);
+        orders.expire(CommitId(ObjectId([2; 20]))).unwrap();
         assert!(!folder.path().join(ALLOWED).exists());
     }
 }

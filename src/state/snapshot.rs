@@ -293,7 +293,7 @@ impl StateSnapshot {
         &self.suspensions
     }
 
-    /// Returns the allowances that no pass has used yet, for any revision.
+    /// Returns the allowances, for any revision.
     #[must_use]
     pub fn allowances(&self) -> &[Allowance] {
         &self.allowances

@@ -302,3 +302,29 @@ fn a_file_whose_name_changes_only_in_case_disables_nothing() {
     world.nothing_sent();
     assert_eq!(applied(&world), ["shop/prod/Pay.yaml", "shop/prod/search.yaml"]);
 }
+
+#[test]
+fn nothing_suspended_is_sent_whatever_the_action_is() {
+    let world = World::with_pay_and_search_applied();
+    let repo = &world.repo;
+    repo.remove("shop/prod/pay.yaml")
+        .file("shop/prod/search.yaml", doc(21))
+        .file("shop/prod/new.yaml", doc(18))
+        .commit("Disable, update and create");
+    let order = world.state().join("suspended.json");
+    std::fs::write(&order, r#"{"version":1,"reason":"freeze","until":null}"#).unwrap();
+    let apply = || world.apply().set("on-remove", "disable");
+    apply()
+        .exit(4)
+        .stdout_contains(&[
+            "disable shop/prod/pay",
+            "create shop/prod/new",
+            "update shop/prod/search",
+            "publishing is suspended: freeze",
+        ])
+        .any_stderr();
+    world.nothing_sent();
+    std::fs::remove_file(order).unwrap();
+    apply().exit(0).any_output();
+    assert_eq!(world.service.take().len(), 3);
+}

@@ -58,7 +58,11 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
                 Some(WithheldKind::Missing) => "Create the toggle again from its document",
                 _ => effect(*what),
             },
-            command: format!("gitoggle allow {what} {environment}{revision}{url}"),
+            // Publishing over drift undoes what someone did, so it is about this toggle only.
+            command: match what {
+                Override::OverwriteDrift => format!("gitoggle allow {what} {}{revision}{url}", toggle.toggle),
+                _ => format!("gitoggle allow {what} {environment}{revision}{url}"),
+            },
         })
         .collect();
     let more = match toggle.kind {

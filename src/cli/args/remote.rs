@@ -2,17 +2,18 @@
 
 use clap::Args;
 
-use crate::model::{EnvironmentId, Override};
+use crate::model::{EnvironmentId, Override, ToggleId};
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct AllowArgs {
     /// first-pass-assert, first-pass-adopt, mass-change, overwrite-drift or history
     #[arg(value_name = "WHAT")]
     pub(crate) what: Override,
-    /// The environment, written project/environment; history needs none
+    /// The environment, written project/environment, or one toggle for overwrite-drift; history needs none
     // Every decision but `history` concerns one environment (DESIGN, section 9.2).
     #[arg(
         value_name = "ENVIRONMENT",
+        value_parser = place,
         required_if_eq_any = [
             ("what", "first-pass-assert"),
             ("what", "first-pass-adopt"),
@@ -20,10 +21,18 @@ pub(crate) struct AllowArgs {
             ("what", "overwrite-drift"),
         ]
     )]
-    pub(crate) environment: Option<EnvironmentId>,
+    pub(crate) environment: Option<String>,
     /// Allow this revision only; at least 7 digits [the one that the daemon reports]
     #[arg(long, value_name = "REV")]
     pub(crate) revision: Option<String>,
+}
+
+/// Parses an environment, or a toggle.
+fn place(text: &str) -> Result<String, String> {
+    match (text.parse::<EnvironmentId>(), text.parse::<ToggleId>()) {
+        (Err(error), Err(_)) => Err(error.to_string()),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]

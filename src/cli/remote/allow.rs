@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::config::Settings;
-use crate::model::{counted, escaped};
+use crate::model::{ToggleId, counted, escaped};
 
 use super::client::Daemon;
 use super::text;
@@ -28,7 +28,16 @@ pub(in crate::cli) fn run(settings: &Settings, args: &AllowArgs) -> Result<ExitS
         Some(revision) => revision.clone(),
         None => planned(&daemon)?,
     };
-    let command = json!({ "what": what, "environment": environment, "revision": revision });
+    let toggle = environment
+        .as_ref()
+        .and_then(|place| place.parse::<ToggleId>().ok());
+    let command = match toggle {
+        Some(toggle) => {
+            let environment = toggle.environment();
+            json!({ "what": what, "environment": environment, "toggle": toggle, "revision": revision })
+        }
+        None => json!({ "what": what, "environment": environment, "revision": revision }),
+    };
     let reply = daemon.send("/allow", &command)?;
     print(&released(&reply))?;
     Ok(ExitStatus::Clean)

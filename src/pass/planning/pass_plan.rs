@@ -45,9 +45,8 @@ impl PassPlan {
         check_base_url(view, rules)?;
         let mut notes = staleness::check(&snapshot, view, config, is_daemon, source)?;
         notes.extend(deleted_ref(view, config));
-        // Only a pass with a plan finds out that nothing waits for an allowance anymore.
         let is_quiet = notes.is_empty() && parked.is_empty() && drifted.is_empty();
-        let precheck = match is_quiet && view.allowances().is_empty() {
+        let precheck = match is_quiet {
             true => Precheck::of(&snapshot, view, rules)?,
             false => Precheck::Differs,
         };

@@ -105,19 +105,11 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let Comparison {
-        differences,
-        applied_counts,
-        lost,
-        renamed,
-        findings: tree_findings,
-        ..
-    } = comparison;
-    let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
+    let environment_holds = emptied::holds(comparison.lost, &comparison.differences, rules, &overrides);
     let unfinished = unfinished(files.snapshot, applied, rules)?;
     let deciding = DecisionContext {
         policy: &rules.policy,
-        applied_counts: &applied_counts,
+        applied_counts: &comparison.applied_counts,
         asserted: &unfinished,
         overrides: &overrides,
         environment_holds: &environment_holds,
@@ -133,10 +125,10 @@ where
         layout: &rules.layout,
         unknown: &unknown,
         settled: applied.settled(),
-        renamed: &renamed,
+        renamed: &comparison.renamed,
     };
-    let (decided, mut findings) = read(differences, context, |one| deciding.decide(one), open)?;
-    findings.extend(applied.tree_findings(tree_findings, files.root_tree, rules)?);
+    let (decided, mut findings) = read(comparison.differences, context, |one| deciding.decide(one), open)?;
+    findings.extend(applied.tree_findings(comparison.findings, files.root_tree, rules)?);
     Ok(Input {
         source: SourceInfo {
             base: applied.base(),
@@ -144,7 +136,7 @@ where
         },
         base_url: rules.base_url.clone().or_else(|| applied.base_url()),
         decided,
-        applied_counts,
+        applied_counts: comparison.applied_counts,
         asserted: applied.asserted(),
         environment_holds,
         parked: BTreeMap::new(),

@@ -191,7 +191,7 @@ impl DriftReport {
         let missing = missing.map(|missing| {
             let fact = DriftFact {
                 kind: WithheldKind::Missing,
-                reason: missing.advice().to_owned(),
+                reason: missing.advice(),
                 // The version of a toggle that the service does not have.
                 live_version: (missing.is_gone() && on_missing == OnMissing::Create).then_some(0),
             };
@@ -247,15 +247,16 @@ impl MissingToggle {
     }
 
     /// Returns what the service lacks of an applied toggle, and what to do.
-    fn advice(&self) -> &'static str {
+    fn advice(&self) -> String {
         match self.lack {
             Lack::Targeting => {
-                "the toggle exists on the service, but has no targeting in this environment: restore that there"
+                "the toggle exists on the service, but has no targeting in this environment: restore that there".to_owned()
             }
-            Lack::Toggle => {
+            Lack::Toggle => format!(
                 "the service does not have the toggle anymore: create it there, have it created from its document with \
-                 `--overwrite-drift` and `--on-missing create`, or remove its document"
-            }
+                 `gitoggle apply --overwrite-drift --on-missing create --only {}`, or remove its document",
+                self.id
+            ),
         }
     }
 }

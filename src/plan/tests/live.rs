@@ -346,7 +346,7 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
 #[test]
 fn a_hold_says_who_changed_what_and_what_to_do() {
     let text = LiveHold::Drifted(LiveChange::of(&"shop/prod/a".parse().unwrap(), &live(7, "x"))).to_string();
-    insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): import the toggle and commit, or publish over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`");
+    insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): to keep that, `gitoggle import shop/prod/a --overwrite` and commit; to publish over it, `gitoggle apply --overwrite-drift --only shop/prod/a`, the trailer `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift shop/prod/a` for a running daemon");
 }
 
 #[test]

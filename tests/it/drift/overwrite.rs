@@ -1,11 +1,7 @@
 //! Publishing over drift, together with everything else that a pass decides.
 
-use std::fs;
-
-use serde_json::json;
-
 use super::stand::{Stand, targeting};
-use crate::support::{Daemon, doc, eventually};
+use crate::support::doc;
 
 /// Returns the paths of the publishes since the last look at the requests.
 fn published(stand: &Stand) -> Vec<String> {
@@ -119,63 +115,6 @@ fn a_scan_of_a_part_does_not_hide_drift_in_the_rest() {
         .any_output();
     let drift = stand.drift().exit(0);
     drift.stdout_contains(&["~ drifted shop/prod/ship", "1 drifted · 2 in sync"]);
-}
-
-/// Records that an operator allowed to overwrite drift before the daemon was stopped.
-fn allowed_before(stand: &Stand) -> std::path::PathBuf {
-    let path = stand.world.state().join("allowed.json");
-    let allowance = json!({
-        "what": "overwrite-drift", "environment": "shop/prod", "revision": stand.world.repo.head(),
-        "by": "127.0.0.1:1", "at": 1_795_274_755,
-    });
-    let text = json!({ "version": 1, "allowances": [allowance] }).to_string();
-    fs::write(&path, text).unwrap();
-    path
-}
-
-fn is_spent(path: &std::path::Path) -> bool {
-    // Without permissions, there is no file.
-    fs::read_to_string(path).map_or(true, |text| !text.contains("overwrite-drift"))
-}
-
-#[test]
-fn a_permission_to_overwrite_drift_outlives_a_restart() {
-    let stand = Stand::applied();
-    // An environment without a first pass, so that each pass has a plan.
-    let repo = &stand.world.repo;
-    repo.file("shop/test/pay.yaml", doc(18)).commit("Add test");
-    stand.apply().exit(4).any_output();
-    stand.changes("pay", 21, "hotfix");
-    stand.drift().exit(0).any_output();
-    stand.requests();
-    let allowed = allowed_before(&stand);
-    let daemon = Daemon::start(&stand.world, |run| stand.served(run).set("drift-interval", "1h"));
-    eventually("the publish", || {
-        (published(&stand) == [targeting("pay")]).then_some(())
-    });
-    daemon.becomes("shop/prod/pay", "in_sync");
-    eventually("the permission to be used up", || {
-        is_spent(&allowed).then_some(())
-    });
-    daemon.stops_cleanly();
-}
-
-#[test]
-fn a_permission_to_overwrite_drift_that_is_gone_does_not_apply_to_the_next_drift() {
-    let stand = Stand::applied();
-    stand.apply().exit(0).any_output();
-    let allowed = allowed_before(&stand);
-    let daemon = Daemon::start(&stand.world, |run| {
-        let run = stand.served(run).set("drift-interval", "200ms");
-        run.set("poll-interval", "200ms")
-    });
-    eventually("the permission to be used up", || {
-        is_spent(&allowed).then_some(())
-    });
-    stand.changes("pay", 21, "hotfix");
-    daemon.becomes("shop/prod/pay", "drifted");
-    assert_eq!(published(&stand), [""; 0]);
-    daemon.stops_cleanly();
 }
 
 /// Changes two toggles on the service, one of which has another document now, and a third that has its first document.
