@@ -259,7 +259,7 @@ settings! {
             .more("`hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read the toggle. Needs `--service-kind featureprobe`.") }
     overwrite_drift: bool {
         // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-        "overwrite_drift" => switch = "false", Switch, "Publish over what was changed on the service until this command reads it"
+        "overwrite_drift" => switch = "false", Switch, "Publish over what was changed on the service before it is read"
             .of(Safety, &[Plan, Apply]).only_from(Sources::Flag)
             .more("Reads the service first, as `plan --live` does, and lists what it publishes over; later changes are held. Combine it with `--only TOGGLE`. Needs `--service-kind featureprobe`.") }
     on_approval: OnApproval {

@@ -72,7 +72,8 @@ impl LiveChange {
 
     /// Returns how to keep it, as a request.
     fn keep(&self) -> String {
-        let import = format!("`gitoggle import {} --overwrite` and commit", self.id);
+        let toggle = &self.id;
+        let import = format!("`gitoggle import {toggle} --overwrite` and commit");
         match self.content {
             LiveContent::Known(_) => format!("to keep that, {import}"),
             LiveContent::Inexpressible(_) => format!("to keep that, correct it there, then {import}"),

@@ -27,7 +27,12 @@ fn requests_of_a_dead_process_are_unknown_to_its_successor_which_settles_them() 
     next.queue().unwrap();
     let waited = next.clock.elapsed();
     assert!((77..=79).contains(&waited.as_secs()), "{waited:?}");
-    assert_eq!(next.store().view().unknown()[&id("a/b/c")], one("one")[0].1);
+    let mut found = next.store().view().unknown()[&id("a/b/c")].clone();
+    assert!(
+        found.announced.take().is_some(),
+        "only the dead process knows whether it started"
+    );
+    assert_eq!(found, one("one")[0].1);
     assert_eq!(next.store().view().newest(), Some(head(1).revision));
     pass(
         next.store(),
