@@ -48,6 +48,8 @@ pub(crate) mod simulated {
         DropLateOutcomes,
         /// A request that is sent again has no base version.
         ForgetBaseVersion,
+        /// A request that was only announced counts as started.
+        InheritPermission,
         /// A ref moves from wherever it is.
         PushWithoutCompare,
         /// A request starts whatever the holder's clock shows.

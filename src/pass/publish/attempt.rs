@@ -161,6 +161,10 @@ impl Sender {
             note: base.and_then(|base| base.note),
             ..sent(change, &self.job.plan)
         };
+        #[cfg(test)]
+        if let super::service::Service::Simulated(service) = &self.job.service {
+            service.begins(&change.id, &body(&sent));
+        }
         let begun = self.begin(&change.id, &sent).await?;
         if base.is_some() {
             self.update(job.change, |progress| progress.base_version = base);

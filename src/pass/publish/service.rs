@@ -42,6 +42,9 @@ pub(crate) type Simulated<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// A service that a test simulates.
 #[cfg(test)]
 pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
+    /// Notes that a request for `toggle` is about to be journaled.
+    fn begins(&self, _toggle: &ToggleId, _body: &[u8]) {}
+
     /// Handles a request to store `body` for `toggle`.
     fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome>;
 

@@ -72,6 +72,7 @@ impl History {
             mutation,
             service: service_kind,
             kills,
+            permissions,
         } = options;
         let world = World::new(seed);
         let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
@@ -110,6 +111,7 @@ impl History {
                 service,
                 remote,
                 mutation,
+                permissions,
                 on_drift: Arc::new(Mutex::new(OnDrift::Hold)),
                 passes: Arc::default(),
             },

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::machine::Machine;
 use super::network::Network;
+use super::options::Permissions;
 use super::repository::Revisions;
 use super::service::{Connection, TIMEOUT, ToggleService};
 use super::world::lock;
@@ -29,6 +30,9 @@ use crate::transport::{Network as Https, Secret, SecretSource};
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_secs(1);
 
+/// `--max-change-count` in histories in which not every process is permitted everything.
+pub(super) const MOST_CHANGES: u64 = 1;
+
 /// What the processes of a history have in common.
 #[derive(Clone)]
 pub(super) struct Site {
@@ -38,6 +42,7 @@ pub(super) struct Site {
     pub(super) remote: Option<PathBuf>,
     pub(super) network: Network,
     pub(super) mutation: Option<Mutation>,
+    pub(super) permissions: Permissions,
     pub(super) on_drift: Arc<Mutex<OnDrift>>,
     /// The passes of daemons that are under way. A new commit stops them.
     pub(super) passes: Arc<Mutex<Vec<Underway>>>,
@@ -59,8 +64,13 @@ impl Site {
             timeout: TIMEOUT,
         });
         config.clock = Clock::Simulated(Arc::new(machine.clone()));
-        config.rules.policy.first_pass = Some(FirstPass::Assert);
-        config.rules.policy.mass_change = MassChange::Allowed;
+        let policy = &mut config.rules.policy;
+        if self.permissions == Permissions::All || self.service.permits() {
+            (policy.first_pass, policy.mass_change) = (Some(FirstPass::Assert), MassChange::Allowed);
+        }
+        if self.permissions == Permissions::Some {
+            policy.max_change_count = Some(MOST_CHANGES);
+        }
         config.rules.policy.on_drift = *lock(&self.on_drift);
         config.rules.kind = self.service.kind;
         config.rules.policy.live_access = match self.service.kind {
@@ -148,7 +158,12 @@ impl Site {
         let order = Arc::new(AtomicUsize::new(self.revisions.order(revision)));
         match self.open(machine, config, &order) {
             Ok(mut reconciler) => {
-                let context = PassContext::new(runtime(machine), job.stop, |_| {});
+                let (service, is_permitted) = (self.service.clone(), is_permitted(&reconciler));
+                let context = PassContext::new(runtime(machine), job.stop, move |event| {
+                    if let Event::Begins(plan) = event {
+                        service.check_permission(plan, is_permitted);
+                    }
+                });
                 drop(self.pass(machine, &mut reconciler, &context, &order));
             }
             Err(error) => machine.say(format_args!("cannot open the state: {}", chain(&error))),
@@ -201,7 +216,11 @@ impl Site {
             Arc::clone(&looked),
             Arc::clone(order),
         );
+        let (service, is_permitted) = (self.service.clone(), is_permitted(reconciler));
         let context = PassContext::new(runtime(machine), halted, move |event| {
+            if let Event::Begins(plan) = event {
+                service.check_permission(plan, is_permitted);
+            }
             if let Event::Looked(commit) = event {
                 let number = revisions.number(*commit).expect("a commit of the history");
                 order_now.store(revisions.order(number), Ordering::SeqCst);
@@ -229,6 +248,11 @@ impl Site {
             pass.halt.send_replace(true);
         }
     }
+}
+
+/// Returns whether the process has `--first-pass` and `--allow-mass-change`.
+fn is_permitted(reconciler: &Reconciler) -> bool {
+    reconciler.config().rules.policy.first_pass.is_some()
 }
 
 fn runtime(machine: &Machine) -> Runtime {

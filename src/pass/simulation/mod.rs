@@ -27,7 +27,7 @@ use std::time::Instant;
 use crate::git::simulated::Mutation;
 use crate::model::ServiceKind;
 use history::Ended;
-use options::{Kills, Kind, Options};
+use options::{Kills, Kind, Options, Permissions};
 use service::Exceptions;
 
 /// How many seeds each test runs by default.
@@ -104,6 +104,7 @@ fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
         mutation: None,
         service: ServiceKind::Documented,
         kills: Kills::Drawn,
+        permissions: Permissions::All,
     }
 }
 
@@ -180,6 +181,16 @@ fn a_request_that_is_carried_out_late_overwrites_nothing() {
 fn a_request_of_a_killed_process_is_waited_for_however_many_processes_follow_it() {
     for kind in [Kind::Jobs, Kind::Daemon, Kind::SharedJobs] {
         seeds("a_request_of_a_killed_process", killed(kind));
+    }
+}
+
+#[test]
+fn a_process_without_permission_sends_only_what_was_sent_or_let_through_before() {
+    for kind in [Kind::Jobs, Kind::Daemon, Kind::SharedJobs, Kind::SharedDaemons] {
+        seeds("a_process_without_permission", |seed| Options {
+            permissions: Permissions::Some,
+            ..killed(kind)(seed)
+        });
     }
 }
 
@@ -280,6 +291,17 @@ fn a_publish_that_ignores_the_live_state_is_noticed() {
         let found = find(0..most, mutated, false);
         assert!(!found.is_empty(), "no history notices {mutation:?}");
     }
+}
+
+#[test]
+fn a_permission_that_is_inherited_is_noticed() {
+    let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
+    let mutated = |seed| Options {
+        mutation: Some(Mutation::InheritPermission),
+        permissions: Permissions::Some,
+        ..killed(Kind::SharedJobs)(seed)
+    };
+    assert!(!find(0..most, mutated, false).is_empty());
 }
 
 #[test]

@@ -14,6 +14,16 @@ pub(super) struct Options {
     pub(super) mutation: Option<Mutation>,
     pub(super) service: ServiceKind,
     pub(super) kills: Kills,
+    pub(super) permissions: Permissions,
+}
+
+/// What the processes of a history are permitted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Permissions {
+    /// Each has `--first-pass assert` and `--allow-mass-change`.
+    All,
+    /// Some have both, and some neither.
+    Some,
 }
 
 /// How often processes are killed.

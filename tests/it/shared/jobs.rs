@@ -1,7 +1,7 @@
 //! Two jobs at once, and jobs that were killed.
 
 use super::{age, disk, job, shared};
-use crate::support::{Answer, Repo, Request, World, body, doc};
+use crate::support::{Answer, Gitoggle, Repo, Request, World, body, doc};
 
 #[test]
 fn two_jobs_at_once_publish_everything_once() {
@@ -104,7 +104,7 @@ fn a_job_that_gives_up_waiting_names_the_publishing_job() {
 
 /// Kills `apply` with these words in its first request, and deletes its disk if `forgets`.
 fn announces(world: &World, remote: &Repo, words: &[&str], forgets: bool) {
-    let lost = words.iter().fold(job(world, "lost"), |job, word| job.arg(word));
+    let lost = words.iter().copied().fold(job(world, "lost"), Gitoggle::arg);
     world.kill_in_first_request(lost);
     assert_eq!(world.service.take().len(), 1, "one request was started");
     if forgets {

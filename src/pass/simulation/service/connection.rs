@@ -117,6 +117,11 @@ impl Connection {
 }
 
 impl SimulatedService for Connection {
+    fn begins(&self, toggle: &ToggleId, body: &[u8]) {
+        let request = (toggle.clone(), meaning(body));
+        self.service.state().started.insert(request);
+    }
+
     fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome> {
         let (connection, toggle) = (self.clone(), toggle.clone());
         Box::pin(async move { connection.request(&toggle, &body).await })

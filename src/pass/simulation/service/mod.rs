@@ -19,7 +19,8 @@ use super::live_store::{LiveStore, Patch, Stored};
 use super::machine::Machine;
 use super::world::{World, lock};
 use crate::model::{ServiceKind, ToggleId};
-use crate::plan::LiveHold;
+use crate::pass::simulation::job::MOST_CHANGES;
+use crate::plan::{LiveHold, Plan};
 
 /// How long a client waits for an answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,6 +57,10 @@ struct State {
     is_down: bool,
     live: LiveStore,
     refused: BTreeSet<ToggleId>,
+    /// The requests that were about to be journaled.
+    started: BTreeSet<(ToggleId, u8)>,
+    /// The requests that the rails let through.
+    let_through: BTreeSet<(ToggleId, u8)>,
     /// The requests whose base version was stale.
     conflicts: BTreeSet<u64>,
 }
@@ -128,6 +133,43 @@ impl ToggleService {
         if self.is_checked() && !is_refused && !self.is_edited(toggle) {
             self.world
                 .fault(format!("{toggle} is held, which nobody else changed: {hold}"));
+        }
+    }
+
+    /// Returns whether the next process has `--first-pass` and `--allow-mass-change`.
+    pub(super) fn permits(&self) -> bool {
+        self.world.is_calm() || self.world.draw(Rng::bool)
+    }
+
+    /// Checks that the process is permitted to send the changes of its plan.
+    pub(super) fn check_permission(&self, plan: &Plan, is_permitted: bool) {
+        for lane in plan.lanes() {
+            let requests = lane.changes.iter();
+            let requests: Vec<_> = requests
+                .map(|change| (change.id.clone(), meaning(change.payload.body("").as_bytes())))
+                .collect();
+            let mut state = self.state();
+            let mut fresh: Vec<_> = requests
+                .iter()
+                .filter(|one| !state.started.contains(*one))
+                .collect();
+            let is_first = !fresh.is_empty() && !state.stored.keys().any(|id| id.is_in(&lane.environment));
+            fresh.retain(|one| !state.let_through.contains(*one));
+            let (count, environment) = (fresh.len(), &lane.environment);
+            let is_over = count as u64 > MOST_CHANGES;
+            if !is_over {
+                state.let_through.extend(requests);
+            }
+            drop(state);
+            if !is_permitted && is_first {
+                self.world
+                    .fault(format!("the first pass of {environment} is not permitted"));
+            }
+            if !is_permitted && is_over {
+                self.world.fault(format!(
+                    "{count} changes of {environment} are sent without permission"
+                ));
+            }
         }
     }
 
