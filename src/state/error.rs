@@ -177,9 +177,7 @@ impl Error {
                  pass, as with an empty state folder",
                 path.display()
             ),
-            Self::ForeignCommit { .. } => {
-                "another program wrote to the ref; reset it to a commit of gitoggle".to_owned()
-            }
+            Self::ForeignCommit { .. } => "another program wrote to it; reset it to a commit of gitoggle".to_owned(),
             Self::Io { source, .. } if is_full(source) => {
                 "the disk is full; gitoggle sends no request that it cannot record".to_owned()
             }

@@ -152,6 +152,9 @@ fn every_example_of_a_help_text_works_when_copied() {
         };
         let mut shell = Command::new("bash");
         let run = shell.args(["-c", &here]).env_clear().envs(&variables);
+        if line.contains("--state-remote") {
+            run.env("GITOGGLE_STATE_DIR", world.path("shared-state"));
+        }
         let output = run.current_dir(folder).output().unwrap();
         let code = CODES.iter().find(|(part, _)| line.starts_with(part));
         if output.status.code() != Some(code.map_or(0, |(_, code)| *code)) {

@@ -198,7 +198,7 @@ fn a_branch_a_tag_and_a_commit_of_a_mirror_can_be_followed() {
 }
 
 #[test]
-fn history_that_was_rewritten_on_the_host_is_followed() {
+fn a_job_follows_history_that_was_rewritten_on_the_host_only_if_told_to() {
     let remote = Remote::settled(Door::Open);
     let before = remote.world.repo.head();
     remote.push(21, "A mistake");
@@ -206,7 +206,13 @@ fn history_that_was_rewritten_on_the_host_is_followed() {
     remote.world.service.take();
     remote.world.repo.force(&before);
     remote.push(22, "What was meant");
-    remote.apply().exit(0).says(&["rewritten"]);
+    remote.apply().exit(4).says(&["stale", "--history follow"]);
+    assert_eq!(remote.world.service.take().len(), 0);
+    remote
+        .apply()
+        .set("history", "follow")
+        .exit(0)
+        .says(&["rewritten"]);
     remote
         .world
         .sent(&[("shop/prod/pay", body(22, "What was meant"))]);

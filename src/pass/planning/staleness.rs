@@ -224,85 +224,42 @@ mod tests {
         }
     }
 
+    /// Follows a URL (`url`) or not (`job`), the kind of state, `--on-history-rewrite`; and the decision about a commit that
+    /// descends, is behind, diverged, is unclear, is missing, is unrelated.
+    const DECISIONS: &str = "
+        job local  -      : silent, stale: older, stale: older, unchecked, stale: unrelated, stale: unrelated
+        job shared -      : silent, stale: older, stale: older, stale: cut, stale: unrelated, stale: unrelated
+        url local  -      : silent, lookup, lookup, unchecked, stale: unrelated, stale: unrelated
+        url shared -      : silent, lookup, lookup, stale: cut, stale: unrelated, stale: unrelated
+        job local  follow : silent, note, note, unchecked, note, note
+        url shared follow : silent, note, note, unchecked, note, note
+        job local  refuse : silent, stale: older, rewritten, cut, rewritten, rewritten
+        url local  refuse : silent, rewritten, rewritten, cut, rewritten, rewritten";
+
     #[test]
     fn only_a_daemon_that_follows_a_url_follows_a_rewritten_ref_by_itself() {
-        use HistoryRule::{Follow, Refuse};
-        let (job, url) = (false, true);
-        let (local, shared) = (false, true);
-        let [older, other] = ["stale: older", "stale: unrelated"];
-        for (follows_url, is_shared, rule, expected) in [
-            (
-                job,
-                local,
-                None,
-                ["silent", older, older, "unchecked", other, other],
-            ),
-            (
-                job,
-                shared,
-                None,
-                ["silent", older, older, "stale: cut", other, other],
-            ),
-            (
-                url,
-                local,
-                None,
-                ["silent", "lookup", "lookup", "unchecked", other, other],
-            ),
-            (
-                url,
-                shared,
-                None,
-                ["silent", "lookup", "lookup", "stale: cut", other, other],
-            ),
-            (
-                job,
-                local,
-                Some(Follow),
-                ["silent", "note", "note", "unchecked", "note", "note"],
-            ),
-            (
-                url,
-                shared,
-                Some(Follow),
-                ["silent", "note", "note", "unchecked", "note", "note"],
-            ),
-            (
-                job,
-                local,
-                Some(Refuse),
-                ["silent", older, "rewritten", "cut", "rewritten", "rewritten"],
-            ),
-            (
-                url,
-                local,
-                Some(Refuse),
-                [
-                    "silent",
-                    "rewritten",
-                    "rewritten",
-                    "cut",
-                    "rewritten",
-                    "rewritten",
-                ],
-            ),
-        ] {
-            use Relation::{Behind, Descends, Diverged, Missing, Unclear, Unrelated};
+        use Relation::{Behind, Descends, Diverged, Missing, Unclear, Unrelated};
+        for row in DECISIONS.trim().lines() {
+            let (given, expected) = row.split_once(" : ").expect("a colon");
+            let words: Vec<&str> = given.split_whitespace().collect();
+            let circumstances = Circumstances {
+                follows_url: words[0] == "url",
+                is_shared: words[1] == "shared",
+            };
+            let rule = match words[2] {
+                "follow" => Some(HistoryRule::Follow),
+                "refuse" => Some(HistoryRule::Refuse),
+                _ => None,
+            };
             let found = [Descends, Behind, Diverged, Unclear, Missing, Unrelated].map(|relation| {
                 let step = RevisionStep {
                     recorded: CommitId(ObjectId([1; 20])),
                     found: CommitId(ObjectId([2; 20])),
                     relation,
                 };
-                word(&step.decide(
-                    Circumstances {
-                        follows_url,
-                        is_shared,
-                    },
-                    rule,
-                ))
+                word(&step.decide(circumstances, rule))
             });
-            assert_eq!(found, expected, "{follows_url} {is_shared} {rule:?}");
+            assert_eq!(found.join(", "), expected, "{given}");
         }
     }
 }

@@ -122,7 +122,8 @@ impl Site {
         match &result {
             Ok(report) => {
                 // A pass that only held changes withdraws its revision.
-                let is_withdrawn = report.has_held() && report.count(ChangeResult::is_recorded) == 0;
+                let is_holding = report.has_held() || !report.plan.withheld().is_empty();
+                let is_withdrawn = is_holding && report.count(ChangeResult::is_recorded) == 0;
                 if report.is_complete() && !is_withdrawn {
                     self.service.done(order.load(Ordering::SeqCst));
                 }

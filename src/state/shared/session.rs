@@ -186,11 +186,8 @@ impl SharedSession {
     ) -> Result<(), Error> {
         let FoundState { head, tip, origin } = found;
         // Before the first push: after a crash, the folder must not take the remote's record for that of others.
-        place::keep(
-            &self.dir,
-            &Place::of(Some(&self.tracked.remote)),
-            &self.tracked.failpoints,
-        )?;
+        let place = Place::of(Some(&self.tracked.remote));
+        place::keep(&self.dir, &place, &self.tracked.failpoints)?;
         let is_own = step == QueueStep::End || origin == StateOrigin::Local;
         if !is_own {
             let mut index = journal.index().clone();

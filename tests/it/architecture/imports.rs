@@ -6,7 +6,7 @@ use super::{File, sources};
 
 /// How many groups of files may import each other beyond parent and child. Files of one module that hold whole ideas may;
 /// `EDGES` rules out circles between modules.
-const MOST_CIRCLES: usize = 6;
+const MOST_CIRCLES: usize = 7;
 
 #[test]
 fn few_files_import_each_other() {

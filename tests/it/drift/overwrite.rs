@@ -206,7 +206,12 @@ fn what_is_changed_after_the_reading_is_held() {
             "changed on the service again, after version 3 was allowed to be overwritten (version 4 by Admin",
         ])
         .any_stderr();
-    assert_eq!(published(&stand), [targeting("cart")]);
+    // The service refuses the base version that was read.
+    assert_eq!(published(&stand), [targeting("cart"), targeting("pay")]);
+    stand
+        .drift()
+        .exit(0)
+        .stdout_contains(&["~ drifted shop/prod/pay"]);
 }
 
 #[test]

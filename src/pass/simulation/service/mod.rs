@@ -153,7 +153,10 @@ impl ToggleService {
                 .iter()
                 .filter(|one| !state.started.contains(*one))
                 .collect();
-            let is_first = !fresh.is_empty() && !state.stored.keys().any(|id| id.is_in(&lane.environment));
+            // A newer document of a toggle whose request was started needs no new permission.
+            let is_untouched = |id: &ToggleId| !state.started.iter().any(|(started, _)| started == id);
+            let is_first = fresh.iter().any(|(id, _)| is_untouched(id))
+                && !state.stored.keys().any(|id| id.is_in(&lane.environment));
             fresh.retain(|one| !state.let_through.contains(*one));
             let (count, environment) = (fresh.len(), &lane.environment);
             let is_over = count as u64 > MOST_CHANGES;
