@@ -174,6 +174,7 @@ fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BT
     tries::remember(
         &store.view().failures().tries,
         unconfirmed,
+        &published.waits,
         is_held,
         now,
         fastrand::f64(),

@@ -89,6 +89,8 @@ pub(crate) struct PublishSummary {
     pub(crate) stopped: Option<StopReason>,
     /// The wait from now that the service asked for.
     pub(crate) held_back: Option<Duration>,
+    /// The waits that the service asked for, of toggles that are not recorded.
+    pub(crate) waits: BTreeMap<ToggleId, Duration>,
     /// The error that ended publishing or recording, if one did.
     pub(crate) error: Option<Error>,
 }
@@ -158,6 +160,7 @@ impl Report {
             live,
             stopped,
             held_back,
+            waits: _,
             error,
         } = summary;
         Self {

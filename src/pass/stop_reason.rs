@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::publish::breaker::ROW;
+use super::publish::dispatch::ROW;
 use crate::service::Outcome;
 use crate::transport::CertificateFault;
 
@@ -79,7 +79,7 @@ impl StopReason {
             Self::Breaker { after, .. } => {
                 return format!(
                     "the service gave no useful response for {} s (`--give-up-after`), after {ROW} toggles in a row \
-                     were busy or lost",
+                     had failed",
                     after.as_secs_f64()
                 );
             }

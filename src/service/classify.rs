@@ -37,6 +37,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             reason: description(status, body),
         },
         (404 | 405, None) if trust == ServiceTrust::Unproven => Outcome::Misrouted {
+            status,
             certainty,
             reason: format!(
                 "{}; check `--base-url`, and that the toggle exists on the service",
@@ -50,6 +51,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             reason: refused(status, code, body),
         },
         (..=399, _) => Outcome::Misrouted {
+            status,
             certainty,
             reason: redirected(status, location.as_deref()),
         },
@@ -74,6 +76,7 @@ fn success(status: u16, body: &Body) -> Outcome {
         },
         // A login page or a portal responds with 200 as well, so this proves nothing.
         Body::Other { .. } => Outcome::Misrouted {
+            status,
             certainty: Certainty::Unknown,
             reason: format!("{}; check `--base-url`", description(status, body)),
         },

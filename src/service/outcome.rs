@@ -40,6 +40,8 @@ pub enum Outcome {
     },
     /// The response is not from the service.
     Misrouted {
+        /// The status of the response.
+        status: u16,
         /// Whether the service may have stored the document.
         certainty: Certainty,
         /// The failure, and what to check.
@@ -110,12 +112,13 @@ impl Outcome {
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {
-            Self::Applied { status } | Self::Refused { status, .. } | Self::Unauthorized { status, .. } => {
-                Some(*status)
-            }
+            Self::Applied { status }
+            | Self::Misrouted { status, .. }
+            | Self::Refused { status, .. }
+            | Self::Unauthorized { status, .. } => Some(*status),
             Self::Busy { status, .. } => *status,
             Self::Forbidden { .. } => Some(403),
-            Self::Lost { .. } | Self::Misrouted { .. } | Self::Untrusted { .. } => None,
+            Self::Lost { .. } | Self::Untrusted { .. } => None,
         }
     }
 

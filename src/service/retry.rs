@@ -163,6 +163,7 @@ mod tests {
 
     fn misrouted() -> Outcome {
         Outcome::Misrouted {
+            status: 404,
             certainty: Certainty::Unknown,
             reason: String::new(),
         }

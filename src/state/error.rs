@@ -177,7 +177,9 @@ impl Error {
                  pass, as with an empty state folder",
                 path.display()
             ),
-            Self::ForeignCommit { .. } => "another program wrote to it; reset it to a commit of gitoggle".to_owned(),
+            Self::ForeignCommit { .. } => {
+                "another program wrote to the ref; reset it to a commit of gitoggle".to_owned()
+            }
             Self::Io { source, .. } if is_full(source) => {
                 "the disk is full; gitoggle sends no request that it cannot record".to_owned()
             }
@@ -193,8 +195,7 @@ impl Error {
                     .to_owned()
             }
             Self::ReadOnly { .. } | Self::NotAFolder(_) => {
-                "pass a writable folder with `--state-dir`; gitoggle sends no request that it cannot record"
-                    .to_owned()
+                "pass a writable folder with `--state-dir`; gitoggle sends only what it can record".to_owned()
             }
             Self::Suspension { path, .. } => {
                 format!("run `gitoggle resume` or `gitoggle suspend`, or remove `{}`", path.display())

@@ -148,23 +148,23 @@ fn a_pass_without_an_applied_or_refused_toggle_is_not_a_success() {
 #[test]
 fn an_apply_outlasts_a_service_that_restarts() {
     let world = World::new();
-    for number in 0..7 {
-        world.repo.file(&format!("shop/prod/t{number}.yaml"), doc(18));
+    for number in 0..12 {
+        world.repo.file(&format!("shop/prod/t{number:02}.yaml"), doc(18));
     }
-    world.repo.commit("Add seven");
+    world.repo.commit("Add twelve");
     let count = Arc::new(AtomicUsize::new(0));
     world
         .service
         .always(move |_| match count.fetch_add(1, Ordering::SeqCst) {
-            0..6 => Answer::closes(),
+            0..11 => Answer::closes(),
             _ => Answer::applied(),
         });
     world.apply().set("first-pass", "assert").exit(0).any_output();
     let requests = world.service.take();
     let stored = requests.iter().filter(|request| request.stored).count();
-    assert_eq!(stored, 7);
+    assert_eq!(stored, 12);
     assert!(
-        requests[5].at - requests[4].at >= Duration::from_millis(500),
+        requests[10].at - requests[9].at >= Duration::from_millis(400),
         "the pass pauses"
     );
 }
@@ -187,6 +187,60 @@ fn few_requests_are_open_until_a_toggle_is_applied() {
     gate.open();
     assert_eq!(apply.wait(), Some(0));
     assert_eq!(world.service.count(), 8);
+}
+
+/// A world with twenty toggles in one environment, of which one is answered with a `Retry-After` of an hour.
+fn one_of_twenty_waits() -> World {
+    let toggles: Vec<String> = (0..19).map(|number| format!("shop/prod/t{number:02}")).collect();
+    let mut toggles: Vec<&str> = toggles.iter().map(String::as_str).collect();
+    toggles.push("shop/prod/slow");
+    let world = new(&toggles);
+    fails(
+        &world,
+        "slow",
+        &Answer::json(429, "{}").header("Retry-After", "3600"),
+    );
+    world
+}
+
+#[test]
+fn a_retry_after_of_one_toggle_holds_back_no_other() {
+    let world = one_of_twenty_waits();
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .exit(1)
+        .stdout_contains(&["applied 19 of 20 changes"])
+        .any_stderr();
+    assert_eq!(world.service.take().len(), 20);
+}
+
+#[test]
+fn a_retry_after_of_one_toggle_outlives_the_pass_for_that_toggle_only() {
+    let world = one_of_twenty_waits();
+    let daemon = Daemon::ready(&world, |run| {
+        run.set("first-pass", "assert").set("poll-interval", "200ms")
+    });
+    daemon.becomes("shop/prod/slow", "failed");
+    world.service.take();
+    world
+        .repo
+        .file("shop/prod/t07.yaml", doc(21))
+        .commit("Change one");
+    world.service.wait_for(1);
+    daemon.becomes("shop/prod/t07", "in_sync");
+    let sent: Vec<String> = world.service.take().iter().map(Request::toggle).collect();
+    assert_eq!(sent, ["shop/prod/t07"]);
+    let failures = std::fs::read_to_string(world.path("state/failures.json")).unwrap();
+    let failures: serde_json::Value = serde_json::from_str(&failures).unwrap();
+    let retry_at = failures["tries"]["shop/prod/slow"]["alone"]["retry_at"]
+        .as_u64()
+        .unwrap();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    assert!(retry_at > now.as_secs() + 3000, "{failures}");
+    daemon.stops_cleanly();
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::pin::pin;
 
 use tracing::{Instrument as _, debug_span};
 
-use super::lanes::Job;
+use super::dispatch::Job;
 use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Tests that a delayed toggle waits whatever the service does, blocks no other toggle, and is sent before the pass ends;
-//! and that a limit, a hold and the end of a pass concern all lanes.
+//! Tests what the dispatcher decides after few outcomes: the order, the rule of ten, waits and probes; and that a delayed
+//! toggle blocks no other and is sent before the pass ends.
 
 use std::time::Duration;
 
@@ -7,12 +7,15 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::Limits;
-use super::dispatch::{Dispatcher, Response};
-use super::evidence::ServiceVerdict;
-use super::lanes::{Job, Next, Purpose};
-use super::order::{Foundation, Item, Order};
+use super::dispatch::{Dispatcher, Item, Job, Next, Order, ROW, Response, ServiceVerdict};
 
 const SEEDS: u64 = 50;
+
+const LIMITS: Limits = Limits {
+    in_flight: 16,
+    in_flight_per_environment: 1,
+    give_up_after: Duration::from_secs(60),
+};
 
 /// Toggle 0 and `others` more that were all applied before, one lane each. Toggle 0 may not be sent before `not_before`.
 fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
@@ -23,15 +26,10 @@ fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
     };
     let order = Order {
         items: (0..=others).map(item).collect(),
-        lanes: (0..=others).map(|change| [change].into()).collect(),
-        foundation: Foundation::Applied,
+        lanes: (0..=others).map(|change| vec![change]).collect(),
+        is_blank: false,
     };
-    let limits = Limits {
-        in_flight: 16,
-        in_flight_per_environment: 1,
-        give_up_after: Duration::from_secs(60),
-    };
-    Dispatcher::new(order, limits, Rng::with_seed(seed))
+    Dispatcher::new(order, LIMITS, Rng::with_seed(seed))
 }
 
 fn sent(next: Next) -> Job {
@@ -95,14 +93,44 @@ fn no_more_requests_are_open_than_the_limit() {
 }
 
 #[test]
-fn a_hold_applies_to_all_lanes() {
+fn a_first_retry_after_holds_back_its_toggle_and_a_second_one_everything() {
     let now = Instant::now();
-    let mut dispatcher = dispatcher(1, now, 1);
-    let held = now + Duration::from_secs(5);
-    dispatcher.hold(held);
-    dispatcher.hold(now + Duration::from_secs(2));
+    let [soon, held] = [1, 5].map(|seconds| now + Duration::from_secs(seconds));
+    let mut dispatcher = dispatcher(4, now, 1);
+    let first = sent(dispatcher.next(now));
+    assert!(!dispatcher.hold(first, soon, soon));
+    dispatcher.retry(first, Response::Busy, now, soon);
+    let second = sent(dispatcher.next(now));
+    assert_ne!(second.change, first.change);
+    assert!(dispatcher.hold(second, held, held));
+    dispatcher.retry(second, Response::Busy, now, held);
     assert_eq!(dispatcher.next(now), Next::WaitUntil(held));
     sent(dispatcher.next(held));
+}
+
+#[test]
+fn a_retry_after_of_the_only_toggle_holds_back_everything_unless_others_were_applied() {
+    let now = Instant::now();
+    let held = now + Duration::from_secs(5);
+    for (others, holds_all) in [(0, true), (1, false)] {
+        let mut dispatcher = dispatcher(others, now, 1);
+        for _ in 0..others {
+            let other = sent(dispatcher.next(now));
+            dispatcher.finish(other, Response::Applied, now);
+        }
+        let last = sent(dispatcher.next(now));
+        assert_eq!(dispatcher.hold(last, held, held), holds_all);
+    }
+}
+
+#[test]
+fn the_same_toggle_that_asks_twice_holds_back_nothing_else() {
+    let now = Instant::now();
+    let mut dispatcher = dispatcher(1, now, 1);
+    let job = sent(dispatcher.next(now));
+    for _ in 0..2 {
+        assert!(!dispatcher.hold(job, now, now));
+    }
 }
 
 #[test]
@@ -121,11 +149,7 @@ fn a_delayed_toggle_is_not_a_probe_before_it_is_due() {
     let now = Instant::now();
     let due = now + Duration::from_secs(10);
     for seed in 0..SEEDS {
-        let mut dispatcher = dispatcher(5, due, seed);
-        for _ in 0..5 {
-            let job = sent(dispatcher.next(now));
-            dispatcher.retry(job, Response::Busy, now, now + Duration::from_secs(1));
-        }
+        let mut dispatcher = dispatcher(ROW, due, seed);
         let mut time = now;
         let probe = loop {
             match dispatcher.next(time) {
@@ -139,7 +163,7 @@ fn a_delayed_toggle_is_not_a_probe_before_it_is_due() {
             }
         };
         assert!(time >= due);
-        assert_eq!(probe.purpose, Purpose::Probe);
+        assert!(probe.is_probe);
     }
 }
 
@@ -147,8 +171,8 @@ fn a_delayed_toggle_is_not_a_probe_before_it_is_due() {
 fn a_pause_waits_for_a_delayed_toggle_if_no_other_is_left() {
     let now = Instant::now();
     let due = now + Duration::from_secs(10);
-    let mut dispatcher = dispatcher(5, due, 1);
-    for _ in 0..5 {
+    let mut dispatcher = dispatcher(ROW, due, 1);
+    for _ in 0..ROW {
         let job = sent(dispatcher.next(now));
         dispatcher.finish(job, Response::Busy, now);
     }
@@ -162,52 +186,233 @@ fn a_pause_waits_for_a_delayed_toggle_if_no_other_is_left() {
     assert_eq!((job.change, time), (0, due));
 }
 
-/// Ends the pass of a service that misroutes all other toggles, up to the moment when toggle 0 is sent.
-fn misrouted(dispatcher: &mut Dispatcher, now: Instant, due: Instant) -> Job {
-    loop {
-        match dispatcher.next(now) {
-            Next::Send(job) => {
-                let effect = dispatcher.finish(job, Response::Misrouted, now);
-                assert_eq!(effect.verdict, None, "one toggle could not be tried yet");
-            }
-            next => {
-                assert_eq!(next, Next::WaitUntil(due));
-                break;
-            }
+/// Sends one request after the other, each with the next of `responses`. Returns the first verdict and the requests.
+fn responds(
+    dispatcher: &mut Dispatcher,
+    now: Instant,
+    responses: &[Response],
+) -> (Option<ServiceVerdict>, usize) {
+    for (sent_before, response) in responses.iter().enumerate() {
+        let Next::Send(job) = dispatcher.next(now) else {
+            return (None, sent_before);
+        };
+        let verdict = dispatcher.finish(job, *response, now);
+        if verdict.is_some() {
+            return (verdict, sent_before + 1);
         }
     }
-    let job = sent(dispatcher.next(due));
-    assert_eq!(job.change, 0);
-    job
+    (None, responses.len())
 }
 
 #[test]
-fn a_verdict_waits_for_a_delayed_toggle() {
+fn ten_different_toggles_in_a_row_without_a_success_end_the_pass_or_pause_it() {
+    use Response::{Applied, Busy, Forbidden, Misrouted, Missing, Refused};
     let now = Instant::now();
-    let due = now + Duration::from_secs(10);
-    for (response, verdict) in [
-        (Response::Applied, None),
-        (Response::Misrouted, Some(ServiceVerdict::Misrouted)),
+    for (responses, expected) in [
+        (vec![Missing; 20], (Some(ServiceVerdict::Misrouted), 10)),
+        (vec![Misrouted; 20], (Some(ServiceVerdict::Misrouted), 10)),
+        (vec![Forbidden; 20], (Some(ServiceVerdict::Forbidden), 10)),
+        (
+            [vec![Busy; 9], vec![Forbidden; 9]].concat(),
+            (Some(ServiceVerdict::Forbidden), 10),
+        ),
+        (vec![Busy; 20], (None, 10)),
+        ([vec![Missing; 9], vec![Busy; 9]].concat(), (None, 10)),
+        (
+            [vec![Missing; 9], vec![Applied], vec![Missing; 9]].concat(),
+            (None, 19),
+        ),
+        (
+            [vec![Missing; 9], vec![Refused], vec![Missing; 9]].concat(),
+            (None, 19),
+        ),
     ] {
-        let mut dispatcher = dispatcher(3, due, 1);
-        let job = misrouted(&mut dispatcher, now, due);
-        assert_eq!(dispatcher.finish(job, response, due).verdict, verdict);
+        let mut dispatcher = dispatcher(30, now, 1);
+        assert_eq!(
+            responds(&mut dispatcher, now, &responses),
+            expected,
+            "{responses:?}"
+        );
     }
 }
 
 #[test]
-fn no_toggle_is_sent_while_a_verdict_waits_for_a_delayed_one() {
+fn fewer_than_ten_say_what_they_have_in_common_after_all_were_tried() {
+    use Response::{Applied, Busy, Forbidden, Missing, Refused};
     let now = Instant::now();
-    let due = now + Duration::from_secs(10);
-    for seed in 0..SEEDS {
-        let mut dispatcher = dispatcher(100, due, seed);
-        let mut requests = 0;
-        while let Next::Send(job) = dispatcher.next(now) {
-            requests += 1;
-            dispatcher.finish(job, Response::Misrouted, now);
-        }
-        assert_eq!(requests, 3);
-        assert_eq!(dispatcher.next(now), Next::WaitUntil(due));
-        sent(dispatcher.next(due));
+    for (responses, verdict) in [
+        ([Missing; 3], Some(ServiceVerdict::Misrouted)),
+        ([Forbidden; 3], Some(ServiceVerdict::Forbidden)),
+        ([Busy; 3], None),
+        ([Forbidden, Missing, Missing], None),
+        ([Applied, Missing, Missing], None),
+        ([Missing, Missing, Refused], None),
+    ] {
+        let mut dispatcher = dispatcher(2, now, 1);
+        assert_eq!(
+            responds(&mut dispatcher, now, &responses).0,
+            verdict,
+            "{responses:?}"
+        );
     }
+}
+
+#[test]
+fn a_toggle_that_failed_alone_or_may_be_missing_does_not_count() {
+    let now = Instant::now();
+    for (is_alone, may_be_missing, response, requests) in [
+        (true, false, Response::Busy, 30),
+        (true, false, Response::Forbidden, 30),
+        (false, true, Response::Missing, 30),
+        (false, true, Response::Misrouted, 10),
+    ] {
+        let item = Item {
+            is_alone,
+            may_be_missing,
+            ..Item::default()
+        };
+        let order = Order {
+            items: vec![item; 30],
+            lanes: vec![(0..30).collect()],
+            is_blank: false,
+        };
+        let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
+        assert_eq!(
+            responds(&mut dispatcher, now, &[response; 30]).1,
+            requests,
+            "{response:?}"
+        );
+    }
+}
+
+#[test]
+fn the_waits_for_probes_grow_and_the_last_one_is_sent_at_the_end() {
+    let start = Instant::now();
+    let mut dispatcher = dispatcher(ROW, start, 1);
+    let (mut now, mut waits) = (start, Vec::new());
+    let verdict = loop {
+        match dispatcher.next(now) {
+            Next::Send(job) if job.is_probe => {
+                waits.push((now - start).as_secs_f64());
+                let verdict = dispatcher.retry(job, Response::Busy, now, now);
+                if verdict.is_some() {
+                    break verdict;
+                }
+            }
+            Next::Send(job) => drop(dispatcher.retry(job, Response::Busy, now, now)),
+            Next::WaitUntil(at) => now = at,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(verdict, Some(ServiceVerdict::GaveUp));
+    assert_eq!(waits, [0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 60.0]);
+}
+
+#[test]
+fn a_toggle_counts_once_in_a_pass() {
+    let now = Instant::now();
+    let mut dispatcher = dispatcher(2, now, 1);
+    for _ in 0..30 {
+        let job = sent(dispatcher.next(now));
+        assert!(!job.is_probe);
+        dispatcher.retry(job, Response::Busy, now, now);
+    }
+}
+
+#[test]
+fn the_longest_untried_is_next_and_a_disabled_document_among_equals() {
+    let now = Instant::now();
+    let item = |lane, last_try, is_unknown, is_disabled| Item {
+        lane,
+        last_try,
+        is_unknown,
+        is_disabled,
+        ..Item::default()
+    };
+    let order = Order {
+        items: vec![
+            item(0, 7, false, true),
+            item(0, 0, true, false),
+            item(0, 0, false, false),
+            item(0, 0, false, true),
+            item(1, 5, false, false),
+        ],
+        lanes: vec![vec![0, 1, 2, 3], vec![4]],
+        is_blank: false,
+    };
+    let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
+    let mut found = Vec::new();
+    while let Next::Send(job) = dispatcher.next(now) {
+        found.push(job.change);
+        dispatcher.finish(job, Response::Applied, now);
+    }
+    assert_eq!(found, [3, 2, 1, 4, 0]);
+}
+
+#[test]
+fn environments_take_turns_and_one_request_is_open_in_each() {
+    let now = Instant::now();
+    let order = || Order {
+        items: [0, 0, 1, 1]
+            .map(|lane| Item {
+                lane,
+                ..Item::default()
+            })
+            .into(),
+        lanes: vec![vec![0, 1], vec![2, 3]],
+        is_blank: false,
+    };
+    let mut dispatcher = Dispatcher::new(order(), LIMITS, Rng::with_seed(1));
+    let jobs = [sent(dispatcher.next(now)), sent(dispatcher.next(now))];
+    assert_ne!(jobs[0].lane, jobs[1].lane);
+    assert_eq!(dispatcher.next(now), Next::Wait);
+    let firsts = |seed| sent(Dispatcher::new(order(), LIMITS, Rng::with_seed(seed)).next(now)).change;
+    let firsts: std::collections::BTreeSet<usize> = (0..50).map(firsts).collect();
+    assert_eq!(
+        firsts,
+        [0, 2].into(),
+        "the first lane is drawn, and its order is that of the plan"
+    );
+}
+
+#[test]
+fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_drawn() {
+    let now = Instant::now();
+    let second = |is_blank, seed| {
+        let order = Order {
+            items: vec![Item::default(); 4],
+            lanes: vec![vec![0, 1, 2, 3]],
+            is_blank,
+        };
+        let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(seed));
+        let first = sent(dispatcher.next(now));
+        assert_eq!(first.change, 0);
+        dispatcher.finish(first, Response::Busy, now);
+        sent(dispatcher.next(now)).change
+    };
+    for (is_blank, expected) in [(false, 1), (true, 3)] {
+        let seconds: std::collections::BTreeSet<usize> =
+            (0..SEEDS).map(|seed| second(is_blank, seed)).collect();
+        assert_eq!(seconds.len(), expected);
+    }
+}
+
+#[test]
+fn a_retry_waits_at_the_end_of_its_lane() {
+    let now = Instant::now();
+    let later = now + Duration::from_secs(1);
+    let order = Order {
+        items: vec![Item::default(); 2],
+        lanes: vec![vec![0, 1]],
+        is_blank: false,
+    };
+    let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
+    let first = sent(dispatcher.next(now));
+    dispatcher.retry(first, Response::Busy, now, later);
+    let second = sent(dispatcher.next(now));
+    assert_eq!(second.change, 1);
+    dispatcher.finish(second, Response::Applied, now);
+    assert_eq!(dispatcher.next(now), Next::WaitUntil(later));
+    let again = sent(dispatcher.next(later));
+    assert_eq!((again.change, again.attempt), (0, 2));
 }

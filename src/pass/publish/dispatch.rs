@@ -1,24 +1,108 @@
-//! Decides which request is next and when the pass ends, by the rules of DESIGN, section 6.
+//! Decides which request is next and when the pass ends, by the one rule of DESIGN, section 6: a failure is charged to its
+//! toggle, and ten different toggles in a row without a success put the service in doubt.
 //!
-//! [`Lanes`] has the queues, [`ServiceEvidence`] and [`Breaker`] evaluate the outcomes, and [`Pool`] picks the next toggle
-//! while it is unknown whether the service works. The dispatcher combines them. It reads no clock and sends nothing, so a
-//! test can run thousands of passes against a random service.
+//! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose last try is
+//! longest ago is next. The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a
+//! random service.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::Limits;
-use super::breaker::{Breaker, Circuit};
-use super::evidence::{ServiceEvidence, ServiceVerdict};
-use super::lanes::{Job, Lanes, Next, Purpose};
-use super::order::{Item, Order, Pool};
+use super::inherited::Inherited;
+use crate::model::{Action, RequestDigest};
+use crate::plan::{Change, Plan};
 use crate::service::Outcome;
+use crate::state::StateSnapshot;
+
+/// The number of different toggles in a row without a success that puts the service in doubt.
+pub(in crate::pass) const ROW: usize = 10;
 
 /// The limit of open requests until a change was applied.
 const OPEN_UNTIL_APPLIED: usize = 3;
 
-/// Added to the numbers of requests, so that tries of this pass are later than those of all earlier passes.
-const THIS_PASS: u64 = 1 << 48;
+/// The waits before a probe, from the first to the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// The properties of a change that decide its turn and whether its failure counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Item {
+    /// The index of its lane.
+    pub(crate) lane: usize,
+    /// The number of the pass that tried it last; 0 if none is on record.
+    pub(crate) last_try: u64,
+    /// Whether an earlier process sent this request and its outcome is unknown. Without a record, this counts as a try.
+    pub(crate) is_unknown: bool,
+    /// Whether its document is disabled, which is next among equals.
+    pub(crate) is_disabled: bool,
+    /// Whether it was never applied although others are, so that it may not exist on the service yet.
+    pub(crate) may_be_missing: bool,
+    /// Whether this request failed alone before.
+    pub(crate) is_alone: bool,
+    /// The time before which it may not be sent.
+    pub(crate) not_before: Option<Instant>,
+}
+
+impl Item {
+    /// Returns a sort key: the smallest is next.
+    fn rank(&self) -> (u64, bool) {
+        (self.last_try.max(self.is_unknown.into()), !self.is_disabled)
+    }
+}
+
+/// All changes of a plan in the plan's order, and the queue of each lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    pub(crate) items: Vec<Item>,
+    pub(crate) lanes: Vec<Vec<usize>>,
+    /// Whether the state folder has no earlier try. Then the order within a lane is random once a request has failed:
+    /// otherwise, the same toggles would come first in each pass.
+    pub(crate) is_blank: bool,
+}
+
+impl Order {
+    /// Orders the changes of `plan` by the earlier tries in `view`. `inherited` are the toggles that were unknown when the
+    /// state was opened.
+    pub(crate) fn new(plan: &Plan, view: &StateSnapshot, inherited: &Inherited) -> Self {
+        let changes = plan.changes();
+        let mut items = vec![Item::default(); changes.len()];
+        let mut lanes = Vec::new();
+        for lane in plan.lanes() {
+            let place = |change: &&Change| changes.binary_search_by(|other| other.id.cmp(&change.id)).ok();
+            let queue: Vec<usize> = lane.changes.iter().filter_map(place).collect();
+            for index in &queue {
+                items[*index] = item(&changes[*index], lanes.len(), view, inherited);
+            }
+            lanes.push(queue);
+        }
+        Self {
+            items,
+            lanes,
+            is_blank: view.failures().tries.is_empty(),
+        }
+    }
+}
+
+fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
+    // A changed document counts as never tried (DESIGN, section 6).
+    let tried = view.failures().tries.get(&change.id);
+    let tried = tried.filter(|tried| tried.request == change.request());
+    let sent = view.unknown().get(&change.id);
+    Item {
+        lane,
+        last_try: tried.map_or(0, |tried| tried.pass),
+        is_unknown: sent
+            .is_some_and(|sent| RequestDigest::new(sent.action, &sent.payload) == change.request()),
+        is_disabled: change.payload.is_disabled(),
+        may_be_missing: change.action == Action::Create && view.has_applied(),
+        is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
+        not_before: inherited.not_before(change),
+    }
+}
 
 /// The kind of a request's outcome.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,6 +111,9 @@ pub(crate) enum Response {
     /// Busy or lost.
     Busy,
     Forbidden,
+    /// 404 or 405 without a code.
+    Missing,
+    /// Another answer that is not the service's.
     Misrouted,
     Refused,
     /// No evidence: the pass ends because of it, or the request is repeated immediately with another token.
@@ -39,6 +126,9 @@ impl Response {
             Outcome::Applied { .. } => Self::Applied,
             Outcome::Busy { .. } | Outcome::Lost { .. } => Self::Busy,
             Outcome::Forbidden { .. } => Self::Forbidden,
+            Outcome::Misrouted {
+                status: 404 | 405, ..
+            } => Self::Missing,
             Outcome::Misrouted { .. } => Self::Misrouted,
             Outcome::Refused { .. } => Self::Refused,
             Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => Self::Void,
@@ -46,13 +136,38 @@ impl Response {
     }
 }
 
-/// The effect of a request's outcome on the rest of the pass.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Effect {
-    /// Why the pass ends, if it does.
-    pub(crate) verdict: Option<ServiceVerdict>,
-    /// The toggles that are not sent because their lane is forbidden.
-    pub(crate) forbidden: Vec<usize>,
+/// A verdict about the service as a whole, which ends the pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ServiceVerdict {
+    Forbidden,
+    /// No request succeeded for `--give-up-after`.
+    GaveUp,
+    Misrouted,
+}
+
+/// A request that is open until [`Dispatcher::finish`] or [`Dispatcher::retry`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Job {
+    /// An index into the plan's changes.
+    pub(crate) change: usize,
+    /// The number of the try, from 1. Probes do not count.
+    pub(crate) attempt: u32,
+    pub(crate) lane: usize,
+    /// Whether it finds out if the service works again.
+    pub(crate) is_probe: bool,
+}
+
+/// The next step of a worker.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Next {
+    /// The pass has ended.
+    Done,
+    /// Send this request.
+    Send(Job),
+    /// Wait for the end of an open request.
+    Wait,
+    /// Wait until this time.
+    WaitUntil(Instant),
 }
 
 /// The limit of open requests.
@@ -66,98 +181,163 @@ pub(crate) enum Pace {
     Paused,
 }
 
+#[derive(Debug, Default)]
+struct Lane {
+    queue: VecDeque<usize>,
+    retries: VecDeque<Retry>,
+    in_flight: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Retry {
+    change: usize,
+    attempt: u32,
+    at: Instant,
+}
+
+/// A pause of the pass while the service is in doubt.
+#[derive(Debug)]
+struct Pause {
+    probe_at: Instant,
+    give_up_at: Instant,
+    wait: Duration,
+    is_probing: bool,
+}
+
 /// Decides what one pass sends next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     items: Vec<Item>,
-    lanes: Lanes,
-    evidence: ServiceEvidence,
-    breaker: Breaker,
-    /// Used while a request has failed and no change was applied.
-    pool: Option<Pool>,
-    /// A verdict that waits for delayed toggles, because one of them may refute it.
-    verdict: Option<ServiceVerdict>,
-    probing: Option<u64>,
-    last_lane: Option<usize>,
-    in_flight: usize,
+    lanes: Vec<Lane>,
+    /// The order in which the lanes take turns, from the next one on.
+    turns: VecDeque<usize>,
+    /// The toggles that may not be sent yet. They are in no queue, so that they block no other.
+    delayed: Vec<usize>,
+    /// The failures since the last success that count, and all toggles of which one has counted.
+    row: Vec<(usize, Response)>,
+    counted: BTreeSet<usize>,
+    /// The toggles whose response had a `Retry-After`, with its end.
+    waits: BTreeMap<usize, Instant>,
     /// The time before which no request is sent.
     held_until: Option<Instant>,
+    pause: Option<Pause>,
+    is_applied: bool,
+    is_blank: bool,
     is_closed: bool,
+    in_flight: usize,
+    limits: Limits,
     rng: Rng,
 }
 
 impl Dispatcher {
     pub(crate) fn new(order: Order, limits: Limits, mut rng: Rng) -> Self {
-        let Limits {
-            in_flight,
-            in_flight_per_environment,
-            give_up_after,
-        } = limits;
         let Order {
             items,
             lanes,
-            foundation,
+            is_blank,
         } = order;
-        let mut lanes = Lanes::new(lanes, in_flight_per_environment, &mut rng);
-        lanes.delay(|change| items[change].not_before);
+        let mut turns: Vec<usize> = (0..lanes.len()).collect();
+        rng.shuffle(&mut turns);
+        let is_delayed = |change: &usize| items[*change].not_before.is_some();
+        let delayed = lanes.iter().flatten().copied().filter(is_delayed).collect();
+        let lane = |mut queue: Vec<usize>| {
+            queue.retain(|change| !is_delayed(change));
+            // Stable: the plan's order, which is by path, decides among equals.
+            queue.sort_by_key(|change| items[*change].rank());
+            Lane {
+                queue: queue.into(),
+                ..Lane::default()
+            }
+        };
         Self {
-            evidence: ServiceEvidence::new(&items, foundation),
-            lanes,
-            breaker: Breaker::new(give_up_after),
+            lanes: lanes.into_iter().map(lane).collect(),
             items,
-            pool: None,
-            verdict: None,
-            probing: None,
-            last_lane: None,
-            in_flight,
+            turns: turns.into(),
+            delayed,
+            row: Vec::new(),
+            counted: BTreeSet::new(),
+            waits: BTreeMap::new(),
             held_until: None,
+            pause: None,
+            is_applied: false,
+            is_blank,
             is_closed: false,
+            in_flight: 0,
+            limits,
             rng,
         }
     }
 
-    /// Returns the next step at `now`. A job is open until [`Dispatcher::finish`] or [`Dispatcher::retry`].
+    /// Returns the next step at `now`.
     pub(crate) fn next(&mut self, now: Instant) -> Next {
-        if self.lanes.admit(now) {
-            // A toggle that is due may refute the verdict, and the pool does not contain it yet.
-            (self.pool, self.verdict) = (None, None);
+        self.admit(now);
+        if self.is_closed || self.is_empty() {
+            return if self.in_flight == 0 {
+                Next::Done
+            } else {
+                Next::Wait
+            };
         }
-        let next = match self.blocked(now) {
-            Some(blocked) => blocked,
-            None if self.verdict.is_some() => self.when_delayed(),
-            None => match self.breaker.circuit() {
-                Circuit::PausedUntil(at) => self.probe(now, at),
-                _ if self.evidence.is_in_doubt() => self.next_in_doubt(now),
-                _ => self.lanes.next(now),
-            },
-        };
-        if let Next::Send(job) = next {
-            self.last_lane = Some(job.lane);
-            // The pool prefers the longest wait, so this toggle now comes after the others.
-            self.items[job.change].age.last_try = THIS_PASS + job.number;
+        if self.in_flight >= self.room() {
+            return Next::Wait;
         }
-        next
+        if let Some(until) = self.held_until.filter(|until| *until > now) {
+            return Next::WaitUntil(until);
+        }
+        match &self.pause {
+            Some(pause) if pause.is_probing => Next::Wait,
+            Some(pause) if now < pause.probe_at => Next::WaitUntil(pause.probe_at),
+            Some(_) => self.probe(now),
+            None => self.queued(false).unwrap_or_else(|| self.due(now)),
+        }
     }
 
-    /// Ends a job whose toggle is finished in this pass.
-    pub(crate) fn finish(&mut self, job: Job, response: Response, now: Instant) -> Effect {
-        self.lanes.settle(job);
+    /// Ends a job whose toggle is finished in this pass. Returns why the pass ends, if it does.
+    pub(crate) fn finish(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
+        self.lanes[job.lane].in_flight -= 1;
+        self.in_flight -= 1;
         self.record(job, response, now)
     }
 
-    /// Ends a job whose toggle is tried again at `at` or later.
-    pub(crate) fn retry(&mut self, job: Job, response: Response, now: Instant, at: Instant) -> Effect {
-        self.lanes.retry(job, at);
-        self.record(job, response, now)
+    /// Ends a job whose toggle is tried again at `at` or later, at the end of its lane.
+    pub(crate) fn retry(
+        &mut self,
+        job: Job,
+        response: Response,
+        now: Instant,
+        at: Instant,
+    ) -> Option<ServiceVerdict> {
+        let Job {
+            change,
+            attempt,
+            lane,
+            is_probe,
+        } = job;
+        let attempt = attempt + u32::from(!is_probe);
+        self.lanes[lane].retries.push_back(Retry { change, attempt, at });
+        self.finish(job, response, now)
     }
 
-    /// Sends no request until `until`, or until the end of a longer hold.
-    pub(crate) fn hold(&mut self, until: Instant) {
-        self.held_until = self.held_until.max(Some(until));
+    /// Records a `Retry-After` for an open job. It holds back its toggle until `until`; a second one, or one before anything
+    /// was applied that leaves nothing else to send, holds back everything until `all_until`. Returns whether it does.
+    pub(crate) fn hold(&mut self, job: Job, until: Instant, all_until: Instant) -> bool {
+        self.waits.insert(job.change, until);
+        let is_alone = !self.is_applied && self.in_flight == 1 && self.is_empty();
+        let holds_all = is_alone || self.waits.len() > 1;
+        if holds_all {
+            self.held_until = self.held_until.max(Some(all_until));
+        }
+        holds_all
     }
 
+    /// Returns the end of the wait for everything.
     pub(crate) fn held_until(&self) -> Option<Instant> {
         self.held_until
+    }
+
+    /// Returns the end of the wait for one toggle.
+    pub(crate) fn waits_until(&self, change: usize) -> Option<Instant> {
+        self.waits.get(&change).copied()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -174,141 +354,222 @@ impl Dispatcher {
         self.items[change].is_alone
     }
 
+    /// Returns whether the toggle's failure is among those that put the service in doubt.
+    pub(crate) fn is_in_row(&self, change: usize) -> bool {
+        self.row.len() >= ROW && self.row.iter().any(|(failed, _)| *failed == change)
+    }
+
     pub(crate) fn pace(&self) -> Pace {
-        match (self.breaker.circuit(), self.evidence.is_applied()) {
-            (Circuit::PausedUntil(_) | Circuit::GivenUp, _) => Pace::Paused,
-            (Circuit::Closed, true) => Pace::Full,
-            (Circuit::Closed, false) => Pace::Careful,
+        match (&self.pause, self.is_applied) {
+            (Some(_), _) => Pace::Paused,
+            (None, true) => Pace::Full,
+            (None, false) => Pace::Careful,
         }
     }
 
-    /// Returns the next step if no request may be sent at `now`.
-    fn blocked(&self, now: Instant) -> Option<Next> {
-        let open = self.lanes.in_flight();
-        if self.is_closed || self.lanes.is_empty() {
-            return Some(if open == 0 { Next::Done } else { Next::Wait });
+    /// Puts the delayed toggles that are due at the front of their queues, in their order.
+    fn admit(&mut self, now: Instant) {
+        let items = &self.items;
+        let is_due = |change: &mut usize| items[*change].not_before.is_none_or(|time| time <= now);
+        let due: Vec<usize> = self.delayed.extract_if(.., is_due).collect();
+        for change in due.into_iter().rev() {
+            self.lanes[self.items[change].lane].queue.push_front(change);
         }
-        let room = match self.evidence.is_applied() {
-            true => self.in_flight,
-            false => self.in_flight.min(OPEN_UNTIL_APPLIED),
+    }
+
+    fn delayed_until(&self) -> Option<Instant> {
+        self.delayed
+            .iter()
+            .filter_map(|change| self.items[*change].not_before)
+            .min()
+    }
+
+    /// Returns whether no toggle is queued, delayed or waiting for a retry.
+    fn is_empty(&self) -> bool {
+        let is_empty = |lane: &Lane| lane.queue.is_empty() && lane.retries.is_empty();
+        self.delayed.is_empty() && self.lanes.iter().all(is_empty)
+    }
+
+    fn room(&self) -> usize {
+        if self.is_applied {
+            self.limits.in_flight
+        } else {
+            self.limits.in_flight.min(OPEN_UNTIL_APPLIED)
+        }
+    }
+
+    fn has_room(&self, lane: usize) -> bool {
+        self.lanes[lane].in_flight < self.limits.in_flight_per_environment
+    }
+
+    /// Opens the request of the queued toggle whose turn it is.
+    fn queued(&mut self, is_probe: bool) -> Option<Next> {
+        let first = |lane: usize| {
+            let change = self.lanes[lane].queue.front().filter(|_| self.has_room(lane))?;
+            Some(self.items[*change].rank())
         };
-        if open >= room {
-            return Some(Next::Wait);
-        }
-        self.held_until.filter(|until| *until > now).map(Next::WaitUntil)
+        // `min_by_key` returns the first among equals, so the lanes take turns.
+        let ranked = self
+            .turns
+            .iter()
+            .enumerate()
+            .filter_map(|(place, lane)| Some((place, first(*lane)?)));
+        let (place, _) = ranked.min_by_key(|(_, rank)| *rank)?;
+        let lane = self.turns.remove(place)?;
+        self.turns.push_back(lane);
+        let change = self.lanes[lane].queue.pop_front()?;
+        Some(self.open(change, 1, lane, is_probe))
     }
 
-    /// Returns the next step while a request has failed and no change was applied.
-    fn next_in_doubt(&mut self, now: Instant) -> Next {
-        let Self {
-            lanes, items, rng, ..
-        } = self;
-        let pool = self
-            .pool
-            .get_or_insert_with(|| Pool::new(lanes.all_queued(), items, rng));
-        pool.pick(self.last_lane, |lane| lanes.has_room(lane), rng)
-            .and_then(|change| lanes.take(change, items[change].lane, Purpose::Publish))
-            .unwrap_or_else(|| lanes.retry_next(now))
+    /// Opens a retry that is due, of a lane whose queue is empty; otherwise returns what to wait for.
+    fn due(&mut self, now: Instant) -> Next {
+        let is_open = |lane: &usize| self.has_room(*lane) && self.lanes[*lane].queue.is_empty();
+        let open: Vec<usize> = (0..self.lanes.len()).filter(is_open).collect();
+        let retries = |lane: &usize| self.lanes[*lane].retries.iter();
+        if let Some(lane) = open
+            .iter()
+            .find(|lane| retries(lane).any(|retry| retry.at <= now))
+        {
+            let is_due = |retry: &Retry| retry.at <= now;
+            return self.reopen(*lane, is_due, false).unwrap_or(Next::Wait);
+        }
+        let times = open.iter().flat_map(retries).map(|retry| retry.at);
+        times
+            .chain(self.delayed_until())
+            .min()
+            .map_or(Next::Wait, Next::WaitUntil)
     }
 
-    /// Returns the next step during a pause: one probe at a time.
-    fn probe(&mut self, now: Instant, at: Instant) -> Next {
-        if self.probing.is_some() {
-            return Next::Wait;
+    /// Opens a probe. A toggle that this pass has not sent precedes those that wait for a retry, due or not; only a
+    /// `Retry-After` counts.
+    fn probe(&mut self, now: Instant) -> Next {
+        let next = match self.queued(true) {
+            Some(next) => next,
+            None => self.probe_again(now),
+        };
+        if let (Next::Send(_), Some(pause)) = (next, &mut self.pause) {
+            pause.is_probing = true;
         }
-        if now < at {
-            return Next::WaitUntil(at);
-        }
-        let Self {
-            lanes, items, rng, ..
-        } = self;
-        // Queued toggles were not sent in this pass, so their last try is longer ago (DESIGN, section 6, *Order*).
-        let candidates = [lanes.all_queued(), lanes.all_waiting()].into_iter();
-        let mut picks = candidates.filter_map(|all| {
-            Pool::new(all, items, rng).pick(self.last_lane, |lane| lanes.has_room(lane), rng)
-        });
-        let change = picks.next();
-        match change.and_then(|change| lanes.take(change, items[change].lane, Purpose::Probe)) {
-            Some(Next::Send(job)) => {
-                self.probing = Some(job.number);
-                // The pool still contains this toggle.
-                self.pool = None;
-                Next::Send(job)
-            }
-            _ => self.when_delayed(),
-        }
+        next
     }
 
-    fn when_delayed(&self) -> Next {
-        self.lanes.delayed_until().map_or(Next::Wait, Next::WaitUntil)
+    fn probe_again(&mut self, now: Instant) -> Next {
+        let waits = self.waits.clone();
+        let wait = |retry: &Retry| waits.get(&retry.change).copied().filter(|until| *until > now);
+        let is_ready = |lane: &usize| {
+            self.has_room(*lane)
+                && self.lanes[*lane]
+                    .retries
+                    .iter()
+                    .any(|retry| wait(retry).is_none())
+        };
+        if let Some(place) = self.turns.iter().position(is_ready)
+            && let Some(lane) = self.turns.remove(place)
+        {
+            self.turns.push_back(lane);
+            return self
+                .reopen(lane, |retry| wait(retry).is_none(), true)
+                .unwrap_or(Next::Wait);
+        }
+        let waits = self.lanes.iter().flat_map(|lane| &lane.retries).filter_map(wait);
+        waits
+            .chain(self.delayed_until())
+            .min()
+            .map_or(Next::Wait, Next::WaitUntil)
     }
 
-    fn record(&mut self, job: Job, response: Response, now: Instant) -> Effect {
-        let item = self.items[job.change];
-        let mut effect = Effect::default();
+    fn reopen(&mut self, lane: usize, which: impl Fn(&Retry) -> bool, is_probe: bool) -> Option<Next> {
+        let retries = &mut self.lanes[lane].retries;
+        let place = retries.iter().position(which)?;
+        let Retry { change, attempt, .. } = retries.remove(place)?;
+        Some(self.open(change, attempt, lane, is_probe))
+    }
+
+    fn open(&mut self, change: usize, attempt: u32, lane: usize, is_probe: bool) -> Next {
+        self.lanes[lane].in_flight += 1;
+        self.in_flight += 1;
+        Next::Send(Job {
+            change,
+            attempt,
+            lane,
+            is_probe,
+        })
+    }
+
+    fn record(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
         match response {
-            Response::Applied => {
-                self.evidence.applied();
-                (self.pool, self.verdict) = (None, None);
+            Response::Void => {}
+            Response::Applied | Response::Refused => {
+                self.is_applied |= response == Response::Applied;
+                self.row.clear();
+                self.pause = None;
             }
-            Response::Refused | Response::Void => {}
-            Response::Busy | Response::Forbidden | Response::Misrouted => {
-                self.evidence.failed(job.number, self.lanes.next_number());
-            }
-        }
-        match response {
-            Response::Applied | Response::Refused => self.breaker.useful(job.number),
-            // A toggle that failed alone does not count for the breaker (DESIGN, section 6, *Failed alone*).
-            Response::Busy if !item.is_alone => self.breaker.busy(job.change, job.number, now),
-            Response::Misrouted => {
-                self.interrupt(job);
-                effect.verdict = self.evidence.misrouted(&item, job.number);
-            }
-            Response::Forbidden => {
-                self.interrupt(job);
-                effect.verdict = self.evidence.forbidden(&item);
-                effect.forbidden = self.forbid(job.lane);
-            }
-            Response::Busy | Response::Void => {}
-        }
-        if self.probing == Some(job.number) {
-            self.probing = None;
-            if self.breaker.probed(now) == Circuit::GivenUp {
-                effect.verdict = Some(ServiceVerdict::GaveUp);
+            Response::Busy | Response::Forbidden | Response::Missing | Response::Misrouted => {
+                self.shuffle();
+                if let Some(verdict) = self.fail(job, response, now) {
+                    return Some(verdict);
+                }
             }
         }
-        if effect.verdict.is_none() && self.lanes.is_empty() && self.lanes.in_flight() == 0 {
-            effect.verdict = self.evidence.final_verdict();
+        if let Some(pause) = self.pause.as_mut().filter(|_| job.is_probe) {
+            pause.is_probing = false;
+            if now >= pause.give_up_at {
+                return Some(ServiceVerdict::GaveUp);
+            }
+            pause.wait = (pause.wait * 2).min(LONGEST_WAIT);
+            pause.probe_at = pause.give_up_at.min(now + pause.wait);
         }
-        effect.verdict = self.final_verdict(effect.verdict);
-        effect
+        // Fewer than ten toggles say what they have in common as well, once all were tried.
+        let is_over = self.in_flight == 0 && self.is_empty() && !self.is_applied;
+        let is_common = self
+            .row
+            .iter()
+            .all(|(_, other)| verdict(*other) == verdict(response));
+        verdict(response).filter(|_| is_over && is_common && !self.row.is_empty())
     }
 
-    /// Returns the verdict, unless delayed toggles may still refute it.
-    fn final_verdict(&mut self, verdict: Option<ServiceVerdict>) -> Option<ServiceVerdict> {
-        let verdict = verdict.or(self.verdict.take());
-        if self.lanes.delayed_until().is_some() {
-            self.verdict = verdict;
+    /// Counts a failure. Returns the verdict if it puts the service in doubt and no probe can refute it.
+    fn fail(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
+        let item = &self.items[job.change];
+        let is_exempt = item.is_alone || (response == Response::Missing && item.may_be_missing);
+        // A toggle that fails again and again counts once, because one toggle is not evidence against the service.
+        if is_exempt || !self.counted.insert(job.change) {
             return None;
         }
-        verdict
+        self.row.push((job.change, response));
+        if self.row.len() < ROW || self.pause.is_some() {
+            return None;
+        }
+        if response == Response::Busy {
+            let give_up_at = now + self.limits.give_up_after;
+            self.pause = Some(Pause {
+                // The last probe is sent at the end of the pause, however short `--give-up-after` is.
+                probe_at: give_up_at.min(now + FIRST_WAIT),
+                give_up_at,
+                wait: FIRST_WAIT,
+                is_probing: false,
+            });
+        }
+        verdict(response)
     }
 
-    fn interrupt(&mut self, job: Job) {
-        if !self.items[job.change].is_alone {
-            self.breaker.interrupt(job.number);
+    /// Draws the order within the lanes when a request has failed for the first time, if no earlier try is known.
+    fn shuffle(&mut self) {
+        if !std::mem::take(&mut self.is_blank) {
+            return;
+        }
+        for lane in &mut self.lanes {
+            let queue = lane.queue.make_contiguous();
+            self.rng.shuffle(queue);
+            queue.sort_by_key(|change| self.items[*change].rank());
         }
     }
+}
 
-    /// Moves a forbidden lane to the end. Empties it once the whole lane counts as forbidden.
-    fn forbid(&mut self, lane: usize) -> Vec<usize> {
-        if !self.evidence.is_forbidden(lane) {
-            self.lanes.move_to_end(lane);
-            return Vec::new();
-        }
-        if let Some(pool) = &mut self.pool {
-            pool.remove_lane(lane);
-        }
-        self.lanes.drain(lane)
+fn verdict(response: Response) -> Option<ServiceVerdict> {
+    match response {
+        Response::Forbidden => Some(ServiceVerdict::Forbidden),
+        Response::Missing | Response::Misrouted => Some(ServiceVerdict::Misrouted),
+        Response::Applied | Response::Busy | Response::Refused | Response::Void => None,
     }
 }

@@ -8,17 +8,22 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::time::Instant;
 
-use super::dispatch::{Dispatcher, Response};
-use super::evidence::ServiceVerdict;
-use super::lanes::{Job, Next};
-use super::order::{Age, Foundation, Item, Order};
+use super::dispatch::{Dispatcher, Item, Job, Next, Order, Response, ServiceVerdict};
 use super::{Limits, tries};
 use crate::model::{RequestDigest, ToggleId};
+use crate::pass::StopReason;
 use crate::pass::report::ChangeResult;
 use crate::service::retry::{TRIES, backoff};
 use crate::state::Tried;
 
 const SEEDS: u64 = 400;
+
+/// Whether the state has any applied toggle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Foundation {
+    Applied,
+    Nothing,
+}
 
 /// A toggle of the service.
 #[derive(Clone, Debug)]
@@ -91,11 +96,12 @@ impl Family {
     const fn failures(self) -> (usize, Response) {
         match self {
             Self::FewErrors => (8, Response::Busy),
-            Self::FirstMissing => (1, Response::Misrouted),
+            Self::FirstMissing => (1, Response::Missing),
             Self::ForbiddenEnvironments => (20, Response::Forbidden),
             Self::ManyErrors => (60, Response::Busy),
-            Self::ManyMissing => (100, Response::Misrouted),
-            Self::Deleted | Self::Redirects => (5, Response::Misrouted),
+            Self::ManyMissing => (100, Response::Missing),
+            Self::Deleted => (5, Response::Missing),
+            Self::Redirects => (5, Response::Misrouted),
         }
     }
 }
@@ -171,13 +177,11 @@ impl World {
             let tried = self.tries.get(&toggle.id);
             Item {
                 lane: toggle.environment,
-                age: Age {
-                    last_try: tried.map_or(0, |tried| tried.pass),
-                    is_unknown: toggle.is_unknown,
-                    is_new: !toggle.is_known,
-                },
+                last_try: tried.map_or(0, |tried| tried.pass),
+                is_unknown: toggle.is_unknown,
+                may_be_missing: !toggle.is_known && self.foundation == Foundation::Applied,
                 is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
-                not_before: None,
+                ..Item::default()
             }
         };
         let items: Vec<Item> = due.iter().map(item).collect();
@@ -185,15 +189,10 @@ impl World {
         for (index, item) in items.iter().enumerate() {
             lanes[item.lane].push(index);
         }
-        let rank = |index: &usize| {
-            let Item { age, is_alone, .. } = items[*index];
-            (is_alone, age.is_unknown || age.last_try > 0, age.last_try)
-        };
-        lanes.iter_mut().for_each(|lane| lane.sort_by_key(rank));
         let order = Order {
-            lanes: lanes.into_iter().map(Into::into).collect(),
+            lanes,
             items,
-            foundation: self.foundation,
+            is_blank: self.tries.is_empty(),
         };
         (due, order)
     }
@@ -233,23 +232,21 @@ impl World {
                 Response::Applied => ChangeResult::Applied,
                 _ => pending(),
             };
-            let effect = match response {
+            let verdict = match response {
                 Response::Busy if job.attempt < TRIES => {
                     let retry_at = at + backoff(job.attempt, self.rng.f64());
                     dispatcher.retry(job, response, at, retry_at)
                 }
                 _ => dispatcher.finish(job, response, at),
             };
-            for change in effect.forbidden {
-                results[change] = pending();
-            }
-            if effect.verdict.is_some() {
-                pass.verdict = pass.verdict.or(effect.verdict);
+            if verdict.is_some() {
+                pass.verdict = pass.verdict.or(verdict);
                 dispatcher.close();
             }
         }
         pass.took = self.now - began;
-        super::sender::park_lone_failures(&mut results, None, &dispatcher);
+        let stopped = pass.verdict.map(|_| StopReason::Forbidden(String::new()));
+        super::sender::park_lone_failures(&mut results, stopped.as_ref(), &dispatcher);
         if self.disk == Disk::Kept {
             self.remember(&due, &results);
         }
@@ -276,7 +273,7 @@ impl World {
             .zip(results)
             .filter(|(_, result)| **result != ChangeResult::Applied);
         let lines = failed.map(|(at, result)| (&self.toggles[*at].id, RequestDigest::default(), result));
-        self.tries = tries::remember(&self.tries, lines, |_, _| false, 0, 1.0);
+        self.tries = tries::remember(&self.tries, lines, &BTreeMap::new(), |_, _| false, 0, 1.0);
     }
 
     /// Runs passes until every toggle that the service accepts is applied. Returns their number.
@@ -295,7 +292,8 @@ impl World {
     }
 }
 
-/// Checks that no seed needs more passes than the worst case of the model, with and without a surviving state folder.
+/// Checks that no seed needs more passes than `kept` with a surviving state folder and `empty` without: the worst case of the
+/// model.
 #[track_caller]
 fn settles(family: Family, foundation: Foundation, kept: usize, empty: usize) {
     for (disk, most) in [(Disk::Kept, kept), (Disk::Empty, empty)] {
@@ -303,7 +301,7 @@ fn settles(family: Family, foundation: Foundation, kept: usize, empty: usize) {
         let worst = passes.max().unwrap();
         assert!(
             worst <= most,
-            "{family:?} {foundation:?} {disk:?}: {worst} passes, the model needs {most}"
+            "{family:?} {foundation:?} {disk:?}: {worst} passes, more than {most}"
         );
     }
 }
@@ -316,8 +314,8 @@ fn a_few_toggles_with_errors_starve_none() {
 
 #[test]
 fn many_toggles_with_errors_starve_none() {
-    settles(Family::ManyErrors, Foundation::Applied, 6, 6);
-    settles(Family::ManyErrors, Foundation::Nothing, 6, 6);
+    settles(Family::ManyErrors, Foundation::Applied, 7, 7);
+    settles(Family::ManyErrors, Foundation::Nothing, 7, 7);
 }
 
 #[test]
@@ -329,34 +327,35 @@ fn a_toggle_that_does_not_exist_starves_none() {
 #[test]
 fn many_toggles_that_do_not_exist_starve_none() {
     settles(Family::ManyMissing, Foundation::Applied, 1, 1);
-    settles(Family::ManyMissing, Foundation::Nothing, 50, 376);
+    // The model needs 87 with an empty disk; here the first toggles are the same in each pass, in the order of their paths.
+    settles(Family::ManyMissing, Foundation::Nothing, 10, 130);
 }
 
 #[test]
 fn toggles_that_are_redirected_starve_none() {
-    settles(Family::Redirects, Foundation::Applied, 3, 3);
-    settles(Family::Redirects, Foundation::Nothing, 3, 3);
+    settles(Family::Redirects, Foundation::Applied, 1, 1);
+    settles(Family::Redirects, Foundation::Nothing, 1, 1);
 }
 
-/// Not a family of the model: its rules prefer toggles that were applied before, which must not be absolute.
+/// Not a family of the model.
 #[test]
 fn toggles_that_were_deleted_on_the_service_starve_none() {
-    settles(Family::Deleted, Foundation::Applied, 3, 30);
+    settles(Family::Deleted, Foundation::Applied, 1, 1);
 }
 
 #[test]
 fn environments_that_are_forbidden_starve_none() {
-    settles(Family::ForbiddenEnvironments, Foundation::Applied, 9, 15);
-    settles(Family::ForbiddenEnvironments, Foundation::Nothing, 9, 15);
+    settles(Family::ForbiddenEnvironments, Foundation::Applied, 3, 8);
+    settles(Family::ForbiddenEnvironments, Foundation::Nothing, 3, 8);
 }
 
 #[test]
 fn a_service_that_is_down_costs_few_requests_and_the_configured_time() {
     for seed in 0..SEEDS {
-        let mut world = World::new(Family::FewErrors, Foundation::Applied, Disk::Kept, seed);
+        let mut world = World::new(Family::ManyErrors, Foundation::Applied, Disk::Kept, seed);
         let pass = world.pass(Service::All(Response::Busy));
         assert_eq!(pass.verdict, Some(ServiceVerdict::GaveUp));
-        assert!(pass.requests <= 14, "{pass:?}");
+        assert!(pass.requests <= 20, "{pass:?}");
         assert!((60..62).contains(&pass.took.as_secs()), "{pass:?}");
     }
 }
@@ -364,14 +363,16 @@ fn a_service_that_is_down_costs_few_requests_and_the_configured_time() {
 #[test]
 fn a_wrong_base_url_and_a_revoked_token_cost_few_requests() {
     for seed in 0..SEEDS {
-        let mut world = World::new(Family::FewErrors, Foundation::Nothing, Disk::Kept, seed);
-        let pass = world.pass(Service::All(Response::Misrouted));
-        assert_eq!(pass.verdict, Some(ServiceVerdict::Misrouted), "{pass:?}");
-        assert!(pass.requests <= 7, "{pass:?}");
-        let mut world = World::new(Family::FewErrors, Foundation::Applied, Disk::Kept, seed);
-        let pass = world.pass(Service::All(Response::Forbidden));
-        assert_eq!(pass.verdict, Some(ServiceVerdict::Forbidden), "{pass:?}");
-        assert!(pass.requests <= 7, "{pass:?}");
+        for (response, verdict) in [
+            (Response::Missing, ServiceVerdict::Misrouted),
+            (Response::Misrouted, ServiceVerdict::Misrouted),
+            (Response::Forbidden, ServiceVerdict::Forbidden),
+        ] {
+            let mut world = World::new(Family::FewErrors, Foundation::Nothing, Disk::Kept, seed);
+            let pass = world.pass(Service::All(response));
+            assert_eq!(pass.verdict, Some(verdict), "{pass:?}");
+            assert!(pass.requests <= 12, "{pass:?}");
+        }
     }
 }
 

@@ -5,19 +5,13 @@
 //! and the pass reports each outcome.
 
 mod attempt;
-pub(super) mod breaker;
 mod creation;
 #[cfg(test)]
 mod delays_tests;
-mod dispatch;
+pub(super) mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
-mod evidence;
 pub(super) mod inherited;
-mod lanes;
-#[cfg(test)]
-mod lanes_tests;
-pub(super) mod order;
 mod sender;
 pub(super) mod service;
 pub(crate) mod tries;
@@ -38,7 +32,7 @@ use super::stop_reason::StopReason;
 use crate::model::{Action, Sent};
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
 use crate::state::{Clock, Journal};
-use order::Order;
+use dispatch::Order;
 use sender::Sender;
 use service::Service;
 

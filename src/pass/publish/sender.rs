@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::PublishJob;
-use super::dispatch::{Dispatcher, Effect, Pace, Response};
-use super::evidence::ServiceVerdict;
-use super::lanes::{Job, Next};
-use super::order::Order;
+use super::dispatch::{Dispatcher, Job, Next, Order, Pace, Response, ServiceVerdict};
 use crate::model::{SentNote, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Event, PublishAnswer, StopReason};
@@ -19,6 +17,9 @@ use crate::plan::{Change, LiveHold, Policy};
 use crate::service::Outcome;
 use crate::service::retry::{self, Again, PassEffect, RetryContext};
 use crate::state::{self, EqualVersion};
+
+/// The longest `Retry-After` that is kept for one toggle.
+const LONGEST_HOLD: Duration = Duration::from_secs(3600);
 
 /// The shared state of all workers. A mutex is locked for a few instructions, never across an `.await`.
 pub(super) struct Sender {
@@ -153,8 +154,7 @@ impl Sender {
     fn settle_without_request(&self, job: Job, result: ChangeResult, response: Response) {
         self.settle(job.change, result);
         let (now, read) = (self.now(), Outcome::Applied { status: 200 });
-        let effect = self.conclude(&read, |dispatcher| dispatcher.finish(job, response, now));
-        self.take_effect(&read, effect);
+        self.conclude(&read, |dispatcher| dispatcher.finish(job, response, now));
     }
 
     fn decide(&self, job: Job, outcome: &Outcome, generation: u64) {
@@ -166,11 +166,11 @@ impl Sender {
         let decision = retry::decide(outcome, context);
         let (now, response) = (self.now(), Response::of(outcome));
         // First, so that no other worker sends before it is held back.
-        if let PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) = decision.pass {
-            self.dispatcher().hold(now + wait);
-            self.report(Event::HeldBack(wait));
-        }
-        let effect = match decision.toggle {
+        let holds_all = match decision.pass {
+            PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) => self.hold(job, outcome, wait),
+            PassEffect::End | PassEffect::GoOn => false,
+        };
+        let verdict = match decision.toggle {
             Again::After(wait) => self.retry(job, outcome, response, now + wait),
             Again::Now => self.retry(job, outcome, Response::Void, now),
             Again::Never => {
@@ -178,13 +178,34 @@ impl Sender {
                 self.conclude(outcome, |dispatcher| dispatcher.finish(job, response, now))
             }
         };
-        if let PassEffect::End | PassEffect::EndFor(_) = decision.pass {
-            self.end(StopReason::from_outcome(outcome));
+        match decision.pass {
+            PassEffect::End => self.end(StopReason::from_outcome(outcome)),
+            PassEffect::EndFor(_) if holds_all => self.end(StopReason::from_outcome(outcome)),
+            PassEffect::EndFor(_) | PassEffect::GoOn | PassEffect::HoldBack(_) => {}
         }
-        self.take_effect(outcome, effect);
+        if let Some(verdict) = verdict {
+            self.end(self.stop_reason(verdict, outcome));
+        }
     }
 
-    fn retry(&self, job: Job, outcome: &Outcome, response: Response, at: Instant) -> Effect {
+    /// Holds back a toggle, or everything, for the `Retry-After` of a response. `wait` is as long as a pass waits.
+    fn hold(&self, job: Job, outcome: &Outcome, wait: Duration) -> bool {
+        let asked = match outcome {
+            Outcome::Busy {
+                retry_after: Some(asked),
+                ..
+            } => (*asked).min(LONGEST_HOLD),
+            _ => wait,
+        };
+        let now = self.now();
+        let holds_all = self.dispatcher().hold(job, now + asked, now + wait);
+        if holds_all {
+            self.report(Event::HeldBack(wait));
+        }
+        holds_all
+    }
+
+    fn retry(&self, job: Job, outcome: &Outcome, response: Response, at: Instant) -> Option<ServiceVerdict> {
         let toggle = &self.changes()[job.change].id;
         let wait_s = at.saturating_duration_since(self.now()).as_secs_f64();
         tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "will be tried again");
@@ -195,10 +216,14 @@ impl Sender {
     }
 
     /// Updates the dispatcher with an outcome. Wakes the other workers if the limit of open requests changes.
-    fn conclude(&self, outcome: &Outcome, step: impl FnOnce(&mut Dispatcher) -> Effect) -> Effect {
+    fn conclude(
+        &self,
+        outcome: &Outcome,
+        step: impl FnOnce(&mut Dispatcher) -> Option<ServiceVerdict>,
+    ) -> Option<ServiceVerdict> {
         let mut dispatcher = self.dispatcher();
         let before = dispatcher.pace();
-        let effect = step(&mut dispatcher);
+        let verdict = step(&mut dispatcher);
         let after = dispatcher.pace();
         drop(dispatcher);
         if before != after {
@@ -211,19 +236,7 @@ impl Sender {
             }
             self.changed.notify_waiters();
         }
-        effect
-    }
-
-    fn take_effect(&self, outcome: &Outcome, effect: Effect) {
-        let changes = self.changes();
-        for change in effect.forbidden {
-            let environment = changes[change].id.environment();
-            let reason = format!("the token may not change `{environment}`: {outcome}");
-            self.settle(change, ChangeResult::Pending { reason });
-        }
-        if let Some(verdict) = effect.verdict {
-            self.end(self.stop_reason(verdict, outcome));
-        }
+        verdict
     }
 
     fn stop_reason(&self, verdict: ServiceVerdict, outcome: &Outcome) -> StopReason {
@@ -234,11 +247,7 @@ impl Sender {
                 after: self.job.limits.give_up_after,
                 last,
             },
-            ServiceVerdict::Misrouted => StopReason::Misrouted(match outcome {
-                Outcome::Misrouted { .. } => last,
-                // The outcome of a toggle that had to wait does not say what to check.
-                _ => format!("{last}; the others were misrouted: check `--base-url`"),
-            }),
+            ServiceVerdict::Misrouted => StopReason::Misrouted(last),
         }
     }
 
@@ -311,7 +320,17 @@ impl Sender {
             .into_iter()
             .map(|progress| (progress.result, progress.answer));
         let (mut results, answers): (Vec<_>, Vec<_>) = ended.unzip();
-        let held_until = self.dispatcher().held_until();
+        let (now, dispatcher) = (self.now(), self.dispatcher());
+        let held_until = dispatcher.held_until();
+        let wait = |(change, result): (usize, &ChangeResult)| {
+            let until = dispatcher.waits_until(change).filter(|_| !result.is_recorded())?;
+            Some((
+                self.changes()[change].id.clone(),
+                until.checked_duration_since(now)?,
+            ))
+        };
+        let waits = results.iter().enumerate().filter_map(wait).collect();
+        drop(dispatcher);
         // After an error, toggles may have tries left.
         let is_cut = stopped.is_none() && self.is_closed();
         if !is_cut {
@@ -329,7 +348,8 @@ impl Sender {
             results,
             live,
             stopped,
-            held_back: held_until.and_then(|until| until.checked_duration_since(self.now())),
+            held_back: held_until.and_then(|until| until.checked_duration_since(now)),
+            waits,
             error: None,
         }
     }
@@ -371,12 +391,15 @@ pub(super) fn park_lone_failures(
     stopped: Option<&StopReason>,
     dispatcher: &Dispatcher,
 ) {
-    // A stopped pass shows nothing about toggles that had tries left.
-    let ran_to_its_end = matches!(stopped, None | Some(StopReason::Breaker { .. }));
-    let is_applied = ran_to_its_end && results.iter().any(ChangeResult::is_recorded);
+    use StopReason::{Breaker, Forbidden, Misrouted};
+    // A pass that was stopped for another reason shows nothing about toggles that had tries left.
+    let is_over = matches!(stopped, None | Some(Breaker { .. } | Forbidden(_) | Misrouted(_)));
+    let is_applied = results.iter().any(ChangeResult::is_recorded);
     for (change, result) in results.iter_mut().enumerate() {
+        let is_known = is_over && !dispatcher.is_in_row(change);
         if let ChangeResult::Pending { reason } = result
-            && (is_applied || dispatcher.is_alone(change))
+            && (dispatcher.is_alone(change)
+                || is_applied && (is_known || dispatcher.waits_until(change).is_some()))
         {
             let reason = std::mem::take(reason);
             *result = ChangeResult::FailedAlone { reason };

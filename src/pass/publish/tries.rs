@@ -10,11 +10,15 @@ use crate::plan::{Parked, WithheldReason};
 use crate::service::retry::lone_backoff;
 use crate::state::{Alone, Tried};
 
-/// Returns the tries after a pass that ended at `now`. `lines` are its changes; `is_held` returns whether the pass held a
+/// The longest wait of a request that failed alone.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Returns the tries after a pass that ended at `now`. `lines` are its changes; the service asked for `waits`; `is_held` returns whether the pass held a
 /// request; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
     before: &BTreeMap<ToggleId, Tried>,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
+    waits: &BTreeMap<ToggleId, Duration>,
     is_held: impl Fn(&ToggleId, &RequestDigest) -> bool,
     now: i64,
     jitter: f64,
@@ -38,6 +42,7 @@ pub(crate) fn remember<'a>(
                 let alone = earlier.and_then(|tried| tried.alone.as_ref());
                 let failures = alone.map_or(0, |alone| alone.failures).saturating_add(1);
                 let wait = lone_backoff(failures, 0.5 + jitter / 2.0);
+                let wait = wait.max(waits.get(id).copied().unwrap_or_default());
                 let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
                 Some(Tried {
                     request,
@@ -78,7 +83,7 @@ fn left(tried: &Tried, now: i64) -> Option<Duration> {
     let alone = tried.alone.as_ref()?;
     let left = u64::try_from(alone.retry_at.saturating_sub(now)).ok()?;
     // Bounded, so that a clock that was set back does not extend the backoff.
-    let left = Duration::from_secs(left).min(lone_backoff(alone.failures, 1.0));
+    let left = Duration::from_secs(left).min(LONGEST);
     (!left.is_zero()).then_some(left)
 }
 
@@ -100,6 +105,7 @@ mod tests {
         remember(
             before,
             [(&id, RequestDigest::default(), result)],
+            &BTreeMap::new(),
             |_, _| false,
             now,
             1.0,
@@ -136,7 +142,14 @@ mod tests {
         let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
         let other = RequestDigest::new(Action::Update, &Payload::from_json(payload).unwrap());
         let id = id("a/b/c");
-        let tries = remember(&tries, [(&id, other, &alone())], |_, _| false, 0, 1.0);
+        let tries = remember(
+            &tries,
+            [(&id, other, &alone())],
+            &BTreeMap::new(),
+            |_, _| false,
+            0,
+            1.0,
+        );
         assert_eq!(tries[&id].alone.as_ref().map(|alone| alone.failures), Some(1));
     }
 

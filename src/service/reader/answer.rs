@@ -39,7 +39,12 @@ pub(super) fn failed(received: &Received) -> Outcome {
     let response = received.response();
     match classify(&response, ServiceTrust::Unproven).of_read() {
         // The reason for a publish also names a missing toggle.
-        Outcome::Misrouted { certainty, .. } if matches!(response.status, 404 | 405) => Outcome::Misrouted {
+        Outcome::Misrouted {
+            status: status @ (404 | 405),
+            certainty,
+            ..
+        } => Outcome::Misrouted {
+            status,
             certainty,
             reason: format!(
                 "{}; check `--base-url`",
@@ -124,6 +129,7 @@ fn not_json(received: &Received, expected: &str) -> Outcome {
         Body::Broken | Body::Json { .. } | Body::Other { .. } => "a body that is not JSON".to_owned(),
     };
     Outcome::Misrouted {
+        status,
         certainty: Certainty::NotStored,
         reason: format!(
             "the service responded with {status} and {what} instead of {expected}; check `--base-url`"

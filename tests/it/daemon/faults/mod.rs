@@ -36,32 +36,32 @@ fn is_fetch(request: &Request) -> bool {
     request.method == "POST" && request.path.ends_with("/git-upload-pack") && !is_lookup
 }
 
-/// A world with seven toggles that were applied, and a change of all of them that was not.
-fn seven_changed() -> World {
+/// A world with twelve toggles that were applied, and a change of all of them that was not.
+fn twelve_changed() -> World {
     let world = World::new();
-    change_seven(&world, 18, "Add");
+    change_twelve(&world, 18, "Add");
     world.settle();
-    change_seven(&world, 21, "Change");
+    change_twelve(&world, 21, "Change");
     world
 }
 
-fn change_seven(world: &World, age: u32, message: &str) {
-    for number in 0..7 {
+fn change_twelve(world: &World, age: u32, message: &str) {
+    for number in 0..12 {
         world.repo.file(&format!("shop/prod/t{number}.yaml"), doc(age));
     }
     world.repo.commit(message);
 }
 
-/// Waits until the service has confirmed the change of each of the seven.
+/// Waits until the service has confirmed the change of each of the twelve.
 #[track_caller]
-fn seven_arrive(world: &World, daemon: &Daemon) {
-    for number in 0..7 {
+fn twelve_arrive(world: &World, daemon: &Daemon) {
+    for number in 0..12 {
         daemon.becomes(&format!("shop/prod/t{number}"), "in_sync");
     }
     daemon.is_ready();
     let confirmed = world.service.take();
     let confirmed: Vec<_> = confirmed.iter().filter(|request| request.confirmed).collect();
-    for number in 0..7 {
+    for number in 0..12 {
         let toggle = format!("shop/prod/t{number}");
         let bodies: Vec<_> = confirmed
             .iter()
@@ -196,7 +196,7 @@ fn a_name_that_does_not_resolve_is_reported() {
     daemon.is_unready_for(&["could not read the source", "git.nowhere.invalid"]);
     daemon.stops_cleanly();
 
-    let world = seven_changed();
+    let world = twelve_changed();
     let daemon = Daemon::start(&world, |run| {
         run.set("base-url", "https://toggles.nowhere.invalid")
             .set("give-up-after", "1s")
@@ -210,39 +210,41 @@ fn a_name_that_does_not_resolve_is_reported() {
 
 #[test]
 fn a_service_that_never_responds_is_reported_and_gets_everything_once_it_does() {
-    let world = seven_changed();
+    let world = twelve_changed();
     world.service.always(|_| Answer::hangs());
     let daemon = Daemon::start(&world, |run| {
         run.set("timeout", "100ms")
             .set("poll-interval", "1s")
             .set("give-up-after", "1s")
+            .set("max-change-ratio", "1")
     });
     daemon.is_unready_for(&["the last pass failed", "in a row", "--timeout"]);
     assert!(
-        daemon.metric("gitoggle_publishes_total{outcome=\"lost\"}") >= Some(5.0),
+        daemon.metric("gitoggle_publishes_total{outcome=\"lost\"}") >= Some(10.0),
         "{:?}",
         daemon.endpoint.get("/metrics")
     );
     world.service.always(|_| Answer::applied());
-    seven_arrive(&world, &daemon);
+    twelve_arrive(&world, &daemon);
     daemon.stops_cleanly();
 }
 
 #[test]
 fn a_service_that_refuses_connections_gets_everything_once_it_is_there() {
-    let world = seven_changed();
+    let world = twelve_changed();
     // An unused port stands in for a service that is down.
     let down = crate::support::http::Endpoint::free();
     let proxy = crate::support::proxy::Proxy::to(&down.address());
     let daemon = Daemon::start(&world, |run| {
         run.set("poll-interval", "1s")
             .set("give-up-after", "1s")
+            .set("max-change-ratio", "1")
             .env("HTTPS_PROXY", proxy.url())
     });
     daemon.is_unready_for(&["the last pass failed"]);
     world.nothing_sent();
     proxy.leads_to(&format!("127.0.0.1:{}", world.service.port()));
-    seven_arrive(&world, &daemon);
+    twelve_arrive(&world, &daemon);
     daemon.stops_cleanly();
 }
 
