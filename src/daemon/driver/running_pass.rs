@@ -1,7 +1,9 @@
-//! Answers operators and looks up the source while a pass runs. After a newer commit, an order or a shutdown, the pass
-//! starts no further request.
+//! Answers operators and looks up the source while a pass runs. After an order or a shutdown, or a newer commit
+//! once each environment had its turn, the pass starts no further request.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -23,6 +25,11 @@ const GRACE: Duration = Duration::from_secs(25);
 pub(super) struct RunningPass {
     stop: watch::Sender<bool>,
     revision: watch::Receiver<Option<CommitId>>,
+    /// The responses that are missing from the first round: one for each environment. Before the pass begins to publish, the
+    /// number is not known yet.
+    missing: Arc<AtomicUsize>,
+    /// The newest commit that a lookup has found.
+    head: Option<CommitId>,
     /// Whether an order was recorded that the pass was planned without.
     pub(super) has_orders: bool,
     /// Whether another pass was requested.
@@ -37,18 +44,32 @@ impl RunningPass {
         let (stop, stopped) = watch::channel(false);
         let (found, revision) = watch::channel(None);
         let (status, observe) = (driver.status.clone(), Arc::clone(&driver.observe));
+        let missing = Arc::new(AtomicUsize::new(usize::MAX));
+        let answered = Arc::clone(&missing);
+        let count = move || {
+            answered
+                .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
+                .is_ok()
+        };
+        let begun = Arc::clone(&missing);
         let runtime = Runtime::Tokio(Handle::current());
         let context = PassContext::new(runtime, stopped, move |event| {
             match event {
                 Event::Looked(revision) => drop(found.send_replace(Some(*revision))),
                 Event::HeldBack(wait) => show_wait(&status, *wait),
-                Event::Answered(..) | Event::Begins(_) | Event::Ended(..) => {}
+                Event::Begins(plan) => begun.store(plan.lanes().len(), Relaxed),
+                Event::Answered(..) | Event::Ended(_, _, None) => {
+                    count();
+                }
+                Event::Ended(..) => {}
             }
             observe(event);
         });
         let running = Self {
             stop,
             revision,
+            missing,
+            head: None,
             has_orders: false,
             is_triggered: false,
             retries_parked: false,
@@ -61,6 +82,7 @@ impl RunningPass {
         let (mut running, context) = Self::new(driver);
         // A scan changes nothing, so a shutdown does not have to wait for it.
         running.revision = watch::channel(seen).1;
+        running.missing.store(0, Relaxed);
         (running, context)
     }
 
@@ -73,11 +95,14 @@ impl RunningPass {
         self.stop.send_replace(true);
     }
 
-    /// Stops the pass if `head` is another revision than its own.
-    fn compare(&self, head: Option<CommitId>) {
+    /// Stops the pass if `head` is another revision than its own, and the first round was sent: otherwise, a source that
+    /// moves all the time would keep every pass from sending anything (DESIGN, section 6).
+    fn compare(&mut self, head: Option<CommitId>) {
         let revision = self.revision();
         // A lookup that failed has found no head, which is not a reason to stop.
-        if revision.is_some() && head.is_some() && head != revision {
+        self.head = head.or(self.head);
+        let is_other = revision.is_some() && self.head.is_some() && self.head != revision;
+        if is_other && self.missing.load(Relaxed) == 0 {
             self.stop();
         }
     }
@@ -149,4 +174,33 @@ fn show_wait(status: &watch::Sender<Status>, wait: Duration) {
         }
         is_longer
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ObjectId;
+
+    #[test]
+    fn a_newer_commit_stops_a_pass_once_each_environment_had_its_turn() {
+        let [own, newer] = [1, 2].map(|number| CommitId(ObjectId([number; 20])));
+        let (stop, stopped) = watch::channel(false);
+        let mut running = RunningPass {
+            stop,
+            revision: watch::channel(Some(own)).1,
+            missing: Arc::new(AtomicUsize::new(usize::MAX)),
+            head: None,
+            has_orders: false,
+            is_triggered: false,
+            retries_parked: false,
+        };
+        for missing in [usize::MAX, 2, 1] {
+            running.missing.store(missing, Relaxed);
+            running.compare(Some(newer));
+            assert!(!*stopped.borrow(), "{missing}");
+        }
+        running.missing.store(0, Relaxed);
+        running.compare(None);
+        assert!(*stopped.borrow(), "the newer commit is remembered");
+    }
 }

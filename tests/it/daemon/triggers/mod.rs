@@ -3,11 +3,14 @@
 mod orders;
 mod turns;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::support::answer::Gate;
 use crate::support::git_host::Door;
-use crate::support::{Answer, Daemon, Remote, Request, World, body, eventually};
+use crate::support::{Answer, Daemon, Remote, Request, World, body, doc, eventually};
 
 /// Answers each request for the older document with an error, and accepts the newer one.
 fn busy_with_older(request: &Request) -> Answer {
@@ -117,6 +120,44 @@ fn a_newer_commit_in_a_local_repository_ends_the_retry_of_an_older_one() {
     world.service.wait_for(1);
     world.repo.commit_pay(22, "Newer");
     is_overtaken(&world, &daemon, &body(21, "Older"), &body(22, "Newer"));
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_source_that_moves_all_the_time_keeps_no_pass_from_sending() {
+    let world = World::new();
+    let toggles: Vec<String> = (0..6).map(|number| format!("shop/prod/t{number}")).collect();
+    for toggle in &toggles {
+        world.repo.file(&format!("{toggle}.yaml"), doc(18));
+    }
+    world.repo.commit("Add six");
+    // A request takes longer than the time between two commits.
+    world
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_millis(300)));
+    let daemon = Daemon::start(&world, |run| {
+        run.set("first-pass", "assert").set("poll-interval", "200ms")
+    });
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0.. {
+                if is_done.load(Ordering::SeqCst) {
+                    break;
+                }
+                world.repo.file("notes.md", number.to_string()).commit("Move");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        eventually("all requests", || {
+            (world.service.count() >= toggles.len()).then_some(())
+        });
+        is_done.store(true, Ordering::SeqCst);
+    });
+    for toggle in &toggles {
+        daemon.becomes(toggle, "in_sync");
+    }
+    assert_eq!(world.service.take().len(), toggles.len(), "each once");
     daemon.stops_cleanly();
 }
 
