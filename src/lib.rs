@@ -4,15 +4,15 @@
 //! part of a pass, and the daemon repeats it.
 //!
 //! ```text
-//! cli ──► config, telemetry, admin, notification, sandbox, forge
+//! cli ──► config, telemetry, admin, notification, sandbox
 //!  │                      │
 //!  ▼                      ▼
 //! daemon ──► pass, import, authoring ◄── cli
 //!             │
-//!    ┌────────┼────────┐
-//!    ▼        ▼        ▼
-//!  source  service   state   (forge)     edges: never import each other
-//!    └────────┴──┬─────┘
+//!    ┌────────┼────────┬────────┐
+//!    ▼        ▼        ▼        ▼
+//!  source  service   state    forge      edges: never import each other
+//!    └────────┴──┬─────┴────────┘
 //!                ▼
 //!         git, transport
 //!                ▼
@@ -26,7 +26,7 @@
 //! * [`transport`] contains TLS, proxies, and secrets; [`git`] contains Git remotes, objects, and URLs. The edges
 //!   [`source`], [`service`] and [`state`] use them.
 //! * [`forge`] knows the services that host repositories and run CI jobs: it finds the pull request of a job, keeps the
-//!   comment of a plan on it up to date, and sets the status of a commit.
+//!   comment of a plan on it up to date, reads the comments of merged ones, and sets the status of a commit.
 //! * [`pass`] is the only module that uses every edge; [`daemon`] runs passes in a loop.
 //! * [`authoring`] formats, promotes and creates documents in a work tree, and [`import`] writes those of toggles that exist
 //!   on the service.

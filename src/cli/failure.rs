@@ -2,11 +2,13 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::config::ConfigErrors;
 use crate::model::{escaped, plain};
+use crate::pass;
 
 /// The result of a command. If several apply, the last one in this order wins.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -112,6 +114,12 @@ impl Failure {
     /// Returns the error as a field of a JSON result.
     pub(super) fn json_error(&self) -> JsonError {
         JsonError::new(self.error.as_ref(), self.hint.clone())
+    }
+
+    /// Returns whether a pass refused its revision because another one was applied.
+    pub(super) fn is_stale(&self) -> bool {
+        let error = self.error.downcast_ref::<Arc<pass::Error>>();
+        error.is_some_and(|error| error.refused_revision().is_some())
     }
 
     pub(super) fn with(mut self, status: ExitStatus) -> Self {

@@ -1,14 +1,27 @@
-//! Calls the forge for `plan` and `apply`: the comment, the status, and the reviewed plan.
+//! Calls the forge for `plan` and `apply`: the comment, the status, and the reviews.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde::Deserialize;
 
 use super::failure::{ExitStatus, Failure};
 use super::{note, pull_request, setup};
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
-    CommentDraft, CommentKey, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient, ForgeError,
-    ForgeSettings, ForgeTarget,
+    CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient,
+    ForgeError, ForgeReviews, ForgeSettings, ForgeTarget,
 };
-use crate::model::{Review, ReviewedPlan, escaped};
+use crate::model::{ChangeDigestError, ReviewedChanges, escaped};
+use crate::pass::ReviewSource;
 use crate::plan::{Plan, render};
+
+/// Said by a comment that has more changes than it can list.
+const UNLISTED: &str = "> [!WARNING]\n> This comment has no room to list all changes, so `gitoggle apply --reviewed` will \
+                        hold every one of them. Split the pull request, or publish it with the file that `gitoggle plan -o \
+                        json` writes.\n\n";
 
 /// A pull request on a forge.
 pub(super) struct RequestTarget {
@@ -37,10 +50,15 @@ pub(super) fn comment(
     page: impl FnOnce(usize) -> String,
 ) -> Result<(), Failure> {
     let head = pull_request::head(settings).unwrap_or_else(|| plan.source().revision.to_string());
-    let key = key(settings);
-    let marker = key.marker(&head, &plan.digest(), &plan.fingerprints());
-    let limit = request.target.api.longest_comment() - marker.len();
-    put(settings, request, &key, Some(&head), &(marker + &page(limit)))
+    let (key, api) = (key(settings), request.target.api);
+    let reviewed = CommentPlan::of(plan.reviewed(), api);
+    let unlisted = match reviewed {
+        CommentPlan::Unlisted => UNLISTED,
+        _ => "",
+    };
+    let page = page(key.room(api, &reviewed) - unlisted.len());
+    let body = key.comment(Some(&head), &reviewed, &format!("{unlisted}{page}"));
+    put(settings, request, &key, Some(&head), &body)
 }
 
 /// Makes the comment say that the plan failed. Otherwise it would show the plan of an older commit as if it were current.
@@ -78,8 +96,8 @@ fn put_failure(
     let revision = head.clone().or_else(|| settings.to.clone());
     let revision = revision.or_else(|| request.target.commit.clone());
     let page = render::failed(revision.as_deref().unwrap_or("HEAD"), &failure.to_string());
-    let marker = key.failure_marker(head.as_deref());
-    put(settings, request, key, head.as_deref(), &(marker + &page))
+    let body = key.comment(head.as_deref(), &CommentPlan::Failed, &page);
+    put(settings, request, key, head.as_deref(), &body)
 }
 
 /// Makes `body`, about the commit `head`, the text of the comment. Prints a warning if the forge does not accept it, because
@@ -158,43 +176,60 @@ pub(super) fn set_status(
     }
 }
 
-/// Returns the review that `--digest` requires.
+/// Returns where the reviews are that `--reviewed` requires.
 ///
 /// # Errors
-/// If the forge cannot be read.
-pub(super) fn reviewed(settings: &Settings) -> Result<Option<Review>, Failure> {
-    match &settings.digest {
-        None => Ok(None),
-        Some(Reviewed::Digest(digest)) => Ok(Some(Review::Plan(ReviewedPlan {
-            digest: digest.clone(),
-            changes: None,
+/// A usage failure if the file is not a plan, or if the repository is unknown.
+pub(super) fn reviews(settings: &Settings) -> Result<Option<ReviewSource>, Failure> {
+    Ok(match &settings.reviewed {
+        None => None,
+        Some(Reviewed::File(path)) => {
+            let name = path.display().to_string();
+            let changes = review_file(path).map_err(|error| {
+                let attempt = format!("read the reviewed plan in `{}`", escaped(&name));
+                let forges = ForgeApi::WORDS.join("`, `");
+                Failure::could_not(attempt)(error).with(ExitStatus::Usage).hint(format!(
+                    "`--reviewed` takes a file that `gitoggle plan -o json` has written, or the forge that has the reviews: `{forges}`"
+                ))
+            })?;
+            Some(ReviewSource::File { name, changes })
+        }
+        Some(Reviewed::Forge(api)) => Some(ReviewSource::Forge(Box::new(ForgeReviews {
+            target: find(settings, *api, "--reviewed")?,
+            network: setup::network(settings),
+            key: key(settings),
         }))),
-        Some(Reviewed::Comment(api)) => commented(settings, *api).map(Some),
-    }
+    })
 }
 
-fn commented(settings: &Settings, api: ForgeApi) -> Result<Review, Failure> {
-    let target = find(settings, api, "--digest")?;
-    let Some(commit) = target.commit.clone() else {
-        return Err(usage(
-            "--digest",
-            "this is not a job of that forge, so the merged commit is unknown; pass the digest itself",
-        ));
-    };
-    let (number, repository) = (settings.forge_number, target.repository.clone());
-    let client = ForgeClient::new(target, &setup::network(settings));
-    let found = client.and_then(|client| client.reviewed(&commit, number, &key(settings)));
-    let found = found.map_err(|error| {
-        let attempt = format!("read the reviewed plan on `{}`", escaped(&repository));
-        failure(attempt, error, api)
-    })?;
-    Ok(found.map(Review::Plan).unwrap_or_else(|| {
-        let (commit, repository) = (escaped(&commit), escaped(&repository));
-        Review::Missing(format!(
-            "no reviewed plan: commit {commit} of `{repository}` was not merged from a pull request with a plan in a \
-             comment of gitoggle, written by the user of this token with the same `--root`, `--layout` and `--only`"
-        ))
-    }))
+/// The parts of the JSON of a plan that a review consists of.
+#[derive(Deserialize)]
+struct PlanFile {
+    version: u32,
+    changes: Vec<ChangeInFile>,
+    held: Vec<HeldInFile>,
+}
+
+#[derive(Deserialize)]
+struct ChangeInFile {
+    digest: String,
+}
+
+#[derive(Deserialize)]
+struct HeldInFile {
+    change: Option<ChangeInFile>,
+}
+
+fn review_file(path: &Path) -> Result<ReviewedChanges, Box<dyn Error + Send + Sync>> {
+    let plan: PlanFile = serde_json::from_reader(BufReader::new(File::open(path)?))?;
+    if plan.version != Plan::VERSION {
+        return Err(format!("its version is {}, not {}", plan.version, Plan::VERSION).into());
+    }
+    let held = plan.held.into_iter().filter_map(|held| held.change);
+    let changes = plan.changes.into_iter().chain(held);
+    Ok(changes
+        .map(|change| change.digest.parse())
+        .collect::<Result<_, ChangeDigestError>>()?)
 }
 
 fn find(settings: &Settings, api: ForgeApi, flag: &str) -> Result<ForgeTarget, Failure> {
@@ -228,6 +263,6 @@ fn warn(attempt: String, error: ForgeError, api: ForgeApi) -> Result<(), Failure
     note(&text.replacen("error:", "warning:", 1))
 }
 
-fn usage(flag: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Failure {
+fn usage(flag: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
     Failure::new(ExitStatus::Usage, error).hint(format!("`{flag}` calls the API of a forge"))
 }

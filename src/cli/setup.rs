@@ -59,6 +59,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         shared,
         service,
         overwrite_drift: settings.overwrite_drift,
+        reviews: None,
         limits,
         clock: Clock::System,
     })

@@ -1,30 +1,24 @@
-//! Where the digest of the reviewed plan is.
+//! Where the reviews are that `apply` requires.
 
+use std::convert::Infallible;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::forge::ForgeApi;
-use crate::model::PlanDigest;
 
-/// Where the digest of the reviewed plan is.
+/// Where the reviews are that `apply` requires.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Reviewed {
-    /// In the comment on the merged pull request.
-    Comment(ForgeApi),
-    /// In the setting.
-    Digest(PlanDigest),
+    /// In the JSON of a plan.
+    File(PathBuf),
+    /// In the comments on the merged pull requests.
+    Forge(ForgeApi),
 }
 
 impl FromStr for Reviewed {
-    type Err = String;
+    type Err = Infallible;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(api) = text.parse() {
-            return Ok(Self::Comment(api));
-        }
-        let digest = text.parse().map_err(|error| {
-            let forges = ForgeApi::WORDS.join("`, `");
-            format!("{error}; or name the forge that has the reviewed plan in a comment: `{forges}`")
-        })?;
-        Ok(Self::Digest(digest))
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.parse().map_or_else(|_| Self::File(text.into()), Self::Forge))
     }
 }

@@ -333,10 +333,10 @@ settings! {
         "commit_status" => parsed::<ForgeApi>, Choice(ForgeApi::WORDS), "Set a status of the applied commit"
             .of(Forge, &[Apply]).trusted()
             .more("Success, failure, or pending if something is held. A status that cannot be set is a warning.") }
-    digest: Option<Reviewed> {
-        "digest" => parsed::<Reviewed>, Text("DIGEST|github|gitlab|gitea"), "Apply only the plan with this digest, which was reviewed"
+    reviewed: Option<Reviewed> {
+        "reviewed" => parsed::<Reviewed>, Text("github|gitlab|gitea|FILE"), "Publish only changes that were reviewed"
             .of(Forge, &[Apply]).only_from(Sources::Flag)
-            .more("With the name of a forge, reads the digest from gitoggle's comment on the pull request that was merged as this commit. Exits with 4 if the plan is another one, or if there is no such comment.") }
+            .more("With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request lists it; with a file, if the file does, which `gitoggle plan -o json` has written. Any other change is held (exit 4).") }
     forge_url: Option<ApiUrl> {
         "forge_url" => parsed::<ApiUrl>, Text("URL"), "Call the API of the forge at this https URL"
             .of(Forge, FORGE).default("that of the CI job").trusted()
@@ -346,7 +346,7 @@ settings! {
             .of(Forge, FORGE).default("that of the CI job").trusted() }
     forge_number: Option<u64> {
         "forge_number" => count, Count, "The number of the pull request"
-            .of(Forge, FORGE).only_from(Sources::Flag).default("that of the CI job") }
+            .of(Forge, &[Plan]).only_from(Sources::Flag).default("that of the CI job") }
     forge_token: Option<SecretSource> {
         "forge_token" => secret, Secret, "The token for the forge"
             .of(Forge, FORGE);

@@ -40,6 +40,7 @@ pub(crate) fn released_by(toggle: &ToggleStatus, pass: FirstPassState) -> &'stat
             | WithheldKind::FailedAlone
             | WithheldKind::Invalid
             | WithheldKind::Missing
+            | WithheldKind::NotReviewed
             | WithheldKind::Refused
             | WithheldKind::ReturnType
             | WithheldKind::Stopped

@@ -1,7 +1,7 @@
 //! The one comment of a plan on a pull request, which later runs update.
 //!
-//! A hidden marker at the very beginning of a comment identifies it, and only comments of the token's own user count: other
-//! users' comments with the marker are neither changed nor believed. Two jobs may create a comment at the same time, so each
+//! A hidden marker at the very beginning of a comment identifies it, and only comments of the token's own user count whose
+//! checksum is right: what other users wrote, or what anyone changed, is neither touched nor believed. Two jobs may create a comment at the same time, so each
 //! lists the comments again afterwards. Both then agree that the oldest one stays, give it their text, and delete the rest.
 //!
 //! A job for an older commit may end last. It does not replace the text of a job for the newest commit of the pull request.
@@ -9,11 +9,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::client::{ForgeClient, ForgeError};
-use super::routes::ForgeComment;
-use crate::model::{PlanDigest, ReviewedPlan, hex};
+use super::routes::{ForgeApi, ForgeComment};
+use crate::model::{ReviewedChanges, hex};
 
 /// A comment to write.
 pub(crate) struct CommentDraft<'a> {
@@ -114,7 +116,8 @@ impl ForgeClient {
 
     /// Returns whether the comment `body` is about a newer commit of the pull request than `draft`.
     fn is_newer(&self, number: u64, body: &str, draft: &CommentDraft<'_>) -> Result<bool, ForgeError> {
-        let (Some(shown), Some(own)) = (commit_of(body), draft.head) else {
+        let shown = Marker::of(body).and_then(|marker| marker.head);
+        let (Some(shown), Some(own)) = (shown.as_deref(), draft.head) else {
             return Ok(false);
         };
         let order = match (shown == own, (draft.order)(shown)) {
@@ -135,32 +138,16 @@ impl ForgeClient {
         })
     }
 
-    /// Returns the plan in the comment on the pull request that was merged as `commit`; `None` if there is no
-    /// such pull request or no comment. `number` is that of the pull request, if it is known.
-    pub(crate) fn reviewed(
-        &self,
-        commit: &str,
-        number: Option<u64>,
-        key: &CommentKey,
-    ) -> Result<Option<ReviewedPlan>, ForgeError> {
-        let number = match number {
-            Some(number) => Some(number),
-            None => match self.call(&self.routes.requests_of(commit)) {
-                // Gitea has no list, and answers so for a commit without a pull request.
-                Err(error) if error.refused(404) => None,
-                answer => self.routes.read_merged(&answer?.body, commit),
-            },
-        };
-        let Some(number) = number else {
-            return Ok(None);
-        };
-        let user = self.user()?;
+    /// Returns what the comment on a pull request says about its changes. `user` is that of the token.
+    pub(super) fn review(&self, number: u64, key: &CommentKey, user: u64) -> Result<CommentPlan, ForgeError> {
         let own = self.own_comments(number, key, user)?;
         let oldest = own.iter().min_by_key(|comment| comment.id);
-        Ok(oldest.and_then(|comment| key.read(&comment.body)))
+        let marker = oldest.and_then(|comment| Marker::of(&comment.body));
+        let marker = marker.filter(|marker| marker.key == key.0 && marker.is_unchanged);
+        Ok(marker.map_or(CommentPlan::Missing, |marker| marker.plan))
     }
 
-    fn user(&self) -> Result<u64, ForgeError> {
+    pub(super) fn user(&self) -> Result<u64, ForgeError> {
         let answer = self.call(&self.routes.user(self.token_kind))?;
         let user = self.routes.read_user(&answer.body);
         user.ok_or_else(|| ForgeError::foreign("it did not name the user of the token"))
@@ -202,6 +189,55 @@ const UNKNOWN: &str = "unknown";
 
 const PREFIX: &str = "<!-- gitoggle:";
 
+/// The room that the marker leaves for the text, in characters.
+const LEAST_TEXT: usize = 10_000;
+
+/// What a comment says about the changes of a plan.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum CommentPlan {
+    /// There was no plan.
+    Failed,
+    /// There is no comment, or someone changed it.
+    Missing,
+    /// The changes that it lists.
+    Reviewed(ReviewedChanges),
+    /// There are too many changes to list them.
+    Unlisted,
+}
+
+impl CommentPlan {
+    /// Returns what a comment on `api` has room for.
+    pub(crate) fn of(changes: ReviewedChanges, api: ForgeApi) -> Self {
+        let room = api.longest_comment() - LEAST_TEXT;
+        match changes.to_bytes().len().div_ceil(3) * 4 <= room {
+            true => Self::Reviewed(changes),
+            false => Self::Unlisted,
+        }
+    }
+
+    fn to_word(&self) -> String {
+        match self {
+            Self::Failed | Self::Missing => "failed".to_owned(),
+            Self::Reviewed(changes) => format!("reviewed:{}", STANDARD.encode(changes.to_bytes())),
+            Self::Unlisted => "unlisted".to_owned(),
+        }
+    }
+
+    fn of_word(word: &str) -> Option<Self> {
+        match word.strip_prefix("reviewed:") {
+            Some(digests) => {
+                let digests = STANDARD.decode(digests).ok()?;
+                ReviewedChanges::from_bytes(&digests).map(Self::Reviewed)
+            }
+            None => match word {
+                "failed" => Some(Self::Failed),
+                "unlisted" => Some(Self::Unlisted),
+                _ => None,
+            },
+        }
+    }
+}
+
 /// Distinguishes the comments of several gitoggle jobs on one pull request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CommentKey(String);
@@ -223,74 +259,76 @@ impl CommentKey {
         Self(UNKNOWN.to_owned())
     }
 
-    /// Returns the first line of the comment of a plan of `head`. It contains the digest, and the fingerprints of the
-    /// changes if there are not too many.
-    pub(crate) fn marker(&self, head: &str, digest: &PlanDigest, fingerprints: &BTreeSet<String>) -> String {
-        const MOST: usize = 200;
-        let changes = match fingerprints.len() <= MOST {
-            true => fingerprints
-                .iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(","),
-            false => "unlisted".to_owned(),
-        };
-        format!("{PREFIX}{} {digest} [{changes}] {head} -->\n", self.0)
+    /// Returns the comment with `page` about the commit `head`. Its hidden first line has the plan, the length of the page,
+    /// and a checksum: a comment that a person pasted and added to is not one of gitoggle, and one that a person changed is
+    /// no review.
+    pub(crate) fn comment(&self, head: Option<&str>, plan: &CommentPlan, page: &str) -> String {
+        let (head, plan) = (head.unwrap_or("-"), plan.to_word());
+        let (length, sum) = (plain(page).count(), checksum(&[head, &plan, page]));
+        format!("{PREFIX}{} {length} {sum} {head} {plan} -->\n{page}", self.0)
     }
 
-    /// Returns the first line of the comment of a plan of `head` that failed. It has no digest, so that nothing counts as
-    /// reviewed.
-    pub(crate) fn failure_marker(&self, head: Option<&str>) -> String {
-        let head = head.map_or_else(String::new, |head| format!(" {head}"));
-        format!("{PREFIX}{} failed{head} -->\n", self.0)
-    }
-
-    /// Returns the plan in the marker at the beginning of a comment; `None` if the plan failed.
-    pub(super) fn read(&self, body: &str) -> Option<ReviewedPlan> {
-        let (digest, rest) = marked(body)
-            .filter(|(key, _)| *key == self.0)?
-            .1
-            .split_once(" [")?;
-        let (changes, _) = rest.split_once(']')?;
-        let changes = match changes {
-            "unlisted" => None,
-            changes => {
-                let changes = changes.split(',').filter(|change| !change.is_empty());
-                Some(changes.map(str::to_owned).collect())
-            }
-        };
-        let digest = digest.parse().ok()?;
-        Some(ReviewedPlan { digest, changes })
+    /// Returns the maximum length of the page in a comment on `api`, in characters.
+    pub(crate) fn room(&self, api: ForgeApi, plan: &CommentPlan) -> usize {
+        let empty = self.comment(Some(&"0".repeat(40)), plan, "");
+        // The length has up to seven digits.
+        api.longest_comment() - empty.len() - 7
     }
 
     /// Keeps the comments of this job. `comments` are by the user of the token.
     pub(super) fn retain<T>(&self, comments: &mut Vec<T>, body: impl Fn(&T) -> &str) {
-        comments.retain(|comment| marked(body(comment)).is_some());
+        let key = |comment: &T| Marker::of(body(comment)).map(|marker| marker.key);
         let keys: BTreeSet<String> = comments
             .iter()
-            .filter_map(|comment| Some(marked(body(comment))?.0.to_owned()))
+            .filter_map(key)
             .filter(|key| key != UNKNOWN)
             .collect();
         // With several jobs, the comment of this one is not known.
         let is_only = self.0 == UNKNOWN && keys.len() == 1;
-        comments.retain(|comment| {
-            marked(body(comment)).is_some_and(|(key, _)| is_only || key == self.0 || key == UNKNOWN)
-        });
+        comments.retain(|comment| key(comment).is_some_and(|key| is_only || key == self.0 || key == UNKNOWN));
     }
 }
 
-/// Returns the commit that a comment is about; `None` if its marker names none.
-pub(super) fn commit_of(body: &str) -> Option<&str> {
-    let (_, commit) = marked(body)?.1.rsplit_once(' ')?;
-    let is_id = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_id.then_some(commit)
+/// The hidden first line of a comment that nobody has added to.
+struct Marker {
+    key: String,
+    is_unchanged: bool,
+    /// The commit that the comment is about, if it is known.
+    head: Option<String>,
+    plan: CommentPlan,
 }
 
-/// Returns the key in the marker at the beginning of a comment, and the rest of the marker.
-fn marked(body: &str) -> Option<(&str, &str)> {
-    let line = body.lines().next()?.trim_end();
-    let marker = line.strip_prefix(PREFIX)?.strip_suffix(" -->")?;
-    marker.split_once(' ')
+impl Marker {
+    fn of(body: &str) -> Option<Self> {
+        let (line, page) = body.split_once('\n')?;
+        let line = line.trim_end().strip_prefix(PREFIX)?.strip_suffix(" -->")?;
+        let mut words = line.split(' ');
+        let [key, length, sum, head, plan] = [(); 5].map(|()| words.next());
+        let (key, length, sum, head, plan) = (key?, length?, sum?, head?, plan?);
+        let is_id = head.len() == 40 && head.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_whole = words.next().is_none() && length == plain(page).count().to_string();
+        is_whole.then_some(())?;
+        Some(Self {
+            key: key.to_owned(),
+            is_unchanged: sum == checksum(&[head, plan, page]),
+            head: is_id.then(|| head.to_owned()),
+            plan: CommentPlan::of_word(plan)?,
+        })
+    }
+}
+
+/// Returns the letters and digits of a text. Forges change white space, and add backslashes.
+fn plain(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|character| character.is_alphanumeric())
+}
+
+fn checksum(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(plain(part).collect::<String>());
+        hash.update([0]);
+    }
+    hex(&hash.finalize()[..8])
 }
 
 #[cfg(test)]
@@ -299,60 +337,84 @@ mod tests {
 
     const HEAD: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    fn digest() -> PlanDigest {
-        format!("sha256:{}", "0a".repeat(32)).parse().unwrap()
+    fn reviewed(count: u8) -> ReviewedChanges {
+        let bytes: Vec<u8> = (0..count).flat_map(|number| [number; 16]).collect();
+        ReviewedChanges::from_bytes(&bytes).unwrap()
     }
 
     #[test]
-    fn a_marker_is_read_back() {
+    fn a_comment_is_read_back_as_forges_store_it() {
         let key = CommentKey::of(&["toggles", ""]);
-        for changes in [vec![], vec!["01234567"], vec!["01234567", "89abcdef"]] {
-            let changes: BTreeSet<String> = changes.into_iter().map(str::to_owned).collect();
-            let body = key.marker(HEAD, &digest(), &changes) + "### Plan\n";
-            assert_eq!(commit_of(&body), Some(HEAD));
-            let expected = ReviewedPlan {
-                digest: digest(),
-                changes: Some(changes),
-            };
-            assert_eq!(key.read(&body), Some(expected));
+        for plan in [
+            CommentPlan::Reviewed(reviewed(0)),
+            CommentPlan::Reviewed(reviewed(200)),
+            CommentPlan::Failed,
+            CommentPlan::Unlisted,
+        ] {
+            let body = key.comment(Some(HEAD), &plan, "### Plan\n/merge é\n");
+            for stored in [
+                body.clone(),
+                body.replace('\n', "\r\n"),
+                body.trim_end().to_owned(),
+                body.replace("/merge", "\\/merge"),
+            ] {
+                let marker = Marker::of(&stored).unwrap();
+                assert_eq!(
+                    (marker.key.as_str(), marker.head.as_deref()),
+                    (key.0.as_str(), Some(HEAD))
+                );
+                assert_eq!((marker.plan, marker.is_unchanged), (plan.clone(), true));
+            }
+            let none = key.comment(None, &plan, "");
+            assert_eq!(Marker::of(&none).unwrap().head, None);
         }
-        let many: BTreeSet<String> = (0..201).map(|number| format!("{number:08x}")).collect();
-        let marker = key.marker(HEAD, &digest(), &many);
-        assert_eq!(key.read(&marker).unwrap().changes, None);
-        assert!(marker.len() < 250);
     }
 
     #[test]
-    fn a_marker_counts_at_the_beginning_only_and_for_its_own_job() {
+    fn a_comment_that_someone_changed_is_not_one_of_gitoggle() {
         let key = CommentKey::of(&["a"]);
-        let marker = key.marker(HEAD, &digest(), &BTreeSet::new());
-        for body in [
-            format!("{}{marker}", key.failure_marker(Some(HEAD))),
-            format!("> {marker}"),
-            format!("\n{marker}"),
-            marker.replace("sha256:", "sha256:x"),
-            CommentKey::of(&["b"]).marker(HEAD, &digest(), &BTreeSet::new()),
+        let (one, two) = (reviewed(1), reviewed(2));
+        let body = key.comment(Some(HEAD), &CommentPlan::Reviewed(one.clone()), "### Plan\n");
+        let word = |changes| CommentPlan::Reviewed(changes).to_word();
+        for changed in [
+            format!("{body}I think so, too.\n"),
+            format!("> {body}"),
+            format!("\n{body}"),
+            body.replace("Plan", "No plan"),
+            body.replace(" -->", " x -->"),
+            body.lines().next().unwrap().to_owned(),
             String::new(),
         ] {
-            assert_eq!(key.read(&body), None, "{body}");
+            assert!(Marker::of(&changed).is_none(), "{changed}");
+        }
+        for changed in [
+            body.replace(&word(one.clone()), &word(two)),
+            body.replace(HEAD, &HEAD.replace('0', "1")),
+            body.replace("Plan", "Plam"),
+        ] {
+            assert!(!Marker::of(&changed).unwrap().is_unchanged, "{changed}");
         }
         assert_ne!(CommentKey::of(&["a", "b"]), CommentKey::of(&["ab", ""]));
     }
 
     #[test]
-    fn a_marker_names_its_commit_or_none() {
-        let key = CommentKey::of(&["a"]);
-        assert_eq!(commit_of(&key.failure_marker(Some(HEAD))), Some(HEAD));
-        let old = format!("<!-- gitoggle:{} {} [] -->\n", key.0, digest());
-        assert!(key.read(&old).is_some());
-        for body in [
-            &old,
-            &key.failure_marker(None),
-            "",
-            HEAD,
-            &format!("<!-- x {HEAD} -->"),
+    fn a_comment_lists_thousands_of_changes_and_says_if_there_are_more() {
+        let changes = |count: u32| {
+            let bytes: Vec<u8> = (0..count)
+                .flat_map(|number| [number.to_be_bytes(); 4].concat())
+                .collect();
+            ReviewedChanges::from_bytes(&bytes).unwrap()
+        };
+        for (api, most) in [
+            (ForgeApi::GitHub, 2600),
+            (ForgeApi::Gitea, 2600),
+            (ForgeApi::GitLab, 46_000),
         ] {
-            assert_eq!(commit_of(body), None, "{body}");
+            let key = CommentKey::of(&["a"]);
+            let plan = CommentPlan::of(changes(most), api);
+            assert_eq!(plan, CommentPlan::Reviewed(changes(most)));
+            assert!(key.room(api, &plan) > LEAST_TEXT - 200);
+            assert_eq!(CommentPlan::of(changes(most + 1000), api), CommentPlan::Unlisted);
         }
     }
 
@@ -364,7 +426,8 @@ mod tests {
             CommentKey::unknown(),
         );
         let bodies = |keys: &[&CommentKey]| -> Vec<String> {
-            let mut bodies: Vec<String> = keys.iter().map(|key| key.failure_marker(None)).collect();
+            let comment = |key: &&CommentKey| key.comment(None, &CommentPlan::Failed, "");
+            let mut bodies: Vec<String> = keys.iter().map(comment).collect();
             bodies.push("a comment by hand".to_owned());
             bodies
         };

@@ -46,9 +46,9 @@ impl Routes for Gitea {
         ForgeRequest::get(format!("{}/commits/{}/pull", self.0, component(commit)))
     }
 
-    fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64> {
+    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64> {
         let is_merged = answer["merged"].as_bool() == Some(true);
-        (is_merged && answer["merge_commit_sha"].as_str() == Some(commit))
+        (is_merged && answer["merge_commit_sha"].as_str().is_some_and(is_in_history))
             .then(|| answer["number"].as_u64())
             .flatten()
     }

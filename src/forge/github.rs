@@ -74,10 +74,11 @@ impl Routes for GitHub {
         ))
     }
 
-    fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64> {
+    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64> {
         let requests = answer.as_array()?;
         let merged = requests.iter().find(|request| {
-            request["merge_commit_sha"].as_str() == Some(commit) && !request["merged_at"].is_null()
+            // An open pull request has a `merge_commit_sha` as well: that of a trial merge.
+            request["merge_commit_sha"].as_str().is_some_and(is_in_history) && !request["merged_at"].is_null()
         });
         merged?["number"].as_u64()
     }

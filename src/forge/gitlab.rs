@@ -111,13 +111,13 @@ impl Routes for GitLab {
         ))
     }
 
-    fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64> {
+    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64> {
         // A merge without a merge commit leaves the newest commit of the branch, or the squashed one.
         const COMMITS: [&str; 3] = ["merge_commit_sha", "squash_commit_sha", "sha"];
         let requests = answer.as_array()?;
         let merged = requests.iter().find(|request| {
-            let mut commits = COMMITS.iter().map(|name| request[*name].as_str());
-            request["state"].as_str() == Some("merged") && commits.any(|known| known == Some(commit))
+            let mut commits = COMMITS.iter().filter_map(|name| request[*name].as_str());
+            request["state"].as_str() == Some("merged") && commits.any(is_in_history)
         });
         merged?["iid"].as_u64()
     }

@@ -148,8 +148,8 @@ pub(super) trait Routes {
     }
     /// Requests the pull requests of a commit.
     fn requests_of(&self, commit: &str) -> ForgeRequest;
-    /// Reads the number of the pull request that was merged as `commit`.
-    fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64>;
+    /// Reads the number of the pull request that was merged as a commit of the history.
+    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64>;
 
     /// Requests a page of comments.
     fn comments(&self, number: u64, page: u32) -> ForgeRequest {

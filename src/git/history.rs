@@ -32,15 +32,17 @@ pub(crate) fn commits<'a>(
 }
 
 /// Returns the commits of the history of `start`, newest first: children come before their parents even if clocks were
-/// wrong.
-pub(crate) fn newest_first(
-    repository: &Repository,
+/// wrong. Leaves out the histories of `hidden`.
+pub(crate) fn newest_first<'a>(
+    repository: &'a Repository,
     start: CommitId,
     parents: Parents,
-) -> Result<impl Iterator<Item = Result<CommitId, Libgit2Error>> + use<'_>, Libgit2Error> {
+    hidden: &[CommitId],
+) -> Result<impl Iterator<Item = Result<CommitId, Libgit2Error>> + use<'a>, Libgit2Error> {
     let mut walk = repository.revwalk()?;
     walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
     walk.push(oid(start.0))?;
+    hidden.iter().try_for_each(|end| walk.hide(oid(end.0)))?;
     if parents == Parents::First {
         walk.simplify_first_parent()?;
     }
@@ -91,6 +93,22 @@ pub(crate) fn merge_bases(
         Ok(bases) => Ok(bases.iter().map(|id| CommitId(object_id(*id))).collect()),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(Vec::new()),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns a common ancestor of all commits; none if there is none, or if a commit is missing here.
+pub(crate) fn common_ancestor(
+    repository: &Repository,
+    commits: &[CommitId],
+) -> Result<Option<CommitId>, Libgit2Error> {
+    let ids: Vec<Oid> = commits.iter().map(|commit| oid(commit.0)).collect();
+    match ids.as_slice() {
+        [one] => Ok(Some(CommitId(object_id(*one)))),
+        _ => match repository.merge_base_octopus(&ids) {
+            Ok(base) => Ok(Some(CommitId(object_id(base)))),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        },
     }
 }
 

@@ -13,7 +13,7 @@ mod junit;
 mod live;
 mod packed;
 mod return_type;
-mod reviewed;
+mod review;
 mod scope;
 mod semantic_version;
 mod sent;
@@ -35,7 +35,7 @@ pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ObjectId
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use live::{DriftFact, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use return_type::{ReturnType, variation_fits};
-pub use reviewed::{PlanDigest, PlanDigestError, Review, ReviewedPlan};
+pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Reviews};
 pub use scope::{Scope, ScopeError, Unmatched};
 pub use semantic_version::is_semver;
 pub use sent::{Action, Certainty, RequestDigest, Sent, SentNote, TargetingDigest};

@@ -46,6 +46,8 @@ super::words! {
         Invalid = "invalid",
         /// The service has no such toggle.
         Missing = "missing",
+        /// No review lists the change.
+        NotReviewed = "not_reviewed",
         /// The environment is over a limit.
         Rail = "rail",
         /// The service refused the request.
@@ -96,6 +98,7 @@ impl WithheldKind {
             | Self::FailedAlone
             | Self::FirstPass
             | Self::Invalid
+            | Self::NotReviewed
             | Self::Rail
             | Self::Refused
             | Self::Stopped

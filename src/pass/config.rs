@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::origin::SharedState;
 use super::publish::Limits;
+use super::reviews::ReviewSource;
 use crate::document::Layout;
 use crate::git::{GitAccess, RepoUrl};
 use crate::model::ServiceKind;
@@ -33,6 +34,8 @@ pub struct Config {
     pub service: Option<ClientConfig>,
     /// Whether a pass may publish over what was changed on the service before it was read (`--overwrite-drift`).
     pub overwrite_drift: bool,
+    /// Where the reviews are without which no change is published; none if a change needs no review.
+    pub(crate) reviews: Option<ReviewSource>,
     /// How many requests may be open.
     pub limits: Limits,
     /// Where the time comes from.
@@ -110,6 +113,7 @@ impl Config {
             shared: None,
             service: None,
             overwrite_drift: false,
+            reviews: None,
             limits: Limits {
                 in_flight: 16,
                 in_flight_per_environment: 1,

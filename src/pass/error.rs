@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::NotReviewed;
 use super::planning::range::RangeError;
 use crate::document::{Diagnostic, MOST_FILES};
 use crate::git::{ObjectError, RepoUrlError};
@@ -53,9 +52,6 @@ pub enum Error {
     /// A change is to be published, and no service is configured.
     #[error("no service is configured")]
     NoService,
-    /// The plan is not the one that was reviewed.
-    #[error(transparent)]
-    NotReviewed(#[from] Box<NotReviewed>),
     /// Uncommitted files were requested of a source without a work tree.
     #[error("only a repository at a path has uncommitted files")]
     NoWorkTree,
@@ -73,6 +69,17 @@ pub enum Error {
     /// Two revisions cannot be compared.
     #[error(transparent)]
     Range(#[from] RangeError),
+    /// The reviews on a forge could not be read.
+    #[error("could not read the reviews on `{}`", escaped(repository))]
+    Reviews {
+        /// The repository on the forge.
+        repository: String,
+        /// The way out, if there is one.
+        hint: Option<&'static str>,
+        /// Why.
+        #[source]
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The ref of a URL was moved between two lookups.
     #[error("the ref moved while it was looked up")]
     RefMoved,
@@ -201,10 +208,7 @@ impl Error {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`".into())
             }
             Self::NoService => Some("pass `--base-url` and a token".into()),
-            Self::NotReviewed(_) => Some(
-                "nothing was sent; review the plan that `gitoggle plan -o markdown` prints now, and pass its digest as `--digest`"
-                    .into(),
-            ),
+            Self::Reviews { hint, .. } => hint.map(Into::into).or(Some("nothing was sent; run it again".into())),
             Self::NoWorkTree => Some("omit `--worktree`, or pass a work tree as `--repo`".into()),
             Self::Service(error) => error.hint(),
             Self::TooManyFiles => Some("select one of the folders with `--root`".into()),
@@ -226,7 +230,6 @@ impl Error {
             // Another try has the same result until an operator decides (DESIGN, section 4, *Stale checkout*,
             // *Identity*).
             Self::HistoryCut { .. }
-                | Self::NotReviewed(_)
                 | Self::Rewritten { .. }
                 | Self::Stale { .. }
                 | Self::State(state::Error::OtherBaseUrl { .. } | state::Error::OtherPlace { .. })

@@ -51,7 +51,7 @@ pub(crate) mod publish;
 mod reconciler;
 mod record;
 mod report;
-mod reviewed;
+mod reviews;
 mod runtime;
 mod scope;
 #[cfg(test)]
@@ -73,7 +73,7 @@ pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use reconciler::Reconciler;
 pub use report::{ChangeResult, Report};
-pub use reviewed::NotReviewed;
+pub(crate) use reviews::ReviewSource;
 pub use runtime::Runtime;
 pub(crate) use runtime::cores;
 pub use scope::check_scope;

@@ -17,10 +17,9 @@ use super::publish::service::Service;
 use super::publish::{PublishJob, sent};
 use super::record::{self, Documents};
 use super::report::{PublishSummary, Report};
-use super::reviewed;
 use crate::git::RepoUrl;
-use crate::model::{Action, Live, Review, ReviewedPlan, ToggleId, Version, chain};
-use crate::plan::{Approved, DriftReport, LiveDifferences, Parked, Plan, is_among};
+use crate::model::{Live, ToggleId, chain};
+use crate::plan::{Approved, DriftReport, LiveDifferences, Parked, Plan};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Stop, Store};
@@ -41,8 +40,6 @@ pub struct Reconciler {
     /// The remote that the state was opened on, if it is shared.
     remote: Option<RepoUrl>,
     inherited: Inherited,
-    /// The plan that was reviewed; without one, any plan is published.
-    review: Option<Review>,
     /// Toggles that are not tried again yet, with the reason. The driver sets them before a pass.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// The toggles that were changed or removed on the service, if that may be overwritten. Set before a pass.
@@ -88,7 +85,6 @@ impl Reconciler {
             config,
             store,
             remote,
-            review: None,
             parked: BTreeMap::new(),
             drifted: LiveDifferences::new(),
             scanned: BTreeMap::new(),
@@ -112,11 +108,6 @@ impl Reconciler {
     /// Returns the state as it is recorded now.
     pub(crate) fn view(&self) -> &StateSnapshot {
         self.store.view()
-    }
-
-    /// Publishes no plan without this review from now on.
-    pub fn require(&mut self, review: Review) {
-        self.review = Some(review);
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -222,12 +213,9 @@ impl Reconciler {
             &self.config,
             &|| context.is_stopped(),
         )?;
-        let mut report = Report::new(plan, snapshot.commit().clone(), notes, read_time);
+        let report = Report::new(plan, snapshot.commit().clone(), notes, read_time);
         if precheck == Precheck::Same {
             return Ok(report);
-        }
-        if let Some(reviewed) = &self.review {
-            report.plan = self.reviewed_plan(report.plan, reviewed, context)?;
         }
         let plan = Arc::clone(&report.plan);
         self.store
@@ -237,43 +225,6 @@ impl Reconciler {
             Ok(approved) => Ok(report.with(self.carry_out(&approved, &snapshot, context)?)),
             // While an invalid document stops everything, nothing is published and nothing is recorded.
             Err(_) => Ok(report),
-        }
-    }
-
-    /// Returns the plan that was reviewed: `plan`, or what is left of it with what the service has, as `plan --live` shows.
-    fn reviewed_plan(
-        &self,
-        plan: Arc<Plan>,
-        review: &Review,
-        context: &PassContext,
-    ) -> Result<Arc<Plan>, Error> {
-        let Err(not_reviewed) = reviewed::check(&plan, review, &[]) else {
-            return Ok(plan);
-        };
-        // An earlier run may have applied a part of what was reviewed.
-        let applied = self.applied(review)?;
-        if reviewed::check(&plan, review, &applied).is_ok() {
-            return Ok(plan);
-        }
-        if !self.config.rules.policy.reads_live() {
-            return Err(not_reviewed.into());
-        }
-        let live = Plan::clone(&plan);
-        let live = drift::with_live(live, self.store.view(), &self.config, context)?;
-        // The first difference is the one without what the service has, which a reviewer can see.
-        reviewed::check(&live, review, &applied).map_err(|_| not_reviewed)?;
-        Ok(Arc::new(live))
-    }
-
-    /// Returns the applied documents that were reviewed, as far as that is known.
-    fn applied(&self, review: &Review) -> Result<Vec<Version>, Error> {
-        match review {
-            Review::Plan(ReviewedPlan {
-                changes: Some(known), ..
-            }) => drift::applied(self.store.view(), &self.config.rules, |version| {
-                is_among(known, version, Action::Update)
-            }),
-            Review::Missing(_) | Review::Plan(_) => Ok(Vec::new()),
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::model::{
     Action, Attribution, CommitId, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload,
-    RequestDigest, Suspensions, ToggleId, Version,
+    RequestDigest, Reviews, Suspensions, ToggleId, Version,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -163,12 +163,17 @@ impl Draft {
     /// Finishes the plan: gives each change its commit, decides on first passes, lists the orphans that the history does
     /// not contain, and applies rails and suspensions. A path without an attribution is uncommitted, or
     /// not among [`Draft::documents`].
-    #[must_use]
-    pub fn attribute(
+    ///
+    /// `review` returns the reviews that count for the changes to publish; none if a change needs no review.
+    ///
+    /// # Errors
+    /// That of `review`.
+    pub fn attribute<E>(
         mut self,
         attributions: &BTreeMap<String, Attribution>,
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
-    ) -> Plan {
+        review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, E>,
+    ) -> Result<Plan, E> {
         let drafts = std::mem::take(&mut self.changes);
         let rules = FirstPassRules {
             policy: &self.policy,
@@ -207,6 +212,8 @@ impl Draft {
                 }
             }
         }
+        let reviews = review(&changes)?;
+        let changes = self.hold_unreviewed(changes, reviews.as_ref());
         // Rails come after first passes, because an adopted document changes nothing on the service.
         self.limit(changes);
         // Comes last, so that the plan still shows the changes that an invalid document stops.
@@ -215,7 +222,23 @@ impl Draft {
         self.plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
-        self.plan
+        Ok(self.plan)
+    }
+
+    /// Withholds the changes that no review lists, and returns the others. Comes before rails, because what nobody reviewed
+    /// is not published and must not hold what was.
+    fn hold_unreviewed(&mut self, changes: Vec<Change>, reviews: Option<&Reviews>) -> Vec<Change> {
+        let Some(reviews) = reviews else {
+            return changes;
+        };
+        let (reviewed, others): (Vec<_>, Vec<_>) = changes
+            .into_iter()
+            .partition(|change| reviews.list(change.digest()));
+        self.plan.withheld.extend(others.into_iter().map(|change| {
+            let origin = reviews.origin(change.attribution.commit());
+            WithheldToggle::of(WithheldReason::NotReviewed(origin), change)
+        }));
+        reviewed
     }
 
     /// Decides on one change, before rails and suspensions.

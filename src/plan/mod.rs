@@ -65,7 +65,6 @@ pub(crate) mod wording;
 pub use candidate::{AppliedVersion, Candidate, Desired, RenameState};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
-pub use digest::is_among;
 pub use draft::{Draft, WantedDocument};
 pub use drift::{
     DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifference, LiveDifferences,

@@ -40,6 +40,8 @@ pub enum WithheldReason {
     Invalid,
     /// The live state of the toggle does not permit a publish.
     Live(Box<LiveHold>),
+    /// No review lists the change, which came from this pull request or commit.
+    NotReviewed(String),
     /// The environment is over a limit.
     Rail(Box<Rail>),
     /// The service refused the request with this error; it is not retried yet.
@@ -91,9 +93,12 @@ impl WithheldReason {
     pub fn state(&self) -> ToggleState {
         match self {
             Self::Live(hold) => hold.state(),
-            Self::Environment(_) | Self::FirstPass(_) | Self::Invalid | Self::Rail(_) | Self::Stopped => {
-                ToggleState::Held
-            }
+            Self::Environment(_)
+            | Self::FirstPass(_)
+            | Self::Invalid
+            | Self::NotReviewed(_)
+            | Self::Rail(_)
+            | Self::Stopped => ToggleState::Held,
             Self::FailedAlone(_) | Self::Refused(_) => ToggleState::Failed,
             Self::Suspended(_) | Self::Unknown(_) => ToggleState::Pending,
         }
@@ -108,6 +113,7 @@ impl WithheldReason {
             Self::FirstPass(_) => WithheldKind::FirstPass,
             Self::Invalid => WithheldKind::Invalid,
             Self::Live(hold) => hold.kind(),
+            Self::NotReviewed(_) => WithheldKind::NotReviewed,
             Self::Rail(_) => WithheldKind::Rail,
             Self::Refused(_) => WithheldKind::Refused,
             Self::Stopped => WithheldKind::Stopped,
@@ -137,6 +143,7 @@ impl WithheldReason {
             Self::Environment(_)
             | Self::FailedAlone(_)
             | Self::FirstPass(_)
+            | Self::NotReviewed(_)
             | Self::Rail(_)
             | Self::Stopped
             | Self::Suspended(_) => true,
@@ -152,6 +159,7 @@ impl WithheldReason {
             Self::Environment(_)
                 | Self::FirstPass(_)
                 | Self::Live(_)
+                | Self::NotReviewed(_)
                 | Self::Rail(_)
                 | Self::Suspended(_)
                 | Self::Unknown(NotRetried::Adopted)
@@ -170,6 +178,11 @@ impl fmt::Display for WithheldReason {
             Self::FirstPass(undecided) => undecided.fmt(f),
             Self::Invalid => f.write_str("the document is invalid; the last applied version stays"),
             Self::Live(hold) => hold.fmt(f),
+            Self::NotReviewed(origin) => write!(
+                f,
+                "not reviewed: it came from {origin}; to publish it, review what `gitoggle plan -o json >plan.json` writes, \
+                 then run `gitoggle apply --reviewed plan.json`"
+            ),
             Self::Rail(rail) => rail.fmt(f),
             Self::Refused(reason) => write!(f, "refused by the service: {}", escaped(reason)),
             Self::Stopped => {

@@ -25,7 +25,7 @@ pub(super) fn removal(
     parents: Parents,
 ) -> Result<Option<CommitId>, Error> {
     let mut trees = TreeCache::new(reader);
-    for id in history::newest_first(reader.repository(), start, parents)? {
+    for id in history::newest_first(reader.repository(), start, parents, &[])? {
         let node = reader.node(id?)?;
         match file(&mut trees, node.tree, path)? {
             FileAt::File(_) => continue,

@@ -236,6 +236,37 @@ impl Snapshot {
         self.query(|reader, start| search::differed_since(reader, start, since, &self.root))
     }
 
+    /// Returns the commits of the history with their parents, newest first, back to all of `ends`. Goes further back if
+    /// `ends` are on branches that have their common ancestor there.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub(crate) fn history_since(
+        &self,
+        ends: &BTreeSet<CommitId>,
+    ) -> Result<Vec<(CommitId, Vec<CommitId>)>, Error> {
+        self.query(|reader, start| {
+            let ends: Vec<CommitId> = ends.iter().copied().collect();
+            let repository = reader.repository();
+            let last = history::common_ancestor(repository, &ends)?;
+            let hidden = match last {
+                Some(last) => CommitNode::read(repository, last)?.parents(Parents::All).to_vec(),
+                None => Vec::new(),
+            };
+            let commits = history::newest_first(repository, start, Parents::All, &hidden)?;
+            let with_parents = |commit| {
+                let commit = commit?;
+                Ok((
+                    commit,
+                    CommitNode::read(repository, commit)?
+                        .parents(Parents::All)
+                        .to_vec(),
+                ))
+            };
+            commits.map(with_parents).collect()
+        })
+    }
+
     /// Returns the relation of `other` to this snapshot's commit.
     ///
     /// # Errors

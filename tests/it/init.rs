@@ -52,6 +52,58 @@ fn a_starter_repository_is_clean_in_every_command() {
 }
 
 #[test]
+fn the_workflow_and_the_text_about_the_first_push_are_complete() {
+    let world = World::new();
+    let folder = world.path("starter");
+    let init = world.bare("init").arg(&folder).exit(0).any_stdout();
+    init.stderr_contains(&[
+        "before the first push",
+        "gitoggle apply --state-remote origin --first-pass assert   ",
+    ]);
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let workflow = read(".github/workflows/gitoggle.yaml");
+    assert!(
+        workflow.starts_with("# A pull request is checked") && !workflow.contains("Copy"),
+        "{workflow}"
+    );
+    assert!(
+        read("README.md")
+            .contains("`gitoggle apply --state-remote origin --first-pass assert` publishes all")
+    );
+    // The printed command does it, and the job of the first push then has nothing to do.
+    let repo = Repo::at(&folder);
+    repo.git(&["add", "--all"]);
+    repo.commit("Start with gitoggle");
+    let origin = repo.clone_bare(&world.path("origin.git"));
+    repo.git(&[
+        "remote",
+        "add",
+        "origin",
+        &format!("file://{}", origin.path().display()),
+    ]);
+    let apply = || {
+        world
+            .apply()
+            .unset("state-dir")
+            .set("repo", &folder)
+            .args("--state-remote origin")
+    };
+    apply().args("--first-pass assert").exit(0).any_output();
+    assert_eq!(world.service.take().len(), 2);
+    apply()
+        .set("state-dir", world.path("job"))
+        .args("--reviewed plan.json")
+        .exit(64)
+        .any_output();
+    world.write("plan.json", r#"{"version":1,"changes":[],"held":[]}"#);
+    let job = apply()
+        .set("state-dir", world.path("job"))
+        .set("reviewed", world.path("plan.json"));
+    job.exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
 fn a_folder_whose_name_begins_with_a_dash_can_be_entered_with_the_printed_command() {
     let world = World::new();
     let home = world.path("home");

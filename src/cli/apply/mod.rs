@@ -11,9 +11,9 @@ use super::links::links;
 use super::{color, forge, note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
-use crate::model::{JunitKind, Review, ServiceKind, chain, escaped};
+use crate::model::{JunitKind, ServiceKind, chain, escaped};
 use crate::pass::drift::DriftScanner;
-use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, Runtime};
+use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, ReviewSource, Runtime};
 use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
 use crate::state;
@@ -25,8 +25,10 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let repository = forge::repository(settings)?;
-    let result = forge::reviewed(settings).and_then(|reviewed| pass(settings, reviewed));
-    if let Some(repository) = repository {
+    let result = forge::reviews(settings).and_then(|reviews| pass(settings, reviews));
+    // A job that was run again for an old commit does not know how the newest one went.
+    let is_stale = result.as_ref().is_err_and(Failure::is_stale);
+    if let Some(repository) = repository.filter(|_| !is_stale) {
         forge::set_status(settings, repository, verdict(&result))?;
     }
     let result = result.and_then(|pass| {
@@ -55,13 +57,13 @@ impl FinishedPass {
     }
 }
 
-fn pass(settings: &Settings, reviewed: Option<Review>) -> Result<FinishedPass, Failure> {
-    let config = setup::config(settings, CacheMode::Keep)?;
+fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPass, Failure> {
+    let config = Config {
+        reviews,
+        ..setup::config(settings, CacheMode::Keep)?
+    };
     let host = setup::service(&config);
     let mut reconciler = open(config)?;
-    if let Some(reviewed) = reviewed {
-        reconciler.require(reviewed);
-    }
     let (runtime, stop) = setup::stoppable()?;
     let results = match settings.output {
         OutputFormat::Human => ResultTiming::AsTheyEnd,

@@ -40,6 +40,9 @@ const FILES: [(&str, &str); 8] = [
     ),
 ];
 
+/// The beginning of the workflow that others copy.
+const COPY: &str = "# Copy this file to .github/workflows/gitoggle.yaml.\n#\n";
+
 pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Failure> {
     refuse_inside(folder)?;
     let attempt = format!("create `{}`", escaped(&folder.to_string_lossy()));
@@ -50,7 +53,11 @@ pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fail
     let schema = serde_json::to_string_pretty(&document::schema(settings.service_kind));
     let schema = schema.map_err(Failure::failed)? + "\n";
     let mut files = FILES
-        .map(|(path, text)| (path, for_kind(text, settings.service_kind)))
+        .map(|(path, text)| {
+            // The file is where the others are copied to.
+            let text = text.strip_prefix(COPY).unwrap_or(text);
+            (path, for_kind(text, settings.service_kind))
+        })
         .to_vec();
     files.push((".vscode/gitoggle.schema.json", Cow::from(schema)));
     files.sort_unstable();
@@ -75,7 +82,10 @@ pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fail
         kind => format!(" --service-kind {}", kind.as_str()),
     };
     note(&format!(
-        "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate{kind}\n  gitoggle test{kind}\n  gitoggle plan{kind}\n"
+        "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate{kind}\n  gitoggle test{kind}\n  gitoggle plan{kind}\n\
+         before the first push, decide about what the service has; the workflow publishes only what a pull request has shown:\n  \
+         gitoggle apply{kind} --state-remote origin --first-pass assert   (publish these documents)\n  \
+         gitoggle apply{kind} --state-remote origin --first-pass adopt    (the service has them already)\n"
     ))?;
     Ok(ExitStatus::Clean)
 }

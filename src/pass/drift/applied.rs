@@ -102,20 +102,6 @@ impl<'a> AppliedDocuments<'a> {
     }
 }
 
-/// Returns those of the applied documents in scope that `is_wanted` selects.
-pub(crate) fn applied(
-    view: &StateSnapshot,
-    rules: &Rules,
-    is_wanted: impl Fn(&Version) -> bool,
-) -> Result<Vec<Version>, Error> {
-    let documents = AppliedDocuments::of(view, rules, None)?;
-    let mut found = Vec::new();
-    for id in documents.documents.keys() {
-        found.extend(documents.version(id)?.filter(&is_wanted));
-    }
-    Ok(found)
-}
-
 fn is_wanted(id: &ToggleId, rules: &Rules, globs: Option<&Scope>) -> bool {
     rules.policy.scope.contains(id) && globs.is_none_or(|globs| globs.contains(id))
 }

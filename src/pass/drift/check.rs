@@ -96,20 +96,6 @@ pub(crate) fn overwritable(
     scan.overwritable(&planned.plan, config, context)
 }
 
-/// Decides on the changes of `plan` with what the service has now, like [`plan_live`].
-///
-/// # Errors
-/// If the state cannot be read, or the scan is interrupted.
-pub(crate) fn with_live(
-    plan: Plan,
-    view: &StateSnapshot,
-    config: &Config,
-    context: &PassContext,
-) -> Result<Plan, Error> {
-    let scan = LiveScan::of(&plan, view, config, context)?;
-    scan.decide(plan, config, context)
-}
-
 /// What the service has of the toggles of a plan.
 struct LiveScan {
     scanner: DriftScanner,

@@ -22,8 +22,7 @@ mod scan;
 mod scanner;
 mod versions;
 
-pub(crate) use applied::applied;
+pub(crate) use check::overwritable;
 pub use check::{DriftCheck, plan_live};
-pub(crate) use check::{overwritable, with_live};
 pub use request::{DriftScan, ScanDepth, ScanRequest};
 pub use scanner::DriftScanner;

@@ -37,6 +37,14 @@ impl<'a> AppliedSide<'a> {
         }
     }
 
+    /// Returns the revision that was applied last.
+    pub(super) fn revision(self) -> Option<CommitId> {
+        match self {
+            Self::State(view) => view.tip().map(|tip| tip.revision),
+            Self::Revision(_) => None,
+        }
+    }
+
     pub(super) fn kind(self) -> AppliedTree {
         match self {
             Self::State(_) => AppliedTree::State,

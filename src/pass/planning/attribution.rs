@@ -6,39 +6,53 @@ use std::sync::Arc;
 
 use super::Files;
 use crate::document::{self, LARGEST_DOCUMENT};
-use crate::model::{Attribution, Format, HistoryEvidence, ObjectId, ServiceKind, ToggleId, Trees};
+use crate::model::{Attribution, Format, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
-use crate::plan::{Draft, FIRST_PASS_TRAILER, Plan, Trailer, WantedDocument};
+use crate::plan::{Change, Draft, FIRST_PASS_TRAILER, Plan, Trailer, WantedDocument};
 use crate::source::{self, Reader, Snapshot};
 
-/// Finds the commits of all changes and completes the draft with them. Looks up the commits of at most `most_undecided`
-/// toggles whose first pass is undecided.
-pub(super) fn attribute(
-    draft: Draft,
-    snapshot: &Snapshot,
-    files: Files,
-    rules: &Rules,
-    most_undecided: usize,
-) -> Result<Plan, Error> {
-    let documents = documents(&draft, snapshot, rules, most_undecided)?;
-    if documents.is_empty() {
-        return Ok(draft.attribute(&BTreeMap::new(), &BTreeMap::new()));
+/// What the attribution of changes depends on besides the changes.
+pub(super) struct Attributions<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) files: Files,
+    pub(super) rules: &'a Rules,
+    /// The number of toggles of undecided first passes whose commits are looked up.
+    pub(super) most_undecided: usize,
+}
+
+impl Attributions<'_> {
+    /// Finds the commits of all changes and completes the draft with them, and with the reviews that `review` returns.
+    pub(super) fn complete(
+        &self,
+        draft: Draft,
+        review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, Error>,
+    ) -> Result<Plan, Error> {
+        let Self {
+            snapshot,
+            files,
+            rules,
+            most_undecided,
+        } = *self;
+        let documents = documents(&draft, snapshot, rules, most_undecided)?;
+        if documents.is_empty() {
+            return draft.attribute(&BTreeMap::new(), &BTreeMap::new(), review);
+        }
+        let reader = snapshot.reader()?;
+        let wanted = WantedDocuments {
+            documents,
+            kind: rules.kind,
+            reader,
+        };
+        let mut attributions = wanted.attributions(snapshot, files)?;
+        let evidence = evidence(&draft, snapshot, &mut attributions)?;
+        // Missing history never blocks content that is there (DESIGN, section 5, *Which commit*).
+        for path in wanted.documents.keys() {
+            let attribution = attributions.entry((*path).to_owned());
+            attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
+        }
+        draft.attribute(&attributions, &evidence, review)
     }
-    let reader = snapshot.reader()?;
-    let wanted = WantedDocuments {
-        documents,
-        kind: rules.kind,
-        reader,
-    };
-    let mut attributions = wanted.attributions(snapshot, files)?;
-    let evidence = evidence(&draft, snapshot, &mut attributions)?;
-    // Missing history never blocks content that is there (DESIGN, section 5, *Which commit*).
-    for path in wanted.documents.keys() {
-        let attribution = attributions.entry((*path).to_owned());
-        attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
-    }
-    Ok(draft.attribute(&attributions, &evidence))
 }
 
 /// Returns the documents whose commits are needed.

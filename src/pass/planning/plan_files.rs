@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::applied::AppliedSide;
-use super::attribution::attribute;
+use super::attribution::Attributions;
 use super::read::{ReadContext, read};
 use super::unfinished::unfinished;
 use super::{Files, emptied, source_info};
@@ -47,7 +47,18 @@ where
         ..input(files, applied, rules, drifted)?
     };
     let draft = Draft::new(input, &rules.policy);
-    attribute(draft, files.snapshot, files.files, rules, config.most_undecided)
+    let attributions = Attributions {
+        snapshot: files.snapshot,
+        files: files.files,
+        rules,
+        most_undecided: config.most_undecided,
+    };
+    attributions.complete(draft, |changes| match &config.reviews {
+        Some(reviews) if !changes.is_empty() => reviews
+            .read(changes, files.snapshot, applied.revision())
+            .map(Some),
+        _ => Ok(None),
+    })
 }
 
 /// Compares the files with the applied side, and decides about each toggle.

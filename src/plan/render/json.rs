@@ -32,7 +32,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
     let source = plan.source();
     PlanJson {
         version: Plan::VERSION,
-        digest: plan.digest().to_string(),
+        digest: plan.digest(),
         source: Source {
             source,
             shallow: source.history == History::Cut,
@@ -159,6 +159,8 @@ impl<T, S: Serialize> Serialize for Each<'_, T, S> {
 struct Change<'a> {
     toggle: &'a ToggleId,
     action: Action,
+    /// What `apply --reviewed` compares.
+    digest: String,
     sentences: Vec<String>,
     commit: Option<Commit<'a>>,
     attribution: Option<&'static str>,
@@ -184,6 +186,7 @@ impl<'a> Change<'a> {
         Self {
             toggle: &change.id,
             action: change.action,
+            digest: change.digest().to_string(),
             sentences: in_words(change, before.map(Payload::targeting).as_ref(), &after),
             commit: change.attribution.commit().map(|commit| Commit {
                 id: commit.id,

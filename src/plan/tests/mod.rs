@@ -13,13 +13,14 @@ mod rules;
 mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::*;
 use crate::document::{self, Diagnostic};
 use crate::model::{
     Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence, ObjectId,
-    Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension, Suspensions, Targeting, ToggleId,
+    Payload, RequestDigest, Reviews, Sent, Serve, ServiceKind, Suspension, Suspensions, Targeting, ToggleId,
     Variation, Version,
 };
 
@@ -281,12 +282,21 @@ impl World {
         counts
     }
 
+    /// Plans with `reviews`.
+    fn reviewed(&self, policy: &Policy, reviews: Reviews) -> Plan {
+        self.reviewed_plan(self.candidates(), policy, Some(reviews))
+    }
+
     fn plan(&self, policy: &Policy) -> Plan {
         self.plan_of(self.candidates(), policy)
     }
 
     /// Plans with the candidates in the order given; every orphan's document is found in the history.
     fn plan_of(&self, candidates: Vec<Candidate>, policy: &Policy) -> Plan {
+        self.reviewed_plan(candidates, policy, None)
+    }
+
+    fn reviewed_plan(&self, candidates: Vec<Candidate>, policy: &Policy, reviews: Option<Reviews>) -> Plan {
         let applied_counts = self.applied_counts();
         let deciding = DecisionContext {
             policy,
@@ -334,7 +344,9 @@ impl World {
             .into_iter()
             .map(|(id, ..)| (id, HistoryEvidence::Found))
             .collect();
-        draft.attribute(&attributions, &evidence)
+        draft
+            .attribute(&attributions, &evidence, |_| Ok::<_, Infallible>(reviews))
+            .unwrap()
     }
 
     /// Returns the world after all of `plan` was carried out.

@@ -1,7 +1,7 @@
 //! Rails, first passes, orphans and everything else that decides, as tables.
 
 use super::*;
-use crate::model::{ReviewedPlan, Scope};
+use crate::model::Scope;
 
 pub(super) fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
     let held = plan.withheld().iter();
@@ -342,25 +342,46 @@ fn the_digest_knows_no_commits_and_nothing_that_is_held() {
 }
 
 #[test]
-fn a_change_is_reviewed_as_a_create_and_as_an_update() {
-    for (count, text) in [(2, true), (10, true), (11, false), (200, false)] {
-        let mut world = World::of(count, count, 0);
-        let now = world.plan(&all_at_once());
-        // Two revisions do not show that the first toggle is applied.
-        world.applied.remove(&id("p/e/t000"));
-        let shown = world.plan(&all_at_once());
-        assert_eq!(published(&shown)[0], ("p/e/t000", Action::Create));
-        let mut reviewed = ReviewedPlan {
-            digest: shown.digest(),
-            changes: Some(shown.fingerprints()),
-        };
-        let other = world
-            .want("p/e/t000", Want::Document(doc(6)))
-            .plan(&all_at_once());
-        assert!(now.is_reviewed(&reviewed, &[]) && !other.is_reviewed(&reviewed, &[]));
-        // The digest alone does not tell which of many changes differ.
-        reviewed.changes = None;
-        assert_eq!(now.is_reviewed(&reviewed, &[]), text, "{count}");
-        assert!(shown.is_reviewed(&reviewed, &[]) && !other.is_reviewed(&reviewed, &[]));
-    }
+fn a_change_that_no_review_lists_is_held_and_does_not_count_for_a_rail() {
+    let world = World::of(20, 10, 0);
+    let all = world.plan(&all_at_once());
+    let mut reviews = Reviews::none("which nobody reviewed");
+    reviews.add(all.requests().take(3).map(Change::digest).collect());
+    let plan = world.reviewed(&Policy::default(), reviews.clone());
+    assert_eq!((published(&plan).len(), plan.withheld().len()), (3, 7));
+    let held = &plan.withheld()[0];
+    let commit = held.change.as_ref().unwrap().attribution.commit().unwrap().id;
+    let reason = held.reason.to_string();
+    let expected = format!(
+        "not reviewed: it came from commit {}, which nobody reviewed; ",
+        commit.short()
+    );
+    assert!(reason.starts_with(&expected), "{reason}");
+    assert!(plan.has_held());
+    reviews.name([commit], "pull request 7");
+    let plan = world.reviewed(&Policy::default(), reviews);
+    assert!(
+        plan.withheld()[0]
+            .reason
+            .to_string()
+            .starts_with("not reviewed: it came from pull request 7; ")
+    );
+}
+
+#[test]
+fn a_digest_is_about_what_is_sent() {
+    let mut world = World::of(20, 1, 0);
+    let update = world.plan(&all_at_once());
+    world.applied.remove(&id("p/e/t000"));
+    let create = world.plan(&all_at_once());
+    assert_eq!(published(&create)[0], ("p/e/t000", Action::Create));
+    assert_eq!(update.reviewed(), create.reviewed());
+    let other = world
+        .want("p/e/t000", Want::Document(doc(6)))
+        .plan(&all_at_once());
+    assert_ne!(update.reviewed(), other.reviewed());
+    let held = World::of(20, 20, 0);
+    let (held, all) = (held.plan(&Policy::default()), held.plan(&all_at_once()));
+    assert!(!held.has_changes(), "a rail holds all of them");
+    assert_eq!(held.reviewed(), all.reviewed());
 }

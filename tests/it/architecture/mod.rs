@@ -57,6 +57,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "pass",
         &[
             "document",
+            "forge",
             "git",
             "model",
             "plan",

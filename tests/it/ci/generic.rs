@@ -7,7 +7,7 @@ use crate::forge::stand_in::Kind;
 use crate::support::{Repo, World, doc};
 
 #[test]
-fn the_script_for_other_systems_hands_the_digest_over() {
+fn the_script_for_other_systems_hands_the_review_over() {
     let hosted = Hosted::new(Kind::GitHub);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/ci/gitoggle.sh");
     let run = |clone: &Repo, command: &str| {
@@ -33,21 +33,32 @@ fn the_script_for_other_systems_hands_the_digest_over() {
     ]);
     let request = Repo::at(&folder);
     run(&request, "plan main").exits(0, &["shop/prod/pay"]);
-    let digest = std::fs::read_to_string(folder.join("digest.txt")).unwrap();
-    assert_eq!(digest.trim_end().len(), "sha256:".len() + 64, "{digest}");
+    let review = std::fs::read_to_string(folder.join("plan.json")).unwrap();
     let before = hosted.published();
 
     hosted.merge();
     let applied = hosted.clone("applied", "origin/main");
-    run(&applied, "apply").exits(64, &["digest.txt"]);
-    applied.write("digest.txt", &digest);
+    run(&applied, "apply").exits(64, &["could not read the reviewed plan in `plan.json`"]);
+    applied.write("plan.json", &review);
     run(&applied, "apply").exits(0, &["applied 1 of 1 change"]);
     assert_eq!(hosted.published(), before + 1);
+    // A job without the artifact does not use the file of an older one.
+    run(&applied, "apply").exits(64, &["could not read the reviewed plan in `plan.json`"]);
     hosted.world.repo.commit_pay(30, "Push without a review");
     hosted.push();
     let other = hosted.clone("other", "origin/main");
-    other.write("digest.txt", &digest);
-    run(&other, "apply").exits(4, &["the plan is not the one that was reviewed"]);
+    other.write("plan.json", &review);
+    run(&other, "apply").exits(
+        4,
+        &[
+            "not reviewed: it came from commit",
+            "which the review `plan.json` does not list",
+        ],
+    );
+    // A plan that fails leaves no review of an older one behind.
+    request.write("plan.json", &review);
+    run(&request, "plan gone").exits(128, &["gone"]);
+    assert!(!folder.join("plan.json").exists());
     run(&other, "").exits(64, &["usage: gitoggle.sh"]);
     run(&other, "plan").exits(64, &["usage: gitoggle.sh plan TARGET"]);
 }

@@ -28,7 +28,6 @@ fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> 
     assert_eq!(install.get("with"), None);
     let values = [
         ("github.token", FORGE_TOKEN),
-        ("inputs.digest", ""),
         ("secrets.GITOGGLE_TOKEN", SERVICE_TOKEN),
         ("vars.GITOGGLE_BASE_URL", &hosted.base_url()),
     ];

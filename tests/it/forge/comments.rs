@@ -221,15 +221,24 @@ fn a_plan_that_fails_replaces_the_comment_and_is_not_reviewed() {
         }
         assert!(!failed.contains("sha256:"), "{failed}");
         world.repo.checkout("main").commit_pay(30, "Ask for 30 years");
-        forge.held().merged = Some(world.repo.head());
-        let apply = forge.job(&world, world.apply()).set("digest", forge.name());
-        apply.exit(4).stdout("").stderr_contains(&["no reviewed plan"]);
+        forge.merge(7, world.repo.head());
+        let apply = forge.job(&world, world.apply()).set("reviewed", forge.name());
+        let held = apply.exit(4).any_stderr();
+        held.stdout_contains(&["not reviewed: it came from pull request 7, whose last plan failed;"]);
 
         world.repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
         world.repo.checkout("feature");
         world.repo.revert();
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));
-        let marker = |body: &str| body.split_once("] ").map(|(marker, _)| marker.to_owned());
+        let marker = |body: &str| {
+            body.split_once(" reviewed:")
+                .unwrap()
+                .1
+                .split_once(' ')
+                .unwrap()
+                .0
+                .to_owned()
+        };
         assert_eq!(marker(&own(&forge)[0]), marker(&planned));
     }
 }

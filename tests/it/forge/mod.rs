@@ -1,11 +1,11 @@
 //! Comments, statuses and reviewed plans on forges, against stand-ins that check every request.
 
 mod comments;
-mod digests;
 mod failures;
 mod invalid_settings;
 mod older_jobs;
 mod replay;
+mod reviews;
 mod routes;
 pub(crate) mod stand_in;
 mod statuses;

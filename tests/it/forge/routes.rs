@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stand_in::{Comment, FORGE_TOKEN, Held, Kind, OURS, add, root};
+use super::stand_in::{Comment, FORGE_TOKEN, Held, Kind, OURS, add_to, root};
 use crate::support::{Answer, Request};
 
 pub(super) fn answer(kind: Kind, held: &mut Held, request: &Request) -> Answer {
@@ -93,11 +93,14 @@ fn answer_to(
         | (Kind::GitLab, ["projects", "shop%2Ftoggles" | "55", rest @ ..]) => rest,
         _ => return None,
     };
+    if held.is_away {
+        return Some(refused(503, "the forge is away"));
+    }
     match (kind, method, rest) {
-        (Kind::GitLab, _, ["merge_requests", "7", "notes"]) | (_, _, ["issues", "7", "comments"]) => {
-            comments(kind, held, method, query, body)
+        (Kind::GitLab, _, ["merge_requests", request, "notes"]) | (_, _, ["issues", request, "comments"]) => {
+            comments(kind, held, request.parse().ok()?, method, query, body)
         }
-        (Kind::GitLab, _, ["merge_requests", "7", "notes", id])
+        (Kind::GitLab, _, ["merge_requests", _, "notes", id])
         | (Kind::GitHub | Kind::Gitea, _, ["issues", "comments", id]) => {
             comment(kind, held, method, id.parse().ok()?, body)
         }
@@ -118,21 +121,22 @@ fn answer_to(
 
 /// Answers with the requests that contain `commit`: an open one, and the merged one after it is merged.
 fn requests_of(kind: Kind, held: &Held, commit: &str) -> Answer {
-    let is_merged = held.merged.as_deref() == Some(commit);
+    let merged = held.merged.iter().find(|(_, merged)| *merged == commit);
+    let (is_merged, number) = (merged.is_some(), merged.map(|(number, _)| number));
     let (open, merged) = match kind {
         Kind::GitHub => (
             json!({ "number": 3, "merged_at": null, "merge_commit_sha": commit }),
-            json!({ "number": 7, "merged_at": "2026-01-01T00:00:00Z", "merge_commit_sha": commit }),
+            json!({ "number": number, "merged_at": "2026-01-01T00:00:00Z", "merge_commit_sha": commit }),
         ),
         Kind::GitLab => (
             json!({ "iid": 3, "state": "opened", "sha": commit }),
-            json!({ "iid": 7, "state": "merged", "merge_commit_sha": commit }),
+            json!({ "iid": number, "state": "merged", "merge_commit_sha": commit }),
         ),
         // Gitea answers with the merged request only.
         Kind::Gitea if is_merged => {
             return ok(
                 200,
-                &json!({ "number": 7, "merged": true, "merge_commit_sha": commit }),
+                &json!({ "number": number, "merged": true, "merge_commit_sha": commit }),
             );
         }
         Kind::Gitea => return refused(404, "not found"),
@@ -156,18 +160,26 @@ fn shown(kind: Kind, comment: &Comment) -> Value {
 }
 
 /// Answers the list of comments, in pages, and the creation of one.
-fn comments(kind: Kind, held: &mut Held, method: &str, query: &str, body: &Value) -> Option<Answer> {
+fn comments(
+    kind: Kind,
+    held: &mut Held,
+    request: u64,
+    method: &str,
+    query: &str,
+    body: &Value,
+) -> Option<Answer> {
     if method == "POST" {
         return Some(match text(kind, body) {
             Err(answer) => answer,
             Ok(body) => {
-                let id = add(&mut held.comments, OURS, &body);
+                let id = add_to(request, &mut held.comments, OURS, &body);
                 let created = held.comments.iter().find(|comment| comment.id == id).unwrap();
                 ok(201, &shown(kind, created))
             }
         });
     }
-    let all: Vec<Value> = held.comments.iter().map(|comment| shown(kind, comment)).collect();
+    let all = held.comments.iter().filter(|comment| comment.request == request);
+    let all: Vec<Value> = all.map(|comment| shown(kind, comment)).collect();
     let number = |name: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let found = pairs.find(|(known, _)| *known == name);

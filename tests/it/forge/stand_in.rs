@@ -1,5 +1,6 @@
 //! A forge: the endpoints that gitoggle calls, with the paths, headers, pages and limits that each forge documents.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::Value;
@@ -27,6 +28,8 @@ pub(crate) const KINDS: [Kind; 3] = [Kind::GitHub, Kind::GitLab, Kind::Gitea];
 /// A comment on the pull request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Comment {
+    /// The number of the pull request.
+    pub(crate) request: u64,
     pub(crate) id: u64,
     pub(crate) author: i64,
     pub(crate) body: String,
@@ -43,8 +46,10 @@ pub(crate) struct Held {
     pub(crate) statuses: Vec<(String, Value)>,
     /// The newest commit of the pull request; without it, the token may not read pull requests.
     pub(crate) head: Option<String>,
-    /// The commit that the pull request was merged as.
-    pub(crate) merged: Option<String>,
+    /// The commits that pull requests were merged as.
+    pub(crate) merged: BTreeMap<u64, String>,
+    /// Whether it does not answer.
+    pub(crate) is_away: bool,
     /// The requests that no forge would accept, and why.
     pub(super) violations: Vec<String>,
     /// Whether the token is that of a GitLab job.
@@ -79,6 +84,11 @@ impl StandIn {
     pub(crate) fn add(&self, author: i64, body: &str) -> u64 {
         let mut held = self.held();
         add(&mut held.comments, author, body)
+    }
+
+    /// States that a pull request was merged as `commit`.
+    pub(crate) fn merge(&self, request: u64, commit: String) {
+        self.held().merged.insert(request, commit);
     }
 
     pub(crate) fn comments(&self) -> Vec<Comment> {
@@ -132,17 +142,22 @@ impl StandIn {
         }
     }
 
-    /// Sets the variables of a job for the pull request.
+    /// Sets the variables of a job for pull request 7.
     pub(crate) fn request_job(&self, world: &World, run: Gitoggle) -> Gitoggle {
+        self.job_for(7, world, run)
+    }
+
+    /// Sets the variables of a job for a pull request.
+    pub(crate) fn job_for(&self, request: u64, world: &World, run: Gitoggle) -> Gitoggle {
         let run = self.job(world, run);
         match self.kind {
             Kind::GitLab => run
-                .env("CI_MERGE_REQUEST_IID", "7")
+                .env("CI_MERGE_REQUEST_IID", request.to_string())
                 .env("CI_MERGE_REQUEST_PROJECT_PATH", "shop/toggles")
                 .env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
             Kind::GitHub | Kind::Gitea => run
                 .env("GITHUB_BASE_REF", "main")
-                .env("GITHUB_REF", "refs/pull/7/merge"),
+                .env("GITHUB_REF", format!("refs/pull/{request}/merge")),
         }
     }
 }
@@ -168,8 +183,13 @@ pub(super) fn root(kind: Kind) -> &'static str {
 }
 
 pub(crate) fn add(comments: &mut Vec<Comment>, author: i64, body: &str) -> u64 {
+    add_to(7, comments, author, body)
+}
+
+pub(super) fn add_to(request: u64, comments: &mut Vec<Comment>, author: i64, body: &str) -> u64 {
     let id = comments.iter().map(|comment| comment.id).max().unwrap_or(100) + 1;
     comments.push(Comment {
+        request,
         id,
         author,
         body: body.to_owned(),

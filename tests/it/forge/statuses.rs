@@ -89,12 +89,10 @@ fn something_held_is_pending() {
 #[test]
 fn a_commit_without_a_reviewed_plan_is_pending() {
     let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
-    let run = || apply(&world, &forge).set("digest", forge.name());
+    let run = || apply(&world, &forge).set("reviewed", forge.name());
     for (run, code) in [(run(), 4), (run().args("--exit-zero-when-held"), 0)] {
-        run.exit(code)
-            .stdout("")
-            .stderr_contains(&["no reviewed plan: commit"]);
-        let expected = ("pending", "nothing was applied; the job has the reason");
+        run.exit(code).says(&["not reviewed: it came from commit"]);
+        let expected = ("pending", "nothing to publish · 1 held");
         let (state, description) = status(&world, &forge);
         assert_eq!((state.as_str(), description.as_str()), expected);
     }

@@ -11,7 +11,7 @@ mod resolve;
 use std::collections::BTreeSet;
 
 use super::applied::{AppliedSide, BaseRevision};
-use super::attribution::attribute;
+use super::attribution::Attributions;
 use super::plan_files::{PlanFiles, input};
 use super::{Files, Planned, uncommitted};
 use crate::document::{Diagnostic, tree};
@@ -81,13 +81,13 @@ pub fn plan_range(
         .filter(|(_, count)| **count == 0)
         .map(|(environment, _)| environment.clone())
         .collect();
-    let plan = attribute(
-        Draft::new(input, &rules.policy),
-        &snapshot,
-        files.files,
+    let attributions = Attributions {
+        snapshot: &snapshot,
+        files: files.files,
         rules,
-        usize::MAX,
-    )?;
+        most_undecided: usize::MAX,
+    };
+    let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(None))?;
     let uncommitted = is_checked_out.then(|| uncommitted::range_note(source, rules, &snapshot));
     let notes = unmerged
         .into_iter()

@@ -1,0 +1,519 @@
+//! `apply --reviewed`: only changes that a review lists are published.
+
+use std::cell::Cell;
+
+use super::stand_in::{KINDS, Kind, OURS, StandIn, THEIRS};
+use crate::support::{Answer, Gitoggle, Repo, Request, World, doc};
+
+/// Toggles of pull requests and jobs on a forge. Each job has an empty disk; they share state through a remote.
+struct Team {
+    world: World,
+    forge: StandIn,
+    jobs: Cell<usize>,
+}
+
+/// How a pull request is merged.
+#[derive(Clone, Copy, Debug)]
+enum Merge {
+    Commit,
+    FastForward,
+    Rebase,
+    Squash,
+}
+
+impl Team {
+    /// Starts with the toggles `t0` to `t11` applied.
+    fn new(kind: Kind) -> Self {
+        let world = World::new();
+        Repo::bare(&world.path("remote.git"));
+        for number in 0..12 {
+            world.repo.write(&format!("shop/prod/t{number}.yaml"), doc(18));
+        }
+        world.repo.git(&["add", "--all"]);
+        world.repo.commit("Add all");
+        let team = Self {
+            world,
+            forge: StandIn::start(kind),
+            jobs: Cell::new(0),
+        };
+        team.any_job().set("first-pass", "assert").exit(0).any_output();
+        team.world.service.take();
+        team
+    }
+
+    /// Sets a toggle, and commits it.
+    fn set(&self, toggle: &str, age: u32) -> &Self {
+        let repo = &self.world.repo;
+        repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age))
+            .commit(&format!("Set {toggle} to {age}"));
+        self
+    }
+
+    /// Opens a pull request from `main` that sets a toggle, and lets its job run.
+    fn request(&self, number: u64, toggle: &str, age: u32) -> &Self {
+        self.world.repo.checkout("main").branch(&format!("r{number}"));
+        self.set(toggle, age).plan(number)
+    }
+
+    /// Runs the job of a pull request, whose branch is checked out.
+    fn plan(&self, number: u64) -> &Self {
+        let world = &self.world;
+        let run = self
+            .forge
+            .job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
+        run.args("--pull-request")
+            .set("comment-on", self.forge.name())
+            .exit(0)
+            .any_output();
+        self
+    }
+
+    /// Merges a pull request.
+    fn merge(&self, number: u64, how: Merge) -> &Self {
+        let (repo, branch) = (&self.world.repo, format!("r{number}"));
+        match how {
+            Merge::Commit => drop(repo.checkout("main").merge(&branch, "Merge it")),
+            Merge::FastForward => {
+                drop(
+                    repo.checkout("main")
+                        .git(&["merge", "--quiet", "--ff-only", &branch]),
+                )
+            }
+            Merge::Rebase => {
+                repo.git(&["rebase", "--quiet", "main", &branch]);
+                repo.checkout("main")
+                    .git(&["merge", "--quiet", "--ff-only", &branch]);
+            }
+            Merge::Squash => {
+                repo.checkout("main")
+                    .git(&["merge", "--quiet", "--squash", &branch]);
+                repo.commit(&format!("Squash it (#{number})"));
+            }
+        }
+        self.forge.merge(number, repo.head());
+        self
+    }
+
+    /// A job without a review, on an empty disk.
+    fn any_job(&self) -> Gitoggle {
+        let world = &self.world;
+        self.jobs.set(self.jobs.get() + 1);
+        let run = world
+            .apply()
+            .set("state-dir", world.path(&format!("disk-{}", self.jobs.get())));
+        run.set("state-remote", world.path("remote.git"))
+            .set("state-name", "toggles")
+    }
+
+    /// A command on an empty disk.
+    fn any_job_of(&self, verb: &str) -> Gitoggle {
+        let world = &self.world;
+        let run = world
+            .bare(verb)
+            .set("repo", world.repo.path())
+            .set("base-url", world.service.url());
+        let run = run
+            .set("state-dir", world.path("disk-of-a-person"))
+            .set("ca-file", world.ca());
+        run.set("state-remote", world.path("remote.git"))
+            .set("state-name", "toggles")
+    }
+
+    /// The job for the newest commit of `main`.
+    fn job(&self) -> Gitoggle {
+        self.world.repo.checkout("main");
+        let run = self.forge.job(&self.world, self.any_job());
+        run.set("reviewed", self.forge.name())
+            .set("commit-status", self.forge.name())
+    }
+
+    /// Asserts which toggles were published.
+    #[track_caller]
+    fn sent(&self, expected: &[&str]) -> &Self {
+        let mut sent: Vec<String> = self.world.service.take().iter().map(Request::toggle).collect();
+        sent.sort_unstable();
+        let expected: Vec<String> = expected
+            .iter()
+            .map(|toggle| format!("shop/prod/{toggle}"))
+            .collect();
+        assert_eq!(sent, expected, "{:?}", self.forge.kind);
+        self
+    }
+
+    /// Runs the job, which publishes `expected` and holds nothing.
+    #[track_caller]
+    fn publishes(&self, expected: &[&str]) -> &Self {
+        self.job().exit(0).any_output();
+        self.sent(expected)
+    }
+
+    /// Runs the job, which publishes `expected` and holds something for this reason.
+    #[track_caller]
+    fn holds(&self, reason: &str, expected: &[&str]) -> &Self {
+        let job = self.job().exit(4).any_stderr();
+        job.stdout_contains(&[&format!("not reviewed: it came from {reason}")]);
+        self.sent(expected)
+    }
+
+    /// Returns the short id of the newest commit.
+    fn head(&self) -> String {
+        self.world.repo.head()[..10].to_owned()
+    }
+}
+
+#[test]
+fn a_review_counts_however_the_request_is_merged() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        for (number, how) in (1..).zip([Merge::Commit, Merge::Squash, Merge::Rebase, Merge::FastForward]) {
+            team.request(number, "t0", 20 + u32::try_from(number).unwrap());
+            if !matches!(how, Merge::FastForward) {
+                team.world
+                    .repo
+                    .checkout("main")
+                    .write("README.md", format!("{how:?}"))
+                    .git(&["add", "--all"]);
+                team.world.repo.commit("Describe it");
+            }
+            team.merge(number, how).publishes(&["t0"]);
+        }
+    }
+}
+
+#[test]
+fn quick_merges_need_nobody_whichever_of_their_jobs_ran() {
+    let team = Team::new(Kind::GitHub);
+    for round in 0..4_u64 {
+        let (one, two) = (2 * round + 1, 2 * round + 2);
+        let age = 20 + u32::try_from(round).unwrap();
+        team.request(one, "t1", age)
+            .request(two, "t2", age)
+            .merge(one, Merge::Commit);
+        match round {
+            // The job of the first merge did not run, ran, failed in the middle, or was killed.
+            0 => {}
+            1 => drop(team.publishes(&["t1"])),
+            2 => {
+                team.world.service.answers([Answer::json(400, "{}")]);
+                team.job().exit(1).any_output();
+                team.sent(&["t1"]);
+            }
+            _ => {
+                team.world.kill_in_first_request(team.job());
+                team.world.service.take();
+                crate::shared::age(&Repo::at(&team.world.path("remote.git")));
+            }
+        }
+        let expected: &[&str] = if round == 1 { &["t2"] } else { &["t1", "t2"] };
+        team.merge(two, Merge::Squash).publishes(expected);
+    }
+}
+
+#[test]
+fn ten_quick_merges_need_nobody() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        for number in 0..10 {
+            team.request(number + 1, &format!("t{number}"), 30);
+        }
+        for number in 0..10 {
+            let how = [Merge::Commit, Merge::Squash, Merge::Rebase][usize::try_from(number % 3).unwrap()];
+            team.merge(number + 1, how);
+            if number == 4 {
+                // Half of them are sent, and the service refuses the third.
+                team.world
+                    .service
+                    .answers([Answer::applied(), Answer::applied(), Answer::json(400, "{}")]);
+                team.job().set("max-change-ratio", "1").exit(1).any_output();
+                team.sent(&["t0", "t1", "t2", "t3", "t4"]);
+            }
+        }
+        let all = team.job().set("max-change-ratio", "1");
+        all.exit(0).any_output();
+        team.sent(&["t2", "t5", "t6", "t7", "t8", "t9"]);
+    }
+}
+
+#[test]
+fn only_a_direct_push_is_held_and_its_commit_is_named() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(7, "t0", 21).merge(7, Merge::Commit).set("t1", 21);
+        let reason = format!(
+            "commit {}, which was not merged from a pull request; to publish it, review",
+            team.head()
+        );
+        team.holds(&reason, &["t0"]);
+        let statuses = std::mem::take(&mut team.forge.held().statuses);
+        let description = statuses[0].1["description"].as_str().unwrap();
+        assert_eq!(description, "applied 1 of 1 change · 1 held");
+        // The next pass tries again.
+        team.holds(&reason, &[]);
+        // Whoever reviews it now publishes it with what the hint says.
+        let plan = team
+            .any_job_of("plan")
+            .set("output", "json")
+            .start_piped()
+            .wait_with_output()
+            .unwrap();
+        std::fs::write(team.world.path("plan.json"), plan.stdout).unwrap();
+        team.any_job()
+            .set("reviewed", team.world.path("plan.json"))
+            .exit(0)
+            .any_output();
+        team.sent(&["t1"]);
+    }
+}
+
+#[test]
+fn a_branch_that_changed_after_its_last_plan_is_held() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(7, "t0", 21)
+            .set("t0", 22)
+            .set("t1", 21)
+            .merge(7, Merge::Commit);
+        team.holds("pull request 7, whose last plan did not have this change; ", &[]);
+    }
+}
+
+#[test]
+fn what_is_applied_already_or_was_never_applied_makes_no_difference() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        // The request changes a toggle that was never applied, and one that has become equal meanwhile.
+        let repo = &team.world.repo;
+        let invalid = doc(5).replace("select: 1", "select: 7");
+        repo.file("shop/prod/new.yaml", invalid)
+            .commit("Add a broken toggle");
+        team.request(7, "new", 30).set("t0", 30).plan(7);
+        repo.checkout("main");
+        team.set("t0", 30);
+        team.any_job().exit_in(&[3]).any_output();
+        team.sent(&["t0"]);
+        repo.checkout("r7")
+            .git(&["merge", "--quiet", "-m", "Merge main", "main"]);
+        team.merge(7, Merge::Squash).publishes(&["new"]);
+    }
+}
+
+#[test]
+fn only_an_unchanged_comment_of_the_own_user_is_a_review() {
+    let reason = "pull request 7, which has no plan in a comment that gitoggle wrote with this token's user";
+    for kind in KINDS {
+        for change in [
+            "deleted",
+            "copied by a stranger",
+            "edited",
+            "added to",
+            "another change listed",
+        ] {
+            let team = Team::new(kind);
+            team.request(7, "t0", 21);
+            let body = team.forge.comments()[0].body.clone();
+            let mut held = team.forge.held();
+            match change {
+                "deleted" => held.comments.clear(),
+                "copied by a stranger" => held.comments[0].author = THEIRS,
+                "edited" => held.comments[0].body = body.replace("21", "20"),
+                "added to" => held.comments[0].body = format!("{body}\nLooks good to me.\n"),
+                _ => {
+                    let (start, end) = body.split_once(" reviewed:").unwrap();
+                    held.comments[0].body = format!("{start} reviewed:{}{}", "A".repeat(22), &end[22..]);
+                }
+            }
+            drop(held);
+            team.merge(7, Merge::Commit).holds(reason, &[]);
+        }
+    }
+}
+
+#[test]
+fn a_comment_that_a_person_pasted_and_added_to_is_left_alone() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(7, "t0", 21);
+        let pasted = format!("{}\nI think that 21 is right.", team.forge.comments()[0].body);
+        team.forge.add(OURS, &pasted);
+        team.set("t0", 22).plan(7);
+        let bodies: Vec<String> = team
+            .forge
+            .comments()
+            .into_iter()
+            .map(|comment| comment.body)
+            .collect();
+        assert_eq!((bodies.len(), bodies.contains(&pasted)), (2, true));
+        team.merge(7, Merge::Commit).publishes(&["t0"]);
+    }
+}
+
+#[test]
+fn a_comment_lists_thousands_of_changes_or_says_that_it_cannot() {
+    for (kind, count, is_listed) in [
+        (Kind::GitHub, 2_000, true),
+        (Kind::GitHub, 10_000, false),
+        (Kind::GitLab, 10_000, true),
+    ] {
+        let team = Team::new(kind);
+        team.world.repo.branch("r7");
+        for number in 0..count {
+            team.world
+                .repo
+                .write(&format!("shop/many/t{number}.yaml"), doc(18));
+        }
+        team.world.repo.git(&["add", "--all"]);
+        team.world
+            .repo
+            .commit("Add many\n\nGitoggle-First-Pass: assert\n");
+        team.plan(7);
+        let body = team.forge.comments()[0].body.clone();
+        assert_eq!(body.contains("has no room to list all changes"), !is_listed);
+        team.merge(7, Merge::Commit);
+        match is_listed {
+            true => {
+                team.job().exit(0).any_output();
+                assert_eq!(team.world.service.take().len(), count);
+            }
+            false => drop(team.holds(
+                "pull request 7, whose comment has too many changes to list them",
+                &[],
+            )),
+        }
+    }
+}
+
+#[test]
+fn a_request_that_was_merged_into_another_one_counts() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        team.request(1, "t0", 21);
+        repo.branch("r2");
+        team.set("t1", 21).plan(2);
+        repo.checkout("r1").merge("r2", "Merge the second into the first");
+        team.forge.merge(2, repo.head());
+        // The job of the first one did not run after that.
+        team.merge(1, Merge::Commit).publishes(&["t0", "t1"]);
+    }
+}
+
+#[test]
+fn a_revert_by_request_is_published() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21)
+            .merge(1, Merge::Squash)
+            .publishes(&["t0"]);
+        team.world.repo.branch("r2").revert();
+        team.plan(2).merge(2, Merge::Commit).publishes(&["t0"]);
+    }
+}
+
+#[test]
+fn a_job_that_is_run_again_sends_nothing_and_leaves_the_status_alone() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21)
+            .merge(1, Merge::Commit)
+            .publishes(&["t0"]);
+        let old = team.world.repo.head();
+        team.request(2, "t0", 22)
+            .merge(2, Merge::Commit)
+            .publishes(&["t0"]);
+        team.forge.held().statuses.clear();
+        team.world.repo.checkout(&old);
+        let run = team.forge.job(&team.world, team.any_job());
+        let run = run
+            .set("reviewed", team.forge.name())
+            .set("commit-status", team.forge.name());
+        run.exit(4)
+            .stdout("")
+            .stderr_contains(&["this checkout is stale"]);
+        team.sent(&[]);
+        assert_eq!(team.forge.held().statuses.len(), 0, "the status stays `success`");
+    }
+}
+
+#[test]
+fn a_forge_that_is_away_is_a_failure_and_changes_nothing() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        let remote = Repo::at(&team.world.path("remote.git"));
+        let before = remote.git(&["for-each-ref"]);
+        team.forge.held().is_away = true;
+        let run = team.job().exit(1).stdout("");
+        run.stderr_contains(&[
+            "could not read the reviews on `",
+            "the forge responded with 503: the forge is away",
+        ]);
+        team.sent(&[]);
+        assert_eq!(remote.git(&["for-each-ref"]), before);
+        team.forge.held().is_away = false;
+        team.publishes(&["t0"]);
+    }
+}
+
+#[test]
+fn without_a_token_nothing_is_sent() {
+    let team = Team::new(Kind::GitHub);
+    team.request(1, "t0", 21).merge(1, Merge::Commit);
+    let run = team.job().env("GITHUB_TOKEN", "").exit(1).stdout("");
+    run.stderr_contains(&[
+        "could not read the reviews on `shop/toggles`",
+        "there is no token",
+    ]);
+    team.sent(&[]);
+}
+
+#[test]
+fn a_pass_that_sends_nothing_asks_for_no_review() {
+    let team = Team::new(Kind::GitLab);
+    team.world.repo.file("README.md", "text").commit("Describe it");
+    team.forge.held().is_away = true;
+    team.any_job().set("reviewed", "gitlab").exit(64).any_output();
+    team.job().unset("commit-status").exit(0).any_output();
+    assert_eq!(team.forge.asked(), [""; 0]);
+}
+
+#[test]
+fn a_reviewed_change_that_is_held_is_published_when_it_is_released() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.world
+            .repo
+            .branch("r1")
+            .file("shop/test/pay.yaml", doc(5))
+            .commit("Add a test");
+        team.set("t0", 21).plan(1).merge(1, Merge::Commit);
+        team.job().exit(4).says(&["held shop/test"]);
+        team.sent(&["t0"]);
+        team.job().set("first-pass", "assert").exit(0).any_output();
+        assert_eq!(team.world.service.take()[0].toggle(), "shop/test/pay");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_a_plan_is_a_usage_error() {
+    let world = World::with_pay_applied();
+    for text in [
+        "",
+        "{}",
+        r#"{"version":1,"error":{"message":"x"}}"#,
+        r#"{"version":2,"changes":[],"held":[]}"#,
+    ] {
+        world.write("plan.json", text);
+        let run = world
+            .apply()
+            .set("reviewed", world.path("plan.json"))
+            .exit(64)
+            .stdout("");
+        run.stderr_contains(&[
+            "could not read the reviewed plan in `",
+            "the forge that has the reviews: `github`, `gitlab`, `gitea`",
+        ]);
+    }
+    let missing = world.apply().set("reviewed", "gihtub").exit(64).stdout("");
+    missing.stderr_contains(&["could not read the reviewed plan in `gihtub`"]);
+    world.nothing_sent();
+}
