@@ -205,6 +205,7 @@ fn the_json_is_for_machines() {
               }
             ]
           },
+          "digest": "sha256:9867ac492ab3946bfbe6db7e753781bdc312a71f81948a05c7711a8075a13735",
           "disabled": true,
           "path": "q/e/changed.yaml",
           "sentences": [
@@ -214,7 +215,7 @@ fn the_json_is_for_machines() {
           "toggle": "q/e/changed"
         }
       ],
-      "digest": "sha256:010284c3a7e39e8b20ab85ebd6c7469609297226e6f5c832a57eaf1984addf34",
+      "digest": "sha256:06b38c5b2c51131ae510419c70c584cc67226d9c40b754e1d0e369677afba21f",
       "findings": [
         {
           "column": 1,

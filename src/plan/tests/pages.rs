@@ -52,7 +52,7 @@ fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
     * **error** ` p/e/bad.yaml:1:1 ` `missing-field`: a document needs `content` — *help*: every document has `disabled` and `content`
     * **error** ` p/e/bad.yaml:2:1 ` `unknown-key`: a document has no `colour` — *help*: a document has `disabled` and `content`
 
-    Digest: `sha256:010284c3a7e39e8b20ab85ebd6c7469609297226e6f5c832a57eaf1984addf34`
+    Digest: `sha256:06b38c5b2c51131ae510419c70c584cc67226d9c40b754e1d0e369677afba21f`
     "##);
 }
 
@@ -88,7 +88,7 @@ fn a_fold_has_the_commit_and_the_diff_of_each_change() {
 
     </details>
 
-    Digest: `sha256:e25cc1dd18e4a29bdc558cf7281611bf15caa03ac5128373089afc299378dd42`
+    Digest: `sha256:ad05c5cec3f19d05809c71fc7b1c926e1cec9aa094b6b022a0bdb01f7a9f84bf`
     "##);
 }
 
