@@ -71,22 +71,19 @@ impl Team {
     /// Merges a pull request.
     fn merge(&self, number: u64, how: Merge) -> &Self {
         let (repo, branch) = (&self.world.repo, format!("r{number}"));
+        if matches!(how, Merge::Rebase) {
+            repo.git(&["rebase", "--quiet", "main", &branch]);
+        }
+        repo.checkout("main");
         match how {
-            Merge::Commit => drop(repo.checkout("main").merge(&branch, "Merge it")),
-            Merge::FastForward => {
-                drop(
-                    repo.checkout("main")
-                        .git(&["merge", "--quiet", "--ff-only", &branch]),
-                )
+            Merge::Commit => {
+                repo.merge(&branch, "Merge it");
             }
-            Merge::Rebase => {
-                repo.git(&["rebase", "--quiet", "main", &branch]);
-                repo.checkout("main")
-                    .git(&["merge", "--quiet", "--ff-only", &branch]);
+            Merge::FastForward | Merge::Rebase => {
+                repo.git(&["merge", "--quiet", "--ff-only", &branch]);
             }
             Merge::Squash => {
-                repo.checkout("main")
-                    .git(&["merge", "--quiet", "--squash", &branch]);
+                repo.git(&["merge", "--quiet", "--squash", &branch]);
                 repo.commit(&format!("Squash it (#{number})"));
             }
         }
