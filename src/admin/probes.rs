@@ -24,10 +24,10 @@ impl Admin {
 pub(super) async fn health(State(shared): State<AdminState>) -> Response {
     // Depends on the loop alone, whatever the pass results (DESIGN, section 9).
     match shared.0.admin.heartbeat.stalled_for() {
-        None => text(StatusCode::OK, "ok"),
+        None => text(StatusCode::OK, &["ok".to_owned()]),
         Some(silence) => {
             let reason = format!("the driver loop has not run for {} s", silence.as_secs());
-            text(StatusCode::SERVICE_UNAVAILABLE, &reason)
+            text(StatusCode::SERVICE_UNAVAILABLE, &[reason])
         }
     }
 }
@@ -36,11 +36,14 @@ pub(super) async fn readiness(State(shared): State<AdminState>) -> Response {
     let admin = &shared.0.admin;
     match admin.readiness() {
         Readiness::Ready => {
+            let status = admin.status.borrow().clone();
             let mut parts = vec!["ready".to_owned()];
-            parts.extend(admin.status.borrow().remarks());
-            text(StatusCode::OK, &parts.join("; "))
+            parts.extend(status.remarks());
+            let mut lines = vec![parts.join("; ")];
+            lines.extend(status.explanations());
+            text(StatusCode::OK, &lines)
         }
-        Readiness::Unready(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &reason),
+        Readiness::Unready(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &[reason]),
     }
 }
 
@@ -78,7 +81,8 @@ impl AdminState {
     }
 }
 
-fn text(status: StatusCode, line: &str) -> Response {
+fn text(status: StatusCode, lines: &[String]) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
-    (status, headers, format!("{}\n", escaped(line))).into_response()
+    let lines: String = lines.iter().map(|line| format!("{}\n", escaped(line))).collect();
+    (status, headers, lines).into_response()
 }

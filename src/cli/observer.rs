@@ -3,12 +3,13 @@
 //! A toggle that fails again in the next pass for the same reason is logged only at DEBUG.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::daemon::Metrics;
 use crate::model::ToggleId;
-use crate::pass::{ChangeResult, Event, PublishAnswer};
+use crate::pass::{ChangeResult, Event, PublishAnswer, Report};
 use crate::plan::{Change, Plan};
 use crate::telemetry::ANNOUNCEMENT;
 
@@ -16,6 +17,8 @@ use crate::telemetry::ANNOUNCEMENT;
 pub(super) struct RunObserver {
     host: String,
     metrics: Metrics,
+    /// Whether the pass has too many changes to log each one that is applied.
+    is_long: AtomicBool,
     /// The last logged result of each toggle that was not applied.
     logged: Mutex<BTreeMap<ToggleId, ChangeResult>>,
 }
@@ -26,6 +29,7 @@ impl RunObserver {
         Self {
             host,
             metrics,
+            is_long: AtomicBool::new(false),
             logged: Mutex::default(),
         }
     }
@@ -44,9 +48,12 @@ impl RunObserver {
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
             Event::Answered(outcome, took) => self.metrics.published(outcome.kind(), *took),
-            Event::Begins(plan) => log_begin(&self.host, plan),
+            Event::Begins(plan) => {
+                self.is_long.store(plan.changes().len() > Report::MANY, Relaxed);
+                log_begin(&self.host, plan);
+            }
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
-            Event::HeldBack(_) | Event::Looked(_) => {}
+            Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) => {}
         }
     }
 
@@ -61,6 +68,9 @@ impl RunObserver {
         match (self.is_known(&change.id, result), result.reason()) {
             (true, Some(reason)) => {
                 tracing::debug!(name: "unchanged", toggle = %change.id, reason = &*reason, "not applied, as before");
+            }
+            _ if result.is_recorded() && self.is_long.load(Relaxed) => {
+                tracing::debug!(name: "published", toggle = %change.id, "published or found equal");
             }
             _ => log_result(change, result, answer),
         }

@@ -98,6 +98,7 @@ fn text(status: &Status, list: StatusList) -> String {
         overview: _,
         plan: _,
         drifted: _,
+        doubt: _,
     } = status;
     let SourceStatus {
         repo,

@@ -12,7 +12,7 @@ use super::schedule::{DriftScans, Schedule};
 use super::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, Override, ToggleState, WithheldKind};
 use crate::pass::publish::tries;
-use crate::pass::{Reconciler, Report, StopReason};
+use crate::pass::{ChangeResult, Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, History, LiveDifferences, OnDrift};
 use crate::state::Revisions;
 
@@ -159,21 +159,45 @@ impl LoopState {
         let held = held.filter(|toggle| !is_logged(toggle));
         let new: Vec<_> = held.filter(|toggle| !is_known(toggle)).collect();
         let group = |toggle: &ToggleStatus| (toggle.toggle.environment(), toggle.kind);
-        let mut sizes: BTreeMap<_, usize> = BTreeMap::new();
-        for toggle in &new {
-            *sizes.entry(group(toggle)).or_default() += 1;
+        let mut groups: BTreeMap<_, Vec<&ToggleStatus>> = BTreeMap::new();
+        for toggle in new {
+            groups.entry(group(toggle)).or_default().push(toggle);
         }
         // Large groups, such as the first pass of an environment, would hide exceptional toggles.
-        let is_small = |toggle: &&&ToggleStatus| sizes[&group(toggle)] <= SMALL_GROUP;
-        let listed: Vec<_> = new.iter().filter(is_small).take(MOST_HELD).collect();
-        for toggle in &listed {
-            let kind = toggle.kind.map(WithheldKind::as_str);
-            tracing::info!(name: "held", toggle = %toggle.toggle, kind, reason = toggle.reason, "held");
+        let (large, small): (Vec<_>, Vec<_>) = groups.values().partition(|group| group.len() > SMALL_GROUP);
+        let small: Vec<_> = small.into_iter().flatten().collect();
+        for toggle in small.iter().take(MOST_HELD) {
+            let (kind, reason) = (toggle.kind.map(WithheldKind::as_str), toggle.explanation());
+            tracing::info!(name: "held", toggle = %toggle.toggle, kind, reason, "held");
         }
-        let more = new.len() - listed.len();
-        if more > 0 {
-            tracing::info!(name: "held_more", count = more, "more toggles held; `GET /api/status` lists them");
+        for group in large.iter().take(MOST_HELD) {
+            let (count, environment) = (group.len(), group[0].toggle.environment());
+            let (kind, reason) = (group[0].kind.map(WithheldKind::as_str), group[0].explanation());
+            tracing::info!(name: "held_more", count, %environment, kind, reason, "a group of toggles held, with the reason of the first");
         }
+        let rest = large.iter().skip(MOST_HELD).map(|group| group.len());
+        let count = rest.sum::<usize>() + small.len().saturating_sub(MOST_HELD);
+        if count > 0 {
+            tracing::info!(name: "held_more", count, "more toggles held; `GET /api/status` lists them");
+        }
+    }
+
+    /// Logs the counts of a pass with many changes, of which only those that were not applied are logged one by one.
+    pub(super) fn log_applied(report: &Report) {
+        let count = report.lines().count();
+        if count <= Report::MANY {
+            return;
+        }
+        let applied = report.count(ChangeResult::is_recorded);
+        let failed = report.count(|result| {
+            matches!(
+                result,
+                ChangeResult::Failed { .. } | ChangeResult::FailedAlone { .. }
+            )
+        });
+        let held = report.count(|result| matches!(result, ChangeResult::Held(_)));
+        let pending = count - applied - failed - held;
+        tracing::info!(name: "applied", applied, failed, held, pending, "applied {applied} of {count} changes");
     }
 
     /// Logs once that passes fail, and once that they have recovered.

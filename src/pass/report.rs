@@ -138,6 +138,9 @@ pub struct Report {
 }
 
 impl Report {
+    /// Of a pass with more changes than this, only those that were not applied are logged one by one.
+    pub(crate) const MANY: usize = 20;
+
     /// Creates the report of a pass that has not published yet.
     pub(super) fn new(plan: Arc<Plan>, head: Commit, notes: Vec<String>, read_time: Duration) -> Self {
         Self {
@@ -243,9 +246,7 @@ impl Report {
         match &self.stopped {
             // An interrupted pass does not show whether it would have failed.
             Some(StopReason::Interrupted) => None,
-            // The service applied changes, so it works for other toggles.
-            Some(StopReason::Breaker { .. }) if self.count(ChangeResult::is_recorded) > 0 => None,
-            Some(reason) => Some(reason.to_string()),
+            Some(reason) => Some(reason.in_full()),
             None => self.fruitless(),
         }
     }
@@ -261,6 +262,8 @@ impl Report {
             _ => None,
         });
         let last = pending.last().filter(|_| self.count(is_useful) == 0)?;
-        Some(format!("the service applied and refused nothing: {last}"))
+        Some(format!(
+            "the service applied and refused nothing: {last}; check the service; the next pass sends the unconfirmed changes"
+        ))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::publish::dispatch::ROW;
+use crate::model::counted;
 use crate::service::Outcome;
 use crate::transport::CertificateFault;
 
@@ -13,6 +13,8 @@ pub enum StopReason {
     Breaker {
         /// The value of `--give-up-after`.
         after: Duration,
+        /// The number of different toggles in a row that failed.
+        toggles: usize,
         /// The outcome of the last request.
         last: String,
     },
@@ -76,11 +78,11 @@ impl StopReason {
     /// Returns what the outcome means for the pass, for readers who have the outcome already.
     pub(crate) fn verdict(&self) -> String {
         let verdict = match self {
-            Self::Breaker { after, .. } => {
+            Self::Breaker { after, toggles, .. } => {
                 return format!(
-                    "the service gave no useful response for {} s (`--give-up-after`), after {ROW} toggles in a row \
-                     had failed",
-                    after.as_secs_f64()
+                    "the service gave no useful response for {} s (`--give-up-after`), to {} in a row",
+                    after.as_secs_f64(),
+                    counted(*toggles, "toggle")
                 );
             }
             Self::Patience { wait: Some(wait), .. } => {
@@ -99,15 +101,27 @@ impl StopReason {
         verdict.to_owned()
     }
 
+    /// Returns the reason and the way out on one line.
+    pub(crate) fn in_full(&self) -> String {
+        match self.hint() {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        }
+    }
+
     /// Returns the way out, if one exists.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Breaker { .. } | Self::Patience { .. } => {
-                Some("the next pass sends the unconfirmed changes")
+                Some("check the service; the next pass sends the unconfirmed changes")
             }
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
-            // Their texts name what to check.
-            Self::Forbidden(_) | Self::Misrouted(_) => None,
+            Self::Forbidden(_) => Some(
+                "let the account of the token publish to these environments, or replace the token; its file is read again at \
+                 every pass",
+            ),
+            // Its text names what to check.
+            Self::Misrouted(_) => None,
             Self::Untrusted { fault, .. } => match fault {
                 CertificateFault::CaCertificate
                 | CertificateFault::NotYetValid
@@ -154,7 +168,6 @@ mod tests {
     #[test]
     fn an_error_that_names_the_flag_to_check_has_no_hint_about_it() {
         let text = || "the body contains `--base-url`".to_owned();
-        assert_eq!(StopReason::Forbidden(text()).hint(), None);
         assert_eq!(StopReason::Misrouted(text()).hint(), None);
         for (fault, has_hint) in [
             (CertificateFault::CaCertificate, false),

@@ -93,6 +93,15 @@ impl LiveChange {
             self.id
         )
     }
+
+    /// Returns how to keep it and how to undo it.
+    pub(super) fn ways_out(&self) -> String {
+        let (keep, toggle) = (self.keep(), &self.id);
+        format!(
+            "{keep}; to undo it, `gitoggle apply --overwrite-drift --only {toggle}`, or `gitoggle allow overwrite-drift \
+             {toggle}` for a running daemon"
+        )
+    }
 }
 
 impl fmt::Display for LiveChange {

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use super::Outcome;
 use crate::model::Certainty;
 use crate::transport::sanitized;
-use crate::transport::{CertificateFault, certificate_fault, proxy_fault, reason};
+use crate::transport::{CertificateFault, certificate_fault, is_without_tls, proxy_fault, reason};
 
 /// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret` from its
 /// texts.
@@ -13,6 +13,12 @@ pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Ou
     // A rejected certificate also counts as a failed connection, so it comes first.
     if let Some(fault) = certificate_fault(error) {
         return untrusted(fault, host);
+    }
+    if is_without_tls(error) {
+        return Outcome::Untrusted {
+            fault: CertificateFault::Other,
+            reason: format!("`{host}` does not speak TLS, so nothing was sent"),
+        };
     }
     // A timeout while connecting has sent nothing, so this comes before the check for timeouts.
     if error.is_connect() || error.is_builder() {

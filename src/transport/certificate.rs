@@ -43,6 +43,11 @@ pub fn certificate_fault(error: &reqwest::Error) -> Option<CertificateFault> {
     })
 }
 
+/// Returns whether the request failed because the server does not speak TLS.
+pub fn is_without_tls(error: &reqwest::Error) -> bool {
+    chain(error).any(|cause| matches!(cause.downcast_ref(), Some(rustls::Error::InvalidMessage(_))))
+}
+
 fn classify(fault: &rustls::CertificateError) -> CertificateFault {
     use rustls::CertificateError as E;
     match fault {

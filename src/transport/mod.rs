@@ -18,7 +18,7 @@ mod sanitize;
 mod secret;
 mod webhook_signature;
 
-pub use certificate::{CertificateFault, certificate_fault};
+pub use certificate::{CertificateFault, certificate_fault, is_without_tls};
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
 pub(crate) use limited_file::{read_limited, read_limited_text};

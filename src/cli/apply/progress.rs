@@ -108,7 +108,7 @@ impl Progress {
                 begin(&self.bar, plan.changes().len());
             }
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
-            Event::Answered(..) | Event::HeldBack(_) | Event::Looked(_) => {}
+            Event::Answered(..) | Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) => {}
         }
     }
 

@@ -59,6 +59,7 @@ impl Driver {
                 status.plan = Some(LastPlan(Arc::clone(&report.plan)));
             }
             status.source.awaited = None;
+            status.doubt = None;
             status.next_pass = Some(next_pass);
             status.drifted = Arc::new(drifted);
             status.awaits_scan = awaits_scan;
@@ -88,6 +89,7 @@ impl Driver {
             state.seen = Some(report.plan.source().revision);
             state.log_notes(&report.notes);
             state.log_guesses(report);
+            LoopState::log_applied(report);
             state.drift.settle(report);
         }
         state.drift.on_pass_finished(Instant::now());

@@ -286,8 +286,7 @@ fn toggles_after(
     reconciler: &Reconciler,
     revisions: &mut Revisions,
 ) -> Option<Vec<ToggleStatus>> {
-    let scope = &reconciler.config().rules.policy.scope;
-    toggles::after(report, reconciler.view(), revisions, scope)
+    toggles::after(report, reconciler.view(), revisions, &reconciler.config().rules)
         .map_err(|error| {
             tracing::warn!(name: "status_unknown", reason = chain(&error), "could not compute the status");
         })

@@ -14,8 +14,9 @@ use super::orders::OrderEffect;
 use super::{Driver, TICK, stopped};
 use crate::daemon::probe::HeadProbe;
 use crate::daemon::status::{ServiceWait, Status};
-use crate::model::CommitId;
+use crate::model::{CommitId, counted};
 use crate::pass::{Event, PassContext, Runtime};
+use crate::service::Outcome;
 
 /// The time that a pass has to end after a shutdown was requested.
 // The process must exit within this time of a signal (DESIGN, section 9).
@@ -56,6 +57,7 @@ impl RunningPass {
         let context = PassContext::new(runtime, stopped, move |event| {
             match event {
                 Event::Looked(revision) => drop(found.send_replace(Some(*revision))),
+                Event::Doubted(doubt) => show_doubt(&status, *doubt),
                 Event::HeldBack(wait) => show_wait(&status, *wait),
                 Event::Begins(plan) => begun.store(plan.lanes().len(), Relaxed),
                 Event::Answered(..) | Event::Ended(_, _, None) => {
@@ -174,6 +176,15 @@ fn show_wait(status: &watch::Sender<Status>, wait: Duration) {
         }
         is_longer
     });
+}
+
+/// Shows that the service is in doubt, until it gives a useful response or the pass ends.
+fn show_doubt(status: &watch::Sender<Status>, doubt: Option<(usize, &Outcome)>) {
+    let doubt = doubt.map(|(toggles, last)| {
+        let toggles = counted(toggles, "toggle");
+        format!("the service is in doubt: no useful response to {toggles} in a row; the last: {last}")
+    });
+    status.send_modify(|status| status.doubt = doubt);
 }
 
 #[cfg(test)]

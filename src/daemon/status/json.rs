@@ -38,6 +38,8 @@ impl<'a> StatusJson<'a> {
             suspensions,
             waiting: _,
             // One of the remarks.
+            doubt: _,
+            // One of the remarks.
             drift_failure: _,
             // One of the remarks.
             awaits_scan: _,

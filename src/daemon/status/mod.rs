@@ -245,6 +245,8 @@ pub struct Status {
     pub suspensions: Suspensions,
     /// The wait that the service asked for, until it is over.
     pub waiting: Option<ServiceWait>,
+    /// Why the service is in doubt during the running pass.
+    pub doubt: Option<String>,
     /// Why the last scan for drift did not compare every toggle.
     pub drift_failure: Option<String>,
     /// Whether no scan of this process has compared the service with what was applied yet, so that a toggle that is shown
@@ -307,7 +309,7 @@ impl Status {
         let history = (self.source.history == History::Cut).then(|| History::CUT.to_owned());
         let stale = self.source.stale.clone();
         let waiting = self.waiting.as_ref().map(ToString::to_string);
-        let remarks = suspended.chain(stale).chain(waiting);
+        let remarks = suspended.chain(stale).chain(self.doubt.clone()).chain(waiting);
         let unscanned = self.awaits_scan.then(|| UNSCANNED.to_owned());
         let drift = self.drift_failure.clone().or(unscanned);
         remarks.chain(withheld).chain(drift).chain(history).collect()

@@ -52,7 +52,10 @@ impl Status {
         match self.waiting.filter(|waiting| now < waiting.until) {
             // The wait is the cause of the problem; a ready daemon only remarks on it.
             Some(waiting) if readiness != Readiness::Ready => Readiness::Unready(waiting.to_string()),
-            _ => readiness,
+            _ => match (readiness, &self.doubt) {
+                (Readiness::Unready(reason), Some(doubt)) => Readiness::Unready(format!("{reason}; {doubt}")),
+                (readiness, _) => readiness,
+            },
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ToggleStatus;
-use crate::model::{Action, Scope, ToggleId, ToggleState, WithheldKind};
-use crate::pass::{ChangeResult, Error, Report, applied_tree};
+use super::{DocumentPaths, ToggleStatus};
+use crate::document::Severity;
+use crate::model::{Action, Scope, ToggleId, ToggleState, WithheldKind, escaped};
+use crate::pass::{ChangeResult, Error, Report, Rules, applied_tree};
 use crate::plan::{Change, Plan, WithheldReason};
 use crate::state::{HeldRequest, Refusal, Revisions, StateSnapshot, Tried};
 
@@ -59,7 +60,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
             }),
         ) = (refusal, lines.get_mut(&held.id))
         {
-            reason.push_str(&format!("; the service refused it last: {}", refusal.reason));
+            *reason = format!("the service refused it last: {}; {reason}", refusal.reason);
         }
     }
     for change in plan.changes() {
@@ -125,9 +126,10 @@ pub(crate) fn after(
     report: &Report,
     view: &StateSnapshot,
     revisions: &mut Revisions,
-    scope: &Scope,
+    rules: &Rules,
 ) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(&report.plan);
+    name_findings(&mut lines, &report.plan, rules);
     for (change, result) in report.lines() {
         let line = match result {
             ChangeResult::Applied | ChangeResult::Converged => Line::new(ToggleState::InSync, None),
@@ -149,7 +151,38 @@ pub(crate) fn after(
         };
         lines.insert(change.id.clone(), line);
     }
-    complete(lines, view, revisions, scope)
+    complete(lines, view, revisions, &rules.policy.scope)
+}
+
+/// Adds the first error of each invalid document to its reason, with file, line and column.
+fn name_findings(lines: &mut Lines, plan: &Plan, rules: &Rules) {
+    let paths = DocumentPaths {
+        root: rules.root.clone(),
+        layout: rules.layout.clone(),
+    };
+    let errors = plan
+        .findings()
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    let mut named = BTreeSet::new();
+    for finding in errors {
+        let Some(toggle) = paths.toggle(&finding.path) else {
+            continue;
+        };
+        if let Some(Line {
+            kind: Some(WithheldKind::Invalid),
+            reason: Some(reason),
+            ..
+        }) = lines.get_mut(&toggle)
+            && named.insert(toggle)
+        {
+            *reason = format!(
+                "{}: {}; {reason}",
+                escaped(&finding.place()),
+                escaped(&finding.message)
+            );
+        }
+    }
 }
 
 fn planned(plan: &Plan) -> Lines {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::ToggleStatus;
+use super::{Status, ToggleStatus};
 use crate::model::{EnvironmentId, ToggleState, WithheldKind};
 
 /// The toggles that are withheld in one state, in one environment, for one reason.
@@ -97,6 +97,55 @@ impl Withheld {
     fn count(&self, wanted: impl Fn(&WithheldGroup) -> bool) -> usize {
         let groups = self.0.iter().filter(|group| wanted(group));
         groups.map(|group| group.count).sum()
+    }
+}
+
+impl Status {
+    /// Returns one line for each kind of reason for which toggles are withheld: the reason of one of them, and what to do.
+    pub(crate) fn explanations(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        // A suspension is a remark, with its reason.
+        let groups = self
+            .withheld
+            .groups()
+            .iter()
+            .filter(|group| group.reason != WithheldKind::Suspended);
+        let first_of_kind = groups.filter(|group| seen.insert(group.reason));
+        first_of_kind
+            .filter_map(|group| {
+                let toggles = self.toggles_in(&group.environment);
+                let toggle = toggles.iter().find(|toggle| group.has(toggle))?;
+                let (id, kind, reason) = (&toggle.toggle, group.reason, toggle.explanation()?);
+                Some(match self.withheld.because_of(kind) {
+                    1 => format!("{kind}: {id}: {reason}"),
+                    count => format!("{kind}: {id} and {} more: {reason}", count - 1),
+                })
+            })
+            .collect()
+    }
+}
+
+impl WithheldGroup {
+    /// Returns whether a toggle of the environment is one of the group.
+    fn has(&self, toggle: &ToggleStatus) -> bool {
+        toggle.state == self.state && toggle.kind == Some(self.reason)
+    }
+}
+
+impl ToggleStatus {
+    /// Returns the reason with what to do, which most reasons name.
+    pub(crate) fn explanation(&self) -> Option<String> {
+        let reason = self.reason.as_ref()?;
+        Some(match self.kind {
+            Some(WithheldKind::Suspended) => format!("{reason}; `gitoggle resume` publishes again"),
+            Some(WithheldKind::FailedAlone) => format!("{reason}; `gitoggle reconcile` tries it now"),
+            Some(WithheldKind::Refused) => {
+                format!(
+                    "{reason}; correct the document or the service, then `gitoggle reconcile` tries it again"
+                )
+            }
+            _ => reason.clone(),
+        })
     }
 }
 

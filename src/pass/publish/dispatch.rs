@@ -216,6 +216,8 @@ pub(crate) struct Dispatcher {
     /// The failures since the last success that count, and all toggles of which one has counted.
     row: Vec<(usize, Response)>,
     counted: BTreeSet<usize>,
+    /// The start of the first request since the last success.
+    silent_since: Option<Instant>,
     /// The toggles whose response had a `Retry-After`, with its end.
     waits: BTreeMap<usize, Instant>,
     /// The time before which no request is sent.
@@ -256,6 +258,7 @@ impl Dispatcher {
             delayed,
             row: Vec::new(),
             counted: BTreeSet::new(),
+            silent_since: None,
             waits: BTreeMap::new(),
             held_until: None,
             pause: None,
@@ -284,12 +287,16 @@ impl Dispatcher {
         if let Some(until) = self.held_until.filter(|until| *until > now) {
             return Next::WaitUntil(until);
         }
-        match &self.pause {
+        let next = match &self.pause {
             Some(pause) if pause.is_probing => Next::Wait,
             Some(pause) if now < pause.probe_at => Next::WaitUntil(pause.probe_at),
             Some(_) => self.probe(now),
             None => self.queued(false).unwrap_or_else(|| self.due(now)),
+        };
+        if matches!(next, Next::Send(_)) {
+            self.silent_since.get_or_insert(now);
         }
+        next
     }
 
     /// Ends a job whose toggle is finished in this pass. Returns why the pass ends, if it does.
@@ -322,6 +329,8 @@ impl Dispatcher {
     /// was applied that leaves nothing else to send, holds back everything until `all_until`. Returns whether it does.
     pub(crate) fn hold(&mut self, job: Job, until: Instant, all_until: Instant) -> bool {
         self.waits.insert(job.change, until);
+        // The service names the time at which it responds again, so the wait for it begins there.
+        self.silent_since = None;
         let is_alone = !self.is_applied && self.in_flight == 1 && self.is_empty();
         let holds_all = is_alone || self.waits.len() > 1;
         if holds_all {
@@ -356,7 +365,8 @@ impl Dispatcher {
 
     /// Returns whether the toggle's failure is among those that put the service in doubt.
     pub(crate) fn is_in_row(&self, change: usize) -> bool {
-        self.row.len() >= ROW && self.row.iter().any(|(failed, _)| *failed == change)
+        (self.pause.is_some() || self.row.len() >= ROW)
+            && self.row.iter().any(|(failed, _)| *failed == change)
     }
 
     pub(crate) fn pace(&self) -> Pace {
@@ -502,6 +512,7 @@ impl Dispatcher {
             Response::Applied | Response::Refused => {
                 self.is_applied |= response == Response::Applied;
                 self.row.clear();
+                self.silent_since = None;
                 self.pause = None;
             }
             Response::Busy | Response::Forbidden | Response::Missing | Response::Misrouted => {
@@ -533,15 +544,24 @@ impl Dispatcher {
         let item = &self.items[job.change];
         let is_exempt = item.is_alone || (response == Response::Missing && item.may_be_missing);
         // A toggle that fails again and again counts once, because one toggle is not evidence against the service.
-        if is_exempt || !self.counted.insert(job.change) {
-            return None;
+        let is_new = !is_exempt && self.counted.insert(job.change);
+        if is_new {
+            self.row.push((job.change, response));
         }
-        self.row.push((job.change, response));
-        if self.row.len() < ROW || self.pause.is_some() {
+        let silence = now.saturating_duration_since(self.silent_since.unwrap_or(now));
+        // Ten requests that time out one after the other take longer than a pass waits.
+        let is_late =
+            response == Response::Busy && silence >= self.limits.give_up_after && self.is_in_doubt();
+        let is_tenth = is_new && self.row.len() >= ROW;
+        if self.pause.is_some() || !(is_late || is_tenth) {
             return None;
         }
         if response == Response::Busy {
-            let give_up_at = now + self.limits.give_up_after;
+            let give_up_at = if is_late {
+                now
+            } else {
+                now + self.limits.give_up_after
+            };
             self.pause = Some(Pause {
                 // The last probe is sent at the end of the pause, however short `--give-up-after` is.
                 probe_at: give_up_at.min(now + FIRST_WAIT),
@@ -551,6 +571,22 @@ impl Dispatcher {
             });
         }
         verdict(response)
+    }
+
+    /// Returns whether several toggles, or the only ones of the pass, had no useful response since the last success.
+    fn is_in_doubt(&self) -> bool {
+        let is_queued = self.lanes.iter().any(|lane| !lane.queue.is_empty());
+        self.row.len() > usize::from(is_queued || !self.delayed.is_empty())
+    }
+
+    /// Returns the number of different toggles in a row without a useful response.
+    pub(crate) fn row(&self) -> usize {
+        self.row.len()
+    }
+
+    /// Returns the number of toggles in a row without a useful response, if that puts the service in doubt.
+    pub(crate) fn doubt(&self) -> Option<usize> {
+        (self.is_in_doubt() && !self.is_closed).then_some(self.row.len())
     }
 
     /// Draws the order within the lanes when a request has failed for the first time, if no earlier try is known.

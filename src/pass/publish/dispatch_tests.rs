@@ -74,15 +74,18 @@ struct World {
     foundation: Foundation,
     rng: Rng,
     now: Instant,
+    limits: Limits,
+    /// The time that the service takes to fail.
+    hangs: Duration,
 }
 
-/// The result of one pass.
 const LIMITS: Limits = Limits {
     in_flight: 16,
     in_flight_per_environment: 1,
     give_up_after: Duration::from_secs(60),
 };
 
+/// The result of one pass.
 #[derive(Debug, Default)]
 struct Pass {
     requests: usize,
@@ -159,6 +162,8 @@ impl World {
             foundation,
             rng,
             now: Instant::now(),
+            limits: LIMITS,
+            hangs: Duration::ZERO,
         }
     }
 
@@ -199,7 +204,7 @@ impl World {
 
     fn pass(&mut self, service: Service) -> Pass {
         let (due, order) = self.order();
-        let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(self.rng.u64(..)));
+        let mut dispatcher = Dispatcher::new(order, self.limits, Rng::with_seed(self.rng.u64(..)));
         let mut results = vec![ChangeResult::NotSent; due.len()];
         let mut open: Vec<(Instant, Job)> = Vec::new();
         let (began, mut pass) = (self.now, Pass::default());
@@ -208,7 +213,16 @@ impl World {
             let wake = match dispatcher.next(self.now) {
                 Next::Send(job) => {
                     pass.requests += 1;
-                    let answer_at = self.now + Duration::from_millis(self.rng.u64(1..40));
+                    let response = match service {
+                        Service::All(response) => response,
+                        Service::PerToggle => self.toggles[due[job.change]].response,
+                    };
+                    let hangs = if response == Response::Busy {
+                        self.hangs
+                    } else {
+                        Duration::ZERO
+                    };
+                    let answer_at = self.now + hangs + Duration::from_millis(self.rng.u64(1..40));
                     open.push((answer_at, job));
                     if !is_applied {
                         pass.open = pass.open.max(open.len());
@@ -357,6 +371,39 @@ fn a_service_that_is_down_costs_few_requests_and_the_configured_time() {
         assert_eq!(pass.verdict, Some(ServiceVerdict::GaveUp));
         assert!(pass.requests <= 20, "{pass:?}");
         assert!((60..62).contains(&pass.took.as_secs()), "{pass:?}");
+    }
+}
+
+#[test]
+fn a_service_that_hangs_costs_the_configured_time_and_a_few_timeouts() {
+    let timeout = Duration::from_secs(10);
+    for seed in 0..SEEDS {
+        for give_up_after in [Duration::from_secs(8), Duration::from_secs(60)] {
+            let mut world = World::new(Family::FewErrors, Foundation::Applied, Disk::Kept, seed);
+            world.hangs = timeout;
+            world.limits = Limits {
+                give_up_after,
+                ..LIMITS
+            };
+            world
+                .toggles
+                .truncate(1 + world.rng.usize(0..world.toggles.len()));
+            let pass = world.pass(Service::All(Response::Busy));
+            assert!(pass.took < give_up_after + 3 * timeout, "{pass:?}");
+        }
+    }
+}
+
+#[test]
+fn a_few_toggles_that_hang_starve_none() {
+    for disk in [Disk::Kept, Disk::Empty] {
+        for seed in 0..SEEDS {
+            let mut world = World::new(Family::FewErrors, Foundation::Applied, disk, seed);
+            world.hangs = Duration::from_secs(10);
+            world.limits.give_up_after = Duration::from_secs(8);
+            let passes = world.passes();
+            assert!(passes <= 40, "{disk:?}: {passes}");
+        }
     }
 }
 

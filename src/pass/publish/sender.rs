@@ -88,7 +88,7 @@ impl Sender {
         let order = std::mem::take(&mut job.order);
         let seed = fastrand::u64(..);
         // The logged seed makes the order of a pass reproducible.
-        tracing::info!(name: "order_drawn", seed, "order of the environments drawn");
+        tracing::debug!(name: "order_drawn", seed, "order of the environments drawn");
         let total = job.plan.changes().len();
         log_delays(&order, job.clock.instant());
         let rng = fastrand::Rng::with_seed(seed);
@@ -222,10 +222,13 @@ impl Sender {
         step: impl FnOnce(&mut Dispatcher) -> Option<ServiceVerdict>,
     ) -> Option<ServiceVerdict> {
         let mut dispatcher = self.dispatcher();
-        let before = dispatcher.pace();
+        let (before, trusted) = (dispatcher.pace(), dispatcher.doubt());
         let verdict = step(&mut dispatcher);
-        let after = dispatcher.pace();
+        let (after, doubt) = (dispatcher.pace(), dispatcher.doubt());
         drop(dispatcher);
+        if doubt != trusted {
+            self.report(Event::Doubted(doubt.map(|toggles| (toggles, outcome))));
+        }
         if before != after {
             match (before, after) {
                 (_, Pace::Paused) => {
@@ -245,6 +248,7 @@ impl Sender {
             ServiceVerdict::Forbidden => StopReason::Forbidden(last),
             ServiceVerdict::GaveUp => StopReason::Breaker {
                 after: self.job.limits.give_up_after,
+                toggles: self.dispatcher().row(),
                 last,
             },
             ServiceVerdict::Misrouted => StopReason::Misrouted(last),

@@ -182,7 +182,7 @@ impl DriftReport {
         let drifted = self.drifted.iter().map(|drifted| {
             let fact = DriftFact {
                 kind: WithheldKind::Drifted,
-                reason: drifted.to_string(),
+                reason: format!("{drifted}: {}", drifted.live.ways_out()),
                 live_version: Some(drifted.live.version),
             };
             (drifted.applied.id.clone(), fact)

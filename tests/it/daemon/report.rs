@@ -23,6 +23,12 @@ fn body(daemon: &Daemon, path: &str) -> String {
     daemon.endpoint.get(path).unwrap().body
 }
 
+/// Returns the first line of `/readyz`, which counts, without those that explain.
+fn readyz(daemon: &Daemon) -> String {
+    let text = body(daemon, "/readyz");
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 fn refusing(world: &World, toggle: &'static str) {
     world
         .service
@@ -56,7 +62,7 @@ fn a_first_pass_without_a_decision_is_reported_everywhere() {
         "{environments}"
     );
 
-    assert_eq!(body(&daemon, "/readyz"), format!("ready; {summary}\n"));
+    assert_eq!(readyz(&daemon), format!("ready; {summary}"));
     assert_eq!(
         daemon.metric(r#"gitoggle_withheld{reason="first_pass"}"#),
         Some(279.0)
@@ -119,7 +125,7 @@ fn what_changes_is_reported_once_and_so_is_its_end() {
         assert_eq!(found["target"], Value::Null, "module paths are not an interface");
     }
     eventually("the status", || {
-        (body(&daemon, "/readyz") == format!("ready; {summary}\n")).then_some(())
+        (readyz(&daemon) == format!("ready; {summary}")).then_some(())
     });
 
     world.service.always(|_| Answer::applied());
@@ -281,4 +287,104 @@ fn answers_and_retries_are_logged_for_those_who_debug() {
         assert!(answers[0]["took_ms"].is_number(), "{}", answers[0]);
         assert_eq!(answers[0]["pass"], retry["pass"]);
     }
+}
+
+#[test]
+fn the_log_and_readyz_say_what_to_do() {
+    let world = World::new();
+    let toggles: Vec<String> = (0..12)
+        .map(|toggle| format!("shop/prod/t{toggle:02}.yaml"))
+        .collect();
+    for path in &toggles {
+        world.repo.file(path, doc(18));
+    }
+    world.repo.commit("Add twelve");
+    world.settle();
+    let daemon = Daemon::ready(&world, |run| run);
+    for path in &toggles[..6] {
+        world.repo.file(path, doc(21));
+    }
+    world
+        .repo
+        .file("shop/prod/bad.yaml", doc(18).replace("select: 1", "selekt: 1"))
+        .commit("Change six, and add a mistake");
+    let rail = event(&daemon, "held_more", 0);
+    assert_eq!(
+        (&rail["kind"], &rail["environment"]),
+        (&json!("rail"), &json!("shop/prod"))
+    );
+    let command = "`gitoggle allow mass-change shop/prod`";
+    assert!(rail["reason"].as_str().unwrap().contains(command), "{rail}");
+    let invalid = event(&daemon, "held", 0)["reason"].as_str().unwrap().to_owned();
+    assert!(
+        invalid.starts_with("shop/prod/bad.yaml:10:16: a serve has no `selekt`"),
+        "{invalid}"
+    );
+    let text = eventually("both", || {
+        Some(body(&daemon, "/readyz")).filter(|text| text.contains("6 more") || text.contains("5 more"))
+    });
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "ready; 7 held in shop/prod: rail (6), invalid (1)");
+    let explained = |start: &str, part: &str| {
+        lines
+            .iter()
+            .any(|line| line.starts_with(start) && line.contains(part))
+    };
+    assert!(explained("rail: shop/prod/t00 and 5 more: ", command), "{text}");
+    assert!(explained("invalid: shop/prod/bad: ", &invalid), "{text}");
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_pass_with_many_changes_is_logged_as_counts_with_one_line_for_each_failure() {
+    let world = World::new();
+    for toggle in 0..40 {
+        world.repo.file(&format!("shop/prod/t{toggle:02}.yaml"), doc(18));
+    }
+    world.repo.commit("Add forty");
+    refusing(&world, "shop/prod/t07");
+    let daemon = Daemon::ready(&world, |run| run.set("first-pass", "assert"));
+    let line = event(&daemon, "applied", 0);
+    let counts = ["applied", "failed", "held", "pending"].map(|state| line[state].as_u64().unwrap());
+    assert_eq!(counts, [39, 1, 0, 0]);
+    assert_eq!(events(&daemon, "failed").len(), 1, "{}", daemon.log());
+    for name in ["order_drawn", "published"] {
+        assert_eq!(events(&daemon, name).len(), 0, "{}", daemon.log());
+    }
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_service_that_hangs_is_in_doubt_before_the_pass_has_failed() {
+    let world = World::new();
+    for toggle in ["a", "b", "c", "d", "e"] {
+        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
+    }
+    world.repo.commit("Add five");
+    world.settle();
+    let daemon = Daemon::ready(&world, |run| {
+        let run = run.set("timeout", "700ms").set("give-up-after", "1500ms");
+        run.set("max-change-ratio", "1")
+    });
+    world.service.always(|_| Answer::stores_and_hangs());
+    for toggle in ["a", "b", "c", "d", "e"] {
+        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(21));
+    }
+    world.repo.commit("Change five");
+    let doubt = "ready; the service is in doubt: no useful response to 2 toggles in a row; the last: ";
+    eventually("doubt", || {
+        body(&daemon, "/readyz").starts_with(doubt).then_some(())
+    });
+    daemon.is_unready_for(&[
+        "the last pass failed: the service gave no useful response for 1.5 s (`--give-up-after`)",
+        "check the service",
+    ]);
+    let took = daemon.status().unwrap()["last_pass"]["took_ms"].as_u64().unwrap();
+    assert!(
+        took < 10_000,
+        "{took} ms, where four tries of five toggles take 14 s"
+    );
+    world.service.always(|_| Answer::applied());
+    daemon.is_ready();
+    daemon.stops_cleanly();
 }

@@ -32,10 +32,19 @@ fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.becomes("shop/prod/pay", "drifted");
     let ready = daemon.endpoint.get("/readyz").unwrap();
+    let mut lines = ready.body.lines();
     assert_eq!(
-        (ready.status, ready.body.trim()),
-        (200, "ready; 1 drifted in shop/prod")
+        (ready.status, lines.next()),
+        (200, Some("ready; 1 drifted in shop/prod"))
     );
+    let explained = lines.next().unwrap();
+    for part in [
+        "drifted: shop/prod/pay: changed on the service: version 3 by Admin",
+        "`gitoggle import shop/prod/pay --overwrite`",
+        "`gitoggle allow overwrite-drift shop/prod/pay`",
+    ] {
+        assert!(explained.contains(part), "{explained}");
+    }
     assert_eq!(daemon.metric("gitoggle_toggles{state=\"drifted\"}"), Some(1.0));
     assert_eq!(daemon.metric("gitoggle_withheld{reason=\"drifted\"}"), Some(1.0));
     daemon.says(&["\"drifted\"", "shop/prod/pay", "Admin", "hotfix"]);

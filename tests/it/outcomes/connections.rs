@@ -1,5 +1,7 @@
 //! Certificates, proxies, and the number of requests at a time.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use super::waiting;
@@ -171,4 +173,26 @@ fn a_proxy_learns_only_the_host_of_the_service() {
         .exit(0)
         .any_output();
     world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
+}
+
+#[test]
+fn a_service_that_does_not_speak_tls_is_not_tried_again() {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 512]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    world
+        .apply()
+        .set("base-url", format!("https://{address}"))
+        .set("first-pass", "assert")
+        .exit(1)
+        .never_says(&["the next pass"])
+        .says(&["does not speak TLS", "hint: check `--base-url`"]);
 }
