@@ -1,13 +1,13 @@
 //! Commands to copy: with the flags of this invocation, and quoted for a shell.
 
-use crate::config::{Command, Flags, ValueShape, settings};
+use crate::config::{Command, Flags, settings};
 
 /// Returns the flags of this invocation that `command` takes, too, except for the settings `without`. Variables and the
 /// file apply to it anyway.
 pub(super) fn with_flags(command: Command, flags: &Flags, without: &[&str]) -> String {
     let mut text = String::new();
     let common = settings().iter().filter(|setting| {
-        setting.commands.contains(&command)
+        setting.commands().contains(&command)
             && !["color", "log_format", "log_level", "output"].contains(&setting.name)
             && !without.contains(&setting.name)
     });
@@ -15,11 +15,9 @@ pub(super) fn with_flags(command: Command, flags: &Flags, without: &[&str]) -> S
         let (Some(values), Some(flag)) = (flags.get(setting.name), &setting.flag) else {
             continue;
         };
-        for value in values {
-            match setting.shape {
-                ValueShape::Switch => {}
-                _ => text.push_str(&format!(" {flag} {}", word(value))),
-            }
+        // A switch is a decision about this invocation.
+        for value in values.iter().filter(|_| !setting.is_switch()) {
+            text.push_str(&format!(" {flag} {}", word(value)));
         }
     }
     text

@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 use super::failure::{ExitStatus, Failure};
 use super::{args, print};
-use crate::config::{ValueShape, settings};
+use crate::config::{SettingInfo, settings};
 
 pub(super) fn run(shell: Shell) -> Result<ExitStatus, Failure> {
     let mut program = args::program();
@@ -22,9 +22,9 @@ pub(super) fn run(shell: Shell) -> Result<ExitStatus, Failure> {
 fn with_choices(command: Clap) -> Clap {
     command.mut_args(|arg| {
         let setting = settings().iter().find(|setting| arg.get_id() == setting.name);
-        match setting.map(|setting| setting.shape) {
-            Some(ValueShape::Choice(words)) => arg.value_parser(PossibleValuesParser::new(words)),
-            _ => arg,
+        match setting.map(SettingInfo::words) {
+            None | Some([]) => arg,
+            Some(words) => arg.value_parser(PossibleValuesParser::new(words)),
         }
     })
 }

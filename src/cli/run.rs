@@ -45,6 +45,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let (control, commands) = Control::new(trigger.clone());
     let (sender, status) = watch::channel(Status::default());
     let metrics = Metrics::new();
+    let stale_after = settings.stale_after.unwrap_or(settings.poll_interval * 10);
     let heartbeat = Heartbeat::new(Duration::from_secs(90).max(settings.poll_interval * 3));
     signals::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
     notify(settings, &config, &metrics, status.clone());
@@ -59,7 +60,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
                 state_dir: config.state_dir.clone(),
                 kind: settings.service_kind,
             },
-            stale_after: settings.stale_after,
+            stale_after,
             admin_token: settings.admin_token.clone(),
             page_token: settings.page_token.clone(),
             webhook_secret: settings.webhook_secret.clone(),
@@ -83,7 +84,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
         status: sender,
         metrics,
         heartbeat,
-        stale_after: settings.stale_after,
+        stale_after,
     };
     driver.run(stop).await;
     watching.inspect(tokio::task::JoinHandle::abort);

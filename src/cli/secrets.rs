@@ -66,7 +66,7 @@ fn check_token(token: &SecretSource) -> Result<(), Failure> {
 
 fn is_used(name: &str, command: Command) -> bool {
     let setting = settings().iter().find(|setting| setting.name == name);
-    setting.is_some_and(|setting| setting.commands.contains(&command))
+    setting.is_some_and(|setting| setting.commands().contains(&command))
 }
 
 fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {

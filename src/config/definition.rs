@@ -1,165 +1,14 @@
-//! Describes settings: names, help and default.
+//! Describes settings: names, help and default, and the values of their fields.
 
-use crate::model::words;
+use std::error::Error as _;
+use std::sync::OnceLock;
 
-words! {
-    /// The commands of the program, in the order of the help.
-    Command {
-        /// Checks documents.
-        Validate = "validate",
-        /// Compares what toggles serve with expectations.
-        Test = "test",
-        /// Traces one user through a toggle.
-        Explain = "explain",
-        /// Prints what would be published, and why.
-        Plan = "plan",
-        /// Makes one pass.
-        Apply = "apply",
-        /// Runs the daemon.
-        Run = "run",
-        /// Prints the state of every toggle.
-        Status = "status",
-        /// Compares the service with what was last applied.
-        Drift = "drift",
-        /// Prints the deployment history.
-        Log = "log",
-        /// Writes the documents of toggles that exist on the service.
-        Import = "import",
-        /// Rewrites documents in the canonical layout.
-        Fmt = "fmt",
-        /// Compares two environments.
-        Diff = "diff",
-        /// Copies documents between environments.
-        Promote = "promote",
-        /// Creates a starter repository.
-        Init = "init",
-        /// Releases what a running daemon holds.
-        Allow = "allow",
-        /// Suspends publishing in a running daemon.
-        Suspend = "suspend",
-        /// Ends a suspension of a running daemon.
-        Resume = "resume",
-        /// Requests a pass from a running daemon.
-        Reconcile = "reconcile",
-        /// Prints the JSON Schema of a document.
-        Schema = "schema",
-        /// Serves a local stand-in for the service.
-        Sandbox = "sandbox",
-        /// Prints the completions of a shell.
-        Completions = "completions",
-        /// Prints manual pages.
-        Man = "man",
-        /// Demonstrates the whole loop on loopback.
-        Demo = "demo",
-    }
-}
+use clap::builder::StringValueParser;
+use clap::{Arg, ArgAction, Args as _, Command as Clap, FromArgMatches as _};
 
-impl Command {
-    /// The commands that read documents.
-    pub(super) const READING: &[Self] = &[
-        Self::Validate,
-        Self::Test,
-        Self::Explain,
-        Self::Plan,
-        Self::Apply,
-        Self::Run,
-        Self::Status,
-        Self::Drift,
-    ];
-    /// The commands that read or write documents.
-    pub(super) const PLACING: &[Self] = &[
-        Self::Validate,
-        Self::Test,
-        Self::Explain,
-        Self::Plan,
-        Self::Apply,
-        Self::Run,
-        Self::Status,
-        Self::Drift,
-        Self::Import,
-        Self::Fmt,
-        Self::Diff,
-        Self::Promote,
-    ];
-
-    /// Returns whether this command reads the state, which is kept by source.
-    #[must_use]
-    pub fn reads_state(self) -> bool {
-        matches!(
-            self,
-            Self::Apply | Self::Drift | Self::Log | Self::Plan | Self::Run | Self::Status
-        )
-    }
-
-    /// Returns whether this command always sends requests to the service.
-    #[must_use]
-    pub fn contacts_service(self) -> bool {
-        matches!(self, Self::Apply | Self::Drift | Self::Run)
-    }
-}
-
-/// A heading of the help.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Group {
-    Source,
-    Service,
-    State,
-    Safety,
-    Daemon,
-    Notifications,
-    Forge,
-    Output,
-}
-
-impl Group {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Source => "Source",
-            Self::Service => "Service",
-            Self::State => "State",
-            Self::Safety => "Safety",
-            Self::Daemon => "Daemon",
-            Self::Notifications => "Notifications",
-            Self::Forge => "Forge",
-            Self::Output => "Output",
-        }
-    }
-}
-
-/// The syntax of a value.
-#[derive(Clone, Copy, Debug)]
-pub enum ValueShape {
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A whole number of at least 1.
-    Count,
-    /// Numbers with units.
-    Duration,
-    /// A folder or file; the word is the placeholder in the help.
-    Path(&'static str),
-    /// A number between 0 and 1.
-    Ratio,
-    /// A token or password, which only a variable can set.
-    Secret,
-    /// `true` or `false`; as a flag `--x` and `--no-x`.
-    Switch,
-    /// A text; the word is the placeholder in the help.
-    Text(&'static str),
-    /// Texts separated by white space; the word is the placeholder of one.
-    Texts(&'static str),
-}
-
-/// The sources that can set a setting.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Sources {
-    All,
-    /// It concerns only one invocation.
-    Flag,
-    /// It is needed before the file is read.
-    FlagAndVariable,
-    /// It is a secret.
-    Variable,
-}
+use super::attributes::{Command, Commands, Sources, Trusted, Words};
+use super::settings::Settings;
+use super::values::switch;
 
 /// The names, help and default of a setting.
 #[derive(Debug)]
@@ -168,139 +17,228 @@ pub struct SettingInfo {
     pub name: &'static str,
     /// The flag with its dashes; for a switch that is on by default, the flag that turns it off.
     pub flag: Option<String>,
+    /// The flag with the opposite meaning, for a switch that is not only a flag.
+    pub(crate) opposite: Option<String>,
     /// The environment variable.
     pub variable: Option<String>,
     /// The key in the file.
     pub key: Option<&'static str>,
     /// The default value, or a description of it; empty if there is none.
-    pub default: &'static str,
+    pub default: String,
     /// One line in the imperative.
-    pub help: &'static str,
+    pub help: String,
     /// Further sentences for the long help; may be empty.
-    pub more: &'static str,
-    /// The heading that lists it in the help.
-    pub(crate) group: Group,
-    /// The syntax of its value.
-    pub shape: ValueShape,
-    /// The commands that accept its flag.
-    pub commands: &'static [Command],
-    /// Whether it sets where secrets and data go, or which hosts to trust. A file in the source's work tree cannot set it.
-    pub(crate) decides_trust: bool,
-    /// The flag with the opposite meaning, for a switch that is not only a flag.
-    pub(crate) opposite: Option<String>,
-    /// The words of a choice, separated by `|`.
-    words: String,
-    /// The default as a value.
-    pub(crate) preset: Option<&'static str>,
-    /// The word of the flag, if it is not the name. Two commands may have different settings with one flag.
-    spelling: Option<&'static str>,
-    sources: Sources,
+    pub(crate) more: String,
+    arg: &'static Arg,
 }
 
-/// Begins a row of the table with the properties that most settings share.
-pub(super) fn setting(name: &'static str, shape: ValueShape, help: &'static str) -> SettingInfo {
-    SettingInfo {
-        name,
-        flag: None,
-        variable: None,
-        key: None,
-        default: "",
-        help,
-        more: "",
-        group: Group::Source,
-        commands: Command::PLACING,
-        decides_trust: false,
-        opposite: None,
-        words: match shape {
-            ValueShape::Choice(words) => words.join("|"),
-            _ => String::new(),
-        },
-        preset: None,
-        spelling: None,
-        sources: match shape {
-            // Tokens and passwords are never flags and never in the file (DESIGN, section 3).
-            ValueShape::Secret => Sources::Variable,
-            _ => Sources::All,
-        },
-        shape,
+/// Returns every setting, in the order of the help and the documentation.
+pub fn settings() -> &'static [SettingInfo] {
+    static ARGS: OnceLock<Vec<Arg>> = OnceLock::new();
+    static SETTINGS: OnceLock<Vec<SettingInfo>> = OnceLock::new();
+    SETTINGS.get_or_init(|| {
+        let clap = Settings::augment_args(Clap::new("settings"));
+        let args = ARGS.get_or_init(|| clap.get_arguments().cloned().collect());
+        args.iter().map(SettingInfo::new).collect()
+    })
+}
+
+impl Settings {
+    /// Returns the settings of an invocation that sets none.
+    pub(crate) fn defaults() -> Self {
+        Self::with([])
+    }
+
+    /// Returns the settings with these values, which have passed [`SettingInfo::check`].
+    pub(super) fn with<'t>(values: impl IntoIterator<Item = (&'static SettingInfo, &'t str)>) -> Self {
+        let values = values
+            .into_iter()
+            .filter_map(|(setting, text)| setting.typed(text));
+        let clap = Clap::new("settings").no_binary_name(true);
+        let matches = clap
+            .args(settings().iter().map(SettingInfo::typed_arg))
+            .try_get_matches_from(values);
+        let settings = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        settings.expect("each value was checked, and the others have defaults")
     }
 }
 
 impl SettingInfo {
-    pub(super) fn of(self, group: Group, commands: &'static [Command]) -> Self {
-        Self {
-            group,
-            commands,
-            ..self
-        }
-    }
-
-    pub(super) fn preset(self, value: &'static str) -> Self {
-        let preset = Some(value);
-        Self {
-            preset,
-            default: value,
-            ..self
-        }
-    }
-
-    pub(super) fn default(self, default: &'static str) -> Self {
-        Self { default, ..self }
-    }
-
-    pub(super) fn more(self, more: &'static str) -> Self {
-        Self { more, ..self }
-    }
-
-    pub(super) fn only_from(self, sources: Sources) -> Self {
-        Self { sources, ..self }
-    }
-
-    pub(super) fn spelled(self, word: &'static str) -> Self {
-        let spelling = Some(word);
-        Self { spelling, ..self }
-    }
-
-    pub(super) fn trusted(self) -> Self {
-        Self {
-            decides_trust: true,
-            ..self
-        }
-    }
-
-    /// Adds the flag, variable and key.
-    pub(super) fn named(self) -> Self {
-        let dashed = self.spelling.unwrap_or(self.name).replace('_', "-");
-        let no = match (self.shape, self.preset) {
-            // A flag that only confirms the default would be useless, so it turns the switch off.
-            (ValueShape::Switch, Some("true")) => "no-",
-            _ => "",
-        };
-        let opposite = match (self.shape, no) {
-            (ValueShape::Switch, "") if self.sources == Sources::All => Some(format!("--no-{dashed}")),
-            (ValueShape::Switch, "no-") => Some(format!("--{dashed}")),
+    fn new(arg: &'static Arg) -> Self {
+        let name = arg.get_id().as_str();
+        let sources = arg.get::<Sources>().copied();
+        let long = arg.get_long().unwrap_or_default();
+        let opposite = match (arg.get_action(), long.strip_prefix("no-")) {
+            (ArgAction::SetFalse, Some(positive)) => Some(format!("--{positive}")),
+            (ArgAction::SetTrue, _) if sources.is_none() => Some(format!("--no-{long}")),
             _ => None,
         };
+        let (help, more) = texts(arg);
+        let preset = preset(arg).filter(|preset| !preset.is_empty());
+        let (help, described) = match help.strip_suffix(']').and_then(|help| help.rsplit_once(" [")) {
+            Some((help, described)) => (help.to_owned(), described.to_owned()),
+            None => (help, String::new()),
+        };
         Self {
+            name,
+            flag: (sources != Some(Sources::Variable)).then(|| format!("--{long}")),
             opposite,
-            flag: (self.sources != Sources::Variable).then(|| format!("--{no}{dashed}")),
-            variable: (self.sources != Sources::Flag).then(|| variable(self.name)),
-            key: (self.sources == Sources::All).then_some(self.name),
-            ..self
+            variable: (sources != Some(Sources::Flag)).then(|| variable(name)),
+            key: sources.is_none().then_some(name),
+            default: preset.map_or(described, str::to_owned),
+            help,
+            more,
+            arg,
         }
     }
 
-    /// Returns the placeholder of its value in the help, such as `URL`; `None` for a switch.
-    #[must_use]
+    /// Returns the commands that accept its flag.
+    pub fn commands(&self) -> &'static [Command] {
+        self.arg.get::<Commands>().map_or(&[], |commands| commands.0)
+    }
+
+    /// Returns the words of a choice; none if it is not one.
+    pub fn words(&self) -> &'static [&'static str] {
+        self.arg.get::<Words>().map_or(&[], |words| words.0)
+    }
+
+    /// Returns the placeholder of its value in the help, such as `URL`; none for a switch.
     pub fn value_name(&self) -> Option<&str> {
-        match self.shape {
-            ValueShape::Choice(_) => Some(&self.words),
-            ValueShape::Count => Some("N"),
-            ValueShape::Duration => Some("TIME"),
-            ValueShape::Path(name) | ValueShape::Text(name) | ValueShape::Texts(name) => Some(name),
-            ValueShape::Ratio => Some("RATIO"),
-            ValueShape::Secret | ValueShape::Switch => None,
+        let names = self.arg.get_value_names().filter(|_| !self.is_switch());
+        names.map(|names| names[0].as_str())
+    }
+
+    /// Returns whether it is `true` or `false`; as a flag, `--x` and `--no-x`.
+    pub fn is_switch(&self) -> bool {
+        !self.arg.get_action().takes_values()
+    }
+
+    /// Returns whether it has several values, separated by white space.
+    pub fn is_list(&self) -> bool {
+        matches!(self.arg.get_action(), ArgAction::Append)
+    }
+
+    /// Returns whether it is a token or password, which only a variable can set.
+    pub fn is_secret(&self) -> bool {
+        self.arg.get::<Sources>() == Some(&Sources::Variable)
+    }
+
+    pub(super) fn decides_trust(&self) -> bool {
+        self.arg.get::<Trusted>().is_some()
+    }
+
+    pub(super) fn heading(&self) -> &'static str {
+        self.arg.get_help_heading().unwrap_or_default()
+    }
+
+    /// Returns the default as a value.
+    pub(super) fn preset(&self) -> Option<&'static str> {
+        preset(self.arg)
+    }
+
+    /// Returns its flag and, for a switch, the hidden opposite.
+    pub(crate) fn flags(&self) -> Vec<Arg> {
+        if self.flag.is_none() {
+            return Vec::new();
         }
+        let arg = self
+            .arg
+            .clone()
+            .default_value(None::<&str>)
+            // That of the command, which has arguments of its own.
+            .display_order(None)
+            .value_hint(self.arg.get_value_hint())
+            .help(self.short_help())
+            .long_help(self.long_help());
+        if !self.is_switch() {
+            // Values stay text, because all three sources are checked by the same rules, and all mistakes are one message.
+            return vec![arg.value_parser(StringValueParser::new())];
+        }
+        let arg = arg.action(ArgAction::SetTrue);
+        let Some(opposite) = self.opposite.as_deref().map(|flag| &flag[2..]) else {
+            return vec![arg];
+        };
+        // A flag must be able to override a variable or the file in both directions.
+        let other = Arg::new(opposite.to_owned())
+            .long(opposite.to_owned())
+            .hide(true)
+            .action(ArgAction::SetTrue)
+            // As in other programs, the last of two opposite flags wins.
+            .overrides_with(self.name);
+        vec![arg.overrides_with(opposite.to_owned()), other]
+    }
+
+    /// Checks a value that is not empty.
+    pub(super) fn check(&self, text: &str) -> Result<(), String> {
+        if self.is_switch() {
+            return switch(text).map(drop);
+        }
+        let clap = Clap::new("setting").no_binary_name(true).arg(self.typed_arg());
+        match clap.try_get_matches_from(self.typed(text)) {
+            Ok(_) => Ok(()),
+            // clap's own message would quote the value, which may be a secret.
+            Err(error) => Err(error
+                .source()
+                .map_or("invalid value".to_owned(), ToString::to_string)),
+        }
+    }
+
+    /// Returns the argument that parses values of all sources. Two settings may share a flag, but not a name.
+    fn typed_arg(&self) -> Arg {
+        self.arg.clone().short(None).long(self.name)
+    }
+
+    /// Returns a value as an argument; none if a switch keeps its default.
+    fn typed(&self, text: &str) -> Option<String> {
+        let is_default = self.preset() == Some(text);
+        match self.is_switch() {
+            true => (!is_default).then(|| format!("--{}", self.name)),
+            false => Some(format!("--{}={text}", self.name)),
+        }
+    }
+
+    fn short_help(&self) -> String {
+        if self.is_switch() || self.default.is_empty() {
+            return self.help.clone();
+        }
+        format!("{} [{}]", self.help, self.default)
+    }
+
+    fn long_help(&self) -> String {
+        let mut text = self.help.clone();
+        if !self.more.is_empty() {
+            text.push_str(". ");
+            text.push_str(self.more.trim_end_matches('.'));
+        }
+        if !self.is_switch() && !self.default.is_empty() {
+            text.push_str(&format!("\n[default: {}]", self.default));
+        }
+        if let Some(variable) = &self.variable {
+            let file = if self.key.is_some() {
+                ""
+            } else {
+                ", not in the file"
+            };
+            text.push_str(&format!("\n[variable: {variable}{file}]"));
+        }
+        text
+    }
+}
+
+/// Returns the first line of a comment and the rest.
+fn texts(arg: &Arg) -> (String, String) {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let long = arg.get_long_help().map(ToString::to_string);
+    let more = long.as_deref().and_then(|long| long.split_once("\n\n"));
+    let more = more.map(|(_, more)| more.trim().to_owned()).unwrap_or_default();
+    (help, more)
+}
+
+fn preset(arg: &'static Arg) -> Option<&'static str> {
+    match arg.get_action() {
+        ArgAction::SetTrue => Some("false"),
+        ArgAction::SetFalse => Some("true"),
+        _ => arg.get_default_values().first().and_then(|value| value.to_str()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::choices::OutputFormat;
+use super::values::OutputFormat;
 use crate::model::escaped;
 
 /// A configuration error and its place.
@@ -42,7 +42,6 @@ pub struct ConfigErrors {
 
 impl ConfigErrors {
     /// Returns the errors: flags first, then variables, then the file, then what is missing.
-    #[must_use]
     pub fn all(&self) -> &[ConfigError] {
         &self.errors
     }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 
-use super::definition::{SettingInfo, ValueShape, variable};
+use super::definition::{SettingInfo, settings, variable};
 use super::error::ConfigError;
 use super::file::{self, FileLine};
-use super::table::{Settings, settings};
-use super::trust::untrusted_tree;
+use super::place::untrusted_tree;
+use super::settings::Settings;
 use crate::model::{closest, escaped};
 
 /// The values of flags by the name of the setting; the value of a switch is `true` or `false`.
@@ -70,7 +70,7 @@ pub(crate) struct Merged {
 }
 
 /// Reads all three sources. Checks values that a stronger source overrides, too.
-pub(crate) fn merge(flags: &Flags, environment: &ProcessEnvironment) -> Merged {
+pub(super) fn merge(flags: &Flags, environment: &ProcessEnvironment) -> Merged {
     let mut merged = Merged {
         settings: Settings::defaults(),
         given: BTreeMap::new(),
@@ -83,24 +83,25 @@ pub(crate) fn merge(flags: &Flags, environment: &ProcessEnvironment) -> Merged {
     merged.read_variables(&environment.variables);
     merged.read_file(environment);
     merged.reject_secrets_set_twice();
+    let given = settings().iter().filter_map(|setting| {
+        let given = merged.given.get(setting.name)?;
+        Some((setting, given.text.as_str()))
+    });
+    merged.settings = Settings::with(given);
+    merged.settings.set_secrets_from_files();
     merged
 }
 
 impl Merged {
-    fn set(&mut self, setting: &SettingInfo, place: String, values: &[String]) {
-        let is_given = self.given.contains_key(setting.name);
-        let text = match (values, setting.shape) {
-            (_, ValueShape::Texts(_)) => values.join(" "),
-            ([one], _) => one.clone(),
+    fn set(&mut self, setting: &'static SettingInfo, place: String, values: &[String]) {
+        let text = match values {
+            _ if setting.is_list() => values.join(" "),
+            [one] => one.clone(),
             _ => return self.report(place, "give one value instead of a list"),
         };
-        // A value that a stronger source overrides is checked on a copy, so that its errors are reported too.
-        let mut overridden = is_given.then(|| self.settings.clone());
-        let target = overridden.as_mut().unwrap_or(&mut self.settings);
-        match target.set(setting.name, &text) {
-            Ok(()) if is_given => {}
+        match setting.check(&text) {
             Ok(()) => {
-                self.given.insert(setting.name, Sourced { text, place });
+                self.given.entry(setting.name).or_insert(Sourced { text, place });
             }
             Err(why) => self.report(place, why),
         }
@@ -150,7 +151,7 @@ impl Merged {
     }
 
     fn read_file(&mut self, environment: &ProcessEnvironment) {
-        let Some(path) = self.settings.config.clone() else {
+        let Some(path) = self.given.get("config").map(|given| PathBuf::from(&given.text)) else {
             return;
         };
         let lines = match file::read(&environment.folder.join(&path)) {
@@ -218,10 +219,7 @@ impl Merged {
     }
 
     fn reject_secrets_set_twice(&mut self) {
-        for setting in settings()
-            .iter()
-            .filter(|setting| matches!(setting.shape, ValueShape::Secret))
-        {
+        for setting in settings().iter().filter(|setting| setting.is_secret()) {
             let file = format!("{}_file", setting.name);
             if let (Some(value), Some(file)) = (self.given.get(setting.name), self.given.get(file.as_str())) {
                 let why = format!("{} also sets this secret; keep one of them", value.place);
@@ -234,27 +232,18 @@ impl Merged {
 
 /// Returns whether a line sets where secrets and data go, or which hosts to trust.
 fn decides_trust(line: &FileLine) -> bool {
-    let mut settings = settings().iter();
-    let is_it = |setting: &&SettingInfo| setting.key == Some(line.key.as_str()) && setting.decides_trust;
-    !line.values.is_empty() && settings.any(|setting| is_it(&setting))
+    let is_it = |setting: &SettingInfo| setting.key == Some(line.key.as_str()) && setting.decides_trust();
+    !line.values.is_empty() && settings().iter().any(is_it)
 }
 
 /// Returns the message for a key that the file must not have. Omits the value, which may be a secret.
 fn unknown_key(key: &str, known: Option<&SettingInfo>) -> String {
     if let Some(setting) = known {
-        return match (
-            setting.shape,
-            setting.variable.as_deref(),
-            setting.flag.as_deref(),
-        ) {
-            (ValueShape::Secret, Some(variable), _) => secret_key(setting.name, variable),
-            (_, variable, Some(flag)) => {
-                let or = variable
-                    .map(|variable| format!(" or {variable}"))
-                    .unwrap_or_default();
-                format!("`{key}` cannot be set in a file; use {flag}{or}")
-            }
-            _ => format!("`{key}` cannot be set in a file"),
+        let flag = setting.flag.as_deref().unwrap_or_default();
+        return match setting.variable.as_deref() {
+            Some(variable) if setting.is_secret() => secret_key(setting.name, variable),
+            Some(variable) => format!("`{key}` cannot be set in a file; use {flag} or {variable}"),
+            None => format!("`{key}` cannot be set in a file; use {flag}"),
         };
     }
     let keys = || settings().iter().filter_map(|setting| setting.key);

@@ -1,93 +1,541 @@
-//! Completes merged settings and checks them against each other.
+//! All settings: a setting is a field of [`Settings`], with its help, flag, default and parser.
 
-use super::address::StateRemote;
-use super::definition::{Command, Group, SettingInfo, variable};
-use super::error::ConfigErrors;
-use super::merge::{Flags, Merged, ProcessEnvironment, merge};
-use super::place::state_dir;
-use super::repository::work_trees;
-use super::table::{Settings, settings};
-use crate::model::ServiceKind;
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    rustdoc::invalid_html_tags,
+    reason = "the comments of settings are help texts, which name defaults in brackets"
+)]
 
-/// Settings with their warnings.
-#[derive(Clone, Debug)]
-pub struct LoadedSettings {
-    /// The complete settings.
-    pub settings: Settings,
-    /// Sentences about ignored input, such as unknown variables. They contain no secrets.
-    pub warnings: Vec<String>,
-}
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
-/// Loads the settings of `command` from flags, variables and the file.
+use clap::{ArgAction, Args};
+
+use super::attributes::Command::{
+    self, Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Log, Plan, Promote, Reconcile, Resume,
+    Run, Sandbox, Schema, Status, Suspend, Test, Validate,
+};
+use super::attributes::SettingArg as _;
+use super::attributes::Sources::{Flag, FlagAndVariable, Variable};
+use super::values::{
+    ColorChoice, LogFormat, LogLevel, OutputFormat, Reviewed, StateRemote, any_text, count, interval, listen,
+    notify_url, positive_duration, ratio, reference, revision, root, scope, secret, size, state_name,
+};
+use crate::document::Layout;
+use crate::forge::{ApiUrl, ForgeApi};
+use crate::git::RepoUrl;
+use crate::model::{Scope, ServiceKind};
+use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove};
+use crate::service::BaseUrl;
+use crate::transport::{DaemonUrl, SecretSource};
+
+/// The commands with a log.
+const ALL: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote, Init, Allow,
+    Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
+];
+/// The commands that know what kind of service it is.
+const KNOWING: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote, Init, Schema,
+    Sandbox,
+];
+/// The commands that need a repository.
+const LOCATING: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote,
+];
+/// The commands that read or write documents.
+const PLACING: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote,
+];
+/// The commands that read documents at a revision.
+const READING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift];
+/// The commands that select documents: the others have one toggle or two environments as arguments.
+const SELECTING: &[Command] = &[Validate, Test, Plan, Apply, Run, Status, Drift, Import, Fmt];
+const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
+const PUBLISHING: &[Command] = &[Apply, Run];
+/// The commands that may send requests to the service.
+const ADDRESSING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import];
+/// The commands that need the recorded state.
+const STATEFUL: &[Command] = &[Plan, Apply, Run, Status, Drift, Log];
+/// The commands whose state belongs to one service.
+const NAMING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import, Log];
+/// The commands that a running daemon executes.
+const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
+const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
+const CONNECTING: &[Command] = &[
+    Plan, Apply, Run, Status, Drift, Log, Import, Allow, Suspend, Resume, Reconcile,
+];
+const REPORTING: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Status, Drift, Log, Import, Diff, Promote,
+];
+
+// The headings of the help.
+const SOURCE: &str = "Source";
+const SERVICE: &str = "Service";
+const STATE: &str = "State";
+const SAFETY: &str = "Safety";
+const DAEMON: &str = "Daemon";
+const NOTIFICATIONS: &str = "Notifications";
+pub(super) const FORGE: &str = "Forge";
+const OUTPUT: &str = "Output";
+
+/// An address to listen on; none for `none`. clap reads a field of the type `Option` as a flag without a default.
+type ListenAddress = Option<SocketAddr>;
+
+/// The settings of one invocation, complete and consistent. `token` and `base_url` are always set for `apply`, `run`,
+/// `drift`, and with `--live`, and `state_dir` for the commands that plan. `Debug` does not print secrets.
 ///
-/// # Errors
-/// [`ConfigErrors`] contains all invalid and missing settings.
-pub fn load(
-    command: Command,
-    flags: &Flags,
-    environment: &ProcessEnvironment,
-) -> Result<LoadedSettings, ConfigErrors> {
-    let mut merged = merge(flags, environment);
-    merged.require(command);
-    merged.set_state_dir(command, environment);
-    merged.set_dependent_defaults();
-    merged.reject_half_ranges();
-    merged.reject_hopeless_globs();
-    merged.reject_long_comments();
-    merged.reject_blind_reads(command);
-    merged.reject_decisions_about_live_state();
-    let Merged {
-        settings,
-        errors,
-        warnings,
-        ..
-    } = merged;
-    match errors.is_empty() {
-        true => Ok(LoadedSettings { settings, warnings }),
-        false => Err(ConfigErrors {
-            errors,
-            output: settings.output,
-        }),
-    }
-}
+/// The first line of a field's comment is the short help; a default that is not a value ends it in brackets. The name of the
+/// field is the key in the file, and `GITOGGLE_` before it is the variable. `of` names the heading in the help and the commands
+/// that take the flag; a setting that is `trusted` decides where secrets and data go, or which hosts to trust.
+#[derive(Args, Clone, Debug)]
+pub struct Settings {
+    /// Read settings from this flat YAML file
+    ///
+    /// Flags win over variables, variables over the file. A file in the source's work tree may change the plan, but not
+    /// where secrets go.
+    // The file cannot name the file to read.
+    #[arg(
+        long,
+        of(SOURCE, ALL),
+        only(FlagAndVariable),
+        hide_short_help(false),
+        value_name = "FILE"
+    )]
+    pub config: Option<PathBuf>,
+    /// Read documents from this Git repository
+    ///
+    /// An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched.
+    #[arg(
+        long,
+        of(SOURCE, LOCATING),
+        trusted(),
+        hide_short_help(false),
+        value_name = "URL|PATH",
+        default_value = "."
+    )]
+    pub repo: RepoUrl,
+    /// Follow this branch, tag, commit or full ref [the source's `HEAD`]
+    #[arg(
+        id = "ref", long = "ref", of(SOURCE, READING), hide_short_help(false), value_name = "REF",
+        value_parser = reference
+    )]
+    pub reference: Option<String>,
+    /// Compare with this revision, not with the state
+    ///
+    /// A branch, a tag, a commit or an expression such as `HEAD~2`. Needs no state.
+    #[arg(
+        long = "from", of(SOURCE, &[Plan]), only(Flag), hide_short_help(false), value_name = "REV",
+        value_parser = revision
+    )]
+    pub from_revision: Option<String>,
+    /// Plan this revision with --from [`HEAD`]
+    #[arg(
+        long, of(SOURCE, &[Plan]), only(Flag), hide_short_help(false), value_name = "REV",
+        value_parser = revision
+    )]
+    pub to: Option<String>,
+    /// Plan what the pull request of this CI job changes
+    ///
+    /// Compares the tip of the target branch with the result of the merge, which is made in memory. Needs no state.
+    #[arg(long, of(SOURCE, &[Plan]), only(Flag), hide_short_help(false))]
+    pub pull_request: bool,
+    /// Compare with this target branch with --pull-request [that of the CI job]
+    #[arg(long, of(SOURCE, &[Plan]), only(Flag), value_name = "BRANCH", value_parser = revision)]
+    pub target: Option<String>,
+    /// Report the findings of unchanged files as well
+    ///
+    /// Needs --from or --pull-request.
+    #[arg(long, of(SOURCE, &[Plan]), only(Flag))]
+    pub all_findings: bool,
+    /// Read documents below this folder of the repository [the top]
+    #[arg(long, of(SOURCE, PLACING), value_name = "DIR", default_value = "", value_parser = root)]
+    pub root: String,
+    /// Find documents at paths of this form
+    ///
+    /// Use each placeholder once, as a whole component. `.yaml`, `.yml` and `.json` files all match.
+    #[arg(
+        long,
+        of(SOURCE, PLACING),
+        value_name = "TEMPLATE",
+        default_value = "{project}/{environment}/{toggle}.yaml"
+    )]
+    pub layout: Layout,
+    /// Manage only the toggles that this glob matches [everything]
+    ///
+    /// Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs
+    /// by spaces.
+    #[arg(
+        long, of(SOURCE, SELECTING), hide_short_help(false), value_name = "GLOB",
+        action = ArgAction::Append, default_value = "", value_parser = scope
+    )]
+    pub only: Scope,
+    /// Import the service's own JSON instead of reading the service
+    ///
+    /// DIR contains files `project/environment/toggle.json`, `-` is the standard input with one `{"toggle": …,
+    /// "disabled": …, "content": …}` per line.
+    #[arg(long, of(SOURCE, &[Import]), only(Flag), hide_short_help(false), value_name = "DIR|-")]
+    pub from: Option<PathBuf>,
+    /// Replace documents that have another meaning
+    ///
+    /// Their comments are lost. Commit or stash your own changes before.
+    // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
+    #[arg(long, of(SOURCE, &[Import]), only(Flag), hide_short_help(false))]
+    pub overwrite: bool,
+    /// Succeed even if no document was checked
+    #[arg(long, of(SOURCE, &[Validate, Test]))]
+    pub allow_empty: bool,
+    /// Name the merge commit instead of the commit of the branch
+    #[arg(long, of(SOURCE, PLANNING))]
+    pub first_parent: bool,
+    /// Follow a rewritten history, or refuse it [follow]
+    ///
+    /// If given explicitly, `follow` also accepts a commit older than the one in the shared state.
+    #[arg(long, of(SOURCE, PLANNING), words(HistoryRule::WORDS))]
+    pub history: Option<HistoryRule>,
+    /// Sign in to the source's host as this user
+    #[arg(long, of(SOURCE, STATEFUL), trusted(), value_name = "NAME", value_parser = any_text)]
+    pub git_username: Option<String>,
+    /// The password or token for the source's host
+    #[arg(of(SOURCE, STATEFUL), only(Variable), value_parser = secret)]
+    pub git_password: Option<SecretSource>,
+    /// Read the Git password or token from this file
+    ///
+    /// Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.
+    #[arg(long, of(SOURCE, STATEFUL), trusted(), value_name = "FILE")]
+    pub git_password_file: Option<PathBuf>,
 
-/// Returns the settings about a forge if those of the whole invocation are invalid; all others have their defaults. Returns
-/// `None` if they are invalid as well, or if the file could name another host for the token.
-#[must_use]
-pub fn forge_settings(flags: &Flags, environment: &ProcessEnvironment) -> Option<Settings> {
-    let names: Vec<&SettingInfo> = settings()
-        .iter()
-        .filter(|setting| setting.group == Group::Forge || setting.name == "ca_file")
-        .collect();
-    let mut flags_only = flags.clone();
-    flags_only.retain(|name, _| names.iter().any(|setting| setting.name == name));
-    let mut variables_only = environment.clone();
-    variables_only.variables.retain(|(name, _)| {
-        let mut known = names.iter().filter_map(|setting| setting.variable.as_deref());
-        known.any(|known| name == known)
-    });
-    let Merged { settings, errors, .. } = merge(&flags_only, &variables_only);
-    let has_file = flags.contains_key("config")
-        || environment
-            .variables
-            .iter()
-            .any(|(name, _)| name == variable("config").as_str());
-    let is_safe = settings.forge_token.is_none() || settings.forge_url.is_some() || !has_file;
-    (errors.is_empty() && is_safe).then_some(settings)
+    /// Publish to the service at this https URL
+    ///
+    /// It may have a path, but no user, query or fragment.
+    #[arg(
+        long,
+        of(SERVICE, NAMING),
+        trusted(),
+        hide_short_help(false),
+        value_name = "URL"
+    )]
+    pub base_url: Option<BaseUrl>,
+    /// The service's token
+    #[arg(of(SERVICE, ADDRESSING), only(Variable), value_parser = secret)]
+    pub token: Option<SecretSource>,
+    /// Read the service's token from this file
+    ///
+    /// Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the token.
+    #[arg(
+        long,
+        of(SERVICE, ADDRESSING),
+        trusted(),
+        hide_short_help(false),
+        value_name = "FILE"
+    )]
+    pub token_file: Option<PathBuf>,
+    /// Trust these certificate authorities as well as the system's
+    #[arg(
+        long,
+        of(SERVICE, CONNECTING),
+        trusted(),
+        hide_short_help(false),
+        value_name = "PEM"
+    )]
+    pub ca_file: Option<PathBuf>,
+    /// Rely on the behavior of this service beyond the documented endpoint
+    #[arg(
+        long,
+        of(SERVICE, KNOWING),
+        words(ServiceKind::WORDS),
+        hide_short_help(false),
+        default_value = "documented"
+    )]
+    pub service_kind: ServiceKind,
+    /// Time out one request after this long
+    ///
+    /// Includes connecting and reading the response.
+    #[arg(
+        long, of(SERVICE, ADDRESSING), value_name = "TIME", default_value = "10s",
+        value_parser = positive_duration
+    )]
+    pub timeout: Duration,
+    /// Send at most this many requests at once
+    #[arg(long, of(SERVICE, ADDRESSING), value_name = "N", default_value = "16", value_parser = size)]
+    pub max_in_flight: usize,
+    /// Send at most this many at once within an environment
+    #[arg(long, of(SERVICE, PUBLISHING), value_name = "N", default_value = "1", value_parser = size)]
+    pub max_in_flight_per_environment: usize,
+    /// Give up on a service without a useful response after this long
+    #[arg(
+        long, of(SERVICE, PUBLISHING), value_name = "TIME", default_value = "60s",
+        value_parser = positive_duration
+    )]
+    pub give_up_after: Duration,
+    /// Cut comments to this many characters
+    ///
+    /// Unicode scalar values, ellipsis included.
+    #[arg(long, of(SERVICE, PLANNING), value_name = "N", default_value = "1024", value_parser = size)]
+    pub comment_max_chars: usize,
+
+    /// Keep state and clones in this folder [the platform's state folder, by source]
+    ///
+    /// By default `gitoggle/<source>-<hash>` in the platform's state folder, with the hash of the source's absolute
+    /// path or URL, links not resolved.
+    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Share state with other runs through this Git remote [none: state stays local]
+    ///
+    /// `origin` means the source's own remote; for a URL source, that URL.
+    #[arg(
+        long,
+        of(STATE, STATEFUL),
+        trusted(),
+        hide_short_help(false),
+        value_name = "URL|origin"
+    )]
+    pub state_remote: Option<StateRemote>,
+    /// Keep shared state under this name [host of the base URL plus a short hash of it]
+    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "NAME", value_parser = state_name)]
+    pub state_name: Option<String>,
+    /// Sign in to the state remote's host as this user
+    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "NAME", value_parser = any_text)]
+    pub state_git_username: Option<String>,
+    /// The password or token for the state remote's host
+    #[arg(of(STATE, STATEFUL), only(Variable), value_parser = secret)]
+    pub state_git_password: Option<SecretSource>,
+    /// Read the state remote's password or token from this file
+    ///
+    /// Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed if the remote is on another host than the source.
+    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "FILE")]
+    pub state_git_password_file: Option<PathBuf>,
+
+    /// Choose how to start an environment with nothing applied yet [none: they are held]
+    ///
+    /// `assert` publishes every toggle of them; `adopt` records the documents as applied without publishing.
+    #[arg(long, of(SAFETY, PLANNING), words(FirstPass::WORDS), hide_short_help(false))]
+    pub first_pass: Option<FirstPass>,
+    /// Hold an environment when more than this share of it would change
+    ///
+    /// Counts updates and disables, divided by the toggles applied there. Environments with fewer than 10 applied
+    /// toggles are not limited.
+    #[arg(long, of(SAFETY, PLANNING), value_name = "RATIO", default_value = "0.3", value_parser = ratio)]
+    pub max_change_ratio: f64,
+    /// Hold an environment when more toggles of it would change [none]
+    #[arg(long, of(SAFETY, PLANNING), value_name = "N", value_parser = count)]
+    pub max_change_count: Option<u64>,
+    /// Ignore the trailers `Gitoggle-Allow` and `Gitoggle-First-Pass`
+    ///
+    /// Any author of a merged commit can write these trailers: review them, or turn them off.
+    #[arg(long = "no-allow-trailer", of(SAFETY, PLANNING), action = ArgAction::SetFalse)]
+    pub allow_trailer: bool,
+    /// Do not limit how much this pass may change
+    // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
+    #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag), hide_short_help(false))]
+    pub allow_mass_change: bool,
+    /// Exit with 0 instead of 4 if something is held
+    ///
+    /// For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what is held.
+    #[arg(long, of(SAFETY, &[Apply]))]
+    pub exit_zero_when_held: bool,
+    /// Choose what happens to a toggle whose file was removed
+    ///
+    /// `keep` lists it, `disable` publishes it disabled once, `forget` drops it without publishing.
+    #[arg(long, of(SAFETY, PLANNING), words(OnRemove::WORDS), default_value = "keep")]
+    pub on_remove: OnRemove,
+    /// Choose what an invalid document stops: itself, or everything
+    #[arg(long, of(SAFETY, PLANNING), words(OnInvalid::WORDS), default_value = "hold")]
+    pub on_invalid: OnInvalid,
+    /// Choose what a change that was made on the service causes
+    ///
+    /// `hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read the
+    /// toggle. Needs `--service-kind featureprobe`.
+    #[arg(long, of(SAFETY, PLANNING), words(OnDrift::WORDS), default_value = "hold")]
+    pub on_drift: OnDrift,
+    /// Publish over what was changed on the service before it is read
+    ///
+    /// Reads the service first, as `plan --live` does, and lists what it publishes over; later changes are held.
+    /// Combine it with `--only TOGGLE`. Needs `--service-kind featureprobe`.
+    // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
+    #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag))]
+    pub overwrite_drift: bool,
+    /// Choose what happens where the service requires approvals
+    ///
+    /// `hold` holds the changes, `bypass` publishes them without an approval. Needs `--service-kind featureprobe`.
+    #[arg(long, of(SAFETY, PLANNING), words(OnApproval::WORDS), default_value = "hold")]
+    pub on_approval: OnApproval,
+    /// Choose what happens if the service does not have the toggle
+    ///
+    /// `hold` holds it, `create` creates the toggle before its first publish. Needs `--service-kind featureprobe`.
+    #[arg(long, of(SAFETY, PLANNING), words(OnMissing::WORDS), default_value = "hold")]
+    pub on_missing: OnMissing,
+    /// Also read what the service has now
+    ///
+    /// Needs a token and `--service-kind featureprobe`.
+    #[arg(long, of(SAFETY, &[Plan, Status]), only(Flag), hide_short_help(false))]
+    pub live: bool,
+
+    /// Poll the source this often
+    ///
+    /// A moved local ref, a webhook, `POST /reconcile` and SIGHUP start a pass sooner.
+    #[arg(
+        long, of(DAEMON, &[Run]), value_name = "TIME", default_value = "30s",
+        value_parser = positive_duration
+    )]
+    pub poll_interval: Duration,
+    /// Compare the service with what was applied this often
+    ///
+    /// `0` turns it off. Needs `--service-kind featureprobe`.
+    #[arg(long, of(DAEMON, &[Run]), value_name = "TIME", default_value = "10m", value_parser = interval)]
+    pub drift_interval: Duration,
+    /// Become unready this long after the last successful pass [10 × the poll interval]
+    #[arg(long, of(DAEMON, &[Run]), value_name = "TIME", value_parser = positive_duration)]
+    pub stale_after: Option<Duration>,
+    /// Serve health, metrics, status and webhooks here
+    #[arg(
+        long, of(DAEMON, &[Run]), trusted(), hide_short_help(false), value_name = "ADDR|none",
+        default_value = "127.0.0.1:8077", value_parser = listen
+    )]
+    pub listen: ListenAddress,
+    /// The token for commands to a running daemon
+    #[arg(of(DAEMON, ADMIN), only(Variable), value_parser = secret)]
+    pub admin_token: Option<SecretSource>,
+    /// Read the token for commands to a running daemon from this file
+    ///
+    /// Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and
+    /// `/resume`.
+    #[arg(
+        long,
+        of(DAEMON, ADMIN),
+        trusted(),
+        hide_short_help(false),
+        value_name = "FILE"
+    )]
+    pub admin_token_file: Option<PathBuf>,
+    /// The token for the status page and the read endpoints
+    #[arg(of(DAEMON, &[Run]), only(Variable), value_parser = secret)]
+    pub page_token: Option<SecretSource>,
+    /// Require the token in this file for the status page and `/api`
+    ///
+    /// Or give it in GITOGGLE_PAGE_TOKEN. Browsers send it as the password, with any user name; programs as
+    /// `Authorization: Bearer`. Without one, the page is open.
+    #[arg(long, of(DAEMON, &[Run]), trusted(), value_name = "FILE")]
+    pub page_token_file: Option<PathBuf>,
+    /// Send the command to the daemon at this http or https URL
+    ///
+    /// The admin token goes to this host only, and redirects are not followed.
+    #[arg(
+        long,
+        of(DAEMON, REMOTE),
+        trusted(),
+        hide_short_help(false),
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8077"
+    )]
+    pub url: DaemonUrl,
+    /// The secret that signs webhooks
+    #[arg(of(DAEMON, &[Run]), only(Variable), value_parser = secret)]
+    pub webhook_secret: Option<SecretSource>,
+    /// Read the secret of webhooks from this file
+    ///
+    /// Or give it in GITOGGLE_WEBHOOK_SECRET. Without one, webhooks are off.
+    #[arg(
+        long, of(DAEMON, &[Run]), trusted(), hide_short_help(false), value_name = "FILE"
+    )]
+    pub webhook_secret_file: Option<PathBuf>,
+
+    /// Send notifications to this https URL
+    ///
+    /// A URL that is itself a secret belongs to --notify-slack-url-file or a variable.
+    #[arg(long, of(NOTIFICATIONS, &[Run]), trusted(), value_name = "URL", value_parser = notify_url)]
+    pub notify_url: Option<String>,
+    /// The secret that signs notifications
+    #[arg(of(NOTIFICATIONS, &[Run]), only(Variable), value_parser = secret)]
+    pub notify_secret: Option<SecretSource>,
+    /// Sign notifications with the secret in this file
+    ///
+    /// Or give it in GITOGGLE_NOTIFY_SECRET.
+    #[arg(long, of(NOTIFICATIONS, &[Run]), trusted(), value_name = "FILE")]
+    pub notify_secret_file: Option<PathBuf>,
+    /// The Slack webhook to send notifications to
+    #[arg(of(NOTIFICATIONS, &[Run]), only(Variable), value_parser = secret)]
+    pub notify_slack_url: Option<SecretSource>,
+    /// Send notifications to the Slack webhook whose URL is in this file
+    ///
+    /// Or give it in GITOGGLE_NOTIFY_SLACK_URL. Anyone with that URL can post to it.
+    #[arg(long, of(NOTIFICATIONS, &[Run]), trusted(), value_name = "FILE")]
+    pub notify_slack_url_file: Option<PathBuf>,
+
+    /// Keep a comment with the plan on the pull request
+    ///
+    /// The repository, the number, the address and the token come from the variables of the CI job. If the token may
+    /// not write, prints a warning.
+    #[arg(long, of(FORGE, &[Plan]), words(ForgeApi::WORDS), trusted())]
+    pub comment_on: Option<ForgeApi>,
+    /// Set a status of the applied commit
+    ///
+    /// Success, failure, or pending if something is held. A status that cannot be set is a warning.
+    #[arg(long, of(FORGE, &[Apply]), words(ForgeApi::WORDS), trusted())]
+    pub commit_status: Option<ForgeApi>,
+    /// Publish only changes that were reviewed
+    ///
+    /// With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request lists it; with
+    /// a file, if the file does, which `gitoggle plan -o json` has written. Any other change is held (exit 4).
+    #[arg(long, of(FORGE, &[Apply]), only(Flag), value_name = "github|gitlab|gitea|FILE")]
+    pub reviewed: Option<Reviewed>,
+    /// Call the API of the forge at this https URL [that of the CI job]
+    ///
+    /// Such as `https://api.github.com`, `https://gitlab.example.com/api/v4` or `https://gitea.example.com/api/v1`.
+    #[arg(long, of(FORGE, &[Plan, Apply]), trusted(), value_name = "URL")]
+    pub forge_url: Option<ApiUrl>,
+    /// The repository on the forge [that of the CI job]
+    #[arg(long, of(FORGE, &[Plan, Apply]), trusted(), value_name = "OWNER/NAME", value_parser = any_text)]
+    pub forge_repo: Option<String>,
+    /// The number of the pull request [that of the CI job]
+    #[arg(long, of(FORGE, &[Plan]), only(Flag), value_name = "N", value_parser = count)]
+    pub forge_number: Option<u64>,
+    /// The token for the forge
+    #[arg(of(FORGE, &[Plan, Apply]), only(Variable), value_parser = secret)]
+    pub forge_token: Option<SecretSource>,
+    /// Read the token for the forge from this file
+    ///
+    /// Or give it in GITOGGLE_FORGE_TOKEN. By default, the token of the CI job: GITHUB_TOKEN, GITLAB_TOKEN,
+    /// CI_JOB_TOKEN or GITEA_TOKEN. It is sent only to the host of the API.
+    #[arg(long, of(FORGE, &[Plan, Apply]), trusted(), value_name = "FILE")]
+    pub forge_token_file: Option<PathBuf>,
+
+    /// The token that the sandbox accepts
+    #[arg(of(SERVICE, &[Sandbox]), only(Variable), default_value = "sandbox-token", value_parser = secret)]
+    pub sandbox_token: SecretSource,
+
+    /// Print the result in this form
+    #[arg(
+        long,
+        short = 'o',
+        of(OUTPUT, REPORTING),
+        words(OutputFormat::WORDS),
+        hide_short_help(false),
+        default_value = "human"
+    )]
+    pub output: OutputFormat,
+    /// Choose when to use color
+    ///
+    /// `auto` uses color on a terminal unless NO_COLOR is set.
+    #[arg(long, of(OUTPUT, ALL), words(ColorChoice::WORDS), default_value = "auto")]
+    pub color: ColorChoice,
+    /// Write log lines in this form [`pretty` on a terminal, else `json` for `run`]
+    #[arg(long, of(OUTPUT, ALL), words(LogFormat::WORDS))]
+    pub log_format: Option<LogFormat>,
+    /// Log at this level and above [`info` for `run`, else `warn`]
+    #[arg(long, of(OUTPUT, ALL), words(LogLevel::WORDS))]
+    pub log_level: Option<LogLevel>,
 }
 
 impl Settings {
     /// Returns whether `command` sends requests to the service, for which it needs the address and a token.
-    #[must_use]
     pub fn uses_service(&self, command: Command) -> bool {
         // Without `--live` or `--overwrite-drift`, `plan` and `status` do not contact the service (DESIGN, section 3).
-        command.contacts_service()
-            || self.read_by().is_some()
-            || (command == Command::Import && self.from.is_none())
+        command.contacts_service() || self.read_by().is_some() || (command == Import && self.from.is_none())
     }
 
     /// Returns the flag that has `plan` or `status` read the service.
-    #[must_use]
     pub fn read_by(&self) -> Option<&'static str> {
         let flags = [(self.live, "--live"), (self.overwrite_drift, "--overwrite-drift")];
         flags
@@ -96,217 +544,24 @@ impl Settings {
     }
 
     /// Returns whether the plan compares two revisions, and not the source with the state.
-    #[must_use]
     pub fn compares_revisions(&self) -> bool {
         self.from_revision.is_some() || self.pull_request
     }
-}
 
-impl Merged {
-    fn require(&mut self, command: Command) {
-        if !self.settings.uses_service(command) {
-            return;
-        }
-        if command == Command::Import && self.settings.service_kind == ServiceKind::Documented {
-            // The other settings are not missing if the answer is `--from`.
-            let why = "`import` reads the service only with `--service-kind featureprobe`; otherwise, give its JSON with \
-                       `--from`";
-            let place = self
-                .place("service_kind")
-                .unwrap_or_else(|| "service kind".to_owned());
-            return self.report(place, why);
-        }
-        for (names, message) in [
-            (
-                ["base_url", "base_url"],
-                "missing; give --base-url, GITOGGLE_BASE_URL or the key `base_url`",
-            ),
-            (
-                ["token", "token_file"],
-                "missing; give GITOGGLE_TOKEN or --token-file",
-            ),
+    /// Reads a secret from its file if its variable is not set.
+    pub(super) fn set_secrets_from_files(&mut self) {
+        for (secret, file) in [
+            (&mut self.git_password, &mut self.git_password_file),
+            (&mut self.token, &mut self.token_file),
+            (&mut self.state_git_password, &mut self.state_git_password_file),
+            (&mut self.admin_token, &mut self.admin_token_file),
+            (&mut self.page_token, &mut self.page_token_file),
+            (&mut self.webhook_secret, &mut self.webhook_secret_file),
+            (&mut self.notify_secret, &mut self.notify_secret_file),
+            (&mut self.notify_slack_url, &mut self.notify_slack_url_file),
+            (&mut self.forge_token, &mut self.forge_token_file),
         ] {
-            // A rejected value is not also reported as missing.
-            let is_rejected = names.iter().any(|name| self.rejected.contains(*name))
-                || self.errors.iter().any(|error| mentions(&error.place, names));
-            if !is_rejected && names.iter().all(|name| !self.given.contains_key(name)) {
-                self.report(names[0].replace('_', " "), message);
-            }
+            *secret = secret.take().or_else(|| file.take().map(SecretSource::File));
         }
     }
-
-    /// Rejects flags about revisions that contradict each other.
-    fn reject_half_ranges(&mut self) {
-        let settings = &self.settings;
-        // A malformed revision is reported once.
-        let (from, request) = (
-            settings.from_revision.is_some() || self.is_malformed("--from"),
-            settings.pull_request,
-        );
-        let (to, target) = (settings.to.is_some(), settings.target.is_some());
-        let compares = from || request;
-        // A variable or the file sets the ref of `apply`, which a comparison does not use.
-        let reference = self.place("ref").filter(|place| place.starts_with("--"));
-        let is_url = settings.repo.local_path().is_none();
-        for (is_wrong, flag, why) in [
-            (
-                from && request,
-                "--from",
-                "cannot be used with --pull-request, which finds both revisions",
-            ),
-            (
-                to && request,
-                "--to",
-                "cannot be used with --pull-request, which finds both revisions",
-            ),
-            (
-                to && !from && !request,
-                "--to",
-                "needs --from, the revision to compare with",
-            ),
-            (target && !request, "--target", "needs --pull-request"),
-            (
-                settings.all_findings && !compares,
-                "--all-findings",
-                "needs --from or --pull-request; `gitoggle validate` checks all files",
-            ),
-            (
-                from && reference.is_some(),
-                "--ref",
-                "cannot be used with --from; pass the revision as --to",
-            ),
-            (
-                request && reference.is_some(),
-                "--ref",
-                "cannot be used with --pull-request, which plans the commit of the job",
-            ),
-            (
-                compares && settings.read_by().is_some(),
-                settings.read_by().unwrap_or_default(),
-                "compares with the service, which a plan of two revisions does not contact",
-            ),
-            (
-                compares && is_url,
-                "--repo",
-                "only a repository on this machine can be compared at two revisions; clone it, and pass the folder",
-            ),
-        ] {
-            if is_wrong {
-                self.report(flag, why);
-            }
-        }
-    }
-
-    fn is_malformed(&self, flag: &str) -> bool {
-        self.errors.iter().any(|error| error.place == flag)
-    }
-
-    fn set_state_dir(&mut self, command: Command, environment: &ProcessEnvironment) {
-        // A comparison of revisions needs no state, so it also works without a home folder.
-        if self.settings.compares_revisions() || self.is_malformed("--from") {
-            return;
-        }
-        if let Some(dir) = &self.settings.state_dir {
-            let tree = work_trees(&environment.folder.join(dir)).into_iter().next();
-            if let Some(tree) = tree.filter(|_| command.reads_state()) {
-                let why = format!(
-                    "the folder is in the work tree of the repository `{}`; choose one outside any repository, because \
-                     state must survive `git clean` and must not be committed",
-                    tree.display()
-                );
-                self.report(self.place("state_dir").unwrap_or_default(), why);
-            }
-        } else if let Some(home) = &environment.state_home {
-            let repo = &self.settings.repo;
-            let given = self.given.get("repo").map_or(".", |given| &given.text);
-            self.settings.state_dir = Some(state_dir(home, repo, given, &environment.folder));
-        } else if command.reads_state() {
-            let why = "HOME is not set; give --state-dir or set HOME";
-            self.report("state dir", why);
-        }
-    }
-
-    /// Sets defaults that depend on other settings.
-    fn set_dependent_defaults(&mut self) {
-        let settings = &mut self.settings;
-        if !self.given.contains_key("stale_after") {
-            settings.stale_after = settings.poll_interval * 10;
-        }
-        // A URL source is its own origin (DESIGN, section 3).
-        if settings.state_remote == Some(StateRemote::Origin) && settings.repo.local_path().is_none() {
-            settings.state_remote = Some(StateRemote::Url(settings.repo.clone()));
-        }
-    }
-
-    /// Rejects globs that cannot match any toggle.
-    fn reject_hopeless_globs(&mut self) {
-        let place = self.place("only").unwrap_or_default();
-        let globs: Vec<String> = self.settings.only.unmatchable().map(str::to_owned).collect();
-        for glob in globs {
-            let why = format!(
-                "`{glob}` matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not \
-                 cross a slash; use `**`"
-            );
-            self.report(&place, why);
-        }
-    }
-
-    /// Rejects a read of a service that offers no way to read it.
-    fn reject_blind_reads(&mut self, command: Command) {
-        let place = match (command, self.settings.live) {
-            (Command::Drift, _) => "drift",
-            (_, true) => "--live",
-            (_, false) => return,
-        };
-        if self.settings.service_kind == ServiceKind::Documented {
-            let why = "a service with only the documented endpoint cannot be read; needs `--service-kind featureprobe`";
-            self.report(place, why);
-        }
-    }
-
-    fn reject_long_comments(&mut self) {
-        // FeatureProbe responds to a longer comment with a 500, which looks like an outage.
-        const LONGEST: usize = 1024;
-        let is_known = self.settings.service_kind == ServiceKind::FeatureProbe;
-        if is_known && self.settings.comment_max_chars > LONGEST {
-            let place = self.place("comment_max_chars").unwrap_or_default();
-            let why = format!("must be at most {LONGEST} with `service_kind: featureprobe`");
-            self.report(place, why);
-        }
-    }
-
-    /// Rejects settings about the live state of toggles, which a documented service does not report.
-    fn reject_decisions_about_live_state(&mut self) {
-        if self.settings.service_kind == ServiceKind::FeatureProbe {
-            return;
-        }
-        let is_off = self.settings.drift_interval.is_zero();
-        for name in [
-            "on_drift",
-            "overwrite_drift",
-            "drift_interval",
-            "on_approval",
-            "on_missing",
-        ] {
-            let preset = settings().iter().find(|setting| setting.name == name);
-            let preset = preset.and_then(|setting| setting.preset);
-            let given = self
-                .given
-                .get(name)
-                .filter(|given| Some(given.text.as_str()) != preset && !(name == "drift_interval" && is_off));
-            if let Some(place) = given.map(|given| given.place.clone()) {
-                let why =
-                    "needs `--service-kind featureprobe`: with `documented`, the service cannot be read";
-                self.report(place, why);
-            }
-        }
-    }
-}
-
-fn mentions(place: &str, names: [&str; 2]) -> bool {
-    names.iter().any(|name| {
-        place == format!("--{}", name.replace('_', "-"))
-            || place == variable(name)
-            || place.ends_with(&format!("`{name}`"))
-    })
 }

@@ -39,8 +39,7 @@ use std::ffi::OsString;
 
 use clap::{ArgMatches, FromArgMatches as _};
 
-use crate::config::{Command, Flags, SettingInfo, ValueShape, settings};
-use program::opposite;
+use crate::config::{Command, Flags, SettingInfo, settings};
 use verbosity::Verbosity;
 
 /// The parsed arguments.
@@ -79,14 +78,12 @@ pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
 }
 
 /// Returns the exit code of a `clap::Error`.
-#[must_use]
 pub fn exit_code(error: &clap::Error) -> u8 {
     // clap's own code for usage errors, 2, means changes in `plan`.
     if error.use_stderr() { 64 } else { 0 }
 }
 
 /// Returns the first command that is named in `typed`, whose first word is the name of the program.
-#[must_use]
 pub fn command_in(typed: &[OsString]) -> Option<Command> {
     let mut words = typed.iter().skip(1).filter_map(|word| word.to_str());
     words.find_map(|word| word.parse().ok())
@@ -95,18 +92,14 @@ pub fn command_in(typed: &[OsString]) -> Option<Command> {
 fn flags(command: Command, matches: &ArgMatches) -> Flags {
     let taken = settings()
         .iter()
-        .filter(|setting| setting.flag.is_some() && setting.commands.contains(&command));
+        .filter(|setting| setting.flag.is_some() && setting.commands().contains(&command));
     let mut flags = BTreeMap::new();
     for setting in taken {
-        let values: Vec<String> = match setting.shape {
-            ValueShape::Switch => switched(setting, matches).into_iter().collect(),
-            // Values stay text, because `config` parses all three sources by the same rules.
-            _ => matches
-                .get_many::<String>(setting.name)
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect(),
+        let values: Vec<String> = if setting.is_switch() {
+            switched(setting, matches).into_iter().collect()
+        } else {
+            let values = matches.get_many::<String>(setting.name);
+            values.into_iter().flatten().cloned().collect()
         };
         if !values.is_empty() {
             flags.insert(setting.name.to_owned(), values);
@@ -115,15 +108,13 @@ fn flags(command: Command, matches: &ArgMatches) -> Flags {
     flags
 }
 
-fn switched(setting: &'static SettingInfo, matches: &ArgMatches) -> Option<String> {
-    let negative = setting
-        .flag
-        .as_deref()
-        .is_some_and(|flag| flag.starts_with("--no-"));
-    let is_opposite = opposite(setting).is_some_and(|opposite| matches.get_flag(opposite));
-    match (matches.get_flag(setting.name), is_opposite) {
-        (true, _) => Some((!negative).to_string()),
-        (false, true) => Some(negative.to_string()),
-        (false, false) => None,
+fn switched(setting: &SettingInfo, matches: &ArgMatches) -> Option<String> {
+    let is_given = |flag: &str| matches.get_flag(flag.trim_start_matches("--"));
+    let turns_off = |flag: &str| flag.starts_with("--no-");
+    let flag = setting.flag.as_deref()?;
+    if matches.get_flag(setting.name) {
+        return Some((!turns_off(flag)).to_string());
     }
+    let opposite = setting.opposite.as_deref().filter(|flag| is_given(flag))?;
+    Some((!turns_off(opposite)).to_string())
 }

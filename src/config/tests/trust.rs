@@ -7,9 +7,7 @@ use crate::transport::SecretSource;
 
 #[test]
 fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
-    let secrets = settings()
-        .iter()
-        .filter(|setting| matches!(setting.shape, ValueShape::Secret));
+    let secrets = settings().iter().filter(|setting| setting.is_secret());
     for secret in secrets {
         assert_eq!(
             (secret.flag.as_deref(), secret.key),

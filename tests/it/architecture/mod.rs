@@ -18,7 +18,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["document"]),
     ("axum", &["admin", "sandbox", "web"]),
     ("axum_server", &["admin", "sandbox"]),
-    ("clap", &["cli", "main"]),
+    ("clap", &["cli", "config", "main"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("git2", &["git", "state"]),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gitoggle::config::{Command, SettingInfo, ValueShape, settings};
+use gitoggle::config::{Command, SettingInfo, settings};
 use serde_json::Value;
 
 use super::{beginning, document, files, folder, text, word};
@@ -58,7 +58,7 @@ fn settings_of_users() -> impl Iterator<Item = &'static SettingInfo> {
     let of_the_chart = ["ca_file", "first_pass", "listen", "state_dir"];
     settings().iter().filter(move |setting| {
         setting.key.is_some()
-            && setting.commands.contains(&Command::Run)
+            && setting.commands().contains(&Command::Run)
             && !of_the_chart.contains(&setting.name)
             && !setting.name.ends_with("_file")
     })
@@ -91,18 +91,21 @@ fn the_schema_covers_every_setting_of_the_daemon() {
     assert_eq!(known, wanted);
     for setting in settings_of_users() {
         let property = &config[setting.name];
-        let kind = match setting.shape {
-            ValueShape::Choice(words) => {
-                assert_eq!(super::words(&property["enum"]), words, "{}", setting.name);
-                continue;
-            }
-            ValueShape::Count => "integer",
-            ValueShape::Ratio => "number",
-            ValueShape::Switch => "boolean",
-            ValueShape::Texts(..) => "array",
-            ValueShape::Duration | ValueShape::Path(..) | ValueShape::Secret | ValueShape::Text(..) => {
-                "string"
-            }
+        if !setting.words().is_empty() {
+            assert_eq!(
+                super::words(&property["enum"]),
+                setting.words(),
+                "{}",
+                setting.name
+            );
+            continue;
+        }
+        let kind = match setting.value_name() {
+            None => "boolean",
+            Some(_) if setting.is_list() => "array",
+            Some("N") => "integer",
+            Some("RATIO") => "number",
+            Some(_) => "string",
         };
         assert_eq!(property["type"], kind, "{}", setting.name);
     }
@@ -119,9 +122,7 @@ fn every_secret_of_the_daemon_can_be_set() {
         .collect();
     let wanted: BTreeSet<&str> = settings()
         .iter()
-        .filter(|setting| {
-            matches!(setting.shape, ValueShape::Secret) && setting.commands.contains(&Command::Run)
-        })
+        .filter(|setting| setting.is_secret() && setting.commands().contains(&Command::Run))
         .map(|setting| setting.name)
         .collect();
     assert_eq!(given, wanted);

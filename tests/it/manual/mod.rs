@@ -94,7 +94,7 @@ fn table() -> String {
     ];
     for setting in settings() {
         let code = |name: Option<&str>| name.map_or("–".to_owned(), |name| format!("`{name}`"));
-        let default = match setting.default {
+        let default = match setting.default.as_str() {
             "" => "–".to_owned(),
             default => default.replace('|', "\\|"),
         };

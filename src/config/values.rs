@@ -1,13 +1,141 @@
-//! Parses values. Flags, variables and the file share these parsers.
+//! Types and parsers of values. Flags, variables and the file share them. No error repeats a URL, because it may contain a
+//! password.
 
-use std::fmt::Display;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::model::{Scope, duration, escaped};
+use crate::forge::ForgeApi;
+use crate::git::{RepoUrl, RepoUrlError};
+use crate::model::{Scope, duration, escaped, words};
+use crate::service;
 use crate::transport::{Secret, SecretSource};
+
+words! {
+    /// The format of a result.
+    OutputFormat {
+        /// Text for a terminal.
+        Human = "human",
+        /// One JSON value.
+        Json = "json",
+        /// Markdown for a comment on a pull request.
+        Markdown = "markdown",
+        /// A job summary and annotations of GitHub Actions.
+        Github = "github",
+        /// A code-quality report of GitLab.
+        Gitlab = "gitlab",
+        /// SARIF 2.1.0, for code scanning.
+        Sarif = "sarif",
+        /// JUnit XML, for CI systems that show tests.
+        Junit = "junit",
+    }
+    /// When to use color.
+    ColorChoice {
+        /// On a terminal, unless NO_COLOR is set.
+        Auto = "auto",
+        /// Always.
+        Always = "always",
+        /// Never.
+        Never = "never",
+    }
+    /// The format of log lines.
+    LogFormat {
+        /// Text.
+        Pretty = "pretty",
+        /// One JSON object per line.
+        Json = "json",
+    }
+    /// The log level; each level includes those before it.
+    LogLevel {
+        /// Failures.
+        Error = "error",
+        /// Possible failures.
+        Warn = "warn",
+        /// Events of interest to an operator.
+        Info = "info",
+        /// Details for debugging.
+        Debug = "debug",
+        /// Everything.
+        Trace = "trace",
+    }
+}
+
+/// Where the reviews are that `apply` requires.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reviewed {
+    /// In the JSON of a plan.
+    File(PathBuf),
+    /// In the comments on the merged pull requests.
+    Forge(ForgeApi),
+}
+
+impl FromStr for Reviewed {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.parse().map_or_else(|_| Self::File(text.into()), Self::Forge))
+    }
+}
+
+/// The remote that shares state.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StateRemote {
+    /// The `origin` of the source repository.
+    Origin,
+    /// The repository with this URL or path.
+    Url(RepoUrl),
+}
+
+impl FromStr for StateRemote {
+    type Err = RepoUrlError;
+
+    fn from_str(text: &str) -> Result<Self, RepoUrlError> {
+        match text {
+            "origin" => Ok(Self::Origin),
+            _ => text.parse().map(Self::Url),
+        }
+    }
+}
+
+pub(super) fn notify_url(text: &str) -> Result<String, String> {
+    match service::https(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Parses a branch, tag, commit or full ref. Rejects what Git would read as an option, an expression or a refspec.
+pub(super) fn reference(text: &str) -> Result<String, String> {
+    let odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    // The rules of `git check-ref-format`, and no leading `-`.
+    if text.contains(odd)
+        || text.contains("..")
+        || text.contains("@{")
+        || text.starts_with('-')
+        || text.ends_with('.')
+        || text.split('/').any(bad_part)
+    {
+        return Err(format!("`{text}` is not a branch, tag, commit or full ref"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Parses one component of a ref that is also a portable file name.
+pub(super) fn state_name(text: &str) -> Result<String, String> {
+    // The name is one component of `refs/gitoggle/<name>/applied`.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let fits = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.len() <= 128;
+    if fits && text.chars().all(plain) && reference(text).is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "`{text}` is not a valid state name: use up to 128 letters, digits, `.`, `_` and `-`, beginning with a letter \
+         or digit, without `..`, and not ending in `.` or `.lock`"
+    ))
+}
 
 /// Parses the address on which the daemon listens; none means nowhere.
 pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
@@ -18,10 +146,6 @@ pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
             "`{text}` is not an address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
         )),
     }
-}
-
-pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
 }
 
 pub(super) fn switch(text: &str) -> Result<bool, String> {
@@ -35,19 +159,6 @@ pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
         true => Err("the secret contains a line break or another control character".to_owned()),
         false => Ok(SecretSource::Value(Secret::new(text.to_owned()))),
     }
-}
-
-pub(super) fn secret_file(text: &str) -> Result<SecretSource, String> {
-    // Only the path is kept, because the file is read again at each use and may be rotated.
-    path(text).map(SecretSource::File)
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "every parser of the table returns a result"
-)]
-pub(super) fn path(text: &str) -> Result<PathBuf, String> {
-    Ok(PathBuf::from(text))
 }
 
 pub(super) fn size(text: &str) -> Result<usize, String> {
@@ -176,6 +287,27 @@ mod tests {
         }
         for text in ["/a", "../a", "a/../b", "a\nb"] {
             assert!(root(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_ref_is_a_name_and_not_an_expression() {
+        for good in ["main", "refs/heads/a/b", "v1.0", "HEAD", "feature/ü", "0123abc"] {
+            assert!(reference(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "-x", "a..b", "HEAD~1", "a b", "a:b", "a*", "/a", "a/", "a@{1}", "a.lock", "a\nb", "a/.b",
+        ] {
+            assert!(reference(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_state_name_is_one_component_of_a_ref() {
+        assert!(state_name("toggles.example-1a2b3c4d").is_ok());
+        for bad in ["a/b", ".a", "-a", "a..b", "a.lock", "a b", "ü"] {
+            let error = state_name(bad).unwrap_err();
+            assert!(error.contains("is not a valid state name"), "{error}");
         }
     }
 }
