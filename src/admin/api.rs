@@ -1,22 +1,20 @@
 //! Handles `GET /api/status` and `GET /api/plan`. What the page shows is also here (DESIGN, section 9.3).
 
-use std::io::Write as _;
 use std::iter::once;
 use std::sync::{Arc, PoisonError};
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::AdminState;
-use super::answer::{PageLimit, Parameters, invalid, json_body, problem_with_hint, shutting_down, valid};
+use super::answer::{PageLimit, Parameters, invalid, problem_with_hint, valid};
 use super::json_stream::json_stream;
 use super::selection::Selection;
 use super::webhook::Deliveries;
 use crate::daemon::{Overview, Readiness, Status, StatusJson, ToggleStatus};
-use crate::model::{BUILD, HarmlessJsonWriter, ToggleId};
+use crate::model::{BUILD, ToggleId};
 use crate::plan::render;
 
 const EXAMPLE: &str =
@@ -30,8 +28,12 @@ const PLAN_EXAMPLE: &str =
 const PLAN_LIMIT: usize = 100;
 const MOST_PLANNED: usize = 1_000;
 
-/// The parameters of `/api/status`; without any, it lists all toggles.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+/// The toggles of a page of the status, if the request gives no limit, and the most that it may ask for.
+const STATUS_LIMIT: usize = 100;
+const MOST_LISTED: usize = 10_000;
+
+/// The parameters of `/api/status`.
+#[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct StatusParameters {
     /// Words in the names of toggles.
@@ -52,11 +54,11 @@ pub(super) async fn status(
     let refused = |reason: String| invalid(&reason, EXAMPLE);
     let parameters = valid(parameters).map_err(refused)?;
     let page = StatusPage::parse(&parameters).map_err(refused)?;
-    if parameters != StatusParameters::default() {
-        return Ok(json_stream(shared, move |shared| shared.status_pieces(page)));
-    }
-    let body = shared.blocking(&shared.0.large_answers, AdminState::status_answer);
-    body.await.map(json_body).ok_or_else(shutting_down)
+    Ok(json_stream(shared, move |shared| {
+        // Cloned, because formatting must not block the driver, which publishes the status.
+        let status = shared.0.admin.status.borrow().clone();
+        pieces(&status, &shared.0.admin.readiness(), &shared.deliveries(), page)
+    }))
 }
 
 /// The parameters of `/api/plan`.
@@ -95,11 +97,11 @@ fn toggle_id(after: &str) -> Result<ToggleId, String> {
 }
 
 /// The toggles of one response.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct StatusPage {
     selection: Selection,
     after: Option<ToggleId>,
-    limit: Option<usize>,
+    limit: usize,
 }
 
 impl StatusPage {
@@ -115,7 +117,7 @@ impl StatusPage {
         Ok(Self {
             selection: Selection::parse(q, state, environment)?,
             after: after.transpose()?,
-            limit: limit.map(PageLimit::get),
+            limit: limit.map_or(STATUS_LIMIT, |limit| limit.get().min(MOST_LISTED)),
         })
     }
 
@@ -128,7 +130,7 @@ impl StatusPage {
     /// Returns the last toggle of this page, if more follow.
     fn next<'a>(&'a self, status: &'a Status) -> Option<&'a ToggleId> {
         let mut rest = self.rest(status);
-        let last = rest.nth(self.limit?.checked_sub(1)?)?;
+        let last = rest.nth(self.limit - 1)?;
         rest.next().map(|_| &last.toggle)
     }
 
@@ -143,7 +145,7 @@ impl StatusPage {
             selection.has(toggle) && after.as_ref().is_none_or(|after| toggle.toggle > *after)
         };
         let places = place.filter(move |at| is_selected(&toggles[*at]));
-        places.take(limit.unwrap_or(usize::MAX))
+        places.take(limit)
     }
 }
 
@@ -168,36 +170,7 @@ struct AfterToggles<'a> {
     webhooks: &'a Option<Deliveries>,
 }
 
-/// What a response of `/api/status` depends on besides the status.
-pub(super) type StatusKey = (Readiness, Option<Deliveries>);
-
 impl AdminState {
-    /// Returns a page of the status in pieces.
-    fn status_pieces(&self, page: StatusPage) -> impl Iterator<Item = String> + Send + use<> {
-        // Cloned, because formatting must not block the driver, which publishes the status.
-        let status = self.0.admin.status.borrow().clone();
-        pieces(&status, &self.status_key(), page)
-    }
-
-    /// Returns the whole status, which concurrent readers share.
-    fn status_answer(&self) -> Bytes {
-        let make = |status: &Status, key: &StatusKey| {
-            let mut body = Vec::new();
-            for piece in pieces(status, key, StatusPage::default()) {
-                let written = HarmlessJsonWriter(&mut body).write_all(piece.as_bytes());
-                written.expect("memory can be written");
-            }
-            Bytes::from(body)
-        };
-        self.0
-            .status_answer
-            .get_or_make(self.status_key(), |_| true, make)
-    }
-
-    fn status_key(&self) -> StatusKey {
-        (self.0.admin.readiness(), self.deliveries())
-    }
-
     /// Returns the record of webhooks; nothing if no webhook secret is set.
     fn deliveries(&self) -> Option<Deliveries> {
         let deliveries = self.0.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,7 +182,8 @@ impl AdminState {
 /// Returns the body of `/api/status` in pieces, each a toggle or what is around them.
 fn pieces(
     status: &Status,
-    (readiness, webhooks): &StatusKey,
+    readiness: &Readiness,
+    webhooks: &Option<Deliveries>,
     page: StatusPage,
 ) -> impl Iterator<Item = String> + Send + use<> {
     let mut before = text(&BeforeToggles {

@@ -24,7 +24,6 @@ mod webhook;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::{Semaphore, watch};
 
 use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Status};
@@ -77,16 +76,12 @@ struct Inner {
     deliveries: Mutex<webhook::Deliveries>,
     /// Few bodies are read at a time, so that large webhooks do not slow down passes.
     webhook_bodies: Semaphore,
-    /// One large response is made at a time, so that many readers of a large status do not fill the memory.
-    large_answers: Arc<Semaphore>,
     /// Pages of the history, by where they begin.
     history: StatusCache<String, Arc<page::Recent>>,
     /// Few pages are rendered and few parts of the history read at a time, so that readers do not slow down passes.
     pages: Arc<Semaphore>,
     /// The rendered pages.
     rendered: StatusCache<page::PageKey, page::TimedPage>,
-    /// The last response of `/api/status`.
-    status_answer: StatusCache<api::StatusKey, Bytes>,
 }
 
 impl AdminState {
@@ -95,11 +90,9 @@ impl AdminState {
         Self(Arc::new(Inner {
             history: StatusCache::new(status.clone(), 2),
             rendered: StatusCache::new(status.clone(), MOST_RENDERED),
-            status_answer: StatusCache::new(status.clone(), 1),
             admin,
             deliveries: Mutex::default(),
             webhook_bodies: Semaphore::new(webhook::BODIES),
-            large_answers: Arc::new(Semaphore::new(1)),
             pages: Arc::new(Semaphore::new(2)),
         }))
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use tokio::sync::Semaphore;
 
 use super::{Admin, AdminState};
 use crate::daemon::Readiness;
@@ -53,22 +52,13 @@ pub(super) async fn metrics(State(shared): State<AdminState>) -> Response {
 }
 
 impl AdminState {
-    /// Renders a page or reads a part of the history, in turn with others. See [`AdminState::blocking`].
+    /// Makes a response that may take a while, in turn with others, on a thread that serves no other requests. Returns
+    /// nothing while the process is shutting down.
     pub(super) async fn page<T: Send + 'static>(
         &self,
         make: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Option<T> {
-        self.blocking(&self.0.pages, make).await
-    }
-
-    /// Makes a response that may take a while and megabytes, on a thread that serves no other requests. Returns
-    /// nothing while the process is shutting down.
-    pub(super) async fn blocking<T: Send + 'static>(
-        &self,
-        turns: &Arc<Semaphore>,
-        make: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Option<T> {
-        let turn = Arc::clone(turns).acquire_owned().await.ok()?;
+        let turn = Arc::clone(&self.0.pages).acquire_owned().await.ok()?;
         let shared = self.clone();
         tokio::task::spawn_blocking(move || {
             let answer = make(&shared);

@@ -146,6 +146,11 @@ impl Answer {
         self.0.split_once("\r\n\r\n").unwrap().1
     }
 
+    /// Returns the JSON of the first chunk, which the length of the chunk precedes.
+    fn json(&self) -> serde_json::Value {
+        serde_json::from_str(self.body().split("\r\n").nth(1).unwrap()).unwrap()
+    }
+
     /// Returns the value of a header.
     fn header(&self, name: &str) -> Option<&str> {
         let head = self.0.split_once("\r\n\r\n").unwrap().0;

@@ -282,9 +282,7 @@ async fn the_status_is_shown_in_pages() {
     let mut path = "/api/status?limit=10&q=t0000".to_owned();
     loop {
         let answer = server.get(&path).await;
-        // The length of the only chunk precedes it.
-        let body = answer.body().split("\r\n").nth(1).unwrap();
-        let status: Value = serde_json::from_str(body).unwrap();
+        let status = answer.json();
         assert_eq!(status["matching"], 25);
         assert_eq!(status["groups"].as_array().map(Vec::len), Some(25), "{status}");
         let toggles = status["toggles"].as_array().unwrap();
@@ -303,6 +301,11 @@ async fn the_status_is_shown_in_pages() {
         .map(|one| one.toggle.to_string())
         .collect();
     assert_eq!(found, all);
+    let server = self::server(many(250, ToggleState::InSync, None)).await;
+    let first = server.get("/api/status").await.json();
+    let toggles = first["toggles"].as_array().unwrap();
+    assert_eq!((toggles.len(), &first["matching"]), (100, &Value::from(250)));
+    assert_eq!(first["next"], toggles[99]["toggle"]);
     for (query, reason) in [
         ("limit=x", "limit"),
         ("limit=0", "\"limit: `0` is not a number from 1 on\""),

@@ -187,7 +187,7 @@ async fn recorded_deliveries_of_gitea_fire_whatever_they_are_about_in_each_conte
 #[tokio::test]
 async fn the_status_contains_the_outcomes_of_webhooks() {
     let server = AdminServer::new().await;
-    let status = |answer: &Answer| -> serde_json::Value { serde_json::from_str(answer.body()).unwrap() };
+    let status = |answer: &Answer| -> serde_json::Value { answer.json() };
     let before = status(&server.get("/api/status").await);
     assert_eq!(
         before["webhooks"],

@@ -224,7 +224,7 @@ impl Life {
                 self.order("/reconcile", "");
                 asked = std::time::Instant::now();
             }
-            let status = self.endpoint.get("/api/status")?.json();
+            let status = self.endpoint.get("/api/status?limit=10000")?.json();
             let in_sync = |line: &Value| line["state"] == "in_sync";
             let lines = status["toggles"].as_array()?;
             let done = status["source"]["revision"] == revision.as_str()

@@ -69,7 +69,7 @@ impl Daemon {
 
     /// Returns what `/api/status` says.
     pub(crate) fn status(&self) -> Option<Value> {
-        Some(self.endpoint.get("/api/status")?.json())
+        Some(self.endpoint.get("/api/status?limit=10000")?.json())
     }
 
     /// Returns the state of one toggle.
