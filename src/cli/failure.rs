@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::config::ConfigErrors;
 use crate::model::{escaped, plain};
 use crate::pass;
+use crate::transport::NetworkError;
 
 /// The result of a command. If several apply, the last one in this order wins.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -163,6 +164,18 @@ impl JsonError {
             causes: causes.map(|cause| plain(&cause.to_string())).collect(),
             hint,
         }
+    }
+}
+
+impl From<NetworkError> for Failure {
+    fn from(error: NetworkError) -> Self {
+        let (is_setting, hint) = (error.is_bad_ca_file(), error.hint());
+        let status = if is_setting {
+            ExitStatus::Usage
+        } else {
+            ExitStatus::Failed
+        };
+        Self::new(status, error).maybe_hint(hint)
     }
 }
 

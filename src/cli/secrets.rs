@@ -44,10 +44,7 @@ pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure
 }
 
 fn certificates(settings: &Settings) -> Result<(), Failure> {
-    network(settings).check().map_err(|error| {
-        let hint = error.hint();
-        Failure::failed(error).maybe_hint(hint)
-    })
+    network(settings).check().map_err(Failure::from)
 }
 
 fn check_token(token: &SecretSource) -> Result<(), Failure> {

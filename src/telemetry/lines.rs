@@ -194,11 +194,9 @@ impl Stream {
         }
     }
 
-    /// Returns whether the stream is a terminal that can move its cursor.
-    #[must_use]
+    /// Returns whether the stream is a terminal that can move its cursor, and no CI job, whose log would keep every move.
     pub fn redraws(self) -> bool {
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        self.is_terminal() && !is_dumb
+        self.is_terminal() && redraws(|name| std::env::var_os(name))
     }
 
     /// Decides whether to use color on this stream, by `choice` and the environment of this process.
@@ -231,6 +229,12 @@ impl Stream {
     }
 }
 
+fn redraws(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
+    let is_job = variable("CI").is_some_and(|ci| !ci.is_empty());
+    !is_dumb && !is_job
+}
+
 /// `terminal` is the default for the stream. An empty variable counts as unset (no-color.org, bixense.com/clicolors).
 fn color(choice: ColorChoice, terminal: Color, variable: impl Fn(&str) -> Option<OsString>) -> Color {
     let set = |name| variable(name).filter(|value| !value.is_empty());
@@ -258,6 +262,19 @@ fn print(to: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_redrawn_on_a_dumb_terminal_or_in_a_ci_job() {
+        for (set, expected) in [
+            (("TERM", "xterm"), true),
+            (("TERM", "dumb"), false),
+            (("CI", ""), true),
+            (("CI", "true"), false),
+        ] {
+            let variable = |name: &str| (set.0 == name).then(|| set.1.into());
+            assert_eq!(redraws(variable), expected, "{set:?}");
+        }
+    }
 
     struct Broken(ErrorKind);
 

@@ -70,12 +70,17 @@ pub enum NetworkError {
     /// A variable whose proxy the client cannot use.
     #[error(transparent)]
     Proxy(#[from] ProxySettingError),
-    /// A malformed certificate, or no trusted roots at all.
+    /// No trusted roots at all.
     #[error("could not set up TLS")]
     Tls(#[source] reqwest::Error),
 }
 
 impl NetworkError {
+    /// Returns whether the value of `--ca-file` is wrong.
+    pub fn is_bad_ca_file(&self) -> bool {
+        matches!(self, Self::CaFile { .. } | Self::NoCertificate(_))
+    }
+
     /// Returns advice for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -169,7 +174,8 @@ impl Network {
             source,
         };
         let pem = read_limited(path, LARGEST_CA_FILE).map_err(unreadable)?;
-        let certificates = reqwest::Certificate::from_pem_bundle(&pem).map_err(NetworkError::Tls)?;
+        let certificates = reqwest::Certificate::from_pem_bundle(&pem)
+            .map_err(|error| unreadable(std::io::Error::other(error)))?;
         // The client accepts such a file, and connections would later fail with an unknown issuer.
         if certificates.is_empty() {
             return Err(NetworkError::NoCertificate(path.clone()));

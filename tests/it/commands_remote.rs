@@ -76,15 +76,14 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     let command = |words: &str| command(&world, &daemon, words);
-    command("suspend")
-        .set("scope", "shop/prod/**")
+    command("suspend shop/prod")
         .set("for", "2h")
         .set("reason", "release freeze")
         .exit(0)
         .stderr("")
         .stdout_contains(&[
             "suspended shop/prod/** until ",
-            "`gitoggle resume --scope 'shop/prod/**'`",
+            "`gitoggle resume 'shop/prod/**'`",
         ]);
     command("suspend")
         .set("scope", "shop/prodution/**")
@@ -97,17 +96,12 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
         .stdout("resumed shop/prodution/**\n");
     world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "pending");
-    command("resume")
-        .set("scope", "shop/test/**")
-        .exit(1)
-        .stdout("")
-        .stderr_contains(&[
-            "`shop/test/**` is not suspended",
-            "hint: suspended: `shop/prod/**`",
-        ]);
+    command("resume shop/test").exit(1).stdout("").stderr_contains(&[
+        "`shop/test/**` is not suspended",
+        "hint: suspended: `shop/prod/**`",
+    ]);
     world.nothing_sent();
-    command("resume")
-        .set("scope", "shop/prod/**")
+    command("resume shop/prod")
         .exit(0)
         .stdout("resumed shop/prod/**\n");
     world.service.wait_for(1);

@@ -106,7 +106,7 @@ fn variables(sandbox: &Sandbox, daemon: &Daemon) -> BTreeMap<&'static str, Strin
 
 /// Returns the example with the hosts and files of this test in place of those that it names.
 fn adapted(line: &str, sandbox: &Sandbox, daemon: &Daemon) -> String {
-    let suspend = "gitoggle suspend --scope 'shop/production/**' > /dev/null && gitoggle resume";
+    let suspend = "gitoggle suspend shop/production > /dev/null && gitoggle resume";
     line.replace("https://toggles.example.com", &sandbox.url())
         .replace(
             "https://gitoggle.example.com",

@@ -1,6 +1,6 @@
 //! The errors of a first attempt: what was attempted, the cause in plain words, and what to try.
 
-use crate::support::World;
+use crate::support::{ADMIN, World};
 
 /// Words of libraries that mean nothing to a user.
 const FOREIGN: &[&str] = &[
@@ -68,11 +68,22 @@ fn a_base_url_that_cannot_be_one_is_explained() {
 fn a_missing_ca_file_is_reported_even_if_nothing_is_sent() {
     let world = World::with_pay_applied();
     let missing = world.path("nowhere");
-    for run in [world.apply(), world.daemon()] {
-        run.set("ca-file", &missing)
-            .exit(1)
-            .stdout("")
-            .stderr_contains(&["could not read the CA file `$TMP/nowhere`"]);
+    let damaged = "-----BEGIN CERTIFICATE-----\n%\n-----END CERTIFICATE-----\n";
+    for (file, message) in [
+        (missing.clone(), "could not read the CA file `$TMP/nowhere`"),
+        (world.write("empty", ""), "does not contain a PEM certificate"),
+        (
+            world.write("damaged", damaged),
+            "could not read the CA file `$TMP/damaged`",
+        ),
+    ] {
+        let reconcile = world.bare("reconcile").env("GITOGGLE_ADMIN_TOKEN", ADMIN);
+        for run in [world.apply(), world.daemon(), reconcile] {
+            run.set("ca-file", &file)
+                .exit(64)
+                .stdout("")
+                .stderr_contains(&[message]);
+        }
     }
     // These contact no host.
     world.plan().set("ca-file", &missing).exit(0).any_output();
@@ -85,7 +96,7 @@ fn a_file_that_cannot_be_read_or_written_is_named() {
     let world = world();
     let missing = world.path("nowhere");
     let apply = world.apply().set("first-pass", "assert").set("ca-file", &missing);
-    apply.exit(1).stdout("").stderr(
+    apply.exit(64).stdout("").stderr(
         "error: could not read the CA file `$TMP/nowhere`\n  \
          caused by: No such file or directory\n\
          hint: pass a PEM file that this user can read as `--ca-file`\n",

@@ -96,7 +96,7 @@ fn a_device_or_a_pipe_is_neither_a_secret_file_nor_read_without_end() {
         ("token-file", "/dev/zero", 1, "`/dev/zero` is not a regular file"),
         ("token-file", pipe.to_str().unwrap(), 1, "is not a regular file"),
         ("config", "/dev/zero", 64, "is larger than"),
-        ("ca-file", "/dev/zero", 1, "is larger than"),
+        ("ca-file", "/dev/zero", 64, "is larger than"),
     ] {
         let apply = match setting {
             "token-file" => world.apply().without_env("GITOGGLE_TOKEN"),

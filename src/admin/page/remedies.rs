@@ -84,14 +84,14 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     remedies
 }
 
-/// Returns the flag for the suspension that concerns a toggle, quoted for a shell.
+/// Returns the words for the suspension that concerns a toggle, quoted for a shell.
 fn scope(view: &View<'_>, toggle: &ToggleStatus) -> String {
     let mut scopes = view.status.suspensions.iter().map(|(scope, _)| scope);
     let scope = scopes.find(|scope| scope.contains(&toggle.toggle));
     let globs = scope.and_then(SuspensionScope::globs);
-    let flags = globs.iter().flat_map(|globs| globs.split(' '));
-    flags
-        .map(|glob| format!(" --scope '{}'", glob.replace('\'', "'\\''")))
+    let globs = globs.iter().flat_map(|globs| globs.split(' '));
+    globs
+        .map(|glob| format!(" '{}'", glob.replace('\'', "'\\''")))
         .collect()
 }
 

@@ -31,7 +31,7 @@ pub(crate) use log::{LogArgs, LogDetail};
 pub(crate) use pages::page_end;
 pub(crate) use plan_exit::PlanExit;
 pub use program::program;
-pub(crate) use remote::{AllowArgs, ResumeArgs, SuspendArgs};
+pub(crate) use remote::{AllowArgs, ResumeArgs, ScopeFlags, SuspendArgs};
 pub use schema::SchemaSubject;
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::parsers::glob;
 use crate::model::{EnvironmentId, Override, ToggleId};
 
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -37,9 +38,11 @@ fn place(text: &str) -> Result<String, String> {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct SuspendArgs {
-    /// Suspend only the toggles that this glob matches; repeatable [everything]
-    #[arg(long = "scope", value_name = "GLOB")]
+    /// Suspend only this environment, this toggle, or the toggles that this glob matches; repeatable [everything]
+    #[arg(value_name = "SCOPE", value_parser = part)]
     pub(crate) scopes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) flags: ScopeFlags,
     /// Resume after this time [never]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasts: Option<String>,
@@ -50,7 +53,25 @@ pub(crate) struct SuspendArgs {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct ResumeArgs {
-    /// End only the suspension with this glob; repeatable [all suspensions]
-    #[arg(long = "scope", value_name = "GLOB")]
+    /// End only the suspension of this environment, toggle or glob; repeatable [all suspensions]
+    #[arg(value_name = "SCOPE", value_parser = part)]
     pub(crate) scopes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) flags: ScopeFlags,
+}
+
+/// The scope as it was written before it was a word.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct ScopeFlags {
+    /// Another spelling of SCOPE
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = part, hide = true)]
+    pub(crate) scope: Vec<String>,
+}
+
+/// Parses a part of the toggles as a glob over whole toggles.
+fn part(text: &str) -> Result<String, String> {
+    match text.parse::<EnvironmentId>() {
+        Ok(environment) => Ok(format!("{environment}/**")),
+        Err(_) => glob(text),
+    }
 }

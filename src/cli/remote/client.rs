@@ -33,11 +33,7 @@ impl Daemon {
             ca_file: settings.ca_file.clone(),
             ..Network::default()
         };
-        let client = DaemonClient::new(url, token, &network).map_err(|error| {
-            let hint = error.hint();
-            Failure::failed(error).maybe_hint(hint)
-        })?;
-        Ok(Self(client))
+        Ok(Self(DaemonClient::new(url, token, &network)?))
     }
 
     pub(super) fn url(&self) -> &DaemonUrl {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::config::Settings;
 use crate::model::escaped;
 
-use super::args::{ResumeArgs, SuspendArgs};
+use super::args::{ResumeArgs, ScopeFlags, SuspendArgs};
+use super::commands::word;
 use super::failure::{ExitStatus, Failure};
 use super::{note, print};
 use client::Daemon;
@@ -22,13 +23,8 @@ pub(super) fn reconcile(settings: &Settings) -> Result<ExitStatus, Failure> {
 }
 
 pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitStatus, Failure> {
-    let SuspendArgs {
-        scopes,
-        lasts,
-        reason,
-    } = args;
-    let scope = &scope(scopes);
-    let command = json!({ "scope": scope, "for": lasts, "reason": reason });
+    let scope = &scope(&args.scopes, &args.flags);
+    let command = json!({ "scope": scope, "for": args.lasts, "reason": args.reason });
     let reply = Daemon::of(settings)?.send("/suspend", &command)?;
     let suspended = &reply["suspended"];
     let until = suspended["until"].as_str().map(|until| format!(" until {until}"));
@@ -37,7 +33,7 @@ pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitSta
         escaped(suspended["scope"].as_str().unwrap_or("everything")),
         escaped(&until.unwrap_or_default()),
         // The hint names the scope, because `resume` without one ends every suspension.
-        escaped(&flag(scope.as_deref()))
+        escaped(&words(scope.as_deref()))
     ))?;
     if let (Some(scope), Some(0)) = (scope, reply["toggles"].as_u64()) {
         note(&format!(
@@ -49,7 +45,7 @@ pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitSta
 }
 
 pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<ExitStatus, Failure> {
-    let command = json!({ "scope": scope(&args.scopes) });
+    let command = json!({ "scope": scope(&args.scopes, &args.flags) });
     let reply = Daemon::of(settings)?.send("/resume", &command)?;
     let resumed = reply["resumed"].as_array().cloned().unwrap_or_default();
     if resumed.is_empty() {
@@ -63,13 +59,15 @@ pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<ExitStatu
 }
 
 /// Returns the globs as one scope; none means everything.
-fn scope(globs: &[String]) -> Option<String> {
+fn scope(globs: &[String], flags: &ScopeFlags) -> Option<String> {
+    let globs = [globs, &flags.scope].concat();
     (!globs.is_empty()).then(|| globs.join(" "))
 }
 
-/// Returns the flag that names a scope, quoted for a shell.
-fn flag(scope: Option<&str>) -> String {
-    scope.map_or_else(String::new, |globs| format!(" --scope '{globs}'"))
+/// Returns the words that name a scope, quoted for a shell.
+fn words(scope: Option<&str>) -> String {
+    let globs = scope.into_iter().flat_map(|globs| globs.split(' '));
+    globs.map(|glob| format!(" {}", word(glob))).collect()
 }
 
 fn text<'a>(reply: &'a Value, name: &str) -> &'a str {

@@ -138,7 +138,11 @@ fn errors_in_settings_match_the_schemas_too() {
                 .set("first-pass", "x"),
             64,
         ),
-        ("apply", world.apply().args("-o json").set("ca-file", &missing), 1),
+        (
+            "apply",
+            world.apply().args("-o json").set("ca-file", &missing),
+            64,
+        ),
         (
             "apply",
             world.apply().args("-o json").set("git-password-file", &missing),
