@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
 };
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
@@ -34,10 +33,9 @@ impl Identity {
     pub(super) fn new() -> Result<Self, CertificateError> {
         // Clients reject a CA certificate as the certificate of a server, so the server needs another one.
         let ca_key = KeyPair::generate()?;
-        let ca_params = authority()?;
-        let ca = ca_params.self_signed(&ca_key)?;
+        let ca = authority()?.self_signed(&ca_key)?;
         let key = KeyPair::generate()?;
-        let leaf = leaf()?.signed_by(&key, &Issuer::from_params(&ca_params, &ca_key))?;
+        let leaf = leaf()?.signed_by(&key, &ca, &ca_key)?;
         let private = PrivateKeyDer::try_from(key.serialize_der())
             .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
         // The process's default provider may not be installed yet.

@@ -1,23 +1,20 @@
-//! The documented endpoint: token, body, faults, answer.
+//! The documented endpoint: token, body, faults, and answers worded as FeatureProbe's.
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::patch;
+use axum::{RequestExt as _, Router};
 use serde::Serialize;
 use subtle::ConstantTimeEq as _;
 
-use super::answer::{json, nothing, refusal};
 use super::body::{LARGEST_BODY, check};
-use super::document::StoredDocument;
 use super::faults::Fault;
-use super::request_log::OpenRequest;
-use super::shared::SandboxState;
+use super::store::{OpenRequest, SandboxState, StoredDocument};
 use crate::model::{Content, ToggleId};
 
 pub(super) fn router(state: Arc<SandboxState>) -> Router {
@@ -199,4 +196,30 @@ fn broken_history(error: &std::io::Error) -> Response {
         "history",
         &format!("cannot write the history file: {error}"),
     )
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+/// An error with a `code` and a `message`.
+pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    let text = serde_json::to_string(&ErrorBody { code, message }).expect("text always has a JSON form");
+    json(status, text)
+}
+
+pub(super) fn json(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// Ends the connection (over HTTP/2, the stream) without a response.
+///
+/// Over HTTP/1.1, the server writes no head if the body fails before its first byte. A body over its limit fails;
+/// with a limit of 0 it would count as empty.
+pub(super) fn nothing() -> Response {
+    let mut larger = Request::new(Body::from("xx"));
+    DefaultBodyLimit::max(1).apply(&mut larger);
+    Response::new(larger.into_limited_body())
 }

@@ -7,23 +7,18 @@
 //! Invariant: with the documented endpoint, it stores only checked documents, and records every request to the
 //! endpoint, including those that it refuses or drops.
 
-mod answer;
 mod body;
 mod certificate;
-mod connection;
-mod document;
 mod endpoint;
 mod faults;
 mod featureprobe;
-mod history_file;
-mod request_log;
 mod server;
-mod shared;
+mod store;
 
 pub use faults::Faults;
 pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
-pub use request_log::ReceivedRequest;
 pub use server::{Error, Sandbox, SandboxConfig};
+pub use store::ReceivedRequest;
 
 #[cfg(test)]
 mod end_to_end;

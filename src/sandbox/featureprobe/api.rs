@@ -1,22 +1,28 @@
-//! One service: records requests, injects faults, and hands the rest to the router.
+//! One service: receives requests over HTTP, injects faults and scripted events, and hands the rest to the routes.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::http::{Method, StatusCode, header};
+use axum::Router;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::Response;
+use bytes::Bytes;
 use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::call::{ApiCall, Call};
-use super::errors::ApiRefusal;
-use super::reply::ApiReply;
-use super::script::{Script, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
-use super::state::World;
+use super::exchange::{ApiCall, ApiRefusal, ApiReply, Call};
+use super::store::World;
 use super::{data, routes};
 use crate::model::{ToggleId, escaped};
+use crate::sandbox::body::LARGEST_BODY;
+use crate::sandbox::endpoint::nothing;
 use crate::sandbox::faults::Fault;
-use crate::sandbox::request_log::OpenRequest;
-use crate::sandbox::shared::SandboxState;
+use crate::sandbox::store::OpenRequest;
+use crate::sandbox::store::SandboxState;
 
 /// A service of kind `featureprobe`.
 pub(in crate::sandbox) struct Api {
@@ -209,5 +215,132 @@ fn published_toggle(call: &Call) -> Option<ToggleId> {
             ToggleId::new(p, e, t).ok()
         }
         _ => None,
+    }
+}
+
+pub(in crate::sandbox) fn router(api: Arc<Api>) -> Router {
+    Router::new()
+        .fallback(handle)
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(api)
+}
+
+async fn handle(
+    State(api): State<Arc<Api>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let path = uri
+        .path_and_query()
+        .map_or_else(|| uri.path().to_owned(), ToString::to_string);
+    let is_too_large = body.is_err();
+    let call = Call::new(method, path, &headers, body.unwrap_or_default(), api.now());
+    let (nth, _open) = api.arrive(&call);
+    tokio::time::sleep(api.shared.faults.latency).await;
+    let (method, path) = (call.method.clone(), call.sent.path.clone());
+    let reply = match is_too_large {
+        true => {
+            let refusal = ApiRefusal::Framework(StatusCode::PAYLOAD_TOO_LARGE);
+            Some(ApiReply::new(Err(refusal), &call))
+        }
+        false => api.carry_out(call, nth),
+    };
+    let response = reply.map_or_else(nothing, ApiReply::response);
+    let status = response.status().as_u16();
+    tracing::debug!(name: "answered", %method, path = %escaped(&path), status, "answered");
+    response
+}
+
+/// One step: the next request that matches `on` meets `act`. It happens once.
+///
+/// As JSON: `{"on": {"method": "PATCH", "path": "/toggles/pay/targeting"}, "do":
+/// "lose_response"}`, or with `"do": {"before": {"method": "PATCH", "path": "/api/projects/…", "body": {…}}}`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptStep {
+    /// The requests that it waits for.
+    pub on: RequestPattern,
+    /// What happens.
+    #[serde(rename = "do")]
+    pub act: ScriptAct,
+}
+
+/// Requests with this method, and with a path that contains this text. The path includes the query.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestPattern {
+    /// The method.
+    pub method: String,
+    /// A part of the path.
+    pub path: String,
+}
+
+/// What happens at a request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptAct {
+    /// Another request is carried out before this one.
+    Before(ScriptRequest),
+    /// After it, this toggle is gone, as if someone had removed it from the database: the service itself only archives.
+    DeleteAfter(ScriptToggle),
+    /// It is answered with a 500 and not carried out, as the loser of a true race is.
+    Fail,
+    /// It is not answered, and carried out only when the held requests are released.
+    Hold,
+    /// It does not raise the version of its environment.
+    LoseIncrement,
+    /// It is carried out and not answered.
+    LoseResponse,
+    /// It is answered with this text as a page of HTML with the status 200, as a proxy may do.
+    Page(String),
+}
+
+/// A request that the account `Admin` makes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptRequest {
+    /// The method.
+    pub method: String,
+    /// The path, with the query.
+    pub path: String,
+    /// The body.
+    #[serde(default)]
+    pub body: Value,
+}
+
+/// A toggle of a project.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptToggle {
+    /// The key of the project.
+    pub project: String,
+    /// The key of the toggle.
+    pub toggle: String,
+}
+
+/// The steps that have not happened yet.
+#[derive(Default)]
+pub(super) struct Script(Vec<ScriptStep>);
+
+impl Script {
+    pub(super) fn add(&mut self, step: ScriptStep) {
+        self.0.push(step);
+    }
+
+    /// Takes what happens at `call`: at most one step of each kind, in the order in which they were added.
+    pub(super) fn take(&mut self, call: &ApiCall) -> Vec<ScriptAct> {
+        let mut taken: Vec<ScriptAct> = Vec::new();
+        self.0.retain(|ScriptStep { on, act }| {
+            let matches = on.method.eq_ignore_ascii_case(&call.method) && call.path.contains(&on.path);
+            let kind = std::mem::discriminant(act);
+            let is_next = matches && taken.iter().all(|one| std::mem::discriminant(one) != kind);
+            if is_next {
+                taken.push(act.clone());
+            }
+            !is_next
+        });
+        taken
     }
 }

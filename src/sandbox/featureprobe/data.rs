@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::reply::ApiReply;
+use super::exchange::ApiReply;
+use super::exchange::Call;
 use super::routes;
-use super::state::World;
+use super::store::World;
 
 /// The data without a file of one's own.
 pub(super) const SAMPLE: &str = include_str!("sample.json");

@@ -9,32 +9,18 @@
 //! Invariant: a request that is refused changes nothing.
 
 mod api;
-mod approval;
-mod call;
 mod content;
 mod data;
-mod dates;
-mod environments;
-mod errors;
-mod http;
-mod paging;
+mod exchange;
 mod projects;
-mod reply;
 mod routes;
-mod script;
 mod sdk;
-mod segments;
-mod shape;
-mod state;
-mod targeting;
+mod store;
 mod toggles;
-mod validation;
-mod versions;
 
-pub(super) use api::Api;
-pub use call::ApiCall;
-pub(super) use http::router;
-pub use script::{RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
+pub(super) use api::{Api, router};
+pub use api::{RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
+pub use exchange::ApiCall;
 
 #[cfg(test)]
 mod replay_tests;

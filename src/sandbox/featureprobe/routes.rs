@@ -2,12 +2,12 @@
 
 use axum::http::{HeaderValue, Method, StatusCode, header};
 
-use super::call::Call;
-use super::errors::{ApiAnswer, ApiRefusal};
-use super::reply::ApiReply;
-use super::state::World;
-use super::targeting::TargetingPath;
-use super::{approval, environments, projects, sdk, segments, targeting, toggles, versions};
+use super::exchange::ApiReply;
+use super::exchange::Call;
+use super::exchange::{ApiAnswer, ApiRefusal};
+use super::store::World;
+use super::toggles::TargetingPath;
+use super::{projects, sdk, toggles};
 
 /// The challenge for a token that is not one of the service's sessions.
 const CHALLENGE: HeaderValue = HeaderValue::from_static(
@@ -59,22 +59,28 @@ pub(super) fn as_account(world: &mut World, call: &Call) -> ApiAnswer {
     let is = |method: Method| call.method == method;
     let (get, post, patch) = (is(Method::GET), is(Method::POST), is(Method::PATCH));
     match *path.as_slice() {
-        ["projects"] if get => Ok(projects::list(world)),
-        ["projects"] if post => projects::create(world, call),
+        ["projects"] if get => Ok(projects::list_projects(world)),
+        ["projects"] if post => projects::create_project(world, call),
         ["projects", p, "approvalSettings"] if get => projects::approval_settings(world, p),
         ["projects", p, "approvalSettings"] if patch => projects::change_approval_settings(world, call, p),
-        ["projects", p, "environments"] if get => environments::list(world, call, p),
-        ["projects", p, "environments"] if post => environments::create(world, call, p),
-        ["projects", p, "environments", e, "offline"] if patch => environments::archive(world, p, e, true),
-        ["projects", p, "environments", e, "restore"] if patch => environments::archive(world, p, e, false),
-        ["projects", p, "toggles"] if get => toggles::list(world, call, p),
-        ["projects", p, "toggles"] if post => toggles::create(world, call, p),
-        ["projects", p, "toggles", t] if get => toggles::read(world, p, t),
-        ["projects", p, "toggles", t, "offline"] if patch => toggles::archive(world, call, p, t, true),
-        ["projects", p, "toggles", t, "restore"] if patch => toggles::archive(world, call, p, t, false),
-        ["projects", p, "segments"] if get => segments::list(world, call, p),
-        ["projects", p, "segments"] if post => segments::create(world, call, p),
-        ["projects", p, "segments", s, "publish"] if patch => segments::publish(world, call, p, s),
+        ["projects", p, "environments"] if get => projects::list_environments(world, call, p),
+        ["projects", p, "environments"] if post => projects::create_environment(world, call, p),
+        ["projects", p, "environments", e, "offline"] if patch => {
+            projects::archive_environment(world, p, e, true)
+        }
+        ["projects", p, "environments", e, "restore"] if patch => {
+            projects::archive_environment(world, p, e, false)
+        }
+        ["projects", p, "toggles"] if get => toggles::list_toggles(world, call, p),
+        ["projects", p, "toggles"] if post => toggles::create_toggle(world, call, p),
+        ["projects", p, "toggles", t] if get => toggles::read_toggle(world, p, t),
+        ["projects", p, "toggles", t, "offline"] if patch => toggles::archive_toggle(world, call, p, t, true),
+        ["projects", p, "toggles", t, "restore"] if patch => {
+            toggles::archive_toggle(world, call, p, t, false)
+        }
+        ["projects", p, "segments"] if get => projects::list_segments(world, call, p),
+        ["projects", p, "segments"] if post => projects::create_segment(world, call, p),
+        ["projects", p, "segments", s, "publish"] if patch => projects::publish_segment(world, call, p, s),
         [
             "projects",
             project,
@@ -98,12 +104,12 @@ pub(super) fn as_account(world: &mut World, call: &Call) -> ApiAnswer {
 
 fn of_targeting(world: &mut World, call: &Call, path: TargetingPath, rest: &[&str]) -> ApiAnswer {
     match (call.method.as_str(), rest) {
-        ("GET", []) => targeting::read(world, path),
-        ("PATCH", []) => targeting::publish(world, call, path),
-        ("GET", ["versions"]) => versions::page(world, call, path),
-        ("GET", ["versions", version]) => versions::from(world, path, version),
-        ("GET", ["diff"]) => approval::difference(world, path),
-        ("POST", ["approval"]) => approval::submit(world, call, path),
+        ("GET", []) => toggles::read_targeting(world, path),
+        ("PATCH", []) => toggles::publish(world, call, path),
+        ("GET", ["versions"]) => toggles::page_of_versions(world, call, path),
+        ("GET", ["versions", version]) => toggles::versions_from(world, path, version),
+        ("GET", ["diff"]) => toggles::difference(world, path),
+        ("POST", ["approval"]) => toggles::submit(world, call, path),
         (_, [] | ["versions" | "diff" | "approval"] | ["versions", _]) => Err(not_allowed()),
         _ => Err(unknown_path()),
     }

@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Number, Value, json};
 
-use super::call::Call;
-use super::errors::{ApiAnswer, ApiRefusal};
-use super::state::{StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present};
+use super::exchange::Call;
+use super::exchange::{ApiAnswer, ApiRefusal};
+use super::store::{StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present};
 
 /// The predicates that the service passes on; others vanish.
 const PREDICATES: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair, SanType, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -63,11 +63,12 @@ impl Authority {
             .push(DnType::CommonName, "gitoggle test authority");
         let authority_key = KeyPair::generate().unwrap();
         let authority_certificate = authority.self_signed(&authority_key).unwrap();
-        let issuer = Issuer::new(authority, authority_key);
         let mut leaf = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
         change(&mut leaf);
         let leaf_key = KeyPair::generate().unwrap();
-        let leaf_certificate = leaf.signed_by(&leaf_key, &issuer).unwrap();
+        let leaf_certificate = leaf
+            .signed_by(&leaf_key, &authority_certificate, &authority_key)
+            .unwrap();
 
         let server = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()

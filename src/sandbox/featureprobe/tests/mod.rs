@@ -21,10 +21,10 @@ use axum::http::{HeaderMap, Method, header};
 use serde_json::{Value, json};
 
 use super::api::Api;
-use super::call::Call;
+use super::exchange::Call;
 use crate::sandbox::Faults;
-use crate::sandbox::request_log::RequestLog;
-use crate::sandbox::shared::SandboxState;
+use crate::sandbox::store::RequestLog;
+use crate::sandbox::store::SandboxState;
 use crate::transport::Secret;
 
 const TOKEN: &str = "api-0123456789";

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::dates;
-use super::errors::ApiRefusal;
+use super::exchange::{ApiRefusal, kept};
 
 /// A list in order of creation whose keys fold case, as the service's database does.
 pub(super) struct Keyed<T> {
@@ -235,7 +234,7 @@ impl StoredTargeting {
             disabled: self.disabled,
             content: self.content.clone(),
             comment: comment.to_owned(),
-            created: dates::kept(self.modified),
+            created: kept(self.modified),
             created_by: self.modified_by.clone(),
         });
     }
@@ -243,7 +242,7 @@ impl StoredTargeting {
 
 /// Sorts as the service does: the newest second first, and within a second in order of creation.
 pub(super) fn newest_first<T>(items: &mut [&T], created: impl Fn(&T) -> Timestamp) {
-    items.sort_by_key(|item| std::cmp::Reverse(dates::kept(created(item))));
+    items.sort_by_key(|item| std::cmp::Reverse(kept(created(item))));
 }
 
 /// Returns the object without its null members, as the service writes it.

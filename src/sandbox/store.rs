@@ -1,15 +1,21 @@
-//! Records requests and stored documents.
+//! What the documented endpoint keeps: requests, documents, and the file of its history.
 
 use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use super::body::Accepted;
-use super::document::StoredDocument;
-use super::history_file::HistoryFile;
+use super::Faults;
+use super::body::{Accepted, documented};
+use super::faults::Fault;
 use crate::model::ToggleId;
+use crate::transport::Secret;
 
 /// One request to the endpoint, whatever the response was.
 #[derive(Clone, Debug)]
@@ -143,6 +149,92 @@ impl Drop for OpenRequest {
         // This also runs if the client gives up, because the server then drops the request.
         if let Some(log) = self.request_log.lock().toggles.get_mut(&self.toggle) {
             log.open -= 1;
+        }
+    }
+}
+
+/// A document, which is also one line of the history file.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct StoredDocument {
+    /// Its number, from 0, in order of storing.
+    pub(super) seq: usize,
+    pub(super) toggle: ToggleId,
+    /// The number of documents that were stored for this toggle, this one included.
+    pub(super) version: u64,
+    #[serde(with = "as_text")]
+    pub(super) at: Timestamp,
+    #[serde(flatten)]
+    pub(super) body: Accepted,
+}
+
+mod as_text {
+    use jiff::Timestamp;
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(at)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// A history file that is open for appending.
+pub(super) struct HistoryFile(File);
+
+impl HistoryFile {
+    /// Opens or creates `path` and reads its documents. Removes a last line that was cut off.
+    pub(super) fn open(path: &Path) -> std::io::Result<(Self, Vec<StoredDocument>)> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)?;
+        let mut published = Vec::new();
+        let mut good = 0;
+        let mut reader = BufReader::new(&file);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            published.push(read(&line)?);
+            good += line.len() as u64;
+            line.clear();
+        }
+        // The next document would otherwise continue the torn line.
+        file.set_len(good)?;
+        file.seek(SeekFrom::Start(good))?;
+        Ok((Self(file), published))
+    }
+
+    pub(super) fn append(&mut self, published: &StoredDocument) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(published)?;
+        line.push(b'\n');
+        self.0.write_all(&line)
+    }
+}
+
+fn read(line: &[u8]) -> std::io::Result<StoredDocument> {
+    let document: StoredDocument = serde_json::from_slice(line)?;
+    // An operator may have edited the file.
+    documented(&document.body.content).map_err(std::io::Error::other)?;
+    Ok(document)
+}
+
+pub(super) struct SandboxState {
+    pub(super) request_log: RequestLog,
+    pub(super) token: Secret,
+    pub(super) faults: Faults,
+    pub(super) loses_next: AtomicBool,
+}
+
+impl SandboxState {
+    /// Returns the fault that strikes an authentic request.
+    pub(super) fn strike(&self, request: &OpenRequest) -> Fault {
+        match self.loses_next.swap(false, Ordering::Relaxed) {
+            true => Fault::DropAfterStore,
+            false => self.faults.strike(&request.toggle, request.nth),
         }
     }
 }
