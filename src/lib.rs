@@ -7,7 +7,7 @@
 //! cli ──► config, telemetry, admin, notification, sandbox
 //!  │                      │
 //!  ▼                      ▼
-//! daemon ──► pass, import, authoring ◄── cli
+//! daemon ──► drift ──► pass ◄── cli (also import, authoring)
 //!             │
 //!    ┌────────┼────────┬────────┐
 //!    ▼        ▼        ▼        ▼
@@ -27,12 +27,12 @@
 //!   [`source`], [`service`] and [`state`] use them.
 //! * [`forge`] knows the services that host repositories and run CI jobs: it finds the pull request of a job, keeps the
 //!   comment of a plan on it up to date, reads the comments of merged ones, and sets the status of a commit.
-//! * [`pass`] is the only module that uses every edge; [`daemon`] runs passes in a loop.
+//! * [`pass`] is the only module that uses every edge; [`drift`] compares the service with what passes have applied, and
+//!   [`daemon`] runs both in a loop.
 //! * [`authoring`] formats, promotes and creates documents in a work tree, and [`import`] writes those of toggles that exist
 //!   on the service.
 //! * [`admin`] and [`notification`] read the daemon's status and send it commands; they cannot publish.
 //! * [`sandbox`] is a local stand-in for the service.
-//! * [`web`] contains the frame, the styles and the script of the pages of `admin`.
 //!
 //! A test checks this map: the imports of each module, and the modules that use each heavy dependency.
 
@@ -42,6 +42,7 @@ pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod document;
+pub mod drift;
 pub mod evaluate;
 pub mod forge;
 pub mod git;
@@ -56,4 +57,3 @@ pub mod source;
 pub mod state;
 pub mod telemetry;
 pub mod transport;
-pub mod web;

@@ -19,6 +19,7 @@ mod reader;
 mod selection;
 mod server;
 mod signature;
+mod web;
 mod webhook;
 
 use std::sync::{Arc, Mutex};

@@ -28,7 +28,7 @@ use super::{
     Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, api, control, history, page, probes,
     reader, webhook,
 };
-use crate::web::asset_response;
+use crate::admin::web::asset_response;
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;

@@ -8,8 +8,8 @@ use super::commands::{with_flags, word};
 use super::failure::{ExitStatus, Failure};
 use super::{color, note, setup, show};
 use crate::config::{Command, Flags, Settings};
+use crate::drift::DriftCheck;
 use crate::model::{Scope, ToggleId, escaped};
-use crate::pass::drift::DriftCheck;
 use crate::plan::{DriftReport, DriftedToggle, drift_json, drift_markdown, drift_text};
 use crate::source::CacheMode;
 

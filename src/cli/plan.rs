@@ -144,7 +144,7 @@ impl PlanPage {
 /// Plans with what the service has now.
 fn live(config: &pass::Config, files: pass::Files) -> Result<pass::Planned, Failure> {
     let (_runtime, context) = setup::requests()?;
-    Ok(pass::drift::plan_live(config, files, &context)?)
+    Ok(crate::drift::plan_live(config, files, &context)?)
 }
 
 /// Returns the status that follows from toggles that could not be read.

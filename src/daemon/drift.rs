@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::schedule::jittered;
 use super::status::DriftFacts;
-use crate::pass::drift::DriftScanner;
+use crate::drift::DriftScanner;
 use crate::pass::{Reconciler, Report};
 use crate::plan::{DriftedToggle, LiveDifferences};
 

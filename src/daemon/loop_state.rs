@@ -12,7 +12,7 @@ use super::schedule::{DriftScans, Schedule};
 use super::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, Override, ToggleState, WithheldKind};
 use crate::pass::publish::tries;
-use crate::pass::{ChangeResult, Reconciler, Report, StopReason};
+use crate::pass::{ChangeResult, PassInputs, Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, History, LiveDifferences, OnDrift};
 use crate::state::Revisions;
 
@@ -61,16 +61,19 @@ impl LoopState {
         }
     }
 
-    /// Hands the results of earlier passes to a reconciler, which may be a new one.
-    pub(super) fn prepare(&mut self, reconciler: &mut Reconciler, now: i64) {
+    /// Returns the results of earlier passes, for the next one.
+    pub(super) fn inputs(&mut self, reconciler: &Reconciler, now: i64) -> PassInputs {
         let alone = tries::parked(&reconciler.view().failures().tries, now);
-        reconciler.parked = self.schedule.parked(alone);
-        // Otherwise each pass would have to plan as long as there is drift.
-        reconciler.drifted = match overwrites_drift(reconciler) {
-            true => self.drift.differences(),
-            false => LiveDifferences::new(),
-        };
-        reconciler.is_daemon = true;
+        PassInputs {
+            parked: self.schedule.parked(alone),
+            // Otherwise each pass would have to plan as long as there is drift.
+            drifted: match overwrites_drift(reconciler) {
+                true => self.drift.differences(),
+                false => LiveDifferences::new(),
+            },
+            is_daemon: true,
+            ..PassInputs::default()
+        }
     }
 
     /// Lets the next pass try every request, and compares the service after it: an operator asked for the truth.

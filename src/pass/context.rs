@@ -18,7 +18,7 @@ pub type Observe = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 /// Where the requests of a pass run, the signal that stops it, and its observer.
 #[derive(Clone)]
 pub struct PassContext {
-    pub(super) runtime: Runtime,
+    pub(crate) runtime: Runtime,
     /// Becomes true when no further request may start.
     pub stop: watch::Receiver<bool>,
     observe: Observe,
@@ -76,7 +76,7 @@ impl PassContext {
         (self.observe)(&event);
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         *self.stop.borrow()
     }
 }

@@ -142,9 +142,9 @@ impl Report {
     pub(crate) const MANY: usize = 20;
 
     /// Creates the report of a pass that has not published yet.
-    pub(super) fn new(plan: Arc<Plan>, head: Commit, notes: Vec<String>, read_time: Duration) -> Self {
+    pub(super) fn new(plan: Plan, head: Commit, notes: Vec<String>, read_time: Duration) -> Self {
         Self {
-            plan,
+            plan: Arc::new(plan),
             earlier: Vec::new(),
             results: Vec::new(),
             live: BTreeMap::new(),

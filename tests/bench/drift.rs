@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use gitoggle::drift::{DriftScanner, ScanRequest};
 use gitoggle::model::ServiceKind;
-use gitoggle::pass::drift::{DriftScanner, ScanRequest};
-use gitoggle::pass::{Config, PassContext, Reconciler, Runtime};
+use gitoggle::pass::{Config, PassContext, PassInputs, Reconciler, Runtime};
 use gitoggle::plan::{FirstPass, LiveAccess};
 use gitoggle::sandbox::{Sandbox, SandboxConfig};
 use gitoggle::service::ClientConfig;
@@ -41,7 +41,9 @@ pub(crate) fn measure(folder: &Path) {
     let context = PassContext::unobserved(Runtime::Tokio(requests.handle().clone()));
     let pass = || {
         let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is readable");
-        reconciler.pass(&context).expect("there is a pass")
+        reconciler
+            .pass(&context, PassInputs::default())
+            .expect("there is a pass")
     };
     drop(pass());
     scan(&sandbox, &config, &context);

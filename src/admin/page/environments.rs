@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::{List, View, address, counted_state};
+use crate::admin::web::safe;
 use crate::daemon::{EnvironmentStatus, StateCounts, ToggleState};
 use crate::model::counted;
-use crate::web::safe;
 
 /// The environments of one page.
 const PAGE: usize = 20;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::{PageQuery, View, address, name};
+use crate::admin::web::{diff, prose, safe, time};
 use crate::admin::{Admin, AdminState};
 use crate::daemon::{DeploymentPart, Status};
 use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
 use crate::plan::render::Preview;
-use crate::web::{diff, prose, safe, time};
 
 /// The deployments of one page.
 const PAGE: usize = 10;

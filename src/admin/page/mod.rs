@@ -24,8 +24,8 @@ use tokio::time::Instant;
 
 use super::answer::{Parameters, shutting_down, valid};
 use super::{Admin, AdminState};
+use crate::admin::web::{NavLink, PageFrame, RenderedPage, safe};
 use crate::daemon::{Readiness, Status, ToggleState};
-use crate::web::{NavLink, PageFrame, RenderedPage, safe};
 pub(super) use history::Recent;
 use query::{List, ListPage, PageQuery, address};
 

@@ -4,9 +4,9 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use maud::{Markup, html};
 
 use super::View;
+use crate::admin::web::command;
 use crate::daemon::{FirstPassState, ToggleStatus, WithheldKind, released_by};
 use crate::model::{Override, SuspensionScope};
-use crate::web::command;
 
 /// A way out: what it does, and the command.
 struct Remedy {

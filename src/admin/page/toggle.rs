@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use super::toggles::applied;
 use super::{View, address, name, remedies, state};
+use crate::admin::web::{command, diff, prose, safe};
 use crate::daemon::{ToggleStatus, WithheldKind};
 use crate::model::ToggleId;
 use crate::plan::render::{Preview, findings_in};
 use crate::plan::{Change, DriftedToggle, Plan};
-use crate::web::{command, diff, prose, safe};
 
 /// Renders the page of the toggle with this full key.
 pub(super) fn render(view: &View<'_>, id: &str) -> Markup {

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::{List, View, address, name, state, word};
+use crate::admin::web::{prose, safe, time};
 use crate::daemon::{ToggleState, ToggleStatus};
 use crate::model::{counted, cut};
-use crate::web::{prose, safe, time};
 
 /// The toggles of one page.
 const PAGE: usize = 30;

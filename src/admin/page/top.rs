@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::{View, counted_state};
+use crate::admin::web::{PageVerdict, prose, safe, time};
 use crate::daemon::Readiness;
 use crate::model::{counted, cut};
-use crate::web::{PageVerdict, prose, safe, time};
 
 /// The most characters of a remark or a subject.
 const MOST_CHARS: usize = 600;

@@ -5,9 +5,9 @@ use std::cell::Cell;
 use maud::{Markup, html};
 
 use super::{List, View, address, class, remedies, toggle, word};
+use crate::admin::web::{prose, safe};
 use crate::daemon::{Status, ToggleStatus, WithheldGroup};
 use crate::model::cut;
-use crate::web::{prose, safe};
 
 /// The groups of one page, and the toggles of one group.
 const PAGE: usize = 8;

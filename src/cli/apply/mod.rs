@@ -10,9 +10,9 @@ use super::failure::{ExitStatus, Failure};
 use super::links::links;
 use super::{color, forge, note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
+use crate::drift::{DriftScanner, overwritable};
 use crate::forge::CommitVerdict;
 use crate::model::{JunitKind, ServiceKind, chain, escaped};
-use crate::pass::drift::DriftScanner;
 use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, ReviewSource, Runtime};
 use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
@@ -73,11 +73,13 @@ fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPa
     let observer = Arc::clone(&progress);
     let handle = Runtime::Tokio(runtime.handle().clone());
     let context = PassContext::new(handle, stop, move |event| observer.observe(event));
-    let unread = match overwrites(settings) {
-        true => reconciler.scan_drift(&context)?.failure(),
-        false => None,
+    let (inputs, drift) = if overwrites(settings) {
+        overwritable(reconciler.config(), &context)?
+    } else {
+        Default::default()
     };
-    let report = reconciler.pass(&context);
+    let unread = drift.failure();
+    let report = reconciler.pass(&context, inputs);
     // The bar ends before an error is printed below it.
     progress.clear();
     let mut report = report?;

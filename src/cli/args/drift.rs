@@ -4,7 +4,7 @@ use clap::{ArgAction, Args};
 
 use super::parsers::{either, glob};
 use super::plan_exit::PlanExit;
-use crate::pass::drift::ScanDepth;
+use crate::drift::ScanDepth;
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct DriftArgs {

@@ -11,11 +11,11 @@ use crate::authoring::Existing;
 use crate::cli::failure::Failure;
 use crate::cli::{import as import_command, setup};
 use crate::config::Settings;
+use crate::drift::{DriftCheck, ScanDepth};
 use crate::git::{RepoUrl, Sample};
 use crate::import::{ImportReport, ImportSource, import};
 use crate::model::{Color, CommitId, Scope, ServiceKind};
-use crate::pass::drift::{DriftCheck, ScanDepth};
-use crate::pass::{self, Config, Files, PassContext, Reconciler, Report, Runtime};
+use crate::pass::{self, Config, Files, PassContext, PassInputs, Reconciler, Report, Runtime};
 use crate::plan::{DriftReport, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::source::CacheMode;
@@ -78,7 +78,7 @@ impl Stage {
         let context = PassContext::unobserved(Runtime::Tokio(Handle::current()));
         // A pass blocks, and the sandbox answers its requests on this runtime.
         let pass = tokio::task::spawn_blocking(move || {
-            Reconciler::open(config, Duration::from_secs(10))?.pass(&context)
+            Reconciler::open(config, Duration::from_secs(10))?.pass(&context, PassInputs::default())
         });
         Ok(pass.await.map_err(Failure::failed)??)
     }

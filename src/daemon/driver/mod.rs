@@ -24,7 +24,7 @@ use super::probe::HeadProbe;
 use super::status::{Status, ToggleStatus, toggles};
 use super::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, chain};
-use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report};
+use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report};
 use crate::state::Revisions;
 use orders::reload;
 use running_pass::RunningPass;
@@ -198,17 +198,17 @@ impl Driver {
     /// Runs a pass and keeps the loop responsive meanwhile. Returns nothing if a shutdown abandoned the pass.
     async fn pass(
         &mut self,
-        mut reconciler: Reconciler,
+        reconciler: Reconciler,
         state: &mut LoopState,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Reconciler> {
-        state.prepare(&mut reconciler, self.config.clock.unix());
+        let inputs = state.inputs(&reconciler, self.config.clock.unix());
         let (mut running, context) = RunningPass::new(self);
         let head = state.probe.local_head();
         let (started, started_at) = (Instant::now(), SystemTime::now());
         let span = pass_span();
         let revisions = std::mem::take(&mut state.revisions);
-        let pass = self.spawn_pass(reconciler, revisions, context, span.clone());
+        let pass = self.spawn_pass(reconciler, inputs, revisions, context, span.clone());
         let FinishedPass {
             mut reconciler,
             revisions,
@@ -246,6 +246,7 @@ impl Driver {
     fn spawn_pass(
         &self,
         mut reconciler: Reconciler,
+        inputs: PassInputs,
         mut revisions: Revisions,
         context: PassContext,
         span: Span,
@@ -253,7 +254,7 @@ impl Driver {
         let status = self.status.clone();
         let pass = tokio::task::spawn_blocking(move || {
             let _entered = span.entered();
-            let result = reconciler.pass(&context);
+            let result = reconciler.pass(&context, inputs);
             // The status is computed from the whole applied tree, which an unchanged status does not need.
             let is_known = |report: &&Report| report.is_nothing() && status.borrow().is_in_sync();
             let report = result.as_ref().ok().filter(|report| !is_known(report));

@@ -10,8 +10,8 @@ use super::{Driver, pass_span};
 use crate::daemon::loop_state::{LoopState, overwrites_drift};
 use crate::daemon::metrics::ScanResult;
 use crate::daemon::status::show;
+use crate::drift::{DriftScan, DriftScanner, ScanRequest};
 use crate::model::chain;
-use crate::pass::drift::{DriftScan, DriftScanner, ScanRequest};
 use crate::pass::{Config, Error, PassContext, Reconciler, planning};
 
 /// The end of a scan; none if another process was publishing.

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{Driver, Heartbeat, Metrics, Status, Trigger};
 use crate::daemon::{Control, PassResult};
 use crate::model::{Suspension, SuspensionScope};
-use crate::pass::{ChangeResult, Config, Event, PassContext, Reconciler, Runtime, StopReason};
+use crate::pass::{ChangeResult, Config, Event, PassContext, PassInputs, Reconciler, Runtime, StopReason};
 use crate::plan::FirstPass;
 use crate::service::ClientConfig;
 use crate::source::testing::Repo;
@@ -288,7 +288,7 @@ async fn a_pass_that_is_stopped_while_it_plans_sends_nothing() {
     let passes = tokio::task::spawn_blocking(move || {
         let mut reconciler = Reconciler::open(config, Duration::ZERO).unwrap();
         for _ in 0..50 {
-            let report = reconciler.pass(&context).unwrap();
+            let report = reconciler.pass(&context, PassInputs::default()).unwrap();
             assert_eq!(report.stopped, Some(StopReason::Interrupted));
             assert_eq!(report.results, [ChangeResult::NotSent]);
         }

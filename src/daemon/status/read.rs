@@ -2,8 +2,9 @@
 
 use super::drift::{DriftFacts, show};
 use super::{SourceStatus, Status, toggles};
+use crate::drift::plan_live;
 use crate::pass::planning::{self, Planned};
-use crate::pass::{Config, Error, Files, PassContext, drift};
+use crate::pass::{Config, Error, Files, PassContext};
 use crate::plan::LiveDifferences;
 use crate::state::StateSnapshot;
 
@@ -37,7 +38,7 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
 /// As for [`plan`](crate::pass::plan).
 pub fn status_live(config: &Config, context: &PassContext) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
-    let planned = drift::plan_live(config, Files::Committed, context)?;
+    let planned = plan_live(config, Files::Committed, context)?;
     let mut status = of(&planned, &view, config)?;
     if let Some(drift) = planned.plan.drift() {
         let mut toggles = (*status.toggles).clone();

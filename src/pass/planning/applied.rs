@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::document::Diagnostic;
 use crate::git::ObjectReader;
-use crate::model::{Blob, CommitId, EnvironmentId, ObjectId, RequestDigest, Sent, ToggleId, Tree, Trees};
+use crate::model::{
+    Blob, CommitId, EnvironmentId, ObjectId, RequestDigest, Sent, Suspensions, ToggleId, Tree, Trees,
+};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::plan::compare::AppliedTree;
@@ -14,14 +16,14 @@ use crate::state::StateSnapshot;
 
 /// The documents that take the place of the applied ones.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum AppliedSide<'a> {
+pub(in crate::pass) enum AppliedSide<'a> {
     State(&'a StateSnapshot),
     Revision(&'a BaseRevision),
 }
 
 /// The documents of a revision.
 #[derive(Clone, Debug)]
-pub(super) struct BaseRevision {
+pub(in crate::pass) struct BaseRevision {
     pub(super) base: Base,
     /// The repository.
     pub(super) snapshot: Snapshot,
@@ -98,6 +100,14 @@ impl<'a> AppliedSide<'a> {
         match self {
             Self::State(view) => Overrides::at(revision, view.allowances()),
             Self::Revision(_) => Overrides::default(),
+        }
+    }
+
+    /// Returns the suspensions at `now`. A revision has none.
+    pub(super) fn suspensions(self, now: i64) -> Suspensions {
+        match self {
+            Self::State(view) => view.suspensions().at(now),
+            Self::Revision(_) => Suspensions::default(),
         }
     }
 

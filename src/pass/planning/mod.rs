@@ -1,28 +1,25 @@
 //! Plans a pass from a snapshot of the source and the state, for `plan`, `apply` and `run`. Writes nothing.
 
-mod applied;
+pub(super) mod applied;
 mod attribution;
 mod emptied;
-pub(super) mod pass_plan;
-mod plan_files;
+pub(super) mod plan_files;
 pub(super) mod range;
 pub(super) mod read;
 pub(crate) mod staleness;
 mod uncommitted;
 mod unfinished;
 
-use std::collections::BTreeMap;
-
 use super::Error;
 use super::config::{Config, Rules};
 use super::file_trees::Folder;
-use crate::model::{CommitId, Suspensions, ToggleId};
-use crate::plan::{History, LiveDifferences, Parked, Plan, SourceInfo};
+use crate::model::{CommitId, Suspensions};
+use crate::plan::{History, LiveDifferences, Plan, SourceInfo};
 use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::place::{self, Place};
 use crate::state::{self, CleanPass, StateSnapshot};
 use applied::AppliedSide;
-use plan_files::{PlanFiles, plan_files};
+use plan_files::{PlanFiles, committed, plan_files};
 use staleness::{Circumstances, RevisionStep, StepDecision};
 
 /// A plan with its notes.
@@ -89,14 +86,7 @@ fn plan_work_tree(
         root_tree: folder.root_tree(),
         open: || Ok(folder.clone()),
     };
-    let plan = plan_files(
-        &files,
-        AppliedSide::State(view),
-        config,
-        &BTreeMap::new(),
-        drifted,
-        suspensions(view, config.clock.unix()),
-    )?;
+    let plan = plan_files(&files, AppliedSide::State(view), config, drifted)?;
     Ok(Planned {
         plan,
         notes,
@@ -139,10 +129,7 @@ pub(crate) fn plan_read_only(
     let is_same = notes.is_empty() && drifted.is_empty();
     let plan = match is_same && Precheck::of(snapshot, view, rules)? == Precheck::Same {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
-        false => {
-            let suspensions = suspensions(view, config.clock.unix());
-            plan_committed(snapshot, view, config, &BTreeMap::new(), drifted, suspensions)?
-        }
+        false => plan_files(&committed(snapshot), AppliedSide::State(view), config, drifted)?,
     };
     Ok(Planned {
         plan,
@@ -238,30 +225,6 @@ pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &StateSnapshot) -> Res
         // A rewrite that was followed is recorded, so that it is not refused again (DESIGN, section 5).
         _ => true,
     })
-}
-
-pub(crate) fn plan_committed(
-    snapshot: &Snapshot,
-    view: &StateSnapshot,
-    config: &Config,
-    parked: &BTreeMap<ToggleId, Parked>,
-    drifted: &LiveDifferences,
-    suspensions: Suspensions,
-) -> Result<Plan, Error> {
-    let files = PlanFiles {
-        files: Files::Committed,
-        snapshot,
-        root_tree: snapshot.root_tree(),
-        open: || Ok(snapshot.reader()?),
-    };
-    plan_files(
-        &files,
-        AppliedSide::State(view),
-        config,
-        parked,
-        drifted,
-        suspensions,
-    )
 }
 
 pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {

@@ -11,15 +11,15 @@ use super::{Files, emptied, source_info};
 use crate::model::{Action, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
 use crate::pass::config::{Config, Rules};
 use crate::pass::{Error, check_scope};
-use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, has_document};
+use crate::plan::compare::{self as trees, AppliedTree, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
     DecisionContext, Draft, Input, LiveDifference, LiveDifferences, OnDrift, OnMissing, Overrides, Parked,
     Plan, Policy, SourceInfo,
 };
-use crate::source::{self, Snapshot};
+use crate::source::{self, Reader, Snapshot};
 
 /// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
-pub(super) struct PlanFiles<'a, F> {
+pub(in crate::pass) struct PlanFiles<'a, F> {
     pub(super) files: Files,
     pub(super) snapshot: &'a Snapshot,
     pub(super) root_tree: ObjectId,
@@ -27,50 +27,56 @@ pub(super) struct PlanFiles<'a, F> {
     pub(super) open: F,
 }
 
+/// Returns the committed files of a snapshot.
+pub(in crate::pass) fn committed(
+    snapshot: &Snapshot,
+) -> PlanFiles<'_, impl Fn() -> Result<Reader, Error> + Sync> {
+    PlanFiles {
+        files: Files::Committed,
+        snapshot,
+        root_tree: snapshot.root_tree(),
+        open: || Ok(snapshot.reader()?),
+    }
+}
+
 /// Compares, decides, and attributes.
 pub(super) fn plan_files<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     config: &Config,
-    parked: &BTreeMap<ToggleId, Parked>,
     drifted: &LiveDifferences,
-    suspensions: Suspensions,
 ) -> Result<Plan, Error>
 where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let rules = &config.rules;
-    let input = Input {
-        parked: parked.clone(),
-        suspensions,
-        ..input(files, applied, rules, drifted)?
-    };
-    let draft = Draft::new(input, &rules.policy);
-    let attributions = Attributions {
-        snapshot: files.snapshot,
-        files: files.files,
-        rules,
-        most_undecided: config.most_undecided,
-    };
-    attributions.complete(draft, |changes| match &config.reviews {
-        Some(reviews) if !changes.is_empty() => reviews
-            .read(changes, files.snapshot, applied.revision())
-            .map(Some),
-        _ => Ok(None),
-    })
+    let compared = compare(files, applied, &config.rules, drifted)?;
+    let decided = decide(files, applied, &config.rules, compared)?;
+    attribute(
+        hold(decided, &BTreeMap::new(), applied, config),
+        files,
+        applied,
+        config,
+    )
 }
 
-/// Compares the files with the applied side, and decides about each toggle.
+/// The toggles that may have to be published, and what decides about them.
+pub(in crate::pass) struct Compared {
+    comparison: Comparison,
+    overrides: Overrides,
+    overwritten: LiveDifferences,
+}
+
+/// Compares the files with the applied side by object id.
 ///
 /// # Errors
 /// If the files contain no document, or the scope matches nothing.
-pub(super) fn input<S, F>(
+pub(in crate::pass) fn compare<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
     drifted: &LiveDifferences,
-) -> Result<Input, Error>
+) -> Result<Compared, Error>
 where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
@@ -89,7 +95,48 @@ where
             overwritten.insert(difference.id.clone(), live);
         }
     }
-    decided(files, applied, rules, comparison, overrides, &overwritten)
+    Ok(Compared {
+        comparison,
+        overrides,
+        overwritten,
+    })
+}
+
+/// Holds what is not sent whatever its commit says: suspended and parked changes, those of a first pass, and what a
+/// document elsewhere stops.
+pub(in crate::pass) fn hold(
+    decided: Input,
+    parked: &BTreeMap<ToggleId, Parked>,
+    applied: AppliedSide<'_>,
+    config: &Config,
+) -> Draft {
+    let input = Input {
+        parked: parked.clone(),
+        suspensions: applied.suspensions(config.clock.unix()),
+        ..decided
+    };
+    Draft::new(input, &config.rules.policy)
+}
+
+/// Finds the commits of the changes, whose trailers and reviews decide what the rails hold.
+pub(in crate::pass) fn attribute<F>(
+    draft: Draft,
+    files: &PlanFiles<'_, F>,
+    applied: AppliedSide<'_>,
+    config: &Config,
+) -> Result<Plan, Error> {
+    let attributions = Attributions {
+        snapshot: files.snapshot,
+        files: files.files,
+        rules: &config.rules,
+        most_undecided: config.most_undecided,
+    };
+    attributions.complete(draft, |changes| match &config.reviews {
+        Some(reviews) if !changes.is_empty() => reviews
+            .read(changes, files.snapshot, applied.revision())
+            .map(Some),
+        _ => Ok(None),
+    })
 }
 
 /// Returns what the service has of the drifted toggles that may be overwritten.
@@ -104,18 +151,21 @@ fn overwritten(drifted: &LiveDifferences, policy: &Policy, overrides: &Overrides
 }
 
 /// Reads the differing documents and decides about each toggle.
-fn decided<S, F>(
+pub(in crate::pass) fn decide<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
-    comparison: Comparison,
-    overrides: Overrides,
-    overwritten: &LiveDifferences,
+    compared: Compared,
 ) -> Result<Input, Error>
 where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
+    let Compared {
+        comparison,
+        overrides,
+        overwritten,
+    } = compared;
     let environment_holds = emptied::holds(comparison.lost, &comparison.differences, rules, &overrides);
     let unfinished = unfinished(files.snapshot, applied, rules)?;
     let deciding = DecisionContext {
@@ -124,7 +174,7 @@ where
         asserted: &unfinished,
         overrides: &overrides,
         environment_holds: &environment_holds,
-        overwritten,
+        overwritten: &overwritten,
     };
     let open = || Ok(((files.open)()?, applied.trees()?));
     let unknown = applied.unknown();
@@ -152,7 +202,7 @@ where
         environment_holds,
         parked: BTreeMap::new(),
         let_through: applied.let_through(),
-        overwritten: overwritten.clone(),
+        overwritten,
         suspensions: Suspensions::default(),
         overrides,
         findings,
@@ -189,7 +239,8 @@ where
     let always = unknown.keys().chain(settled.keys()).chain(overwritten.keys());
     let always: BTreeSet<ToggleId> = always.cloned().collect();
     let (source, trees) = ((files.open)()?, applied.trees()?);
-    let mut found: Comparison = compare::<_, _, Error>(&source, trees.as_ref(), roots, &places, &always)?;
+    let mut found: Comparison =
+        trees::compare::<_, _, Error>(&source, trees.as_ref(), roots, &places, &always)?;
     // Folders that are equal at both revisions are not read, and may contain no document.
     if applied.kind() == AppliedTree::Revision && !found.any_document {
         found.any_document = has_document(&source, files.root_tree, &rules.layout)?;

@@ -7,7 +7,8 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::Limits;
-use super::dispatch::{Dispatcher, Item, Job, Next, Order, ROW, Response, ServiceVerdict};
+use super::dispatch::{Dispatcher, Job, Next, ROW, Response, ServiceVerdict};
+use super::order::{Item, Order};
 
 const SEEDS: u64 = 50;
 

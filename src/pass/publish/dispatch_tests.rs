@@ -8,7 +8,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::time::Instant;
 
-use super::dispatch::{Dispatcher, Item, Job, Next, Order, Response, ServiceVerdict};
+use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
+use super::order::{Item, Order};
 use super::{Limits, tries};
 use crate::model::{RequestDigest, ToggleId};
 use crate::pass::StopReason;

@@ -11,7 +11,7 @@ mod delays_tests;
 pub(super) mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
-pub(super) mod inherited;
+pub(super) mod order;
 mod sender;
 pub(super) mod service;
 pub(crate) mod tries;
@@ -32,7 +32,7 @@ use super::stop_reason::StopReason;
 use crate::model::{Action, Sent};
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
 use crate::state::{Clock, Journal};
-use dispatch::Order;
+use order::Order;
 use sender::Sender;
 use service::Service;
 
@@ -98,7 +98,7 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
 }
 
 /// Waits until `stop` becomes true. Never returns if its sender is gone.
-pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
+pub(crate) async fn stopped(mut stop: watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         // A caller that never stops the pass may have dropped the sender.
         std::future::pending::<()>().await;

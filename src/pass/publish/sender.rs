@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::PublishJob;
-use super::dispatch::{Dispatcher, Job, Next, Order, Pace, Response, ServiceVerdict};
+use super::dispatch::{Dispatcher, Job, Next, Pace, Response, ServiceVerdict};
+use super::order::Order;
 use crate::model::{SentNote, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Event, PublishAnswer, StopReason};

@@ -20,7 +20,7 @@ use crate::model::{ServiceKind, chain};
 use crate::pass::context::{Event, PassContext};
 use crate::pass::publish::tries;
 use crate::pass::report::ChangeResult;
-use crate::pass::{Config, Error, Reconciler, Report, Runtime, SharedState, StopReason};
+use crate::pass::{Config, Error, PassInputs, Reconciler, Report, Runtime, SharedState, StopReason};
 use crate::plan::{FirstPass, HistoryRule, LiveAccess, MassChange, OnDrift};
 use crate::service::ClientConfig;
 use crate::state::{Clock, SharedRemote, SimulatedClock as _};
@@ -117,8 +117,9 @@ impl Site {
         reconciler: &mut Reconciler,
         context: &PassContext,
         order: &AtomicUsize,
+        inputs: PassInputs,
     ) -> Result<Report, Error> {
-        let result = reconciler.pass(context);
+        let result = reconciler.pass(context, inputs);
         match &result {
             Ok(report) => {
                 // A pass that only held changes withdraws its revision.
@@ -165,7 +166,7 @@ impl Site {
                         service.check_permission(plan, is_permitted);
                     }
                 });
-                drop(self.pass(machine, &mut reconciler, &context, &order));
+                drop(self.pass(machine, &mut reconciler, &context, &order, PassInputs::default()));
             }
             Err(error) => machine.say(format_args!("cannot open the state: {}", chain(&error))),
         }
@@ -179,7 +180,6 @@ impl Site {
             Ok(reconciler) => reconciler,
             Err(error) => return machine.say(format_args!("cannot open the state: {}", chain(&error))),
         };
-        reconciler.is_daemon = true;
         let mut schedule = Schedule::new(POLL_INTERVAL, DriftScans::Off);
         let mut seen = None;
         while !*stop.borrow() {
@@ -204,8 +204,11 @@ impl Site {
         order: &Arc<AtomicUsize>,
         stop: &watch::Receiver<bool>,
     ) -> Option<usize> {
-        reconciler.parked =
-            schedule.parked(tries::parked(&reconciler.view().failures().tries, machine.unix()));
+        let inputs = PassInputs {
+            parked: schedule.parked(tries::parked(&reconciler.view().failures().tries, machine.unix())),
+            is_daemon: true,
+            ..PassInputs::default()
+        };
         let (halt, halted) = watch::channel(*stop.borrow());
         let looked = Arc::new(Mutex::new(None));
         lock(&self.passes).push(Underway {
@@ -230,7 +233,7 @@ impl Site {
         });
         let head = self.revisions.head();
         let result = self
-            .pass(machine, reconciler, &context, order)
+            .pass(machine, reconciler, &context, order, inputs)
             .map_err(|error| chain(&error));
         let now = machine.instant();
         schedule.on_pass_finished(&PassOutcome::of(&result), None, now, fastrand::f64());

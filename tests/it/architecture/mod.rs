@@ -16,7 +16,7 @@ struct File {
 /// Each heavy dependency and the modules, or single files, that are its home.
 const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["document"]),
-    ("axum", &["admin", "sandbox", "web"]),
+    ("axum", &["admin", "sandbox"]),
     ("axum_server", &["admin", "sandbox"]),
     ("clap", &["cli", "config", "main"]),
     ("clap_complete", &["cli"]),
@@ -25,7 +25,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("csv", &["cli"]),
     ("granit_parser", &["config", "document"]),
     ("indicatif", &["cli"]),
-    ("maud", &["admin", "web"]),
+    ("maud", &["admin"]),
     ("notify", &["source"]),
     ("prometheus_client", &["admin", "daemon"]),
     ("rcgen", &["sandbox"]),
@@ -67,6 +67,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
+    (
+        "drift",
+        &["document", "git", "model", "pass", "plan", "service", "state"],
+    ),
     ("authoring", &["document", "model", "plan", "source"]),
     (
         "import",
@@ -74,10 +78,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "daemon",
-        &["document", "model", "pass", "plan", "service", "source", "state"],
+        &[
+            "document", "drift", "model", "pass", "plan", "service", "source", "state",
+        ],
     ),
     ("notification", &["daemon", "model", "transport"]),
-    ("admin", &["daemon", "model", "plan", "transport", "web"]),
+    ("admin", &["daemon", "model", "plan", "transport"]),
     ("sandbox", &["model", "transport"]),
     (
         "config",
@@ -100,6 +106,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "config",
             "daemon",
             "document",
+            "drift",
             "evaluate",
             "forge",
             "git",
@@ -116,7 +123,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
-    ("web", &["model"]),
     ("main", &["cli"]),
     ("lib", &[]),
     ("build", &[]),

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 
 use super::applied::{AppliedSide, BaseRevision};
 use super::attribution::Attributions;
-use super::plan_files::{PlanFiles, input};
-use super::{Files, Planned, uncommitted};
+use super::plan_files::{committed, compare, decide};
+use super::{Planned, uncommitted};
 use crate::document::{Diagnostic, tree};
 use crate::model::{EntryKind, EnvironmentId, ObjectId, Trees, escaped};
 use crate::pass::Error;
@@ -58,18 +58,9 @@ pub fn plan_range(
         (revisions.snapshot(&ends.head)?, BTreeSet::new())
     };
     let base = BaseRevision::of(&ends.base, &snapshot)?;
-    let files = PlanFiles {
-        files: Files::Committed,
-        snapshot: &snapshot,
-        root_tree: snapshot.root_tree(),
-        open: || Ok(snapshot.reader()?),
-    };
-    let mut input = input(
-        &files,
-        AppliedSide::Revision(&base),
-        rules,
-        &LiveDifferences::new(),
-    )?;
+    let (files, applied) = (committed(&snapshot), AppliedSide::Revision(&base));
+    let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
+    let mut input = decide(&files, applied, rules, compared)?;
     // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
     if findings == FindingScope::All || rules.policy.on_invalid == OnInvalid::Stop {
         input.findings = all_findings(input.findings, &snapshot, rules)?;

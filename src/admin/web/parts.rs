@@ -5,13 +5,13 @@ use maud::{Markup, html};
 use crate::model::{escaped, rfc3339};
 
 /// A link in the header to a part of the page.
-pub struct NavLink<'a> {
+pub(crate) struct NavLink<'a> {
     /// The id of the part.
-    pub target: &'a str,
+    pub(crate) target: &'a str,
     /// Its name.
-    pub text: &'a str,
+    pub(crate) text: &'a str,
     /// The number of items that need attention there.
-    pub count: Option<usize>,
+    pub(crate) count: Option<usize>,
 }
 
 impl NavLink<'_> {
@@ -27,14 +27,12 @@ impl NavLink<'_> {
 
 /// Returns text from elsewhere with its control, bidirectional and line-break characters escaped. The templates escape
 /// what HTML would interpret.
-#[must_use]
-pub fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     escaped(text).to_string()
 }
 
 /// Renders text from elsewhere, with the parts between backticks as code.
-#[must_use]
-pub fn prose(text: &str) -> Markup {
+pub(crate) fn prose(text: &str) -> Markup {
     let safe = safe(text);
     let parts: Vec<_> = safe.split('`').collect();
     // A backtick without a second one is only a character.
@@ -49,8 +47,7 @@ pub fn prose(text: &str) -> Markup {
 }
 
 /// Renders a command with a button that copies it. Lines stay as they are.
-#[must_use]
-pub fn command(text: &str) -> Markup {
+pub(crate) fn command(text: &str) -> Markup {
     let lines: Vec<_> = text.lines().map(safe).collect();
     html! {
         div.command {
@@ -61,8 +58,7 @@ pub fn command(text: &str) -> Markup {
 }
 
 /// Renders the lines of a unified diff, each with its sign. `label` names the diff for screen readers.
-#[must_use]
-pub fn diff(label: &str, lines: &[String]) -> Markup {
+pub(crate) fn diff(label: &str, lines: &[String]) -> Markup {
     let class = |line: &str| match line.as_bytes().first() {
         Some(b'+') => "add",
         Some(b'-') => "del",
@@ -78,15 +74,13 @@ pub fn diff(label: &str, lines: &[String]) -> Markup {
 }
 
 /// Renders a time in seconds since 1970-01-01 UTC, relative to `now`. The script keeps it up to date.
-#[must_use]
-pub fn time(seconds: i64, now: i64) -> Markup {
+pub(crate) fn time(seconds: i64, now: i64) -> Markup {
     let exact = rfc3339(seconds);
     html! { time datetime=(exact) title=(exact) { (relative(seconds, now)) } }
 }
 
 /// Returns a time relative to `now` in words, such as `5 min ago` or `in 20 s`. The script's `relative` is the same.
-#[must_use]
-pub fn relative(seconds: i64, now: i64) -> String {
+pub(crate) fn relative(seconds: i64, now: i64) -> String {
     let distance = now.saturating_sub(seconds);
     let amount = match distance.unsigned_abs() {
         0..2 => return "now".to_owned(),

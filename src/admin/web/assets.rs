@@ -10,7 +10,7 @@ use crate::model::hex;
 
 /// A file of the pages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Asset {
+pub(crate) enum Asset {
     /// The tab's icon if something is wrong.
     IconBad,
     /// The tab's icon if all is well.
@@ -34,8 +34,7 @@ impl Asset {
 
     /// Returns its address relative to the page, such as `assets/page.0123456789abcdef.css`. Relative, because a proxy
     /// may serve the page below a path.
-    #[must_use]
-    pub fn address(self) -> String {
+    pub(crate) fn address(self) -> String {
         format!("assets/{}", self.name())
     }
 
@@ -70,8 +69,7 @@ impl Asset {
 }
 
 /// Returns the file with this name, which is what follows `/assets/` in the address; 404 for any other name.
-#[must_use]
-pub fn asset_response(name: &str) -> Response {
+pub(crate) fn asset_response(name: &str) -> Response {
     let Some(asset) = Asset::ALL.into_iter().find(|asset| asset.name() == name) else {
         return (StatusCode::NOT_FOUND, "not found\n").into_response();
     };

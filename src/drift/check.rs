@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
-use crate::model::{Allowance, EnvironmentId, Live, Override, Scope, ToggleId, chain};
-use crate::pass::{Config, Error, Files, PassContext, Planned, planning};
+use crate::model::{Allowance, EnvironmentId, Override, Scope, ToggleId, chain};
+use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, planning};
 use crate::plan::{DriftReport, LiveDifference, LiveDifferences, OnDrift, Plan, WithheldReason};
 use crate::state::StateSnapshot;
 
@@ -62,36 +62,24 @@ pub fn plan_live(config: &Config, files: Files, context: &PassContext) -> Result
     let mut view = planning::view(config)?;
     let mut planned = planning::plan_over(config, files, &view, &LiveDifferences::new())?;
     let scan = LiveScan::of(&planned.plan, &view, config, context)?;
-    let Overwritable { live, orders, .. } = scan.overwritable(&planned.plan, config, context)?;
-    if !live.is_empty() {
+    let (PassInputs { drifted, orders, .. }, _) = scan.overwritable(&planned.plan, config, context)?;
+    if !drifted.is_empty() {
         view.give(orders);
-        planned = planning::plan_over(config, files, &view, &live)?;
+        planned = planning::plan_over(config, files, &view, &drifted)?;
     }
     planned.plan = scan.decide(planned.plan, config, context)?;
     Ok(planned)
 }
 
-/// What a pass may publish over, because it was read before.
-pub(crate) struct Overwritable {
-    pub(crate) live: LiveDifferences,
-    /// With `--overwrite-drift`: the versions that were read. What is changed later is held.
-    pub(crate) orders: Vec<Allowance>,
-    pub(crate) report: DriftReport,
-    /// What was read.
-    pub(crate) scanned: BTreeMap<ToggleId, Live>,
-}
-
-/// Reads what the service has of the toggles that a pass with `view` may publish over.
+/// Reads what the service has of the toggles that a pass may publish over: the inputs of that pass, and what differs. With
+/// `--overwrite-drift`, it may overwrite exactly the versions that this has read, and what is changed later is held. Blocks.
 ///
 /// # Errors
 /// As [`plan_live`].
-pub(crate) fn overwritable(
-    config: &Config,
-    view: &StateSnapshot,
-    context: &PassContext,
-) -> Result<Overwritable, Error> {
-    let planned = planning::plan_over(config, Files::Committed, view, &LiveDifferences::new())?;
-    let mut scan = LiveScan::of(&planned.plan, view, config, context)?;
+pub(crate) fn overwritable(config: &Config, context: &PassContext) -> Result<(PassInputs, DriftReport), Error> {
+    let view = planning::view(config)?;
+    let planned = planning::plan_over(config, Files::Committed, &view, &LiveDifferences::new())?;
+    let mut scan = LiveScan::of(&planned.plan, &view, config, context)?;
     scan.scanner.keep(&config.state_dir)?;
     scan.overwritable(&planned.plan, config, context)
 }
@@ -124,7 +112,7 @@ impl LiveScan {
         plan: &Plan,
         config: &Config,
         context: &PassContext,
-    ) -> Result<Overwritable, Error> {
+    ) -> Result<(PassInputs, DriftReport), Error> {
         let report = self.scan.report.clone();
         let (policy, revision) = (&config.rules.policy, plan.source().revision);
         let mut live = LiveDifferences::new();
@@ -158,12 +146,13 @@ impl LiveScan {
             versions: Some(versions),
         };
         let orders = versions.into_iter().map(order).collect();
-        Ok(Overwritable {
-            live,
+        let inputs = PassInputs {
+            drifted: live,
             orders,
-            report,
             scanned: self.scan.live.clone(),
-        })
+            ..PassInputs::default()
+        };
+        Ok((inputs, report))
     }
 
     fn decide(&self, plan: Plan, config: &Config, context: &PassContext) -> Result<Plan, Error> {

@@ -7,21 +7,29 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use super::{Asset, NavLink, page_headers};
-use crate::model::{hex, words};
+use crate::model::hex;
 
-words! {
-    /// Whether all is well, for the icon of the tab, the banner, and the class of an element.
-    PageVerdict {
-        /// Something is wrong.
-        Bad = "bad",
-        /// All is well.
-        Good = "good",
-        /// Something needs attention.
-        Warn = "warn",
-    }
+/// Whether all is well, for the icon of the tab and the banner.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PageVerdict {
+    /// Something is wrong.
+    Bad,
+    /// All is well.
+    Good,
+    /// Something needs attention.
+    Warn,
 }
 
 impl PageVerdict {
+    /// Returns its class in the style sheet.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Bad => "bad",
+            Self::Good => "good",
+            Self::Warn => "warn",
+        }
+    }
+
     fn icon(self) -> Asset {
         match self {
             Self::Bad => Asset::IconBad,
@@ -31,8 +39,7 @@ impl PageVerdict {
     }
 
     /// Returns a symbol whose shape differs for each verdict, hidden from screen readers: the words next to it count.
-    #[must_use]
-    pub fn symbol(self) -> Markup {
+    pub(crate) fn symbol(self) -> Markup {
         let path = match self {
             Self::Bad => "M10 2 18 10 10 18 2 10Z M10 5.8v5 M10 13.2v1",
             Self::Good => "M10 2a8 8 0 1 0 0 16a8 8 0 1 0 0-16Z M6.4 10.2l2.5 2.5l4.8-5",
@@ -45,27 +52,26 @@ impl PageVerdict {
 }
 
 /// The parts of a page.
-pub struct PageFrame<'a> {
+pub(crate) struct PageFrame<'a> {
     /// The name of the program, such as `gitoggle`.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The title of the tab; begins with what matters most.
-    pub title: &'a str,
+    pub(crate) title: &'a str,
     /// Decides the icon of the tab.
-    pub verdict: PageVerdict,
+    pub(crate) verdict: PageVerdict,
     /// The interval of the updates, in seconds.
-    pub interval: u32,
+    pub(crate) interval: u32,
     /// The links of the header, to parts of this page.
-    pub links: &'a [NavLink<'a>],
+    pub(crate) links: &'a [NavLink<'a>],
     /// The content of `main`. Ids in it stay the same from one update to the next.
-    pub main: Markup,
+    pub(crate) main: Markup,
     /// What is at the end.
-    pub footer: Markup,
+    pub(crate) footer: Markup,
 }
 
 impl PageFrame<'_> {
     /// Renders the page. Its version is its `ETag`, which the script sends as `If-None-Match`.
-    #[must_use]
-    pub fn rendered(&self) -> RenderedPage {
+    pub(crate) fn rendered(&self) -> RenderedPage {
         let header = self.header().into_string();
         let parts = [&header, self.title, &self.main.0, &self.footer.0];
         let version = version(&parts);
@@ -127,22 +133,20 @@ impl PageFrame<'_> {
 
 /// A rendered page. Clones share its body.
 #[derive(Clone, Debug)]
-pub struct RenderedPage {
+pub(crate) struct RenderedPage {
     tag: String,
     body: Bytes,
 }
 
 impl RenderedPage {
     /// Returns whether the client has this version of the page already.
-    #[must_use]
-    pub fn is_known(&self, request: &HeaderMap) -> bool {
+    pub(crate) fn is_known(&self, request: &HeaderMap) -> bool {
         let given = request.get(header::IF_NONE_MATCH).map(HeaderValue::as_bytes);
         given == Some(self.tag.as_bytes())
     }
 
     /// Responds with the page, or with 304 if the client has it already.
-    #[must_use]
-    pub fn response(&self, request: &HeaderMap) -> Response {
+    pub(crate) fn response(&self, request: &HeaderMap) -> Response {
         let mut response = match self.is_known(request) {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false => (page_headers(), self.body.clone()).into_response(),
@@ -220,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_client_that_has_the_page_gets_no_body_until_more_than_relative_times_change() {
-        let shown = |seconds, now| page(html! { p { "at " (crate::web::time(seconds, now)) } });
+        let shown = |seconds, now| page(html! { p { "at " (crate::admin::web::time(seconds, now)) } });
         let response = |page: PageFrame<'_>, request: &HeaderMap| page.rendered().response(request);
         let first = response(shown(0, 10), &HeaderMap::new());
         assert_eq!(first.status(), StatusCode::OK);

@@ -1,4 +1,5 @@
-//! Delays changes of toggles that an earlier process left unknown (DESIGN, section 4, *Unknown*).
+//! The order in which a pass sends its changes, by the earlier tries, and the delays of those that an earlier process left
+//! unknown (DESIGN, sections 4, *Unknown*, and 6).
 //!
 //! A process that was killed did not wait for its requests to end. The service may execute one of them after a request
 //! with a newer document, so a different document waits for one timeout. The same document needs no delay, because both
@@ -8,8 +9,85 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use crate::model::ToggleId;
-use crate::plan::{Change, PublishAttempt};
+use crate::model::{Action, RequestDigest, ToggleId};
+use crate::plan::{Change, Plan, PublishAttempt};
+use crate::state::StateSnapshot;
+
+/// The properties of a change that decide its turn and whether its failure counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Item {
+    /// The index of its lane.
+    pub(crate) lane: usize,
+    /// The number of the pass that tried it last; 0 if none is on record.
+    pub(crate) last_try: u64,
+    /// Whether an earlier process sent this request and its outcome is unknown. Without a record, this counts as a try.
+    pub(crate) is_unknown: bool,
+    /// Whether its document is disabled, which is next among equals.
+    pub(crate) is_disabled: bool,
+    /// Whether it was never applied although others are, so that it may not exist on the service yet.
+    pub(crate) may_be_missing: bool,
+    /// Whether this request failed alone before.
+    pub(crate) is_alone: bool,
+    /// The time before which it may not be sent.
+    pub(crate) not_before: Option<Instant>,
+}
+
+impl Item {
+    /// Returns a sort key: the smallest is next.
+    pub(super) fn rank(&self) -> (u64, bool) {
+        (self.last_try.max(self.is_unknown.into()), !self.is_disabled)
+    }
+}
+
+/// All changes of a plan in the plan's order, and the queue of each lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    pub(crate) items: Vec<Item>,
+    pub(crate) lanes: Vec<Vec<usize>>,
+    /// Whether the state folder has no earlier try. Then the order within a lane is random once a request has failed:
+    /// otherwise, the same toggles would come first in each pass.
+    pub(crate) is_blank: bool,
+}
+
+impl Order {
+    /// Orders the changes of `plan` by the earlier tries in `view`. `inherited` are the toggles that were unknown when the
+    /// state was opened.
+    pub(crate) fn new(plan: &Plan, view: &StateSnapshot, inherited: &Inherited) -> Self {
+        let changes = plan.changes();
+        let mut items = vec![Item::default(); changes.len()];
+        let mut lanes = Vec::new();
+        for lane in plan.lanes() {
+            let place = |change: &&Change| changes.binary_search_by(|other| other.id.cmp(&change.id)).ok();
+            let queue: Vec<usize> = lane.changes.iter().filter_map(place).collect();
+            for index in &queue {
+                items[*index] = item(&changes[*index], lanes.len(), view, inherited);
+            }
+            lanes.push(queue);
+        }
+        Self {
+            items,
+            lanes,
+            is_blank: view.failures().tries.is_empty(),
+        }
+    }
+}
+
+fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
+    // A changed document counts as never tried (DESIGN, section 6).
+    let tried = view.failures().tries.get(&change.id);
+    let tried = tried.filter(|tried| tried.request == change.request());
+    let sent = view.unknown().get(&change.id);
+    Item {
+        lane,
+        last_try: tried.map_or(0, |tried| tried.pass),
+        is_unknown: sent
+            .is_some_and(|sent| RequestDigest::new(sent.action, &sent.payload) == change.request()),
+        is_disabled: change.payload.is_disabled(),
+        may_be_missing: change.action == Action::Create && view.has_applied(),
+        is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
+        not_before: inherited.not_before(change),
+    }
+}
 
 /// The toggles that were unknown when this process opened the state, or that have a request of an earlier process that
 /// may still be open.

@@ -11,7 +11,7 @@ mod frame;
 mod headers;
 mod parts;
 
-pub use assets::{Asset, asset_response};
-pub use frame::{PageFrame, PageVerdict, RenderedPage};
-pub use headers::{CONTENT_SECURITY_POLICY, page_headers};
-pub use parts::{NavLink, command, diff, prose, relative, safe, time};
+pub(crate) use assets::{Asset, asset_response};
+pub(crate) use frame::{PageFrame, PageVerdict, RenderedPage};
+pub(crate) use headers::page_headers;
+pub(crate) use parts::{NavLink, command, diff, prose, safe, time};
