@@ -76,7 +76,10 @@ pub fn plan_live(config: &Config, files: Files, context: &PassContext) -> Result
 ///
 /// # Errors
 /// As [`plan_live`].
-pub(crate) fn overwritable(config: &Config, context: &PassContext) -> Result<(PassInputs, DriftReport), Error> {
+pub(crate) fn overwritable(
+    config: &Config,
+    context: &PassContext,
+) -> Result<(PassInputs, DriftReport), Error> {
     let view = planning::view(config)?;
     let planned = planning::plan_over(config, Files::Committed, &view, &LiveDifferences::new())?;
     let mut scan = LiveScan::of(&planned.plan, &view, config, context)?;

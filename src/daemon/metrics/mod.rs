@@ -82,6 +82,11 @@ impl Metrics {
             toggles: Labeled::new("state", ToggleState::ALL.map(ToggleState::as_str)),
             withheld: Labeled::new("reason", WithheldKind::ALL.map(WithheldKind::as_str)),
         };
+        let help = "Start of the process, in seconds since 1970";
+        // The name that every Prometheus client uses, without a prefix.
+        inner
+            .registry
+            .register_with_unit("process_start_time", help, Unit::Seconds, start());
         inner.register();
         Self(Arc::new(inner))
     }
@@ -189,12 +194,6 @@ impl Inner {
             toggles,
             withheld,
         } = self;
-        registry.register_with_unit(
-            "process_start_time",
-            "Start of the process, in seconds since 1970",
-            Unit::Seconds,
-            start(),
-        );
         let registry = registry.sub_registry_with_prefix("gitoggle");
         // The crate appends `_total` to counters, and the unit if one is given.
         let mut duration = |name, help, histogram: &Histogram| {
@@ -237,7 +236,6 @@ impl Inner {
     }
 }
 
-/// Returns the start of the process, under the name that every Prometheus client uses.
 fn start() -> Gauge {
     let start = Gauge::default();
     start.set(Clock::System.unix());
@@ -320,6 +318,7 @@ mod tests {
         gitoggle_withheld{reason="first_pass"} 0
         gitoggle_withheld{reason="invalid"} 0
         gitoggle_withheld{reason="missing"} 0
+        gitoggle_withheld{reason="not_reviewed"} 0
         gitoggle_withheld{reason="rail"} 0
         gitoggle_withheld{reason="refused"} 0
         gitoggle_withheld{reason="return_type"} 0

@@ -214,15 +214,7 @@ impl World {
             let wake = match dispatcher.next(self.now) {
                 Next::Send(job) => {
                     pass.requests += 1;
-                    let response = match service {
-                        Service::All(response) => response,
-                        Service::PerToggle => self.toggles[due[job.change]].response,
-                    };
-                    let hangs = if response == Response::Busy {
-                        self.hangs
-                    } else {
-                        Duration::ZERO
-                    };
+                    let hangs = self.hang(due[job.change], service);
                     let answer_at = self.now + hangs + Duration::from_millis(self.rng.u64(1..40));
                     open.push((answer_at, job));
                     if !is_applied {
@@ -266,6 +258,19 @@ impl World {
             self.remember(&due, &results);
         }
         pass
+    }
+
+    /// Returns how long the service takes to fail.
+    fn hang(&self, toggle: usize, service: Service) -> Duration {
+        let response = match service {
+            Service::All(response) => response,
+            Service::PerToggle => self.toggles[toggle].response,
+        };
+        if response == Response::Busy {
+            self.hangs
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Returns the response to a request for a toggle, and changes the toggle as the service does.
