@@ -133,6 +133,14 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     for warning in &warnings {
         tracing::warn!(name: "settings_warning", "{warning}");
     }
+    let handles_signals = matches!(
+        command,
+        Command::Apply | Command::Demo | Command::Drift | Command::Import | Command::Run | Command::Sandbox
+    );
+    let may_run_git = settings.repo.local_path().is_none() || settings.state_remote.is_some();
+    if may_run_git && !handles_signals {
+        signals::exit_on_signal().map_err(Failure::failed)?;
+    }
     // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
     let result = match secrets::check(command, &settings) {
         Ok(()) => check_output(command, settings.output).and_then(|()| run_command(args, flags, &settings)),

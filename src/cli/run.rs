@@ -38,7 +38,8 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     // First, so that a signal during the start has the same exit code as a later one.
     let stop = signals::stop_on_signal().map_err(Failure::failed)?;
-    let config = setup::config(settings, CacheMode::Keep)?;
+    let mut config = setup::config(settings, CacheMode::Keep)?;
+    config.ignore_user_git_config();
     // Bound before the first pass, so that a port in use ends the process at startup.
     let listener = listener(settings.listen).await?;
     let (trigger, lookup) = (Trigger::default(), Trigger::default());

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::failure::{ExitStatus, Failure};
 use crate::config::{OutputFormat, Settings, StateRemote};
-use crate::git::{GitAccess, GitCredentials, RepoUrl};
+use crate::git::{GitAccess, GitCredentials, RepoUrl, UserConfig};
 use crate::model::{ServiceKind, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass::{Config, Limits, OriginState, PassContext, Rules, Runtime, SharedState};
@@ -17,7 +17,7 @@ use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, SharedRemote};
 use crate::transport::{Network, Secret, SecretSource};
 
-/// The maximum time without data on a connection to a Git host.
+/// The maximum silence of a process of Git.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Builds the configuration of a pass.
@@ -171,7 +171,7 @@ fn access(
         network: network(settings),
         credentials,
         timeout: GIT_TIMEOUT,
-        client: None,
+        user_config: UserConfig::Read,
     }
 }
 
@@ -277,7 +277,9 @@ pub(super) fn stoppable() -> Result<(tokio::runtime::Runtime, watch::Receiver<bo
     let runtime = runtime(1)?;
     let stop = {
         let _entered = runtime.enter();
-        super::signals::stop_on_signal().map_err(Failure::failed)?
+        let stop = super::signals::stop_on_signal().map_err(Failure::failed)?;
+        super::signals::limit_stop(stop.clone());
+        stop
     };
     Ok((runtime, stop))
 }

@@ -1,38 +1,95 @@
 //! Handles signals. SIGHUP triggers a pass of the daemon. The first SIGINT or SIGTERM stops new requests and waits for
-//! open ones; the second ends the process.
+//! open ones, for 25 s at most; the second ends the process. Processes of `git` end with this one.
 
-use tokio::signal::unix::{SignalKind, signal};
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::daemon::Control;
+use crate::git;
+use crate::telemetry::Stream;
+
+/// How long a command that is told to end may take to record what it did, as the daemon may.
+const GRACE: Duration = Duration::from_secs(25);
+
+/// The signals that end a process.
+struct EndSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl EndSignals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the next signal. Returns 128 plus its number, as in shells.
+    async fn next(&mut self) -> i32 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 130,
+            _ = self.terminate.recv() => 143,
+        }
+    }
+}
 
 /// Returns a flag that the first signal sets. Must be called within a runtime.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub(super) fn stop_on_signal() -> std::io::Result<watch::Receiver<bool>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+pub(super) fn stop_on_signal() -> io::Result<watch::Receiver<bool>> {
+    let mut signals = EndSignals::new()?;
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
-        for count in 0.. {
-            let code = tokio::select! {
-                // 128 plus the number of the signal, as in shells.
-                _ = interrupt.recv() => 130,
-                _ = terminate.recv() => 143,
-            };
-            if count > 0 {
-                // The second signal does not wait for open requests (DESIGN, section 9).
-                std::process::exit(code);
-            }
-            let _ = stop.send(true);
-        }
+        signals.next().await;
+        git::wind_down();
+        let _ = stop.send(true);
+        // The second signal does not wait for open requests (DESIGN, section 9).
+        exit(signals.next().await);
     });
     Ok(stopped)
 }
 
+/// Ends a command that was told to end and has not ended after a while: a request that is still open is then unknown, and
+/// the journal has it. Must be called within a runtime.
+pub(super) fn limit_stop(mut stop: watch::Receiver<bool>) {
+    tokio::spawn(async move {
+        if stop.wait_for(|stop| *stop).await.is_ok() {
+            tokio::time::sleep(GRACE).await;
+            let _ =
+                Stream::Stderr.print("error: interrupted while a request was open; the next run continues\n");
+            exit(1);
+        }
+    });
+}
+
+/// Ends the process at the first signal, together with its processes of `git`, which do not get the signals of a terminal.
+///
+/// # Errors
+/// If the handlers cannot be installed.
+pub(super) fn exit_on_signal() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut signals = {
+        let _entered = runtime.enter();
+        EndSignals::new()?
+    };
+    std::thread::spawn(move || exit(runtime.block_on(signals.next())));
+    Ok(())
+}
+
+fn exit(code: i32) {
+    git::kill_all();
+    std::process::exit(code);
+}
+
 /// Triggers a pass at every SIGHUP. Every pass reads secrets and the CA file again.
-pub(super) fn reload_on_hangup(control: Control) -> std::io::Result<()> {
+pub(super) fn reload_on_hangup(control: Control) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {

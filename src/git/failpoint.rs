@@ -80,6 +80,11 @@ pub(crate) mod simulated {
         HOOK.set(None);
     }
 
+    /// Returns whether this thread is a simulated process.
+    pub(crate) fn is_entered() -> bool {
+        HOOK.with_borrow(Option::is_some)
+    }
+
     /// Returns whether this process makes that mistake.
     pub(crate) fn makes(mutation: Mutation) -> bool {
         MUTATION.get() == Some(mutation)
@@ -88,7 +93,7 @@ pub(crate) mod simulated {
     /// Waits for an answer of another thread in real time if this thread is a simulated process: no virtual time passes
     /// then.
     pub(crate) fn received<T>(answer: oneshot::Receiver<T>) -> oneshot::Receiver<T> {
-        if HOOK.with_borrow(Option::is_none) {
+        if !is_entered() {
             return answer;
         }
         let (sender, receiver) = oneshot::channel();

@@ -3,36 +3,12 @@
 use std::sync::OnceLock;
 
 use git2::ConfigLevel;
-use git2::transport::Transport;
 
 /// Sets the options of libgit2 once. Every function that uses libgit2 first calls this.
 pub(super) fn libgit2() -> Result<(), git2::Error> {
     static SETUP: OnceLock<Result<(), String>> = OnceLock::new();
-    once(&SETUP, setup)
-}
-
-/// Calls [`libgit2`], and registers the transports for the URL scheme `scheme`. Every function that connects first calls
-/// this.
-#[expect(unsafe_code, reason = "the table of transports has no safe interface in git2")]
-pub(super) fn libgit2_with_transport(
-    scheme: &str,
-    factory: fn(&git2::Remote<'_>) -> Result<Transport, git2::Error>,
-) -> Result<(), git2::Error> {
-    static REGISTERED: OnceLock<Result<(), String>> = OnceLock::new();
-    libgit2()?;
-    // SAFETY: the registration must not run concurrently with other uses of the table. It runs once, inside a `OnceLock`
-    // that every connection of this process passes first. The factory is a function without captures, so it lives as long
-    // as the process.
-    once(&REGISTERED, || unsafe {
-        git2::transport::register(scheme, factory)
-    })
-}
-
-fn once(
-    done: &OnceLock<Result<(), String>>,
-    work: impl FnOnce() -> Result<(), git2::Error>,
-) -> Result<(), git2::Error> {
-    done.get_or_init(|| work().map_err(|error| error.message().to_owned()))
+    SETUP
+        .get_or_init(|| setup().map_err(|error| error.message().to_owned()))
         .clone()
         .map_err(|message| git2::Error::from_str(&message))
 }

@@ -39,11 +39,6 @@ impl Libgit2Error {
         self.0.code() == ErrorCode::NotFound
     }
 
-    /// Returns whether the error concerns a connection.
-    pub(crate) fn is_network(&self) -> bool {
-        self.0.class() == ErrorClass::Net
-    }
-
     /// Returns the unsupported format because of which a repository could not be opened.
     pub(crate) fn unsupported_format(&self) -> Option<UnsupportedFormat> {
         let message = self.0.message();

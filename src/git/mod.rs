@@ -1,14 +1,12 @@
 //! Git, for the source, the state, and everything else that names a repository.
 //!
-//! libgit2 reads and writes repositories; nothing runs the `git` program. The module has four parts.
+//! The `git` program does everything on the network, and libgit2 everything local. The module has four parts.
 //!
 //! * *Addresses.* A [`RepoUrl`] is `https`, ssh, or a path. Plain `http`, `git`, and `ext` are refused, as are passwords in
 //!   URLs: an address is printed, logged, and stored, so it never holds a secret. [`GitAccess`] holds the credentials and
 //!   the host that may get them.
-//! * *Remotes.* [`with_remote`] and [`advertised`] connect through transports of this module. HTTPS uses the client that
-//!   also sends requests to the service, so one set of CA, proxy, and timeout settings covers both. ssh runs the `ssh`
-//!   program, as git does. A repository at a path is opened instead of connected to, because libgit2's local transport
-//!   takes half a minute where opening takes microseconds, and overwrites refs without comparing them.
+//! * *Remotes.* [`process`] runs `git ls-remote`, `git fetch`, and `git push` on bare repositories of gitoggle. Its errors
+//!   ([`GitError`]) show what Git or the host said.
 //! * *Reading.* [`open`] and [`open_bare`] open repositories, and no other module does: libgit2 has process-wide settings
 //!   that must be set before its first use. Nothing in a repository's configuration is executed, the configuration of the
 //!   user and the machine is not read, and the repository may belong to another user. Opening costs some fifty system
@@ -35,6 +33,7 @@ mod copies;
 mod error;
 mod failpoint;
 pub(crate) mod history;
+mod host_error;
 mod ids;
 mod ignored;
 mod libgit2;
@@ -47,21 +46,20 @@ mod pack_index;
 mod pack_tests;
 mod packs;
 mod pool;
+mod process;
+mod process_group;
 pub(crate) mod refs;
-mod remote;
 mod repack;
 mod repository;
 pub(crate) mod revision;
 mod sample;
-mod ssh_address;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unpack;
 mod url;
-mod url_error;
 
-pub use access::{GitAccess, GitCredentials, SharedClient};
+pub use access::{GitAccess, GitCredentials, UserConfig};
 pub(crate) use commit::{CommitNode, commit, lacks_parent_tree};
 pub use error::{ObjectError, ObjectFault, RepositoryError};
 pub use failpoint::FailpointHook;
@@ -71,19 +69,18 @@ pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
 pub use history::Parents;
+pub use host_error::{GitError, GitFailure, GitFault, GitWords};
 pub(crate) use ids::{object_id, oid};
 pub(crate) use ignored::{Ignored, os_path};
 pub use libgit2_error::{Libgit2Error, UnsupportedFormat, is_full};
 pub use objects::ObjectReader;
 pub(crate) use objects::{blob, tree};
 pub use pool::{PooledRepository, RepositoryPool};
-pub use remote::{
-    Advertised, GitError, HostMessage, Offered, SshHost, advertised, fetch, moved_to, with_remote,
-};
+pub(crate) use process::{Advertised, PushVerdict, fetch, ls_remote, push};
+pub(crate) use process_group::{kill_all, wind_down};
 pub(crate) use repack::repack;
 pub(crate) use repository::{config_value, open_or_create, set_config_value, sync_folder};
 pub use repository::{init, init_bare, open, open_bare};
 pub use sample::Sample;
 pub(crate) use status::{changed_files, not_checked_out};
-pub use url::RepoUrl;
-pub use url_error::RepoUrlError;
+pub use url::{RepoUrl, RepoUrlError};

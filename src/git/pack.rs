@@ -253,22 +253,6 @@ fn temporary(folder: &Path) -> Result<NamedTempFile, RepositoryError> {
         .map_err(RepositoryError::io("create a pack in", folder))
 }
 
-/// Writes distinct objects as one pack; writes nothing if there is none.
-pub(crate) fn write(
-    folder: &Path,
-    objects: &[Object],
-    failpoints: &Failpoints,
-) -> Result<(), RepositoryError> {
-    if objects.is_empty() {
-        return Ok(());
-    }
-    let mut pack = PackWriter::new(folder, objects.len(), failpoints)?;
-    for object in objects {
-        pack.add(object.id, object.kind, &object.bytes)?;
-    }
-    pack.finish().map(drop)
-}
-
 /// Returns the head of an entry: three bits of type, then the size in groups of seven bits, the lowest first.
 fn head(kind: u8, size: usize) -> Vec<u8> {
     let mut byte = kind << 4 | low(size as u64, 4);

@@ -20,11 +20,8 @@ mod wait;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use self::answer::Act;
-pub(crate) use self::answer::{Answer, Then};
+pub(crate) use self::answer::Answer;
 pub(crate) use self::certificate::Authority;
 pub(crate) use self::git_host::Door;
 pub(crate) use self::request::Request;
@@ -35,8 +32,6 @@ use self::wait::eventually;
 pub(crate) struct Server {
     service: Service,
     folder: tempfile::TempDir,
-    /// The bytes of all bodies that a Git host has sent.
-    sent: Arc<AtomicUsize>,
 }
 
 impl Server {
@@ -50,41 +45,16 @@ impl Server {
             service.always(move |_| last.clone());
         }
         service.answers(answers);
-        Self {
-            service,
-            folder,
-            sent: Arc::default(),
-        }
+        Self { service, folder }
     }
 
-    /// Starts a service that answers with these bytes, in which `{host}` stands for its address.
-    pub(crate) fn raw(bytes: &str, then: Then) -> Self {
-        let server = Self::answering([]);
-        let answer = Answer::raw(bytes.replace("{host}", &server.host()).as_bytes()).and(then);
-        server.service.always(move |_| answer.clone());
-        server
-    }
-
-    /// Starts `git http-backend` for the repositories in `root`. Below `/v0`, it does not understand which protocol is
-    /// asked for; `/moved/<path>` redirects to `/<path>`.
+    /// Starts `git http-backend` for the repositories in `root`.
     pub(crate) fn git(root: &Path, door: Door) -> Self {
         let server = Self::answering([]);
-        let (root, sent) = (root.to_owned(), Arc::clone(&server.sent));
-        server.service.always(move |request| {
-            if let Some(new) = request.path.strip_prefix("/moved") {
-                return Answer::status(301).header("Location", new);
-            }
-            let mut request = request.clone();
-            if let Some(path) = request.path.strip_prefix("/v0") {
-                request.path = path.to_owned();
-                request.headers.retain(|(name, _)| name != "git-protocol");
-            }
-            let answer = git_host::answer(&root, &door, &request);
-            if let Act::Reply { body, .. } = &answer.act {
-                sent.fetch_add(body.len(), Ordering::Relaxed);
-            }
-            answer
-        });
+        let root = root.to_owned();
+        server
+            .service
+            .always(move |request| git_host::answer(&root, &door, request));
         server
     }
 
@@ -98,11 +68,6 @@ impl Server {
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{}/{path}", self.host())
-    }
-
-    /// Returns the number of bytes in all bodies that a Git host sent since the last call.
-    pub(crate) fn take_sent(&self) -> usize {
-        self.sent.swap(0, Ordering::Relaxed)
     }
 
     /// Returns the requests since the last call.

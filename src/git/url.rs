@@ -4,8 +4,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::ssh_address::SshAddress;
-use super::url_error::{RepoUrlError, parse};
 use crate::model::escaped;
 
 /// The address of a repository.
@@ -19,6 +17,39 @@ enum Kind {
     Https(url::Url),
     Local(PathBuf),
     Ssh(SshAddress),
+}
+
+/// An ssh address as it was given, and the parts that hints and credentials need. None of them begins with `-`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct SshAddress {
+    text: String,
+    user: Option<String>,
+    host: String,
+    port: Option<u16>,
+}
+
+/// Why a text is not the address of a repository, or not an allowed one. Never contains the text, because a URL may
+/// contain a password.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RepoUrlError {
+    /// An empty text.
+    #[error("the repository is empty")]
+    Empty,
+    /// A text that does not parse.
+    #[error("this is not a URL of a repository: {0}")]
+    Malformed(String),
+    /// A host, user, or path that `ssh` could take for an option.
+    #[error("a {0} of a repository must not begin with `-`")]
+    OptionLike(&'static str),
+    /// A URL that contains a password.
+    #[error(
+        "a URL must not contain a password; set `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD`, or pass \
+         `--git-password-file`"
+    )]
+    Password,
+    /// An unsupported scheme.
+    #[error("`{0}` is not supported for repositories; use an https or ssh URL, or a path")]
+    Scheme(String),
 }
 
 impl RepoUrl {
@@ -57,10 +88,29 @@ impl RepoUrl {
         }
     }
 
-    pub(crate) fn ssh(&self) -> Option<&SshAddress> {
+    /// Returns the user, the host, and the port of an ssh address.
+    pub(super) fn ssh(&self) -> Option<(Option<&str>, &str, Option<u16>)> {
         match &self.0 {
-            Kind::Ssh(address) => Some(address),
+            Kind::Ssh(ssh) => Some((ssh.user.as_deref(), &ssh.host, ssh.port)),
             Kind::Https(_) | Kind::Local(_) => None,
+        }
+    }
+
+    pub(super) fn is_ssh(&self) -> bool {
+        matches!(self.0, Kind::Ssh(_))
+    }
+
+    /// Returns the address for `git`, without the user name of an `https` URL.
+    pub(super) fn for_git(&self) -> String {
+        match &self.0 {
+            Kind::Https(url) => {
+                let mut url = url.clone();
+                // Never fails, because an https URL can have a user name.
+                let _ = url.set_username("");
+                url.into()
+            }
+            Kind::Local(path) => path.to_string_lossy().into_owned(),
+            Kind::Ssh(address) => address.text.clone(),
         }
     }
 }
@@ -80,7 +130,7 @@ impl fmt::Display for RepoUrl {
                 write!(f, "https://{}{}", escaped(&host), escaped(url.path()))
             }
             Kind::Local(path) => write!(f, "{}", escaped(&path.to_string_lossy())),
-            Kind::Ssh(address) => write!(f, "{address}"),
+            Kind::Ssh(address) => write!(f, "{}", escaped(&address.text)),
         }
     }
 }
@@ -100,10 +150,83 @@ impl FromStr for RepoUrl {
             return Err(RepoUrlError::Scheme(helper.to_owned()));
         }
         match scp_like(text) {
-            Some((host, path)) => SshAddress::scp(host, path).map(|address| Self(Kind::Ssh(address))),
+            Some((host, path)) => SshAddress::scp(text, host, path).map(|address| Self(Kind::Ssh(address))),
             None => Ok(Self::local(text)),
         }
     }
+}
+
+impl SshAddress {
+    /// Parses `user@host:path`, split at the colon.
+    fn scp(text: &str, host: &str, path: &str) -> Result<Self, RepoUrlError> {
+        let (user, host) = match host.rsplit_once('@') {
+            Some((user, host)) => (Some(user.to_owned()), host),
+            None => (None, host),
+        };
+        Self {
+            text: text.to_owned(),
+            user,
+            host: unbracketed(host).to_owned(),
+            port: None,
+        }
+        .checked(path)
+    }
+
+    /// Parses an `ssh://` URL.
+    fn url(text: &str) -> Result<Self, RepoUrlError> {
+        let url = parse(text)?;
+        if url.password().is_some() {
+            return Err(RepoUrlError::Password);
+        }
+        let user = Some(url.username()).filter(|user| !user.is_empty());
+        Self {
+            text: text.to_owned(),
+            user: user.map(decoded).transpose()?,
+            host: unbracketed(&decoded(url.host_str().unwrap_or_default())?).to_owned(),
+            port: url.port(),
+        }
+        .checked(&decoded(url.path())?)
+    }
+
+    fn checked(self, path: &str) -> Result<Self, RepoUrlError> {
+        // In the form `user:password@host:path`, the password is part of the user.
+        if self.user.as_deref().is_some_and(|user| user.contains(':')) {
+            return Err(RepoUrlError::Password);
+        }
+        let user = self.user.as_deref().unwrap_or_default();
+        for (what, text) in [("host", &*self.host), ("user", user), ("path", path)] {
+            // ssh or the remote program would take the text for an option, which may run a command (CVE-2017-1000117).
+            if text.starts_with('-') {
+                return Err(RepoUrlError::OptionLike(what));
+            }
+            if text.contains(['\0', '\n', '\r']) {
+                return Err(RepoUrlError::Malformed(format!(
+                    "the {what} contains a control character"
+                )));
+            }
+        }
+        match (self.host.is_empty(), path.is_empty()) {
+            (true, _) => Err(RepoUrlError::Malformed("it has no host".to_owned())),
+            (_, true) => Err(RepoUrlError::Malformed("it has no path".to_owned())),
+            (false, false) => Ok(self),
+        }
+    }
+}
+
+fn unbracketed(host: &str) -> &str {
+    host.strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host)
+}
+
+fn decoded(text: &str) -> Result<String, RepoUrlError> {
+    let text = percent_encoding::percent_decode_str(text).decode_utf8();
+    text.map(Into::into)
+        .map_err(|_| RepoUrlError::Malformed("it is not UTF-8".to_owned()))
+}
+
+fn parse(text: &str) -> Result<url::Url, RepoUrlError> {
+    url::Url::parse(text).map_err(|error| RepoUrlError::Malformed(error.to_string()))
 }
 
 fn with_scheme(scheme: &str, text: &str) -> Result<Kind, RepoUrlError> {

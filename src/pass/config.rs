@@ -9,7 +9,7 @@ use super::origin::SharedState;
 use super::publish::Limits;
 use super::reviews::ReviewSource;
 use crate::document::Layout;
-use crate::git::{GitAccess, RepoUrl};
+use crate::git::{GitAccess, RepoUrl, UserConfig};
 use crate::model::ServiceKind;
 use crate::plan::{HistoryRule, Policy};
 use crate::service::ClientConfig;
@@ -80,6 +80,16 @@ impl Rules {
 }
 
 impl Config {
+    /// Makes `git` read only the configuration of the machine, as a daemon does, unless `GIT_CONFIG_GLOBAL` names another.
+    pub(crate) fn ignore_user_git_config(&mut self) {
+        self.source.access.user_config = UserConfig::Ignored;
+        match &mut self.shared {
+            Some(SharedState::At(remote)) => remote.access.user_config = UserConfig::Ignored,
+            Some(SharedState::Origin(state)) => state.access.user_config = UserConfig::Ignored,
+            None => {}
+        }
+    }
+
     /// Returns the configuration for the repository at `path`, with every setting at its default: no service, and state
     /// in a folder that a plan only reads.
     #[must_use]
@@ -94,7 +104,7 @@ impl Config {
                     network: Network::default(),
                     credentials: None,
                     timeout: Duration::from_secs(60),
-                    client: None,
+                    user_config: UserConfig::Ignored,
                 },
                 cache: None,
                 mode: CacheMode::Untouched,

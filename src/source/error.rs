@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::git::{GitError, Libgit2Error, ObjectFault, UnsupportedFormat, is_full};
+use crate::git::{GitError, GitFault, Libgit2Error, ObjectFault, UnsupportedFormat, is_full};
 use crate::model::{CommitId, ObjectId, escaped, similar_names};
 
 /// Why a source could not be read.
@@ -147,9 +147,8 @@ impl Error {
     /// Returns whether the repository itself is at fault, not the connection or the disk, so that a new clone may help.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
-            Self::Remote(GitError::Git { source: error }) | Self::Git(error) => {
-                !error.is_network() && error.io_fault().is_none()
-            }
+            Self::Git(error) => error.io_fault().is_none(),
+            Self::Remote(error) => error.fault() == Some(GitFault::Other),
             Self::Damaged { .. }
             | Self::MissingObject(_)
             | Self::MalformedTree(_)

@@ -1,7 +1,7 @@
 //! Mirrors one ref of a repository behind a URL in a bare repository. The mirror is a cache: a new clone repairs any damage.
 //!
-//! A commit id is looked up in the mirror, then fetched directly if the server allows it, then searched for in the history
-//! of the refs.
+//! A look at the source is one `git fetch` of the one ref: it costs 2 kB and transfers nothing if the ref has not moved, also
+//! where `git ls-remote` would list 20,000 pull requests. Only a name that is not known yet is looked up among all refs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,14 +13,18 @@ use super::reader::ReaderCache;
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use crate::git::refs::{self, RefTarget};
-use crate::git::{self, Advertised, GitError, Repository, RepositoryPool, advertised};
+use crate::git::{self, Advertised, GitFault, Repository, RepositoryPool};
 use crate::model::CommitId;
 
 /// The name of the wanted ref in the mirror.
 const WANTED: &str = "refs/gitoggle/source";
 
-/// The configuration key of the mirror that holds the URL of its source.
+/// The branch that `HEAD` of the source names, in the mirror.
+const BRANCH: &str = "refs/gitoggle/branch";
+
+/// The configuration keys of the mirror: the URL of its source, and the wanted name with its full name there.
 const URL_KEY: &str = "gitoggle.source";
+const NAME_KEY: &str = "gitoggle.name";
 
 /// The number of digits of a full commit id.
 const LENGTH_OF_ID: usize = 40;
@@ -37,77 +41,34 @@ pub(super) struct Mirror {
     distrusted: bool,
 }
 
-/// The configured ref, as the server advertises it.
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Wanted {
-    /// An advertised ref and its commit.
-    Ref { refspec: String, resolved: Resolved },
-    /// A full or short commit id.
-    Id(String),
-}
-
 impl Mirror {
     pub(super) const fn distrust(&mut self) {
         self.distrusted = true;
     }
 
+    /// Looks up the ref without writing the cache, which a pass may be reading.
     pub(super) fn resolve(&mut self, config: &SourceConfig) -> Result<CommitId, Error> {
-        match wanted(config)? {
-            Wanted::Ref { resolved, .. } => Ok(resolved.commit),
-            Wanted::Id(_) => self.snapshot(config).map(|snapshot| snapshot.revision()),
-        }
+        self.borrow(config).map(|(_, resolved)| resolved.commit)
     }
 
     pub(super) fn snapshot(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {
-        let wanted = wanted(config)?;
-        // A ref that has not moved costs one lookup and no fetch (DESIGN section 5).
-        if let Some(snapshot) = self.current(config, &wanted) {
-            return snapshot;
-        }
         match (&config.cache, config.mode) {
-            (Some(cache), CacheMode::Keep) => self.update(config, cache, &wanted),
+            (Some(cache), CacheMode::Keep) => self.update(config, cache),
             // `plan` and `status` write nothing (DESIGN section 3), so they fetch into a temporary repository.
-            (Some(cache), CacheMode::Untouched) => self.borrow(config, Some(cache), &wanted),
-            (None, _) => self.borrow(config, None, &wanted),
+            _ => {
+                let (folder, resolved) = self.borrow(config)?;
+                take(config, folder.path(), Some(Arc::clone(&folder)), resolved)
+            }
         }
     }
 
-    /// Returns the snapshot if the cache or the temporary repository already contains it.
-    fn current(&self, config: &SourceConfig, wanted: &Wanted) -> Option<Result<Snapshot, Error>> {
-        let cache = config.cache.as_deref().filter(|_| !self.distrusted);
-        let temporary = self.temporary.as_ref().map(|folder| folder.path());
-        [cache, temporary].into_iter().flatten().find_map(|folder| {
-            let repository = open(folder, config)?;
-            let resolved = match wanted {
-                Wanted::Ref { resolved, .. } => {
-                    (tip(&repository) == Some(resolved.commit)).then(|| resolved.clone())
-                }
-                Wanted::Id(id) => resolve::resolve(&repository, Some(id)).ok(),
-            };
-            let snapshot = self.take(config, folder, resolved?);
-            // The fetch or clone that follows repairs the damage.
-            (!snapshot.as_ref().is_err_and(Error::is_damage)).then_some(snapshot)
-        })
-    }
-
-    fn take(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
-        let temporary = self.temporary.clone().filter(|own| own.path() == folder);
-        Snapshot::take(
-            ReaderCache::new(RepositoryPool::new(folder.to_owned()).within(temporary), None),
-            resolved,
-            &config.root,
-            config.first_parent,
-            None,
-        )
-    }
-
-    /// Fetches into the cache, or clones again if that fails.
-    fn update(&mut self, config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Snapshot, Error> {
+    /// Fetches into the cache, or clones again if the cache is damaged.
+    fn update(&mut self, config: &SourceConfig, cache: &Path) -> Result<Snapshot, Error> {
         let usable = Some(cache).filter(|_| !self.distrusted && packs(cache) <= MOST_PACKS);
         if let Some(repository) = usable.and_then(|cache| open(cache, config)) {
-            let fetched = fetch(&repository, config, wanted);
+            let fetched = refresh(&repository, config);
             drop(repository);
-            match fetched.and_then(|resolved| self.take(config, cache, resolved)) {
+            match fetched.and_then(|resolved| take(config, cache, None, resolved)) {
                 Err(error) if error.is_damage() => {
                     tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged; cloning it again");
                 }
@@ -115,98 +76,148 @@ impl Mirror {
             }
         }
         // A clone repairs any damage, and `source.git` never holds state (DESIGN section 4, *Clones are caches*).
-        let resolved = clone(config, cache, wanted)?;
+        let resolved = clone(config, cache)?;
         self.distrusted = false;
-        self.take(config, cache, resolved)
+        take(config, cache, None, resolved)
     }
 
-    /// Fetches into a temporary repository that borrows the objects of the cache.
-    fn borrow(
-        &mut self,
-        config: &SourceConfig,
-        cache: Option<&Path>,
-        wanted: &Wanted,
-    ) -> Result<Snapshot, Error> {
-        if self.distrusted {
-            self.temporary = None;
-        }
-        let lender = cache
-            .filter(|_| !self.distrusted)
-            .and_then(|cache| open(cache, config));
-        let folder = match &self.temporary {
-            Some(folder) => Arc::clone(folder),
-            None => {
-                let folder = tempfile::tempdir()
-                    .map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
-                lend(&init(folder.path(), config)?, lender.as_ref())?;
-                Arc::clone(self.temporary.insert(Arc::new(folder)))
-            }
+    /// Fetches into a temporary repository that borrows the objects of the cache, as long as that is not damaged.
+    fn borrow(&mut self, config: &SourceConfig) -> Result<(Arc<TempDir>, Resolved), Error> {
+        let cache = config.cache.as_deref().filter(|_| !self.distrusted);
+        let known = self.temporary.take().filter(|_| !self.distrusted);
+        let lent = match known {
+            Some(folder) => Some(folder),
+            None => cache
+                .and_then(|cache| open(cache, config))
+                .map(|lender| lend(config, &lender))
+                .transpose()?,
         };
-        let repository = git::open_bare(folder.path())?;
-        let resolved = fetch(&repository, config, wanted)?;
+        let mut folder = match lent {
+            Some(folder) => folder,
+            None => temporary(config)?,
+        };
+        let mut fetched = refresh(&git::open_bare(folder.path())?, config);
+        if fetched.as_ref().is_err_and(Error::is_damage) {
+            folder = temporary(config)?;
+            fetched = refresh(&git::open_bare(folder.path())?, config);
+        }
+        let resolved = fetched?;
         self.distrusted = false;
-        self.take(config, folder.path(), resolved)
+        self.temporary = Some(Arc::clone(&folder));
+        Ok((folder, resolved))
     }
 }
 
-/// Looks up the wanted ref only, because the server may have thousands of refs.
-fn wanted(config: &SourceConfig) -> Result<Wanted, Error> {
-    let (location, access) = (&config.location, &config.access);
-    let Some(name) = config.reference.as_deref().filter(|name| *name != "HEAD") else {
-        return head(&advertised(location, access, &["HEAD"])?);
-    };
-    let names: Vec<String> = resolve::prefixes(name)
-        .iter()
-        .map(|prefix| format!("{prefix}{name}"))
-        .filter(|name| refs::is_valid_name(name))
-        .collect();
-    if !names.is_empty() {
-        let prefixes: Vec<&str> = names.iter().map(String::as_str).collect();
-        let refs = advertised(location, access, &prefixes)?;
-        let found = names.iter().find_map(|name| find(&refs, name));
-        if let Some(found) = found {
-            return wanted_ref(&found.name, found.name.clone(), found, &refs);
+fn take(
+    config: &SourceConfig,
+    folder: &Path,
+    temporary: Option<Arc<TempDir>>,
+    resolved: Resolved,
+) -> Result<Snapshot, Error> {
+    let pool = RepositoryPool::new(folder.to_owned()).within(temporary);
+    Snapshot::take(
+        ReaderCache::new(pool, None),
+        resolved,
+        &config.root,
+        config.first_parent,
+        None,
+    )
+}
+
+/// Fetches the wanted ref, and returns its name and commit.
+fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, Error> {
+    let wanted = config.reference.as_deref().unwrap_or("HEAD");
+    if is_full_id(wanted) {
+        return fetch_id(repository, config, &wanted.to_ascii_lowercase());
+    }
+    if let Some(name) = known_name(repository, wanted) {
+        match fetch_name(repository, config, &name) {
+            Ok(Some(resolved)) => return Ok(resolved),
+            Ok(None) => {}
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(error),
         }
     }
-    match resolve::is_id(name) {
-        true => Ok(Wanted::Id(name.to_ascii_lowercase())),
-        // Only an unknown ref costs this second lookup, which provides the names for the suggestion.
-        false => Err(unknown(
-            name,
-            &advertised(location, access, &["refs/heads/", "refs/tags/"])?,
-        )),
+    let refs = git::ls_remote(&config.location, &config.access)?;
+    let Some(name) = full_name(wanted, &refs) else {
+        return match resolve::is_id(wanted) {
+            true => fetch_id(repository, config, &wanted.to_ascii_lowercase()),
+            false => Err(unknown(wanted, &refs)),
+        };
+    };
+    git::set_config_value(repository, NAME_KEY, &format!("{wanted} {name}"))?;
+    // It was removed after it was listed.
+    fetch_name(repository, config, &name)?.ok_or_else(|| unknown(wanted, &refs))
+}
+
+/// Returns the full name of the wanted ref, as it was when it was listed last. A branch is not listed at all.
+fn known_name(repository: &Repository, wanted: &str) -> Option<String> {
+    let known = git::config_value(repository, NAME_KEY).ok().flatten();
+    let known = known.as_deref().and_then(|known| known.split_once(' '));
+    match known {
+        Some((name, full)) if name == wanted => Some(full.to_owned()),
+        _ if wanted == "HEAD" => None,
+        _ => {
+            let full = if wanted.starts_with("refs/") {
+                wanted.to_owned()
+            } else {
+                format!("refs/heads/{wanted}")
+            };
+            refs::is_valid_name(&full).then_some(full)
+        }
     }
 }
 
-fn find<'a>(refs: &'a [Advertised], name: &str) -> Option<&'a Advertised> {
-    refs.iter().find(|advertised| advertised.name == name)
+/// Returns the full name of `wanted` among all refs; `HEAD->BRANCH` for `HEAD`.
+fn full_name(wanted: &str, refs: &[Advertised]) -> Option<String> {
+    let find = |name: &str| refs.iter().find(|found| found.name == name);
+    if wanted == "HEAD" {
+        let head = find("HEAD")?;
+        return Some(format!("HEAD->{}", head.target.as_deref().unwrap_or_default()));
+    }
+    let names = resolve::prefixes(wanted)
+        .iter()
+        .map(|prefix| format!("{prefix}{wanted}"));
+    names.into_iter().find(|name| find(name).is_some())
 }
 
-fn head(refs: &[Advertised]) -> Result<Wanted, Error> {
-    let head = find(refs, "HEAD").ok_or_else(|| Error::Unborn("HEAD".to_owned()))?;
-    let shown = head
-        .target
-        .clone()
-        .unwrap_or_else(|| "HEAD (detached)".to_owned());
-    let refspec = head.target.as_deref().unwrap_or("HEAD");
-    wanted_ref(refspec, shown, head, refs)
+/// Fetches a ref by its full name. Returns none if `HEAD` no longer names that branch.
+fn fetch_name(repository: &Repository, config: &SourceConfig, name: &str) -> Result<Option<Resolved>, Error> {
+    let (wanted, branch) = match name.split_once("->") {
+        Some((head, branch)) => (head, Some(branch).filter(|branch| !branch.is_empty())),
+        None => (name, None),
+    };
+    // Forced, because gitoggle follows a rewritten history (DESIGN section 5).
+    let mut refspecs = vec![format!("+{wanted}:{WANTED}")];
+    refspecs.extend(branch.map(|branch| format!("+{branch}:{BRANCH}")));
+    fetch_refs(repository, config, &refspecs)?;
+    let reference = match wanted {
+        "HEAD" => branch.unwrap_or("HEAD (detached)"),
+        name => name,
+    };
+    match refs::target(repository, WANTED)? {
+        Some(RefTarget::Commit(commit)) => {
+            let is_same =
+                branch.is_none() || refs::target(repository, BRANCH)? == Some(RefTarget::Commit(commit));
+            Ok(is_same.then(|| Resolved {
+                reference: reference.to_owned(),
+                commit,
+            }))
+        }
+        Some(RefTarget::Other) => Err(Error::NotACommit(reference.to_owned())),
+        None => Ok(None),
+    }
 }
 
-fn wanted_ref(name: &str, shown: String, found: &Advertised, refs: &[Advertised]) -> Result<Wanted, Error> {
-    // Servers advertise the commit of an annotated tag under this name.
-    let peeled = format!("{}^{{}}", found.name);
-    let peeled = find(refs, &peeled).unwrap_or(found);
-    Ok(Wanted::Ref {
-        // Forced, because gitoggle follows a rewritten history (DESIGN section 5).
-        refspec: format!("+{name}:{WANTED}"),
-        resolved: Resolved {
-            reference: shown,
-            commit: CommitId(peeled.id),
-        },
-    })
+/// Returns whether the host has no such ref or commit.
+fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::Remote(error) if error.fault() == Some(GitFault::NoRef))
 }
 
 fn unknown(reference: &str, refs: &[Advertised]) -> Error {
+    if reference == "HEAD" {
+        return Error::Unborn(reference.to_owned());
+    }
     let short = |advertised: &Advertised| {
         let name = advertised.name.as_str();
         let short = name
@@ -221,41 +232,22 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
     }
 }
 
-/// Fetches `wanted` and returns its commit.
-fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Result<Resolved, Error> {
-    match wanted {
-        Wanted::Id(id) => fetch_id(repository, config, id),
-        Wanted::Ref { refspec, resolved } => {
-            fetch_refs(repository, config, std::slice::from_ref(refspec))?;
-            // The ref may have moved since it was advertised, so the fetched commit counts.
-            match refs::target(repository, WANTED)? {
-                Some(RefTarget::Commit(commit)) => Ok(Resolved {
-                    reference: resolved.reference.clone(),
-                    commit,
-                }),
-                Some(RefTarget::Other) => Err(Error::NotACommit(resolved.reference.clone())),
-                // It was removed after it was advertised.
-                None => Err(unknown(&resolved.reference, &[])),
-            }
-        }
-    }
+fn is_full_id(name: &str) -> bool {
+    name.len() == LENGTH_OF_ID && resolve::is_id(name)
 }
 
 /// Fetches a commit by its id. Most hosts allow that, even for commits that only a closed pull request contains. Otherwise
-/// fetches the ref that points at the commit, or all branches and tags.
+/// fetches all branches and tags.
 fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<Resolved, Error> {
-    if id.len() == LENGTH_OF_ID {
+    // A commit never changes, so one that is here needs no host.
+    if let Ok(found) = resolve::resolve(repository, Some(id)) {
+        return Ok(found);
+    }
+    if is_full_id(id) {
         match fetch_refs(repository, config, &[format!("+{id}:{WANTED}")]) {
             Ok(()) => return resolve::resolve(repository, Some(id)),
-            // The server refuses ids: libgit2 or the server itself reports it.
-            Err(Error::Remote(GitError::Git { .. } | GitError::Refused { .. })) => {}
+            Err(error) if is_missing(&error) => {}
             Err(error) => return Err(error),
-        }
-        let refs = advertised(&config.location, &config.access, &[])?;
-        let is_tip = |found: &&Advertised| found.id.to_string() == id && !found.name.ends_with("^{}");
-        if let Some(found) = refs.iter().find(is_tip) {
-            fetch_refs(repository, config, &[format!("+{}:{WANTED}", found.name)])?;
-            return resolve::resolve(repository, Some(id));
         }
     }
     let kinds = ["heads", "tags"].map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"));
@@ -264,28 +256,12 @@ fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<
 }
 
 fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String]) -> Result<(), Error> {
-    git::fetch(repository, &config.location, &config.access, refspecs)
-        .map_err(|error| unwritten(error, repository.path()))
-}
-
-/// Converts an error of writing the mirror to an I/O error instead of an error of the remote.
-fn unwritten(error: GitError, folder: &Path) -> Error {
-    let cause = match &error {
-        GitError::Git { source } => source.io_fault(),
-        _ => None,
-    };
-    match cause {
-        Some(cause) => io("write", folder.to_owned(), cause),
-        None => error.into(),
-    }
-}
-
-/// Returns the last fetched commit.
-fn tip(repository: &Repository) -> Option<CommitId> {
-    match refs::target(repository, WANTED) {
-        Ok(Some(RefTarget::Commit(commit))) => Some(commit),
-        _ => None,
-    }
+    Ok(git::fetch(
+        repository.path(),
+        &config.location,
+        &config.access,
+        refspecs,
+    )?)
 }
 
 /// Opens the mirror in `folder` if it belongs to this source.
@@ -302,25 +278,37 @@ fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
     Ok(repository)
 }
 
-/// Lets `repository` use the objects of `lender`, so that the server does not send them again.
-fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Error> {
-    let Some((lender, commit)) = lender.and_then(|lender| Some((lender, tip(lender)?))) else {
-        return Ok(());
-    };
-    let alternates = repository.path().join("objects/info/alternates");
-    let objects = lender.path().join("objects");
-    let line = format!("{}\n", objects.display());
-    std::fs::create_dir_all(repository.path().join("objects/info"))
-        .and_then(|()| std::fs::write(&alternates, line))
-        .map_err(|error| io("write", alternates, error))?;
+fn temporary(config: &SourceConfig) -> Result<Arc<TempDir>, Error> {
+    let folder =
+        tempfile::tempdir().map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
+    init(folder.path(), config)?;
+    Ok(Arc::new(folder))
+}
+
+/// Creates a repository that uses the objects of `lender`, so that the server does not send them again.
+fn lend(config: &SourceConfig, lender: &Repository) -> Result<Arc<TempDir>, Error> {
+    let folder = temporary(config)?;
+    let info = folder.path().join("objects/info");
+    let line = format!("{}\n", lender.path().join("objects").display());
+    std::fs::create_dir_all(&info)
+        .and_then(|()| std::fs::write(info.join("alternates"), line))
+        .map_err(|error| io("write", info.join("alternates"), error))?;
     // libgit2 reads the alternates when it opens a repository.
-    let repository = git::open_bare(repository.path())?;
-    // The next fetch offers this commit to the server, which then sends only newer objects.
-    Ok(refs::set(&repository, WANTED, commit)?)
+    let repository = git::open_bare(folder.path())?;
+    // The next fetch offers these commits to the server, which then sends only newer objects.
+    for name in [WANTED, BRANCH] {
+        if let Ok(Some(RefTarget::Commit(commit))) = refs::target(lender, name) {
+            refs::set(&repository, name, commit)?;
+        }
+    }
+    if let Ok(Some(name)) = git::config_value(lender, NAME_KEY) {
+        git::set_config_value(&repository, NAME_KEY, &name)?;
+    }
+    Ok(folder)
 }
 
 /// Clones to a folder beside `cache`, and then replaces `cache` with it.
-fn clone(config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Resolved, Error> {
+fn clone(config: &SourceConfig, cache: &Path) -> Result<Resolved, Error> {
     let parent = cache
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -332,7 +320,7 @@ fn clone(config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Resolve
     let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
     let folder = folder.map_err(|error| io("create a folder in", parent.to_owned(), error))?;
     let fresh = folder.path().join("new");
-    let resolved = fetch(&init(&fresh, config)?, config, wanted)?;
+    let resolved = refresh(&init(&fresh, config)?, config)?;
     // A folder cannot replace one that is not empty, so the old one moves out of the way.
     match std::fs::rename(cache, folder.path().join("old")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{CacheMode, Parents, Source, SourceConfig};
 pub(crate) use crate::git::testing::{command, git};
-use crate::git::{GitAccess, RepoUrl};
+use crate::git::{GitAccess, RepoUrl, UserConfig};
 use crate::transport::Network;
 
 pub(crate) struct Repo {
@@ -62,7 +62,7 @@ pub(crate) fn config(location: RepoUrl) -> SourceConfig {
             network: Network::default(),
             credentials: None,
             timeout: std::time::Duration::from_secs(20),
-            client: None,
+            user_config: UserConfig::Ignored,
         },
         cache: None,
         mode: CacheMode::Keep,

@@ -131,12 +131,6 @@ pub enum Error {
         #[source]
         source: Arc<io::Error>,
     },
-    /// The ref of the shared state has a lock file.
-    #[error("the state remote is locked by `{}`", .path.display())]
-    RemoteLocked {
-        /// The lock file.
-        path: PathBuf,
-    },
     /// The state remote cannot be read or written.
     #[error("could not use the state remote `{remote}`")]
     Remote {
@@ -204,10 +198,6 @@ impl Error {
                 "to continue with this folder, pass {}; for {wanted}, pass another `--state-dir`",
                 place.settings()
             ),
-            Self::RemoteLocked { path } => format!(
-                "if no Git program is using that repository, a killed program left the lock: remove `{}`",
-                path.display()
-            ),
             Self::InUse { .. }
             | Self::LeaseOver
             | Self::Locked { .. }
@@ -228,7 +218,6 @@ impl Error {
     /// Returns whether a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::RemoteLocked { .. } => true,
             Self::Remote { source, .. } => source.is_transient(),
             _ => false,
         }

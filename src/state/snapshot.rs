@@ -97,8 +97,8 @@ impl StateSnapshot {
         // The journal is read before the ref, so that an outcome that moves to the ref is not missed.
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
         let Replay { mut index, header } = journal::parse(dir, &bytes)?;
-        let (pool, repository) = shared.open_to_read()?;
-        let Some(at) = shared.seen(&repository)? else {
+        let (pool, repository, at) = shared.open_to_read(dir)?;
+        let Some(at) = at else {
             return Self::open(dir);
         };
         let SharedHead {

@@ -1,6 +1,6 @@
 //! Creates HTTPS clients from one set of CA, proxy, and timeout settings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,6 +9,14 @@ use super::read_limited;
 
 /// In bytes; bundles of every public CA have less than 1 MiB.
 const LARGEST_CA_FILE: u64 = 16 << 20;
+
+/// Where systems keep the certificates that they trust.
+const SYSTEM_BUNDLES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
 
 const USER_AGENT: &str = concat!("gitoggle/", env!("CARGO_PKG_VERSION"));
 
@@ -164,21 +172,51 @@ impl Network {
         self.certificates()
     }
 
+    /// Returns the CA file together with the certificates of the system, for programs that trust one file only.
+    pub(crate) fn ca_bundle(&self) -> Result<Option<Vec<u8>>, NetworkError> {
+        if self.certificates()?.is_empty() {
+            return Ok(None);
+        }
+        let mut bundle = self.ca_file()?.map_or_else(Vec::new, |(_, pem)| pem);
+        // A variable of the user names another bundle, as OpenSSL, curl, and Git read it.
+        let named = ["GIT_SSL_CAINFO", "SSL_CERT_FILE"]
+            .iter()
+            .filter_map(std::env::var_os)
+            .map(PathBuf::from);
+        let mut system = named.chain(SYSTEM_BUNDLES.iter().map(PathBuf::from));
+        if let Some(system) = system.find_map(|path| read_limited(&path, LARGEST_CA_FILE).ok()) {
+            bundle.push(b'\n');
+            bundle.extend(system);
+        }
+        Ok(Some(bundle))
+    }
+
+    fn ca_file(&self) -> Result<Option<(&Path, Vec<u8>)>, NetworkError> {
+        let Some(path) = &self.ca_file else {
+            return Ok(None);
+        };
+        match read_limited(path, LARGEST_CA_FILE) {
+            Ok(pem) => Ok(Some((path, pem))),
+            Err(source) => Err(NetworkError::CaFile {
+                path: path.clone(),
+                source,
+            }),
+        }
+    }
+
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
         check_clock(SystemTime::now())?;
-        let Some(path) = &self.ca_file else {
+        let Some((path, pem)) = self.ca_file()? else {
             return Ok(Vec::new());
         };
-        let unreadable = |source| NetworkError::CaFile {
-            path: path.clone(),
-            source,
-        };
-        let pem = read_limited(path, LARGEST_CA_FILE).map_err(unreadable)?;
-        let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-            .map_err(|error| unreadable(std::io::Error::other(error)))?;
+        let certificates =
+            reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| NetworkError::CaFile {
+                path: path.to_owned(),
+                source: std::io::Error::other(error),
+            })?;
         // The client accepts such a file, and connections would later fail with an unknown issuer.
         if certificates.is_empty() {
-            return Err(NetworkError::NoCertificate(path.clone()));
+            return Err(NetworkError::NoCertificate(path.to_owned()));
         }
         Ok(certificates)
     }

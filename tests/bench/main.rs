@@ -21,7 +21,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gitoggle::document::{self, LARGEST_DOCUMENT};
-use gitoggle::git::{GitAccess, RepoUrl};
+use gitoggle::git::{GitAccess, RepoUrl, UserConfig};
 use gitoggle::model::{Format, ServiceKind, Trees as _};
 use gitoggle::source::{CacheMode, Error, Parents, Reader, Source, SourceConfig};
 use gitoggle::transport::Network;
@@ -304,7 +304,7 @@ impl Bench {
                 network: Network::default(),
                 credentials: None,
                 timeout: Duration::from_secs(60),
-                client: None,
+                user_config: UserConfig::Ignored,
             },
             cache: None,
             mode: CacheMode::Untouched,

@@ -29,6 +29,7 @@ mod explain;
 mod first_pass;
 mod fmt;
 mod forge;
+mod git_program;
 mod help_examples;
 mod hints;
 mod history;

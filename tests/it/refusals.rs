@@ -43,8 +43,11 @@ fn the_text_of_a_refusal_over_https_is_shown() {
                 .body("The token lacks the scope read:repository\n"),
             "The token lacks the scope read:repository",
         ),
-        (Answer::html(200), "Welcome"),
-        (Answer::html(401), "Welcome"),
+        (Answer::html(200), "is this a git repository?"),
+        (
+            Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""),
+            "check the address",
+        ),
     ] {
         remote.host_answers(move |_| Some(answer.clone()));
         remote
@@ -153,32 +156,37 @@ fn a_failing_proxy_is_named_for_git_and_for_the_service() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
     let dead_address = format!("127.0.0.1:{}", free_port());
-    for (address, words) in [
-        (dead_address, "is unreachable: Connection refused"),
+    for (address, words, of_git) in [
+        (
+            dead_address,
+            "is unreachable: Connection refused",
+            "Failed to connect to 127.0.0.1",
+        ),
         (
             proxy("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"),
             "requires credentials (407)",
+            "407",
         ),
         (
             proxy("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"),
             "refused to connect",
+            "403",
         ),
-        (proxy(""), "closed the connection"),
+        (proxy(""), "closed the connection", "roxy CONNECT aborted"),
     ] {
-        let culprit = format!("the proxy `http://{address}` {words}");
         let url = format!("http://joe:pw-proxy@{address}");
         remote
             .apply()
             .env("HTTPS_PROXY", &url)
             .exit(1)
-            .stderr_contains(&[&culprit, "`HTTPS_PROXY`"])
+            .stderr_contains(&[of_git, "`HTTPS_PROXY`"])
             .never_says(&["pw-proxy"])
             .any_stdout();
         world
             .apply()
             .env("HTTPS_PROXY", &url)
             .exit(1)
-            .says(&[&culprit])
+            .says(&[&format!("the proxy `http://{address}` {words}")])
             .never_says(&["pw-proxy"]);
     }
     assert_eq!(remote.host.count(), 0);

@@ -22,9 +22,11 @@ fn declining() -> (World, Service) {
     (world, host)
 }
 
+/// Begins a pass that is refused after its first request, which it retries for 90 s.
 fn apply(world: &World, host: &Service) -> Gitoggle {
     world
         .apply()
+        .within_seconds(150)
         .set("first-pass", "assert")
         .set("state-remote", format!("{}/state.git", host.url()))
 }

@@ -127,15 +127,12 @@ fn an_outage_in_the_middle_of_a_pass_loses_no_outcome() {
 }
 
 #[test]
-fn one_change_makes_two_pushes_over_at_most_two_connections() {
+fn one_change_makes_two_pushes() {
     let hosted = Hosted::new();
     hosted.change(21, "Change pay");
-    let before = hosted.remote.host.connections();
     hosted.job("first").exit(0).any_output();
     let requests = hosted.remote.host.take();
     assert_eq!(requests.iter().filter(|request| is_push(request)).count(), 2);
-    let made = hosted.remote.host.connections() - before;
-    assert!(made <= 2, "{made} connections");
 }
 
 #[test]
@@ -307,23 +304,6 @@ fn a_remote_in_a_format_that_is_not_supported_is_an_error_with_its_own_message()
         "hint: use a repository as created by `git init --bare`",
     ]);
     world.nothing_sent();
-}
-
-#[test]
-#[ignore = "waits for the lock for more than a minute"]
-fn the_lock_of_a_killed_program_on_a_path_is_removed_after_a_wait() {
-    let (world, remote) = local();
-    applied(&world);
-    change(&world, 21, "Change pay");
-    let lock = remote.path().join(format!("{NAME}.lock"));
-    std::fs::write(&lock, "").unwrap();
-    job(&world, "next")
-        .within_seconds(100)
-        .exit(0)
-        .stderr_contains(&["removed the lock"])
-        .any_stdout();
-    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    assert!(!lock.exists());
 }
 
 #[test]

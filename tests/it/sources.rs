@@ -104,19 +104,6 @@ fn nothing_in_a_repositorys_configuration_is_executed() {
 }
 
 #[test]
-fn the_git_configuration_of_the_user_is_not_read() {
-    let remote = Remote::settled(Door::Open);
-    let elsewhere = "[url \"https://elsewhere.invalid/\"]\n\tinsteadOf = https://\n";
-    for (age, configuration) in [(21, elsewhere), (22, "[core\nno configuration at all")] {
-        remote.world.write("home/.gitconfig", configuration);
-        remote.push(age, "Change pay");
-        remote.apply().exit(0).any_output();
-        let sent = [("shop/prod/pay", body(age, "Change pay"))];
-        remote.world.sent(&sent);
-    }
-}
-
-#[test]
 fn each_kind_of_path_that_is_not_a_repository_gets_its_own_error() {
     let world = World::new();
     let plain = world.path("plain");

@@ -15,7 +15,7 @@ use super::service::{Connection, TIMEOUT, ToggleService};
 use super::world::lock;
 use crate::daemon::{DriftScans, PassOutcome, Schedule};
 use crate::git::simulated::{self, Mutation};
-use crate::git::{GitAccess, RepoUrl};
+use crate::git::{GitAccess, RepoUrl, UserConfig};
 use crate::model::{ServiceKind, chain};
 use crate::pass::context::{Event, PassContext};
 use crate::pass::publish::tries;
@@ -85,7 +85,7 @@ impl Site {
                 name: "state".to_owned(),
                 access: GitAccess {
                     network: Https::default(),
-                    client: None,
+                    user_config: UserConfig::Ignored,
                     credentials: None,
                     timeout: Duration::from_secs(60),
                 },

@@ -21,21 +21,33 @@ struct LeaseState {
     /// None if state is not shared.
     term: Option<Term>,
     is_over: bool,
+    /// Whether the remote refused the last push, so that no request starts until a push succeeds.
+    is_refused: bool,
 }
 
 impl Lease {
     pub(crate) fn new(clock: Clock, term: Option<Term>) -> Self {
-        let (state, _) = watch::channel(LeaseState { term, is_over: false });
+        let (state, _) = watch::channel(LeaseState {
+            term,
+            is_over: false,
+            is_refused: false,
+        });
         Self { clock, state }
     }
 
     /// Begins a new term at the start of a successful push.
     pub(crate) fn renew(&self, began: Duration) {
         self.state.send_modify(|state| {
+            state.is_refused = false;
             if let Some(term) = &mut state.term {
                 term.began = began;
             }
         });
+    }
+
+    /// Holds requests back until a push succeeds.
+    pub(crate) fn hold(&self) {
+        self.state.send_modify(|state| state.is_refused = true);
     }
 
     /// Returns whether the term passes `test` now; false if state is not shared.
@@ -71,7 +83,10 @@ impl Lease {
         match state.term {
             _ if state.is_over => Permission::Expired,
             None => Permission::Granted,
-            Some(term) => term.permission(self.clock.elapsed()),
+            Some(term) => match term.permission(self.clock.elapsed()) {
+                Permission::Granted if state.is_refused => Permission::AfterPush,
+                permission => permission,
+            },
         }
     }
 

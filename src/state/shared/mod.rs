@@ -14,6 +14,8 @@ mod remote;
 pub(crate) mod seen;
 pub(crate) mod session;
 #[cfg(test)]
+mod simulated_remote;
+#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;

@@ -11,10 +11,10 @@ use super::merge::{JournalAge, merge, unlist_unstarted};
 use super::protocol::{HolderWatch, QueueStep, Term, UnknownList, open_for};
 use super::remote::SharedRemote;
 use super::seen;
-use super::tracked_ref::{POLL, RETRY, TrackedRef, log_retry};
+use super::tracked_ref::{POLL, Patience, RETRY, TrackedRef, log_retry};
+use crate::git::Failpoints;
 #[cfg(test)]
 use crate::git::simulated::{self, Mutation};
-use crate::git::{Failpoints, SharedClient};
 use crate::model::{CommitId, Sent, ToggleId};
 use crate::state::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
 use crate::state::journal::JournalFile;
@@ -110,8 +110,6 @@ impl SharedSession {
         may_restore: MayRestore<'_>,
     ) -> Result<(), Error> {
         self.open = None;
-        // One connection serves one pass: the next pass reads the certificates again.
-        self.tracked.remote.access.client = Some(SharedClient::default());
         let mut watch = HolderWatch::new(self.now());
         let mut is_logged = false;
         loop {
@@ -227,7 +225,8 @@ impl SharedSession {
             if origin == StateOrigin::Deleted {
                 tracing::warn!(name: "shared_state_restored", state = %name, "the ref of the shared state was deleted; restored it from this state folder");
             }
-            self.tracked.push_within(RETRY, applied, &record, now, stop)?;
+            self.tracked
+                .push_within(Patience::failures(RETRY), applied, &record, now, stop)?;
         } else if let Some(at) = self.tracked.at {
             seen::keep(applied, &self.tracked.remote.name, at)?;
         }
@@ -304,7 +303,9 @@ impl SharedSession {
         let head = self.compose(applied, Some(revision), Some(&announcement));
         let revision_before = self.newest();
         // If this fails, the next lookup finds out whether the announcement is at the ref after all.
-        let began = self.tracked.push_within(RETRY, applied, &head, now, stop)?;
+        let began = self
+            .tracked
+            .push_within(Patience::failures(RETRY), applied, &head, now, stop)?;
         lease.renew(began);
         self.open = Some(OpenAnnouncement {
             announcement,
@@ -346,7 +347,11 @@ impl SharedSession {
             Err(error) => error,
         };
         let has_given_up = lease.check(Term::has_given_up);
-        if error.is_transient() && !has_given_up {
+        // What was sent is on the service, so a refusal, which may last only seconds, is repeated like any other failure.
+        if matches!(error, Error::Remote { .. }) && !has_given_up {
+            if !error.is_transient() {
+                lease.hold();
+            }
             log_retry(&error);
             return Ok(false);
         }
@@ -381,8 +386,11 @@ impl SharedSession {
         let record = self.compose(applied, revision, None);
         if record != self.tracked.head {
             // No checkpoint follows that could repeat this push, so it is retried until the holder must give up.
-            let limit = left.map_or(RETRY, |left| left.max(RETRY));
-            let pushed = self.tracked.push_within(limit, applied, &record, now, stop);
+            let patience = match left {
+                Some(left) => Patience::refusals_too(left.max(RETRY)),
+                None => Patience::failures(RETRY),
+            };
+            let pushed = self.tracked.push_within(patience, applied, &record, now, stop);
             pushed.map_err(|error| self.lost(error))?;
         }
         self.open = None;

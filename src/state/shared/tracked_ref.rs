@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::fault::RemoteFault;
 use super::head::SharedHead;
-use super::protocol::{HolderWatch, QueueStep, RefStatus, TERM, silence};
-use super::remote::{Pushed, RefLock, SharedRemote};
+use super::remote::{Pushed, SharedRemote};
 use super::seen;
 use crate::git::Failpoints;
 use crate::model::CommitId;
@@ -22,6 +21,35 @@ const REJECTIONS: u32 = 2;
 /// How long temporary failures of a lookup, and of a push before the first request, are retried.
 pub(super) const RETRY: Duration = Duration::from_secs(8);
 
+/// What is retried, and for how long.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    limit: Duration,
+    with_refusals: bool,
+}
+
+impl Patience {
+    /// Temporary failures.
+    pub(super) const fn failures(limit: Duration) -> Self {
+        Self {
+            limit,
+            with_refusals: false,
+        }
+    }
+
+    /// Refusals, too: once a request was sent, its outcome must reach the ref.
+    pub(super) const fn refusals_too(limit: Duration) -> Self {
+        Self {
+            limit,
+            with_refusals: true,
+        }
+    }
+
+    fn has(self, error: &Error) -> bool {
+        error.is_transient() || self.with_refusals && matches!(error, Error::Remote { .. })
+    }
+}
+
 /// The shared ref as this process saw it last.
 pub(super) struct TrackedRef {
     pub(super) remote: SharedRemote,
@@ -34,7 +62,6 @@ pub(super) struct TrackedRef {
     /// Commits that were pushed without a verdict, and the start of the first push of each. If the ref points to one of
     /// them, that push succeeded.
     unconfirmed: BTreeMap<CommitId, Duration>,
-    lock: Option<HolderWatch<RefLock>>,
 }
 
 impl TrackedRef {
@@ -46,29 +73,28 @@ impl TrackedRef {
             head: SharedHead::default(),
             failpoints,
             unconfirmed: BTreeMap::new(),
-            lock: None,
         }
     }
 
     /// Looks up the ref, and copies its commit into the state folder.
     pub(super) fn fetch(&mut self, into: &AppliedRepository, stop: Stop<'_>) -> Result<(), Error> {
-        self.at = self.retry(RETRY, stop, |tracked| {
+        self.at = self.retry(Patience::failures(RETRY), stop, |tracked| {
             tracked.remote.fetch(into.repository(), &tracked.failpoints)
         })?;
         self.unconfirmed.clear();
         Ok(())
     }
 
-    /// Pushes as [`TrackedRef::push`], and retries temporary failures until `limit` is over.
+    /// Pushes as [`TrackedRef::push`], and retries.
     pub(super) fn push_within(
         &mut self,
-        limit: Duration,
+        patience: Patience,
         applied: &AppliedRepository,
         head: &SharedHead,
         now: i64,
         stop: Stop<'_>,
     ) -> Result<Duration, Error> {
-        self.retry(limit, stop, |tracked| tracked.push(applied, head, now))
+        self.retry(patience, stop, |tracked| tracked.push(applied, head, now))
     }
 
     /// Moves the ref from the commit that was seen last. Returns the start of the first push of that content, at which the
@@ -96,7 +122,6 @@ impl TrackedRef {
                 Ok(Pushed::Done) => {
                     (self.at, self.head) = (Some(new), head.clone());
                     self.unconfirmed.clear();
-                    self.lock = None;
                     seen::keep(applied, &self.remote.name, new)?;
                     return Ok(began);
                 }
@@ -105,7 +130,6 @@ impl TrackedRef {
                     self.at = Some(found);
                 }
                 Ok(Pushed::Moved(_)) => return Err(Error::Raced(self.remote.name.clone())),
-                Ok(Pushed::Locked(lock)) => self.await_lock(lock)?,
                 // Another process may have moved the ref and withdrawn its announcement since, so a lost race can look like
                 // a refusal. The verdict of a host that refuses does not change.
                 Err(Error::Remote {
@@ -124,34 +148,19 @@ impl TrackedRef {
         }
     }
 
-    /// Waits for a lock as for a dead holder, and then removes it.
-    fn await_lock(&mut self, lock: RefLock) -> Result<(), Error> {
-        let now = self.clock.elapsed();
-        let watch = self.lock.get_or_insert_with(|| HolderWatch::new(now));
-        let path = lock.path.clone();
-        let status = RefStatus::Foreign(silence(TERM, Duration::ZERO));
-        if watch.step(lock, status, true, now) == QueueStep::TakeOver && std::fs::remove_file(&path).is_ok() {
-            tracing::warn!(name: "lock_removed", path = %path.display(), "removed the lock that a killed program left on the state remote");
-            return Ok(());
-        }
-        Err(Error::RemoteLocked { path })
-    }
-
     fn retry<T>(
         &mut self,
-        limit: Duration,
+        patience: Patience,
         stop: Stop<'_>,
         mut work: impl FnMut(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let began = self.clock.elapsed();
         loop {
             let error = match work(self) {
-                Err(error) if error.is_transient() && !stop() => error,
+                Err(error) if patience.has(&error) && !stop() => error,
                 result => return result,
             };
-            // `await_lock` removes a lock that does not change, so waiting for a lock has an end.
-            let is_over = self.clock.elapsed().saturating_sub(began) >= limit;
-            if is_over && !matches!(error, Error::RemoteLocked { .. }) {
+            if self.clock.elapsed().saturating_sub(began) >= patience.limit {
                 return Err(error);
             }
             log_retry(&error);

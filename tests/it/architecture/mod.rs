@@ -31,10 +31,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rcgen", &["sandbox"]),
     ("regex", &["document", "evaluate"]),
     // Lent by transport: the others name its types, and make no client.
-    (
-        "reqwest",
-        &["forge", "git", "notification", "service", "transport"],
-    ),
+    ("reqwest", &["forge", "notification", "service", "transport"]),
     ("rustls", &["sandbox", "transport"]),
     ("serde_yaml", &["config", "document"]),
     ("semver", &["evaluate"]),

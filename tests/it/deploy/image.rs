@@ -184,14 +184,22 @@ fn https_works_with_the_certificate_authorities_of_the_image() {
     let bundle = Path::new("/etc/ssl/certs/ca-certificates.crt");
     let folder = tempfile::tempdir().unwrap();
     root(folder.path());
-    let args =
-        "plan --repo https://127.0.0.1:1/a.git --base-url https://toggles.example --state-dir /tmp/state";
+    std::fs::create_dir(folder.path().join("repo")).unwrap();
+    crate::support::Repo::new(&folder.path().join("repo")).commit_pay(18, "Add pay");
+    std::fs::write(folder.path().join("tmp/token"), "api-1").unwrap();
+    let args = "apply --repo /repo --base-url https://127.0.0.1:1 --token-file /tmp/token --state-dir /tmp/state \
+                --first-pass assert --give-up-after 1s";
     let Some(without) = run(folder.path(), args) else {
         note("skipped: this user may not change the root folder");
         return;
     };
     let complaint = "No CA certificates";
-    let printed = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let printed = |output: &Output| {
+        let outputs = [&output.stdout, &output.stderr];
+        outputs
+            .map(|output| String::from_utf8_lossy(output).into_owned())
+            .concat()
+    };
     assert!(printed(&without).contains(complaint), "{}", printed(&without));
     if !bundle.exists() {
         note("skipped: this machine has no certificate authorities where Debian puts them");

@@ -7,8 +7,7 @@ use std::time::Duration;
 use super::waiting;
 use crate::support::answer::Then;
 use crate::support::certificate::Authority;
-use crate::support::git_host::Door;
-use crate::support::{Answer, Remote, Service, TOKEN, World, body, doc};
+use crate::support::{Answer, Service, TOKEN, World, body, doc};
 
 #[test]
 fn a_service_with_an_untrusted_certificate_gets_no_request() {
@@ -139,13 +138,9 @@ fn a_socks_proxy_is_named_as_the_cause_where_it_would_be_used() {
     let world = waiting();
     let proxy = "socks5://user:pw-5678@127.0.0.1:9";
     let socks = "`socks5://127.0.0.1:9` is a SOCKS proxy, and only HTTP proxies are supported";
-    let remote = Remote::new(Door::Open);
     let apply = world.apply().set("give-up-after", "1s").env("ALL_PROXY", proxy);
     let done = apply.exit(1).never_says(&["pw-5678"]).any_stderr();
     done.stdout_contains(&[socks]);
-    let plan = remote.plan().env("ALL_PROXY", proxy);
-    plan.exit(1).stderr_contains(&[socks]).never_says(&["pw-5678"]);
-    assert_eq!(remote.host.count(), 0);
     world.nothing_sent();
     let exempt = world.apply().env("ALL_PROXY", proxy).env("NO_PROXY", "127.0.0.1");
     exempt.exit(0).any_output();

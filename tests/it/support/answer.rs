@@ -87,7 +87,15 @@ impl Answer {
     pub(crate) fn html(status: u16) -> Self {
         Self::status(status)
             .header("Content-Type", "text/html")
-            .body("<html><title>Welcome</title></html>")
+            .body("<html>\n<title>Welcome</title>\n</html>\n")
+    }
+
+    /// Returns the length of its body.
+    pub(crate) fn length(&self) -> usize {
+        match &self.act {
+            Act::Reply { body, .. } => body.len(),
+            _ => 0,
+        }
     }
 
     /// Says nothing and closes the connection.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::git::{FailpointHook, GitAccess, RepoUrl};
+use crate::git::{FailpointHook, GitAccess, RepoUrl, UserConfig};
 use crate::model::{Action, Certainty, Sent, ToggleId};
 use crate::state::tests::*;
 use crate::state::{
@@ -50,7 +50,7 @@ fn access() -> GitAccess {
         network: Network::default(),
         credentials: None,
         timeout: Duration::from_secs(1),
-        client: None,
+        user_config: UserConfig::Ignored,
     }
 }
 
@@ -294,30 +294,6 @@ fn local_state_does_not_join_a_shared_one_that_has_records() {
     // Nothing was lost: the folder continues by itself.
     let store = Store::open(process.dir.path(), options()).unwrap();
     assert!(store.view().has_applied());
-}
-
-#[test]
-fn the_lock_of_a_killed_program_is_removed_after_a_wait() {
-    let remote = remote();
-    let mut process = Process::new("first").open(&remote);
-    process.queue().unwrap();
-    let lock = remote.path().join("state.git").join(format!("{NAME}.lock"));
-    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
-    std::fs::write(&lock, "").unwrap();
-    let error = process
-        .store()
-        .start(&head(1), &one("one"), documents(&["one"]), &|| true)
-        .unwrap_err();
-    assert!(error.to_string().contains("applied.lock"), "{error}");
-    assert!(error.hint().unwrap().contains("remove"), "{error}");
-    process.look().unwrap();
-    let journal = process.start(1, &one("one")).unwrap();
-    let waited = process.clock.elapsed().as_secs();
-    assert!((66..=70).contains(&waited), "{waited}");
-    Process::send(&journal, &one("one")[0], Certainty::Stored);
-    drop(journal);
-    process.record(1).unwrap();
-    assert!(!lock.exists());
 }
 
 #[test]

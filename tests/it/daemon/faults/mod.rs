@@ -32,8 +32,13 @@ impl<T: Clone> Shared<T> {
 }
 
 fn is_fetch(request: &Request) -> bool {
-    let is_lookup = request.header("git-protocol").is_some();
-    request.method == "POST" && request.path.ends_with("/git-upload-pack") && !is_lookup
+    let is_for = |command: &[u8]| {
+        request
+            .bytes
+            .windows(command.len())
+            .any(|window| window == command)
+    };
+    request.method == "POST" && request.path.ends_with("/git-upload-pack") && is_for(b"command=fetch")
 }
 
 /// A world with twelve toggles that were applied, and a change of all of them that was not.

@@ -1,0 +1,595 @@
+//! Why the `git` program failed: the class of the failure, for hints and retries, and what it said, for people.
+//!
+//! With `LC_ALL=C`, Git's own sentences are the same everywhere. An unknown sentence has no hint, and is shown all the same.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::RepoUrl;
+use crate::model::escaped;
+use crate::transport::{NetworkError, SecretError};
+
+/// In characters.
+const LONGEST: usize = 500;
+
+/// The oldest version of the `git` program that has what this crate uses.
+pub(super) const OLDEST: (u32, u32) = (2, 31);
+
+/// Why an exchange with a Git host failed. Contains hosts and addresses, never secrets.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GitError {
+    /// The program ended with a failure.
+    #[error(transparent)]
+    Failed(Box<GitFailure>),
+    /// An I/O error of a process or of its temporary folder.
+    #[error("could not {doing}")]
+    Io {
+        /// The operation, as a verb.
+        doing: &'static str,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The program could not be started.
+    #[error("could not run `git`, which gitoggle needs in version 2.31 or later")]
+    NoGit(#[source] std::io::Error),
+    /// The password file is unusable.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The CA file is unusable.
+    #[error(transparent)]
+    Setup(#[from] NetworkError),
+    /// A signal ended the program.
+    #[error("gitoggle was told to end while `git` used `{0}`")]
+    Stopped(String),
+    /// The program was silent for too long.
+    #[error("`{url}` did not respond for {} s", .after.as_secs_f64())]
+    TimedOut {
+        /// The address of the repository.
+        url: String,
+        /// The duration of the silence.
+        after: Duration,
+    },
+    /// The program is too old.
+    #[error("`git` is version {}, and gitoggle needs 2.31 or later", escaped(.0))]
+    TooOld(String),
+}
+
+/// A failure of the program.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{words}", .fault.fact(.url))]
+pub struct GitFailure {
+    pub(super) url: RepoUrl,
+    pub(super) fault: GitFault,
+    /// What the program said.
+    pub(super) words: GitWords,
+}
+
+/// The class of a failure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum GitFault {
+    /// The certificate of the host was rejected.
+    Certificate,
+    /// The ssh host key differs from the known one.
+    ChangedHostKey,
+    /// A local disk is full or read-only.
+    Disk,
+    /// The credentials are valid but do not allow access.
+    Forbidden,
+    /// The host key is not known.
+    HostKey,
+    /// Credentials are missing.
+    NoCredentials,
+    /// A ref or commit that the host does not have.
+    NoRef,
+    /// The repository does not exist, or the host hides it.
+    NotFound,
+    /// The connection failed or broke.
+    Network,
+    /// A failure of the local repository, or an unknown one.
+    Other,
+    /// A proxy did not connect.
+    Proxy,
+    /// Object ids that libgit2 does not support.
+    Sha256,
+    /// The host rejected all ssh keys.
+    SshKeys,
+    /// The host rejected the credentials.
+    WrongCredentials,
+}
+
+/// Parts of what Git, ssh, and curl print, with the class of failure that they show. The first one counts.
+const SIGNS: &[(&str, GitFault)] = &[
+    ("HOST IDENTIFICATION HAS CHANGED", GitFault::ChangedHostKey),
+    (
+        "has changed and you have requested strict checking",
+        GitFault::ChangedHostKey,
+    ),
+    ("Host key verification failed", GitFault::HostKey),
+    ("host key is known for", GitFault::HostKey),
+    ("Permission denied (", GitFault::SshKeys),
+    ("Too many authentication failures", GitFault::SshKeys),
+    ("could not read Username", GitFault::NoCredentials),
+    ("could not read Password", GitFault::NoCredentials),
+    ("Authentication failed", GitFault::WrongCredentials),
+    ("returned error: 401", GitFault::WrongCredentials),
+    ("returned error: 407", GitFault::Proxy),
+    ("from proxy after CONNECT", GitFault::Proxy),
+    ("CONNECT tunnel failed", GitFault::Proxy),
+    ("returned error: 403", GitFault::Forbidden),
+    ("returned error: 404", GitFault::NotFound),
+    ("returned error: 410", GitFault::NotFound),
+    ("' not found", GitFault::NotFound),
+    ("not valid: is this a git repository?", GitFault::NotFound),
+    ("does not appear to be a git repository", GitFault::NotFound),
+    ("epository not found", GitFault::NotFound),
+    ("annot find repository", GitFault::NotFound),
+    ("could not be found", GitFault::NotFound),
+    ("certificate", GitFault::Certificate),
+    ("couldn't find remote ref", GitFault::NoRef),
+    ("not our ref", GitFault::NoRef),
+    ("no such remote ref", GitFault::NoRef),
+    ("does not allow request for unadvertised object", GitFault::NoRef),
+    ("mismatched algorithms", GitFault::Sha256),
+    ("No space left on device", GitFault::Disk),
+    ("Disk quota exceeded", GitFault::Disk),
+    ("Read-only file system", GitFault::Disk),
+    ("proxy", GitFault::Proxy),
+    ("unable to access", GitFault::Network),
+    ("Could not read from remote repository", GitFault::Network),
+    ("RPC failed", GitFault::Network),
+    ("remote error", GitFault::Network),
+    ("early EOF", GitFault::Network),
+    ("hung up", GitFault::Network),
+    ("unexpected disconnect", GitFault::Network),
+    ("protocol error", GitFault::Network),
+];
+
+/// Lines that add nothing to the ones around them.
+const FILLERS: &[&str] = &[
+    "Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+    "the remote end hung up unexpectedly",
+];
+
+impl GitFault {
+    /// Classifies what the program printed on stderr.
+    pub(super) fn of(stderr: &str) -> Self {
+        // What a hook printed is for people.
+        let own: Vec<&str> = lines(stderr)
+            .filter(|line| !line.starts_with("remote:"))
+            .collect();
+        let has = |sign: &str| own.iter().any(|line| line.contains(sign));
+        let found = SIGNS.iter().find(|(sign, _)| has(sign));
+        found.map_or(Self::Other, |(_, fault)| *fault)
+    }
+
+    fn fact(self, url: &RepoUrl) -> String {
+        let place = url.host().unwrap_or_else(|| url.to_string());
+        let place = escaped(&place);
+        match self {
+            Self::Certificate => format!("could not verify the certificate of `{place}`"),
+            Self::ChangedHostKey => {
+                format!("the ssh host key of `{place}` has changed, which may be an attack")
+            }
+            Self::Disk => "Git could not write to the disk".to_owned(),
+            Self::Forbidden => format!("`{place}` denied access to the repository (403)"),
+            Self::HostKey => format!("the ssh host key of `{place}` is not known"),
+            Self::NoCredentials => format!("`{place}` requires credentials"),
+            Self::NoRef => format!("`{url}` does not have the ref"),
+            Self::NotFound => format!("the repository `{url}` does not exist or is not accessible"),
+            Self::Network if url.is_ssh() => format!("ssh to `{place}` failed"),
+            Self::Network | Self::Proxy => format!("could not communicate with `{place}`"),
+            Self::Other => format!("Git failed with `{url}`"),
+            Self::Sha256 => format!("`{url}` uses SHA-256 object ids, which are not supported"),
+            Self::SshKeys => format!("`{place}` rejected the ssh keys"),
+            Self::WrongCredentials => format!("`{place}` rejected the credentials"),
+        }
+    }
+
+    fn hint(self, url: &RepoUrl, words: &GitWords) -> Option<String> {
+        let hint = match self {
+            Self::Certificate => "to trust the issuer, pass its CA certificate with `--ca-file`",
+            Self::ChangedHostKey => {
+                let host = SshHost::named_in(url, words)?;
+                return Some(format!(
+                    "if the change was announced, remove the old key with `{}` and add the new one with `{} >> \
+                     ~/.ssh/known_hosts`",
+                    host.forget(),
+                    host.keyscan()
+                ));
+            }
+            Self::HostKey => {
+                let host = SshHost::named_in(url, words)?;
+                return Some(format!(
+                    "compare the fingerprint that `{0} | ssh-keygen -lf -` prints with the one that the host publishes, \
+                     then add the key with `{0} >> ~/.ssh/known_hosts`",
+                    host.keyscan()
+                ));
+            }
+            Self::Disk => "the disk is full or cannot be written: free some space",
+            Self::Forbidden => {
+                "use credentials that may read the repository and, for `--state-remote`, write to it"
+            }
+            // Hosts hide what a user may not see, so they ask for credentials where there is nothing, too.
+            Self::NoCredentials => {
+                "check the address, for hosts ask for credentials also where there is no repository; for a private \
+                 repository, set `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD`, or pass `--git-password-file`"
+            }
+            Self::WrongCredentials if words.is_of_host() => {
+                "check `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD`, or `--git-password-file`"
+            }
+            Self::WrongCredentials => {
+                "check `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD`, or `--git-password-file`, and the address: \
+                 hosts answer like this also where there is no repository"
+            }
+            Self::Network if url.is_ssh() => {
+                let host = SshHost::of(url)?;
+                return Some(format!("for details, run `{}` as this user", host.login()));
+            }
+            Self::Network if url.local_path().is_none() => {
+                "check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)"
+            }
+            Self::NotFound => "check the address and the permissions of the credentials",
+            Self::Proxy => "check the proxy in `HTTPS_PROXY`, or exclude the host with `NO_PROXY`",
+            Self::Sha256 => "use a repository with SHA-1 ids, as created by `git init --object-format=sha1`",
+            Self::SshKeys => "check the key, the agent, and `~/.ssh/config` of this user",
+            Self::Network | Self::NoRef | Self::Other => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl GitError {
+    /// Returns whether another attempt may succeed soon: the host could not be reached, or broke off.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Failed(failure) => {
+                matches!(
+                    failure.fault,
+                    GitFault::Network | GitFault::Other | GitFault::Proxy
+                )
+            }
+            Self::TimedOut { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Makes the error of a simulated network.
+    #[cfg(test)]
+    pub(crate) fn unreachable(url: RepoUrl, why: &str) -> Self {
+        Self::Failed(Box::new(GitFailure {
+            url,
+            fault: GitFault::Network,
+            words: GitWords::of(why),
+        }))
+    }
+
+    /// Returns the class of a failure of the program.
+    pub(crate) fn fault(&self) -> Option<GitFault> {
+        match self {
+            Self::Failed(failure) => Some(failure.fault),
+            _ => None,
+        }
+    }
+
+    /// Returns advice for the operator.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Failed(failure) => return failure.fault.hint(&failure.url, &failure.words),
+            Self::NoGit(_) | Self::TooOld(_) => {
+                "install a newer Git, or pass the path of a checkout as `--repo`".to_owned()
+            }
+            Self::TimedOut { .. } => {
+                "check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)".to_owned()
+            }
+            Self::Secret(error) => error.hint(),
+            Self::Setup(error) => return error.hint(),
+            Self::Io { .. } | Self::Stopped(_) => return None,
+        })
+    }
+}
+
+/// What Git, ssh, or a host said: on one line, escaped, and at most 500 characters long. May be empty.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct GitWords {
+    lines: Vec<String>,
+    is_of_host: bool,
+}
+
+impl GitWords {
+    /// Keeps what `stderr` says besides the progress of a transfer.
+    pub(super) fn of(stderr: &str) -> Self {
+        let is_of_host = lines(stderr).any(|line| line.starts_with("remote:"));
+        let said: Vec<&str> = lines(stderr)
+            .map(unmarked)
+            .filter(|line| line.contains(char::is_alphanumeric))
+            .collect();
+        let is_filler = |line: &&str| FILLERS.iter().any(|filler| line.starts_with(filler));
+        let mut telling: Vec<&str> = said.iter().copied().filter(|line| !is_filler(line)).collect();
+        if telling.is_empty() {
+            telling = said;
+        }
+        Self {
+            lines: telling.into_iter().map(str::to_owned).collect(),
+            is_of_host,
+        }
+    }
+
+    /// Keeps only what the host and its hooks printed.
+    pub(super) fn of_host(stderr: &str) -> Self {
+        let said: Vec<&str> = lines(stderr).filter(|line| line.starts_with("remote:")).collect();
+        Self::of(&said.join("\n"))
+    }
+
+    /// Returns whether the host itself said something, rather than only Git.
+    fn is_of_host(&self) -> bool {
+        self.is_of_host
+    }
+
+    /// Replaces `secret` where a host repeats it.
+    pub(super) fn without(mut self, secret: &str) -> Self {
+        for line in &mut self.lines {
+            *line = crate::transport::redacted(line, secret);
+        }
+        self
+    }
+}
+
+/// Prints the words after a colon; nothing if there are none.
+impl fmt::Display for GitWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {}", cut(&self.lines.join("; ")))
+    }
+}
+
+/// Splits stderr into lines, without the progress of a transfer.
+fn lines(stderr: &str) -> impl Iterator<Item = &str> {
+    let lines = stderr.split(['\r', '\n']).map(str::trim);
+    lines.filter(|line| {
+        let progress = line.strip_prefix("remote:").unwrap_or(line).trim_start();
+        let is_progress = [
+            "Enumerating ",
+            "Counting ",
+            "Compressing ",
+            "Receiving ",
+            "Resolving ",
+            "Writing ",
+            "Delta ",
+            "Total ",
+            "Unpacking ",
+            "Updating ",
+            "Checking ",
+        ]
+        .iter()
+        .any(|word| progress.starts_with(word));
+        let is_notice = progress.starts_with("warning: redirecting to ") || progress.starts_with("From ");
+        !is_progress && !is_notice
+    })
+}
+
+/// Removes the marks of Git and of a host from a line.
+fn unmarked(line: &str) -> &str {
+    let mut line = line.trim();
+    while let Some((mark, rest)) = line.split_once(':')
+        && ["error", "fatal", "remote"]
+            .iter()
+            .any(|known| mark.eq_ignore_ascii_case(known))
+    {
+        line = rest.trim();
+    }
+    line
+}
+
+/// Escapes `text`, and shortens the result with an ellipsis if it is too long.
+fn cut(text: &str) -> String {
+    let whole = escaped(text).to_string();
+    if whole.chars().count() <= LONGEST {
+        return whole;
+    }
+    let mut short = String::new();
+    let mut length = 0;
+    // Each character is escaped separately, so that the cut is never inside an escape sequence.
+    for character in text.chars() {
+        let shown = escaped(character.encode_utf8(&mut [0; 4])).to_string();
+        length += shown.chars().count();
+        if length >= LONGEST {
+            break;
+        }
+        short.push_str(&shown);
+    }
+    short.push('…');
+    short
+}
+
+/// A host that ssh connects to, for the commands in hints.
+struct SshHost {
+    user: Option<String>,
+    host: String,
+    port: u16,
+}
+
+impl SshHost {
+    fn of(url: &RepoUrl) -> Option<Self> {
+        let (user, host, port) = url.ssh()?;
+        Some(Self {
+            user: user.map(str::to_owned),
+            host: host.to_owned(),
+            port: port.unwrap_or(22),
+        })
+    }
+
+    /// Returns the host under the name and port that ssh looks up in `known_hosts`, if its words contain them:
+    /// `~/.ssh/config` may override those of the address.
+    fn named_in(url: &RepoUrl, words: &GitWords) -> Option<Self> {
+        let own = Self::of(url)?;
+        let text = words.lines.join("\n");
+        let between = |before: &str, after: &str| {
+            let (_, rest) = text.split_once(before)?;
+            Some(rest.split_once(after)?.0.to_owned())
+        };
+        let name = between("host key is known for ", " and you have")
+            .or_else(|| between("Host key for ", " has changed and you have"));
+        let Some(name) = name.filter(|name| !name.contains(char::is_whitespace)) else {
+            return Some(own);
+        };
+        let port = name.strip_prefix('[').and_then(|rest| rest.split_once("]:"));
+        let (host, port) = match port.and_then(|(host, port)| Some((host, port.parse().ok()?))) {
+            Some((host, port)) => (host, port),
+            None => (name.as_str(), 22),
+        };
+        Some(Self {
+            host: host.to_owned(),
+            port,
+            ..own
+        })
+    }
+
+    /// Returns the command that prints the host's keys, as lines for `known_hosts`.
+    fn keyscan(&self) -> String {
+        format!("ssh-keyscan {}{}", self.option(), word(&self.host))
+    }
+
+    /// Returns the command that removes the host's keys from `known_hosts`.
+    fn forget(&self) -> String {
+        let name = match self.port {
+            22 => self.host.clone(),
+            port => format!("[{}]:{port}", self.host),
+        };
+        format!("ssh-keygen -R {}", word(&name))
+    }
+
+    /// Returns the command that connects as Git does.
+    fn login(&self) -> String {
+        let user = self
+            .user
+            .as_ref()
+            .map_or_else(String::new, |user| format!("{user}@"));
+        format!("ssh {}{}", self.option(), word(&format!("{user}{}", self.host)))
+    }
+
+    fn option(&self) -> String {
+        if self.port == 22 {
+            String::new()
+        } else {
+            format!("-p {} ", self.port)
+        }
+    }
+}
+
+/// Quotes a word for the shell if that is necessary.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.-_:%".contains(c);
+    if text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    escaped(&format!("'{}'", text.replace('\'', r"'\''"))).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(stderr: &str) -> String {
+        GitWords::of(stderr).to_string()
+    }
+
+    #[test]
+    fn what_was_said_is_kept_without_progress_marks_and_fillers() {
+        for (stderr, words) in [
+            (
+                "remote: Counting objects: 100% (3/3), done.\rReceiving objects:  50%\nfatal: early EOF\n",
+                ": early EOF",
+            ),
+            (
+                "error:\nerror: Gitea: Unauthorized: not yours.\nerror:\nfatal: Could not read from remote repository.\n\n\
+                 Please make sure you have the correct access rights\nand the repository exists.\n",
+                ": Gitea: Unauthorized: not yours.",
+            ),
+            (
+                "fatal: Could not read from remote repository.\n",
+                ": Could not read from remote repository.",
+            ),
+            ("remote: \nremote: ERROR: No.\nremote: \n", ": No."),
+            ("\u{1b}[2Jx\n::error::y", ": \\u{1b}[2Jx; ::error::y"),
+            ("", ""),
+        ] {
+            assert_eq!(shown(stderr), words, "{stderr}");
+        }
+        assert_eq!(GitWords::of_host("remote: No.\nTo x\n").to_string(), ": No.");
+        let repeated = GitWords::of("remote: bad password pw-1\n").without("pw-1");
+        assert_eq!(repeated.to_string(), ": bad password ***");
+    }
+
+    #[test]
+    fn words_are_cut_between_escapes() {
+        for text in ["é".repeat(5000), "a\u{1b}".repeat(5000)] {
+            let cut = cut(&text);
+            let length = cut.chars().count();
+            assert!(
+                (490..=500).contains(&length) && cut.ends_with('…'),
+                "{length} {cut}"
+            );
+        }
+        let whole = "x".repeat(500);
+        assert_eq!(cut(&whole), whole);
+    }
+
+    #[test]
+    fn a_failure_has_a_class_and_a_hook_does_not_change_it() {
+        for (stderr, fault) in [
+            (
+                "fatal: could not read Username for 'https://h': terminal prompts disabled",
+                GitFault::NoCredentials,
+            ),
+            (
+                "remote: No.\nfatal: Authentication failed for 'https://h/a/'",
+                GitFault::WrongCredentials,
+            ),
+            (
+                "fatal: unable to access 'https://h/': The requested URL returned error: 403",
+                GitFault::Forbidden,
+            ),
+            (
+                "fatal: unable to access 'https://h/': The requested URL returned error: 503",
+                GitFault::Network,
+            ),
+            ("fatal: repository 'https://h/a/' not found", GitFault::NotFound),
+            ("fatal: couldn't find remote ref refs/heads/x", GitFault::NoRef),
+            (
+                "remote: certificate\nerror: cannot lock ref 'refs/x'",
+                GitFault::Other,
+            ),
+            ("fatal: write error: No space left on device", GitFault::Disk),
+        ] {
+            assert_eq!(GitFault::of(stderr), fault, "{stderr}");
+        }
+    }
+
+    fn host(url: &str, words: &str) -> SshHost {
+        SshHost::named_in(&url.parse().unwrap(), &GitWords::of(words)).unwrap()
+    }
+
+    #[test]
+    fn commands_have_the_name_and_port_that_ssh_looks_up() {
+        let usual = host("git@example.org:acme/toggles.git", "");
+        assert_eq!(usual.keyscan(), "ssh-keyscan example.org");
+        assert_eq!(usual.forget(), "ssh-keygen -R example.org");
+        assert_eq!(usual.login(), "ssh git@example.org");
+        let other = host("ssh://git@[::1]:2222/acme/toggles.git", "");
+        assert_eq!(other.keyscan(), "ssh-keyscan -p 2222 ::1");
+        assert_eq!(other.forget(), "ssh-keygen -R '[::1]:2222'");
+        let alias = |words| host("git@forge:acme/toggles.git", words);
+        let unknown =
+            "No ED25519 host key is known for [10.0.0.7]:2222 and you have requested strict checking.";
+        assert_eq!(alias(unknown).keyscan(), "ssh-keyscan -p 2222 10.0.0.7");
+        let changed = "Host key for git.example.org has changed and you have requested strict checking.";
+        assert_eq!(alias(changed).forget(), "ssh-keygen -R git.example.org");
+        let hostile = "host key is known for x; rm -rf / and you have";
+        assert_eq!(alias(hostile).keyscan(), "ssh-keyscan forge");
+    }
+}

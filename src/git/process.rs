@@ -1,0 +1,479 @@
+//! Runs the `git` program, which does everything on the network (DESIGN section 5).
+//!
+//! Each step is one process on a bare repository of gitoggle, never on the user's: so no configuration, hook, or attribute of
+//! a repository that others write is read. What the network needs (credential helpers, `~/.ssh/config`, agents, proxies,
+//! `insteadOf`) is Git's own business. libgit2 does everything local.
+//!
+//! A process gets no terminal and no prompt, no variable of gitoggle, only the protocols `https`, `ssh`, and `file`, and a
+//! process group, which ends as a whole: if it is silent for too long, and if gitoggle ends.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::Instant;
+
+use tempfile::NamedTempFile;
+
+use super::access::{CredentialServer, UserConfig};
+use super::host_error::{GitError, GitFailure, GitFault, GitWords, OLDEST};
+use super::process_group::{ProcessGroup, StepKind, is_over, lock};
+use super::{GitAccess, RepoUrl};
+use crate::model::{CommitId, ObjectId, escaped};
+use crate::transport::Secret;
+
+/// A transfer takes at most this many timeouts, however steadily it trickles.
+const LONGEST: u32 = 30;
+
+/// Variables that make `git` use another repository than the one that it is told to use.
+const REPOSITORY_VARIABLES: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// A ref that a remote advertises.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Advertised {
+    /// The full name or `HEAD`; the name of a peeled tag ends in `^{}`.
+    pub(crate) name: String,
+    /// The target object.
+    pub(crate) id: ObjectId,
+    /// The target of a symbolic ref.
+    pub(crate) target: Option<String>,
+}
+
+/// The verdict of a remote on a push.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum PushVerdict {
+    Done,
+    /// The reason, and what the host said, as escaped text.
+    Rejected(String),
+}
+
+/// Lists all refs of `url`.
+pub(crate) fn ls_remote(url: &RepoUrl, access: &GitAccess) -> Result<Vec<Advertised>, GitError> {
+    let step = Step::new(url, access, Path::new("/dev/null"))?;
+    let mut command = step.command();
+    command
+        .args(["ls-remote", "--symref"])
+        .args(step.upload_pack())
+        .arg("--")
+        .arg(step.address());
+    let output = step.checked(command, StepKind::Read)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut refs: Vec<Advertised> = Vec::new();
+    let mut target = None;
+    for (value, name) in text.lines().filter_map(|line| line.split_once('\t')) {
+        if let Some(branch) = value.strip_prefix("ref: ") {
+            target = Some((name.to_owned(), branch.to_owned()));
+        } else if let Ok(id) = value.parse() {
+            let of_this = target.take().filter(|(symbolic, _)| symbolic == name);
+            refs.push(Advertised {
+                name: name.to_owned(),
+                id,
+                target: of_this.map(|(_, branch)| branch),
+            });
+        }
+    }
+    Ok(refs)
+}
+
+/// Fetches `refspecs` into the bare `repository`. With a wildcard in them, removes the refs that `url` no longer has.
+pub(crate) fn fetch(
+    repository: &Path,
+    url: &RepoUrl,
+    access: &GitAccess,
+    refspecs: &[impl AsRef<OsStr>],
+) -> Result<(), GitError> {
+    let step = Step::new(url, access, repository)?;
+    let mut command = step.command();
+    // Only the requested refs are fetched (DESIGN section 5), and nothing reads `FETCH_HEAD` of the repository.
+    command.args([
+        "fetch",
+        "--no-write-fetch-head",
+        "--no-tags",
+        "--no-auto-gc",
+        "--no-recurse-submodules",
+    ]);
+    if refspecs
+        .iter()
+        .any(|refspec| refspec.as_ref().as_encoded_bytes().contains(&b'*'))
+    {
+        command.arg("--prune");
+    }
+    command
+        .arg("--progress")
+        .args(step.upload_pack())
+        .arg("--")
+        .arg(step.address())
+        .args(refspecs);
+    step.checked(command, StepKind::Read).map(drop)
+}
+
+/// Moves the ref `name` of `url` from `expected`, or from not existing, to `new`, which is in `repository`.
+pub(crate) fn push(
+    repository: &Path,
+    url: &RepoUrl,
+    access: &GitAccess,
+    name: &str,
+    expected: Option<CommitId>,
+    new: CommitId,
+) -> Result<PushVerdict, GitError> {
+    let step = Step::new(url, access, repository)?;
+    let old = expected.map_or_else(String::new, |commit| commit.to_string());
+    let mut command = step.command();
+    command.args(["push", "--porcelain", "--no-verify", "--progress"]);
+    command.arg(format!("--force-with-lease={name}:{old}"));
+    command
+        .args(step.receive_pack())
+        .arg("--")
+        .arg(step.address())
+        .arg(format!("{new}:{name}"));
+    let output = step.run(command, StepKind::Push)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // `FLAG \t FROM:TO \t SUMMARY`, as `--porcelain` promises.
+    let verdict = text.lines().find_map(|line| {
+        let (flag, rest) = line.split_once('\t')?;
+        let (refs, summary) = rest.split_once('\t')?;
+        refs.ends_with(name).then_some((flag, summary))
+    });
+    match verdict {
+        Some(("!", summary)) => {
+            let said = step.kept(GitWords::of_host(&output.stderr));
+            Ok(PushVerdict::Rejected(format!("{}{said}", escaped(summary))))
+        }
+        Some(_) if output.is_success => Ok(PushVerdict::Done),
+        _ => Err(step.failed(&output.stderr)),
+    }
+}
+
+struct Output {
+    is_success: bool,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+/// What the processes of one step share.
+struct Step<'a> {
+    url: &'a RepoUrl,
+    access: &'a GitAccess,
+    repository: &'a Path,
+    version: (u32, u32),
+    /// The bundle of trusted certificates, if there is a CA file.
+    authorities: Option<NamedTempFile>,
+    secret: Option<Secret>,
+    credentials: Option<CredentialServer>,
+}
+
+impl<'a> Step<'a> {
+    fn new(url: &'a RepoUrl, access: &'a GitAccess, repository: &'a Path) -> Result<Self, GitError> {
+        let version = version()?;
+        let login = access.login(url)?;
+        let secret = login.as_ref().map(|login| login.password.clone());
+        let bundle = if url.https().is_some() {
+            access.network.ca_bundle()?
+        } else {
+            None
+        };
+        let mut step = Self {
+            url,
+            access,
+            repository,
+            version,
+            secret,
+            authorities: None,
+            credentials: None,
+        };
+        let failed = |source| GitError::Io {
+            doing: "write a temporary file for `git`",
+            source,
+        };
+        if let Some(bundle) = bundle {
+            let mut file = NamedTempFile::new().map_err(failed)?;
+            file.write_all(&bundle).map_err(failed)?;
+            step.authorities = Some(file);
+        }
+        if let Some(login) = login {
+            step.credentials = Some(CredentialServer::start(login).map_err(failed)?);
+        }
+        Ok(step)
+    }
+
+    /// Returns the address as an argument. It never begins with `-`.
+    fn address(&self) -> OsString {
+        match self.url.local_path() {
+            Some(path) => std::path::absolute(path)
+                .unwrap_or_else(|_| path.to_owned())
+                .into(),
+            None => self.url.for_git().into(),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("git");
+        self.isolate(&mut command);
+        self.configure(&mut command);
+        if self.url.is_ssh() {
+            command.env("GIT_SSH_COMMAND", self.ssh_command());
+            // The options below are those of OpenSSH, whatever the name of the program.
+            if std::env::var_os("GIT_SSH_VARIANT").is_none() {
+                command.env("GIT_SSH_VARIANT", "ssh");
+            }
+        }
+        command
+    }
+
+    /// Sets what each process of Git gets, whatever its address.
+    fn isolate(&self, command: &mut Command) {
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("GITOGGLE_") {
+                command.env_remove(name);
+            }
+        }
+        for name in REPOSITORY_VARIABLES {
+            command.env_remove(name);
+        }
+        command
+            .env("GIT_DIR", self.repository)
+            .env("LC_ALL", "C")
+            .env("LANGUAGE", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GCM_INTERACTIVE", "never")
+            .env("SSH_ASKPASS_REQUIRE", "never")
+            .env("GIT_ALLOW_PROTOCOL", "https:ssh:file");
+        // A window that asks for a password is a prompt, too. A program that the user named for Git is not.
+        if std::env::var_os("GIT_ASKPASS").is_none() {
+            command.env("GIT_ASKPASS", "");
+        }
+        let is_named = std::env::var_os("GIT_CONFIG_GLOBAL").is_some();
+        if self.access.user_config == UserConfig::Ignored && !is_named {
+            command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+            // Older versions do not know that variable.
+            if self.version < (2, 32) {
+                command.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
+            }
+        }
+    }
+
+    /// Passes configuration by variables, behind that of the user.
+    fn configure(&self, command: &mut Command) {
+        let silence = self.access.timeout.as_secs().max(1).to_string();
+        let mut entries = vec![
+            ("core.hooksPath".to_owned(), "/dev/null".to_owned()),
+            ("core.fsmonitor".to_owned(), "false".to_owned()),
+            ("core.fsync".to_owned(), "all".to_owned()),
+            // One pack for each transfer, which this crate merges.
+            ("fetch.unpackLimit".to_owned(), "1".to_owned()),
+            ("gc.auto".to_owned(), "0".to_owned()),
+            ("http.followRedirects".to_owned(), "initial".to_owned()),
+            ("http.lowSpeedLimit".to_owned(), "1".to_owned()),
+            ("http.lowSpeedTime".to_owned(), silence),
+            ("maintenance.auto".to_owned(), "false".to_owned()),
+            ("protocol.version".to_owned(), "2".to_owned()),
+            ("push.followTags".to_owned(), "false".to_owned()),
+            ("push.gpgSign".to_owned(), "false".to_owned()),
+        ];
+        if let (Some(server), Some(https)) = (&self.credentials, self.url.https()) {
+            let key = format!("credential.{}.helper", https.origin().ascii_serialization());
+            // An empty value removes the helpers before it.
+            entries.extend([(key.clone(), String::new()), (key, server.helper())]);
+        } else if let Some(https) = self.url.https().filter(|https| !https.username().is_empty()) {
+            // Not an argument, because it may be a token.
+            let key = format!("credential.{}.username", https.origin().ascii_serialization());
+            entries.push((key, https.username().to_owned()));
+        }
+        if let Some(file) = &self.authorities {
+            command.env("GIT_SSL_CAINFO", file.path());
+        }
+        let own = std::env::var("GIT_CONFIG_COUNT")
+            .ok()
+            .and_then(|count| count.parse().ok());
+        let first: usize = own.unwrap_or(0);
+        for (number, (key, value)) in (first..).zip(&entries) {
+            command
+                .env(format!("GIT_CONFIG_KEY_{number}"), key)
+                .env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        command.env("GIT_CONFIG_COUNT", (first + entries.len()).to_string());
+    }
+
+    /// Returns the user's ssh command with our options, which come last: ssh uses the first value of an option.
+    fn ssh_command(&self) -> OsString {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let mut line = set("GIT_SSH_COMMAND")
+            .or_else(|| set("GIT_SSH").map(|program| quoted(&program)))
+            .or_else(|| self.configured("core.sshCommand"))
+            .unwrap_or_else(|| "ssh".into());
+        let seconds = self.access.network.connect_timeout.as_secs().max(1);
+        // A daemon cannot answer prompts, and only a person may decide to trust a new host key (DESIGN section 5).
+        line.push(format!(
+            " -o BatchMode=yes -o StrictHostKeyChecking=yes -o ServerAliveInterval=15 -o ConnectTimeout={seconds}"
+        ));
+        line
+    }
+
+    /// Returns a value of Git's configuration.
+    fn configured(&self, key: &str) -> Option<OsString> {
+        let mut command = Command::new("git");
+        self.isolate(&mut command);
+        command.args(["config", "--get", key]);
+        let output = self.run(command, StepKind::Read).ok()?;
+        let value = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        (output.is_success && !value.is_empty()).then(|| value.into())
+    }
+
+    /// Returns the argument that runs `upload-pack` of a repository at a path without its configuration.
+    fn upload_pack(&self) -> Option<String> {
+        self.at_path("upload-pack")
+    }
+
+    fn receive_pack(&self) -> Option<String> {
+        self.at_path("receive-pack")
+    }
+
+    /// Nothing of what a repository at a path configures is executed (DESIGN section 5), and it may belong to another user.
+    fn at_path(&self, program: &str) -> Option<String> {
+        self.url.local_path()?;
+        Some(format!(
+            "--{program}=git -c safe.directory=* -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.fsync=all {program}"
+        ))
+    }
+
+    /// Runs a process that must succeed.
+    fn checked(&self, command: Command, kind: StepKind) -> Result<Output, GitError> {
+        let output = self.run(command, kind)?;
+        if output.is_success {
+            Ok(output)
+        } else {
+            Err(self.failed(&output.stderr))
+        }
+    }
+
+    fn failed(&self, stderr: &str) -> GitError {
+        GitError::Failed(Box::new(GitFailure {
+            url: self.url.clone(),
+            fault: GitFault::of(stderr),
+            words: self.kept(GitWords::of(stderr)),
+        }))
+    }
+
+    fn kept(&self, words: GitWords) -> GitWords {
+        match &self.secret {
+            Some(secret) => words.without(secret.expose()),
+            None => words,
+        }
+    }
+
+    fn run(&self, mut command: Command, kind: StepKind) -> Result<Output, GitError> {
+        if is_over(kind) {
+            return Err(GitError::Stopped(self.url.to_string()));
+        }
+        let mut process = ProcessGroup::start(&mut command).map_err(GitError::NoGit)?;
+        let began = Instant::now();
+        let is_success = loop {
+            match process.ended() {
+                Some(is_success) => break is_success,
+                None if is_over(kind) => return Err(GitError::Stopped(self.url.to_string())),
+                None => {}
+            }
+            let after = process.silence();
+            let is_endless = began.elapsed() > self.access.timeout * LONGEST;
+            if after >= self.access.timeout || is_endless {
+                let after = if is_endless {
+                    began.elapsed()
+                } else {
+                    self.access.timeout
+                };
+                return Err(GitError::TimedOut {
+                    url: self.url.to_string(),
+                    after,
+                });
+            }
+        };
+        let (stdout, stderr) = process.output();
+        let stderr = String::from_utf8_lossy(&stderr).into_owned();
+        self.note_redirect(&stderr);
+        Ok(Output {
+            is_success,
+            stdout,
+            stderr,
+        })
+    }
+
+    /// Logs once where a repository has moved to.
+    fn note_redirect(&self, stderr: &str) {
+        static NOTED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+        let target = stderr
+            .lines()
+            .find_map(|line| line.strip_prefix("warning: redirecting to "));
+        let Some(to) = target.and_then(|to| to.trim_end_matches('/').parse::<RepoUrl>().ok()) else {
+            return;
+        };
+        if lock(&NOTED).insert((self.url.to_string(), to.to_string())) {
+            tracing::warn!(
+                name: "repository_moved",
+                repository = %self.url,
+                to = %to,
+                "the repository has moved; following the redirect; update its address in the settings"
+            );
+        }
+    }
+}
+
+fn quoted(text: &OsStr) -> OsString {
+    format!("'{}'", text.to_string_lossy().replace('\'', r"'\''")).into()
+}
+
+/// Returns the version of the `git` program. Checked once, but again after an error: a daemon needs no restart.
+fn version() -> Result<(u32, u32), GitError> {
+    static FOUND: OnceLock<(u32, u32)> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(*found);
+    }
+    let output = Command::new("git")
+        .arg("version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(GitError::NoGit)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let text = text.trim().trim_start_matches("git version ");
+    match parsed(text) {
+        Some(found) if found >= OLDEST => Ok(*FOUND.get_or_init(|| found)),
+        _ => Err(GitError::TooOld(text.to_owned())),
+    }
+}
+
+fn parsed(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split(['.', ' ', '-']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_two_numbers_and_a_tail() {
+        for (text, version) in [
+            ("2.39.5", Some((2, 39))),
+            ("2.31.0-rc1", Some((2, 31))),
+            ("2.39.5 (Apple Git-154)", Some((2, 39))),
+            ("", None),
+            ("x", None),
+        ] {
+            assert_eq!(parsed(text), version, "{text}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The state remote of a simulated process: a repository at a path, which libgit2 reads and moves. No program runs, so that a
+//! thousand histories take seconds, and each step takes the simulated time of a network.
+
+use git2::{ObjectType, OdbLookupFlags, Repository};
+
+use super::remote::{Pushed, SharedRemote, failed};
+use crate::git::refs::{self, Moved};
+use crate::git::{self, Failpoints, GitError, object_id, oid, simulated};
+use crate::model::{CommitId, ObjectId};
+use crate::state::Error;
+
+/// The remote of a simulated process.
+pub(super) struct SimulatedRemote<'a>(&'a SharedRemote);
+
+/// Returns the simulated remote if this thread is a simulated process.
+pub(super) fn of(remote: &SharedRemote) -> Option<SimulatedRemote<'_>> {
+    simulated::is_entered().then_some(SimulatedRemote(remote))
+}
+
+impl SimulatedRemote<'_> {
+    pub(super) fn fetch(
+        &self,
+        into: &Repository,
+        name: &str,
+        failpoints: &Failpoints,
+    ) -> Result<Option<CommitId>, Error> {
+        self.step("fetch")?;
+        let remote = self.open()?;
+        let tip = refs::look_up(&remote, name)?;
+        if let Some(tip) = tip {
+            copy(&remote, into, tip, failpoints)?;
+        }
+        Ok(tip)
+    }
+
+    pub(super) fn push(
+        &self,
+        from: &Repository,
+        name: &str,
+        expected: Option<CommitId>,
+        new: CommitId,
+        failpoints: &Failpoints,
+    ) -> Result<Pushed, Error> {
+        self.step("push")?;
+        let remote = self.open()?;
+        let expected = match simulated::makes(simulated::Mutation::PushWithoutCompare) {
+            true => refs::look_up(&remote, name)?,
+            false => expected,
+        };
+        copy(from, &remote, new, failpoints)?;
+        let moved = refs::move_ref(&remote, name, expected, new, failpoints)?;
+        failpoints.at("shared: pushed")?;
+        self.step("pushed")?;
+        match moved {
+            Moved::Done => Ok(Pushed::Done),
+            Moved::Raced => {
+                let now = refs::look_up(&remote, name)?;
+                match now == expected {
+                    // A killed process left its lock.
+                    true => Err(self.unreachable("the ref is locked")),
+                    false => Ok(Pushed::Moved(now)),
+                }
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Repository, Error> {
+        let path = self.0.remote.local_path().expect("a simulated remote is a path");
+        git::open(path).map_err(failed(&self.0.remote))
+    }
+
+    /// Makes a step on a simulated network, which takes time and fails now and then.
+    fn step(&self, step: &'static str) -> Result<(), Error> {
+        simulated::network(step).map_err(|error| self.unreachable(error))
+    }
+
+    fn unreachable(&self, why: &str) -> Error {
+        let url = self.0.remote.clone();
+        failed(&self.0.remote)(GitError::unreachable(url, why))
+    }
+}
+
+/// Copies the objects that `tip` reaches and `to` lacks.
+fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoints) -> Result<(), Error> {
+    let broken = || Error::repository(from.path());
+    let (source, target) = (
+        from.odb().map_err(broken())?,
+        to.odb().map_err(Error::repository(to.path()))?,
+    );
+    target.refresh().map_err(Error::repository(to.path()))?;
+    let mut missing: Vec<ObjectId> = Vec::new();
+    let mut waiting = vec![tip.0];
+    while let Some(id) = waiting.pop() {
+        if missing.contains(&id) || target.exists_ext(oid(id), OdbLookupFlags::NO_REFRESH) {
+            continue;
+        }
+        missing.push(id);
+        match source.read(oid(id)).map_err(broken())?.kind() {
+            ObjectType::Commit => {
+                let commit = from.find_commit(oid(id)).map_err(broken())?;
+                waiting.push(object_id(commit.tree_id()));
+                waiting.extend(commit.parent_ids().map(object_id));
+            }
+            ObjectType::Tree => {
+                let tree = from.find_tree(oid(id)).map_err(broken())?;
+                waiting.extend(tree.iter().map(|entry| object_id(entry.id())));
+            }
+            _ => {}
+        }
+    }
+    failpoints.at("remote: to be copied")?;
+    // What an object names comes before it, so that an interrupted copy leaves nothing incomplete.
+    for id in missing.into_iter().rev() {
+        let object = source.read(oid(id)).map_err(broken())?;
+        target
+            .write(object.kind(), object.data())
+            .map_err(Error::repository(to.path()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,375 @@
+//! The `git` program, which does the network: what it is given, what it may execute, and when it ends.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::git_host::{self, Door};
+use crate::support::{Answer, Daemon, Gitoggle, Remote, Repo, Request, TOKEN, World, body, eventually};
+
+/// The header value of `ada:pw-5678`.
+const ADA: &str = "Basic YWRhOnB3LTU2Nzg=";
+
+fn is_push(request: &Request) -> bool {
+    request.method == "POST" && request.path.ends_with("/git-receive-pack")
+}
+
+/// Returns a folder in which `git` is this script, and nothing else.
+fn with_git(world: &World, name: &str, script: Option<&str>) -> String {
+    std::fs::create_dir(world.path(name)).unwrap();
+    if let Some(script) = script {
+        world.write_program(&format!("{name}/git"), script);
+    }
+    world.path(name).display().to_string()
+}
+
+#[test]
+fn without_a_new_enough_git_a_url_is_an_error_that_names_the_version_and_local_work_goes_on() {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let none = with_git(&world, "none", None);
+    let old = with_git(&world, "old", Some("#!/bin/sh\necho git version 2.30.9\n"));
+    for (path, said) in [(&none, "could not run `git`"), (&old, "`git` is version 2.30.9")] {
+        for run in [world.apply().set("first-pass", "assert"), world.plan()] {
+            run.set("repo", "https://git.nowhere.invalid/toggles.git")
+                .env("PATH", path)
+                .exit(1)
+                .says(&[said, "2.31 or later", "install a newer Git"]);
+        }
+        let daemon = Daemon::start(&world, |run| {
+            run.set("repo", "https://git.nowhere.invalid/toggles.git")
+                .set("state-dir", world.path("daemon"))
+                .env("PATH", path)
+        });
+        daemon.is_unready_for(&["2.31 or later"]);
+        daemon.stops_cleanly();
+        std::fs::remove_dir_all(world.path("daemon")).unwrap();
+    }
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .env("PATH", &none)
+        .exit(0)
+        .any_output();
+    world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    world.status().env("PATH", &none).exit(0).any_output();
+}
+
+/// Returns the arguments and the variables of the processes that descend from `id`, and how many there are.
+fn descendants(id: u32) -> (usize, String) {
+    let mut known = vec![id.to_string()];
+    let mut text = String::new();
+    for _ in 0..8 {
+        for process in std::fs::read_dir("/proc").unwrap().flatten() {
+            let name = process.file_name().to_string_lossy().into_owned();
+            let read = |file: &str| std::fs::read(process.path().join(file)).unwrap_or_default();
+            let stat = String::from_utf8_lossy(&read("stat")).into_owned();
+            let parent = stat
+                .rsplit(") ")
+                .next()
+                .and_then(|rest| rest.split(' ').nth(1))
+                .unwrap_or_default()
+                .to_owned();
+            if known.contains(&parent) && !known.contains(&name) {
+                for file in ["cmdline", "environ"] {
+                    text.push_str(&String::from_utf8_lossy(&read(file)).replace('\0', "\n"));
+                }
+                known.push(name);
+            }
+        }
+    }
+    (known.len() - 1, text)
+}
+
+/// A world in which the state's host hangs at each push, and a job whose push hangs.
+fn hanging_push() -> (Remote, Gitoggle) {
+    let remote = Remote::new(Door::Guarded(ADA.to_owned()));
+    let root = remote.world.path("hosted");
+    Repo::bare(&root.join("state.git"));
+    remote.host.always(move |request| {
+        if is_push(request) {
+            return Answer::stores_and_hangs();
+        }
+        git_host::answer(&root, &Door::Guarded(ADA.to_owned()), request)
+    });
+    let job = remote
+        .apply()
+        .set("state-remote", format!("{}/state.git", remote.host.url()))
+        .set("first-pass", "assert")
+        .set("git-username", "ada")
+        .env("GITOGGLE_GIT_PASSWORD", "pw-5678");
+    (remote, job)
+}
+
+fn wait_for_push(remote: &Remote) {
+    eventually("a push", || {
+        remote.host.requests().iter().any(is_push).then_some(())
+    });
+}
+
+#[test]
+fn a_hanging_push_shows_no_secret_and_a_signal_ends_it_with_its_children() {
+    for signal in ["-TERM", "-INT"] {
+        let (remote, job) = hanging_push();
+        let mut job = job.start();
+        wait_for_push(&remote);
+        let (count, shown) = descendants(job.id());
+        assert!(count >= 2 && shown.contains("git"), "{count} {shown}");
+        for secret in ["pw-5678", "YWRhOnB3LTU2Nzg=", TOKEN, "GITOGGLE_"] {
+            assert!(!shown.contains(secret), "{secret} in {shown}");
+        }
+        let children: Vec<u32> = running_git(job.id());
+        let began = Instant::now();
+        let sent = std::process::Command::new("kill")
+            .args([signal, &job.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        while !job.has_ended() {
+            assert!(began.elapsed() < Duration::from_secs(25), "{signal}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(job.wait(), Some(1), "{signal}");
+        eventually("the children to end", || {
+            children.iter().all(|id| !is_git(*id)).then_some(())
+        });
+        remote.world.nothing_sent();
+    }
+}
+
+fn is_git(id: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).contains("git")
+}
+
+/// Returns the processes of `git` in the process groups of the children of `id`.
+fn running_git(id: u32) -> Vec<u32> {
+    let listed = std::process::Command::new("ps")
+        .args(["-e", "-o", "pid=,ppid=,pgid="])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let rows: Vec<Vec<u32>> = text
+        .lines()
+        .map(|line| {
+            line.split_whitespace()
+                .filter_map(|word| word.parse().ok())
+                .collect()
+        })
+        .collect();
+    let groups: Vec<u32> = rows.iter().filter(|row| row[1] == id).map(|row| row[2]).collect();
+    rows.iter()
+        .filter(|row| groups.contains(&row[2]))
+        .map(|row| row[0])
+        .collect()
+}
+
+#[test]
+fn a_second_signal_leaves_no_process_of_git() {
+    let (remote, job) = hanging_push();
+    let job = job.start();
+    wait_for_push(&remote);
+    let children = running_git(job.id());
+    assert!(children.len() >= 2, "{children:?}");
+    job.terminate();
+    std::thread::sleep(Duration::from_millis(300));
+    job.terminate();
+    assert_eq!(job.wait(), Some(143));
+    eventually("the children to end", || {
+        children.iter().all(|id| !is_git(*id)).then_some(())
+    });
+}
+
+#[test]
+fn a_plan_that_is_interrupted_leaves_no_process_of_git() {
+    let remote = Remote::new(Door::Open);
+    remote.host_answers(|_| Some(Answer::hangs()));
+    let plan = remote.plan().start();
+    remote.host.wait_for(1);
+    let children = running_git(plan.id());
+    assert!(!children.is_empty());
+    plan.terminate();
+    assert_eq!(plan.wait(), Some(143));
+    eventually("the children to end", || {
+        children.iter().all(|id| !is_git(*id)).then_some(())
+    });
+}
+
+/// Makes whatever a repository can configure to be executed write the file `marker`.
+fn arm(repository: &Repo, git_folder: &Path, marker: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let program = git_folder.join("program");
+    std::fs::write(
+        &program,
+        format!("#!/bin/sh\necho \"$0 $*\" >> {}\nexit 1\n", marker.display()),
+    )
+    .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(git_folder.join("hooks")).unwrap();
+    for hook in [
+        "pre-push",
+        "pre-receive",
+        "update",
+        "post-receive",
+        "post-update",
+        "reference-transaction",
+        "proc-receive",
+        "push-to-checkout",
+        "post-checkout",
+        "fsmonitor-watchman",
+    ] {
+        std::fs::copy(&program, git_folder.join("hooks").join(hook)).unwrap();
+    }
+    let program = program.display().to_string();
+    std::fs::write(
+        git_folder.join("included"),
+        format!("[core]\n\tsshCommand = {program}\n"),
+    )
+    .unwrap();
+    for (key, value) in [
+        ("core.fsmonitor", program.as_str()),
+        ("core.sshCommand", &program),
+        ("core.askPass", &program),
+        ("credential.helper", &program),
+        ("uploadpack.packObjectsHook", &program),
+        ("include.path", "included"),
+        ("protocol.ext.allow", "always"),
+        ("remote.origin.uploadpack", &program),
+        ("remote.origin.receivepack", &program),
+    ] {
+        repository.git(&["config", key, value]);
+    }
+}
+
+#[test]
+fn the_configuration_of_a_repository_executes_nothing() {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let marker = world.path("marker");
+    let state = Repo::bare(&world.path("state-remote.git"));
+    arm(&state, state.path(), &marker);
+    world
+        .repo
+        .git(&["remote", "add", "origin", &state.path().display().to_string()]);
+    arm(&world.repo, &world.repo.path().join(".git"), &marker);
+    for disk in ["one", "two"] {
+        world
+            .apply()
+            .set("state-remote", "origin")
+            .set("state-dir", world.path(disk))
+            .set("first-pass", "assert")
+            .exit(0)
+            .any_output();
+    }
+    world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    let executed = std::fs::read_to_string(&marker).unwrap_or_default();
+    assert_eq!(executed, "");
+    // A rewritten address is refused, too.
+    world
+        .apply()
+        .set("repo", "https://git.example.com/toggles.git")
+        .set("state-dir", world.path("three"))
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "url.ext::touch.insteadOf")
+        .env("GIT_CONFIG_VALUE_0", "https://git.example.com")
+        .exit(1)
+        .says(&["transport 'ext' not allowed"]);
+}
+
+#[test]
+fn a_look_at_a_remote_with_20_000_pull_requests_costs_3_kb() {
+    let remote = Remote::settled(Door::Open);
+    let hosted = remote.world.path("hosted/toggles.git");
+    let id = remote.world.repo.head();
+    let refs: String = (0..20_000)
+        .map(|number| format!("{id} refs/pull/{number}/head\n"))
+        .collect();
+    let main = Repo::at(&hosted).id("refs/heads/main");
+    std::fs::write(
+        hosted.join("packed-refs"),
+        format!("{main} refs/heads/main\n{refs}"),
+    )
+    .unwrap();
+    let received = Arc::new(AtomicUsize::new(0));
+    let (root, counted) = (remote.world.path("hosted"), Arc::clone(&received));
+    remote.host.always(move |request| {
+        let answer = git_host::answer(&root, &Door::Open, request);
+        counted.fetch_add(answer.length(), Ordering::SeqCst);
+        answer
+    });
+    remote.apply().exit(0).any_output();
+    assert_eq!(remote.host.take().len(), 2);
+    let received = received.load(Ordering::SeqCst);
+    assert!((1..=3_000).contains(&received), "{received} bytes");
+}
+
+#[test]
+fn a_daemon_reads_no_configuration_of_the_user_unless_a_variable_names_it() {
+    let remote = Remote::settled(Door::Open);
+    let config = format!(
+        "[url \"{}/\"]\n\tinsteadOf = https://git.example.invalid/\n",
+        remote.host.url()
+    );
+    remote.world.write("home/.gitconfig", &config);
+    let url = "https://git.example.invalid/toggles.git";
+    remote.world.apply().set("repo", url).exit(0).any_output();
+    let daemon = Daemon::start(&remote.world, |run| run.set("repo", url));
+    daemon.is_unready_for(&["git.example.invalid"]);
+    daemon.stops_cleanly();
+    let daemon = Daemon::ready(&remote.world, |run| {
+        run.set("repo", url).env(
+            "GIT_CONFIG_GLOBAL",
+            remote.world.path("home/.gitconfig").display().to_string(),
+        )
+    });
+    daemon.stops_cleanly();
+    remote.world.nothing_sent();
+}
+
+#[test]
+fn a_daemon_needs_no_home_folder() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| {
+        run.set("poll-interval", "200ms")
+            .without_env("HOME")
+            .without_env("XDG_STATE_HOME")
+    });
+    remote.push(21, "Ask for 21 years");
+    eventually("a pass", || (remote.world.service.count() > 0).then_some(()));
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_missing_repository_behind_a_401_is_reported_with_a_hint_about_the_address() {
+    let remote = Remote::new(Door::Guarded("Basic nobody".to_owned()));
+    remote
+        .apply()
+        .exit(1)
+        .says(&["requires credentials", "check the address"]);
+    remote
+        .apply()
+        .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
+        .exit(1)
+        .says(&["rejected the credentials", "the address"]);
+    // What the host itself says about an account needs no guess.
+    remote.host_answers(|_| {
+        Some(
+            Answer::status(401)
+                .header("WWW-Authenticate", "Basic realm=\"git\"")
+                .header("Content-Type", "text/plain")
+                .body("Your account is disabled.\n"),
+        )
+    });
+    let said = remote
+        .apply()
+        .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
+        .exit(1)
+        .both();
+    assert!(
+        said.contains("Your account is disabled.") && !said.contains("address"),
+        "{said}"
+    );
+}
