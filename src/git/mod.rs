@@ -34,6 +34,7 @@ mod error;
 mod failpoint;
 pub(crate) mod history;
 mod host_error;
+mod host_words;
 mod ids;
 mod ignored;
 mod libgit2;
@@ -69,7 +70,8 @@ pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
 pub use history::Parents;
-pub use host_error::{GitError, GitFailure, GitFault, GitWords};
+pub use host_error::{GitError, GitFailure, GitFault};
+pub use host_words::GitWords;
 pub(crate) use ids::{object_id, oid};
 pub(crate) use ignored::{Ignored, os_path};
 pub use libgit2_error::{Libgit2Error, UnsupportedFormat, is_full};

@@ -1,6 +1,8 @@
 //! Tests shared state with faults of the host, of other jobs and of the ref.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::shared::age;
@@ -124,6 +126,110 @@ fn an_outage_in_the_middle_of_a_pass_loses_no_outcome() {
     assert_eq!(hosted.world().service.take().len(), 2);
     hosted.job("empty").exit(0).any_output();
     hosted.world().nothing_sent();
+}
+
+/// Runs a job that sends three requests, from the first of which on the host answers pushes with `refusal` five times. Nothing
+/// may be sent between the first refusal and the end of the refusals.
+fn a_refusal_is_survived(refusal: &Answer) {
+    let hosted = Hosted::new();
+    for toggle in ["pay", "search", "zoo"] {
+        hosted
+            .world()
+            .repo
+            .file(&format!("shop/prod/{toggle}.yaml"), doc(30));
+    }
+    hosted.world().repo.commit("Change three");
+    let left = Arc::new(AtomicUsize::new(0));
+    let sent_while_refused = Arc::new(AtomicUsize::new(0));
+    let (refusals, sent) = (Arc::clone(&left), Arc::clone(&sent_while_refused));
+    let mut is_first = true;
+    hosted.world().service.always(move |_| {
+        if is_first {
+            refusals.store(5, Ordering::SeqCst);
+            is_first = false;
+        } else if (1..5).contains(&refusals.load(Ordering::SeqCst)) {
+            sent.fetch_add(1, Ordering::SeqCst);
+        }
+        Answer::applied().slowly(Duration::from_secs(3))
+    });
+    let (refusals, refusal) = (Arc::clone(&left), refusal.clone());
+    hosted.remote.host_answers(move |request| {
+        let is_of_push = request.path.contains("git-receive-pack");
+        let is_left = is_of_push && refusals.load(Ordering::SeqCst) > 0;
+        is_left.then(|| {
+            refusals.fetch_sub(1, Ordering::SeqCst);
+            refusal.clone()
+        })
+    });
+    hosted.job("disk").exit(0).any_output();
+    assert_eq!(left.load(Ordering::SeqCst), 0, "the host has refused");
+    assert!(
+        sent_while_refused.load(Ordering::SeqCst) <= 1,
+        "only what was about to start"
+    );
+    assert_eq!(hosted.world().service.take().len(), 3);
+    hosted.job("empty").exit(0).any_output();
+    hosted.world().nothing_sent();
+}
+
+#[test]
+fn a_401_while_a_password_is_rotated_does_not_end_a_pass() {
+    a_refusal_is_survived(&Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""));
+}
+
+#[test]
+fn a_403_for_a_moment_does_not_end_a_pass() {
+    a_refusal_is_survived(&Answer::status(403));
+}
+
+#[test]
+fn a_404_for_a_moment_does_not_end_a_pass() {
+    a_refusal_is_survived(&Answer::status(404));
+}
+
+#[test]
+fn a_hook_that_rejects_for_a_moment_does_not_end_a_pass() {
+    let hosted = Hosted::new();
+    hosted.change(31, "Change pay");
+    hosted
+        .world()
+        .write_program("hosted/state.git/hooks/update", "#!/bin/sh\n[ ! -e reject ]\n");
+    let reject = hosted.state.path().join("reject");
+    let rejects = reject.clone();
+    hosted.world().service.always(move |_| {
+        std::fs::write(&rejects, "").unwrap();
+        Answer::applied()
+    });
+    let running = hosted.job("disk").start();
+    hosted.world().service.wait_for(1);
+    // Longer than the first retries of a push take.
+    std::thread::sleep(Duration::from_secs(8));
+    std::fs::remove_file(&reject).unwrap();
+    assert_eq!(running.wait(), Some(0));
+    assert_eq!(hosted.world().service.take().len(), 1);
+    hosted.job("empty").exit(0).any_output();
+    hosted.world().nothing_sent();
+}
+
+#[test]
+fn a_path_that_is_away_for_a_moment_does_not_end_a_pass() {
+    let (world, remote) = local();
+    applied(&world);
+    change(&world, 31, "Change pay");
+    let (here, away) = (remote.path().to_owned(), world.path("away.git"));
+    let (from, to) = (here.clone(), away.clone());
+    world.service.always(move |_| {
+        std::fs::rename(&from, &to).unwrap();
+        Answer::applied()
+    });
+    let running = job(&world, "disk").start();
+    world.service.wait_for(1);
+    std::thread::sleep(Duration::from_secs(4));
+    std::fs::rename(&away, &here).unwrap();
+    assert_eq!(running.wait(), Some(0));
+    assert_eq!(world.service.take().len(), 1);
+    job(&world, "empty").exit(0).any_output();
+    world.nothing_sent();
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Kinds of sources, and the errors for all others.
 
-use crate::support::git_host::Door;
-use crate::support::{Remote, Repo, World, body};
+use crate::support::{Repo, World, body};
 
 /// Applies from `place` and asserts that exactly the pending change was sent.
 #[track_caller]
