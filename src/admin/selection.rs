@@ -63,7 +63,7 @@ impl Selection {
     /// Returns whether it selects this toggle of its [`place`](Self::place).
     pub(super) fn has(&self, toggle: &ToggleStatus) -> bool {
         let name = toggle.toggle.as_str().as_bytes();
-        self.state.is_none_or(|state| state == toggle.state)
+        self.state.is_none_or(|state| state == toggle.state())
             && self.words.iter().all(|word| contains(name, word.as_bytes()))
     }
 }
@@ -86,7 +86,7 @@ mod tests {
             ("shop/production/search", ToggleState::InSync),
             ("shop/staging/new-payment", ToggleState::InSync),
         ];
-        let toggles = toggles.map(|(id, state)| ToggleStatus::new(id.parse().unwrap(), state));
+        let toggles = toggles.map(|(id, state)| ToggleStatus::in_state(id, state));
         status.set_toggles(toggles.to_vec());
         status
     }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::daemon::Metrics;
-use crate::model::ToggleId;
+use crate::model::{HoldKind, ToggleId, ToggleState};
 use crate::pass::{ChangeResult, Event, PublishAnswer, Report};
 use crate::plan::{Change, Plan};
 use crate::telemetry::ANNOUNCEMENT;
@@ -67,7 +67,7 @@ impl RunObserver {
         }
         match (self.is_known(&change.id, result), result.reason()) {
             (true, Some(reason)) => {
-                tracing::debug!(name: "unchanged", toggle = %change.id, reason = &*reason, "not applied, as before");
+                tracing::debug!(name: "unchanged", toggle = %change.id, reason, "not applied, as before");
             }
             _ if result.is_recorded() && self.is_long.load(Relaxed) => {
                 tracing::debug!(name: "published", toggle = %change.id, "published or found equal");
@@ -101,18 +101,22 @@ pub(super) fn log_result(change: &Change, result: &ChangeResult, answer: Option<
             let commit = commit.map(|commit| tracing::field::display(commit.id));
             tracing::info!(name: "published", %toggle, commit, status, took_ms, "published");
         }
-        ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
-            tracing::warn!(name: "failed", %toggle, reason, status, took_ms, "failed");
-        }
-        ChangeResult::Pending { reason } => {
-            tracing::warn!(name: "pending", %toggle, reason, status, took_ms, "pending");
+        ChangeResult::Held(hold) => {
+            let (kind, reason) = (hold.kind.map(HoldKind::as_str), &hold.text);
+            match hold.state {
+                ToggleState::Failed => {
+                    tracing::warn!(name: "failed", %toggle, reason, status, took_ms, "failed");
+                }
+                ToggleState::Pending => {
+                    tracing::warn!(name: "pending", %toggle, reason, status, took_ms, "pending");
+                }
+                _ => {
+                    tracing::warn!(name: "live_hold", %toggle, kind, reason, "held because of its live state");
+                }
+            }
         }
         ChangeResult::Converged => {
             tracing::info!(name: "converged", %toggle, "the service had this targeting already, recorded");
-        }
-        ChangeResult::Held(hold) => {
-            let (kind, reason) = (hold.kind().as_str(), hold.to_string());
-            tracing::warn!(name: "live_hold", %toggle, kind, reason, "held because of its live state");
         }
         ChangeResult::NotSent => {}
     }

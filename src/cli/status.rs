@@ -10,7 +10,7 @@ use super::failure::{ExitStatus, Failure};
 use super::{note, plan, setup, show};
 use crate::config::Settings;
 use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
-use crate::model::{WithheldKind, counted, escaped};
+use crate::model::{HoldKind, counted, escaped};
 use crate::plan::Plan;
 use crate::plan::render::code;
 use crate::source::CacheMode;
@@ -40,7 +40,7 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
         |limit| markdown(&status, limit),
     )?;
     let mut toggles = status.toggles.iter();
-    let failed = toggles.any(|toggle| toggle.state == ToggleState::Failed);
+    let failed = toggles.any(|toggle| toggle.state() == ToggleState::Failed);
     Ok(plan::held(&planned.plan)
         .and(plan::unread(&planned.plan))
         .and(ExitStatus::Held.when(!planned.plan.undecided().is_empty()))
@@ -51,7 +51,7 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
 /// Returns the status that follows from changes that the last pass held because of the live state of their toggles.
 fn held_last(plan: &Plan, status: &Status) -> ExitStatus {
     let is_held = |toggle: &ToggleStatus| {
-        toggle.kind.is_some_and(WithheldKind::is_live)
+        toggle.kind().is_some_and(HoldKind::is_live)
             && plan.changes().iter().any(|change| change.id == toggle.toggle)
     };
     ExitStatus::Held.when(status.toggles.iter().any(is_held))
@@ -72,7 +72,7 @@ fn readiness(status: &Status) -> Readiness {
     let behind = status
         .toggles
         .iter()
-        .filter(|toggle| toggle.state != ToggleState::InSync)
+        .filter(|toggle| toggle.state() != ToggleState::InSync)
         .count();
     match behind {
         0 => Readiness::Ready,
@@ -130,36 +130,28 @@ fn text(status: &Status, list: StatusList) -> String {
 }
 
 fn rows(toggles: &[ToggleStatus], list: StatusList) -> String {
-    let is_listed = |toggle: &&ToggleStatus| list == StatusList::All || toggle.state != ToggleState::InSync;
+    let is_listed = |toggle: &&ToggleStatus| list == StatusList::All || toggle.state() != ToggleState::InSync;
     let listed: Vec<&ToggleStatus> = toggles.iter().filter(is_listed).collect();
     let widths = listed.iter().map(|toggle| toggle.toggle.as_str().len());
     let width = widths.max().unwrap_or(0);
-    let alike = listed.chunk_by(|a, b| (a.state, &a.reason) == (b.state, &b.reason));
+    let alike = listed.chunk_by(|a, b| (a.state(), a.reason()) == (b.state(), b.reason()));
     alike.map(|toggles| rows_of(toggles, width)).collect()
 }
 
 /// Formats toggles that have the same state and reason. A reason that several share is printed once, below them.
 fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
     let mut text = String::new();
-    for ToggleStatus {
-        toggle,
-        state,
-        reason,
-        kind: _,
-        revision,
-        applied_at: _,
-        format: _,
-        live_version: _,
-    } in toggles
-    {
+    for status in toggles {
+        let (toggle, state) = (&status.toggle, status.state());
+        let revision = status.revision;
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
-        let own = reason.as_deref().filter(|_| toggles.len() == 1);
+        let own = status.reason().filter(|_| toggles.len() == 1);
         let reason = own.map(|reason| format!("  {}", escaped(reason)));
         let word = state.as_str().replace('_', " ");
         let reason = reason.unwrap_or_default();
         let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
     }
-    let shared = toggles[0].reason.as_deref().filter(|_| toggles.len() > 1);
+    let shared = toggles[0].reason().filter(|_| toggles.len() > 1);
     if let Some(reason) = shared {
         let _ = writeln!(text, "         all {}: {}", toggles.len(), escaped(reason));
     }
@@ -197,13 +189,13 @@ fn markdown(status: &Status, limit: usize) -> String {
     let behind = || {
         toggles
             .iter()
-            .filter(|toggle| toggle.state != ToggleState::InSync)
+            .filter(|toggle| toggle.state() != ToggleState::InSync)
     };
     let mut shown = 0;
     for toggle in behind().take(MOST) {
-        let state = toggle.state.as_str();
+        let state = toggle.state().as_str();
         let mut line = format!("* **{state}** {}", code(toggle.toggle.as_str()));
-        if let Some(reason) = &toggle.reason {
+        if let Some(reason) = toggle.reason() {
             let _ = write!(line, ": {}", code(reason));
         }
         if text.len() + line.len() > limit.saturating_sub(LAST_LINE) {
@@ -228,7 +220,7 @@ fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
         .map(|state| {
             (
                 state,
-                toggles.iter().filter(|toggle| toggle.state == *state).count(),
+                toggles.iter().filter(|toggle| toggle.state() == *state).count(),
             )
         })
         .filter(|(_, count)| *count > 0)

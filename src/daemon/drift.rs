@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use super::schedule::jittered;
 use super::status::DriftFacts;
 use crate::drift::DriftScanner;
+use crate::model::HoldKind;
 use crate::pass::{Reconciler, Report};
 use crate::plan::{DriftedToggle, LiveDifferences};
 
@@ -121,7 +122,7 @@ impl DriftState {
             .filter(|(id, fact)| before.get(*id) != Some(fact));
         let new: Vec<_> = new.collect();
         for (toggle, fact) in new.iter().take(MOST_LOGGED) {
-            tracing::warn!(name: "drifted", %toggle, kind = fact.kind.as_str(), reason = fact.reason, "drifted");
+            tracing::warn!(name: "drifted", %toggle, kind = fact.kind.map(HoldKind::as_str), reason = fact.text, "drifted");
         }
         let more = new.len().saturating_sub(MOST_LOGGED);
         if more > 0 {

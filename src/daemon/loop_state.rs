@@ -10,7 +10,7 @@ use super::pass_outcome::PassOutcome;
 use super::probe::HeadProbe;
 use super::schedule::{DriftScans, Schedule};
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{CommitId, Override, ToggleState, WithheldKind};
+use crate::model::{CommitId, HoldKind, Override, ToggleState};
 use crate::pass::publish::tries;
 use crate::pass::{ChangeResult, PassInputs, Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, History, LiveDifferences, OnDrift};
@@ -131,7 +131,7 @@ impl LoopState {
             return;
         }
         let count = |state| Some(withheld.in_state(state)).filter(|count| *count > 0);
-        let reasons: Vec<_> = WithheldKind::ALL
+        let reasons: Vec<_> = HoldKind::ALL
             .into_iter()
             .map(|reason| (reason.as_str(), withheld.because_of(reason)))
             .filter(|(_, count)| *count > 0)
@@ -154,14 +154,16 @@ impl LoopState {
     pub(super) fn log_held(before: &[ToggleStatus], after: &[ToggleStatus]) {
         let is_known = |toggle: &ToggleStatus| {
             let place = before.binary_search_by(|known| known.toggle.cmp(&toggle.toggle));
-            place.is_ok_and(|place| (before[place].state, before[place].kind) == (toggle.state, toggle.kind))
+            place.is_ok_and(|place| {
+                (before[place].state(), before[place].kind()) == (toggle.state(), toggle.kind())
+            })
         };
         // The pass that read a toggle has logged what the service has.
-        let is_logged = |toggle: &&ToggleStatus| toggle.kind.is_some_and(WithheldKind::is_live);
-        let held = after.iter().filter(|toggle| toggle.state == ToggleState::Held);
+        let is_logged = |toggle: &&ToggleStatus| toggle.kind().is_some_and(HoldKind::is_live);
+        let held = after.iter().filter(|toggle| toggle.state() == ToggleState::Held);
         let held = held.filter(|toggle| !is_logged(toggle));
         let new: Vec<_> = held.filter(|toggle| !is_known(toggle)).collect();
-        let group = |toggle: &ToggleStatus| (toggle.toggle.environment(), toggle.kind);
+        let group = |toggle: &ToggleStatus| (toggle.toggle.environment(), toggle.kind());
         let mut groups: BTreeMap<_, Vec<&ToggleStatus>> = BTreeMap::new();
         for toggle in new {
             groups.entry(group(toggle)).or_default().push(toggle);
@@ -170,12 +172,12 @@ impl LoopState {
         let (large, small): (Vec<_>, Vec<_>) = groups.values().partition(|group| group.len() > SMALL_GROUP);
         let small: Vec<_> = small.into_iter().flatten().collect();
         for toggle in small.iter().take(MOST_HELD) {
-            let (kind, reason) = (toggle.kind.map(WithheldKind::as_str), toggle.explanation());
+            let (kind, reason) = (toggle.kind().map(HoldKind::as_str), toggle.explanation());
             tracing::info!(name: "held", toggle = %toggle.toggle, kind, reason, "held");
         }
         for group in large.iter().take(MOST_HELD) {
             let (count, environment) = (group.len(), group[0].toggle.environment());
-            let (kind, reason) = (group[0].kind.map(WithheldKind::as_str), group[0].explanation());
+            let (kind, reason) = (group[0].kind().map(HoldKind::as_str), group[0].explanation());
             tracing::info!(name: "held_more", count, %environment, kind, reason, "a group of toggles held, with the reason of the first");
         }
         let rest = large.iter().skip(MOST_HELD).map(|group| group.len());
@@ -192,13 +194,8 @@ impl LoopState {
             return;
         }
         let applied = report.count(ChangeResult::is_recorded);
-        let failed = report.count(|result| {
-            matches!(
-                result,
-                ChangeResult::Failed { .. } | ChangeResult::FailedAlone { .. }
-            )
-        });
-        let held = report.count(|result| matches!(result, ChangeResult::Held(_)));
+        let failed = report.count(ChangeResult::has_failed);
+        let held = report.count(ChangeResult::is_held);
         let pending = count - applied - failed - held;
         tracing::info!(name: "applied", applied, failed, held, pending, "applied {applied} of {count} changes");
     }

@@ -40,12 +40,11 @@ mod metrics;
 mod pass_outcome;
 mod probe;
 mod release;
-mod released_by;
 mod schedule;
 mod status;
 mod watch;
 
-pub use crate::model::{ToggleState, WithheldKind};
+pub use crate::model::{HoldKind, ToggleState};
 pub use crate::pass::{DeploymentHistory, DeploymentPart};
 pub use crate::plan::{DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json};
 pub use control::{Control, ControlError, DriverCommand, Trigger};
@@ -55,8 +54,7 @@ pub use metrics::{Metrics, ScanResult};
 #[cfg(test)]
 pub(crate) use pass_outcome::PassOutcome;
 pub use release::{AllowRequest, Rejection, Released};
-pub use released_by::FirstPassState;
-pub(crate) use released_by::released_by;
+pub(crate) use release::{is_first_pass_over, released_by};
 #[cfg(test)]
 pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::ToggleId;
+use crate::model::{HeldRequest, Hold, HoldKind, ToggleId};
 use crate::pass::{ChangeResult, Report, StopReason};
-use crate::plan::{Change, Parked, Plan, WithheldReason};
+use crate::plan::Plan;
 
 /// The result of a pass, as far as the next one depends on it.
 #[derive(Clone, Debug, Default)]
@@ -18,9 +18,8 @@ pub(crate) struct PassOutcome {
     /// Whether a change is still to be sent that did not fail alone.
     pub(super) unfinished: bool,
     pub(super) applied: Vec<ToggleId>,
-    pub(super) refused: Vec<(ToggleId, Parked)>,
-    /// The changes that the live state of their toggles held.
-    pub(super) held: Vec<(ToggleId, Parked)>,
+    /// The changes that the service refused, or that the live state of their toggles held.
+    pub(super) parked: Vec<(ToggleId, HeldRequest)>,
     /// The plan, if the pass made one.
     pub(super) plan: Option<Arc<Plan>>,
 }
@@ -44,18 +43,14 @@ impl PassOutcome {
         for (change, result) in report.lines() {
             match result {
                 ChangeResult::Applied | ChangeResult::Converged => outcome.applied.push(change.id.clone()),
-                ChangeResult::Failed { reason } => {
-                    let reason = WithheldReason::Refused(reason.clone());
-                    outcome.refused.push(parked(change, reason));
+                ChangeResult::Held(hold) if result.is_refused() || result.is_held() => {
+                    let parked = HeldRequest::new(change.request(), Hold::clone(hold));
+                    outcome.parked.push((change.id.clone(), parked));
                 }
-                ChangeResult::Held(hold) => {
-                    outcome
-                        .held
-                        .push(parked(change, WithheldReason::Live(hold.clone())));
-                }
-                // A backoff per toggle applies, and readiness is not affected (DESIGN, section 6, *Failed alone*).
-                ChangeResult::FailedAlone { .. } => {}
-                ChangeResult::NotSent | ChangeResult::Pending { .. } => outcome.unfinished = true,
+                ChangeResult::NotSent => outcome.unfinished = true,
+                // A backoff per toggle applies to one that failed alone, and readiness is not affected (DESIGN, section 6,
+                // *Failed alone*).
+                ChangeResult::Held(_) => outcome.unfinished |= result.is_pending(),
             }
         }
         outcome
@@ -71,19 +66,12 @@ impl PassOutcome {
         let Some(plan) = &self.plan else { return false };
         let held = plan.withheld();
         let is_parked = |index: usize| {
-            matches!(
-                held[index].reason,
-                WithheldReason::Live(_) | WithheldReason::Refused(_)
-            )
+            let hold = &held[index].hold;
+            hold.is_live() || hold.kind == Some(HoldKind::Refused)
         };
         plan.changes()
             .binary_search_by(|change| change.id.cmp(id))
             .is_ok()
             || held.binary_search_by(|held| held.id.cmp(id)).is_ok_and(is_parked)
     }
-}
-
-fn parked(change: &Change, reason: WithheldReason) -> (ToggleId, Parked) {
-    let request = change.request();
-    (change.id.clone(), Parked { request, reason })
 }

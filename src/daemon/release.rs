@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::released_by::{FirstPassState, released_by};
 use super::status::{Status, ToggleStatus};
-use crate::model::{Allowance, CommitId, EnvironmentId, Override, ServiceKind, ToggleId, closest};
+use crate::model::{Allowance, CommitId, EnvironmentId, HoldKind, Override, ServiceKind, ToggleId, closest};
 
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -166,10 +165,25 @@ pub(super) fn release(
     })
 }
 
+/// Returns whether anything is applied in the environment of these toggles.
+pub(crate) fn is_first_pass_over<'a>(toggles: impl IntoIterator<Item = &'a ToggleStatus>) -> bool {
+    toggles.into_iter().any(|one| one.revision.is_some())
+}
+
+/// Returns the decisions that release a toggle of an environment.
+pub(crate) fn released_by(toggle: &ToggleStatus, is_first_pass_over: bool) -> Vec<Override> {
+    let releases = toggle.hold.iter().flat_map(|hold| hold.releases.iter().copied());
+    let is_effective = |what: &Override| {
+        // A first pass that adopts publishes nothing, whatever else is allowed.
+        toggle.kind() != Some(HoldKind::DiffersFromLive) || what.is_first_pass() != is_first_pass_over
+    };
+    releases.filter(is_effective).collect()
+}
+
 /// Returns the live versions that the operator can see.
 fn versions(waiting: &[&ToggleStatus]) -> BTreeMap<ToggleId, u64> {
     let waiting = waiting.iter();
-    let versions = waiting.filter_map(|one| Some((one.toggle.clone(), one.live_version?)));
+    let versions = waiting.filter_map(|one| Some((one.toggle.clone(), one.hold.as_ref()?.version?)));
     versions.collect()
 }
 
@@ -206,14 +220,14 @@ fn waiting<'a>(
 ) -> Result<Vec<&'a ToggleStatus>, Rejection> {
     let what = request.what;
     let is_meant = |one: &&ToggleStatus| request.toggle.as_ref().is_none_or(|toggle| *toggle == one.toggle);
-    let pass = FirstPassState::of(toggles);
+    let is_over = is_first_pass_over(toggles);
     let released = toggles.iter();
     let released: Vec<_> = released
-        .filter(|one| is_meant(one) && released_by(one, pass).contains(&what))
+        .filter(|one| is_meant(one) && released_by(one, is_over).contains(&what))
         .collect();
     if released.is_empty() {
-        let waiting = toggles.iter().flat_map(|one| released_by(one, pass));
-        let mut waiting: Vec<_> = waiting.copied().collect();
+        let waiting = toggles.iter().flat_map(|one| released_by(one, is_over));
+        let mut waiting: Vec<_> = waiting.collect();
         waiting.sort_unstable();
         waiting.dedup();
         return Err(Rejection::NothingToRelease {
@@ -228,15 +242,17 @@ fn waiting<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::{SourceStatus, ToggleState};
-    use crate::model::{ObjectId, WithheldKind};
+    use std::sync::Arc;
+
+    use crate::daemon::SourceStatus;
+    use crate::model::{Hold, ObjectId};
 
     const REVISION: CommitId = CommitId(ObjectId([0xab; 20]));
 
     fn status() -> Status {
-        let toggle = |id: &str, kind| ToggleStatus {
-            kind,
-            ..ToggleStatus::new(id.parse().unwrap(), ToggleState::Held)
+        let toggle = |id: &str, kind: Option<HoldKind>| {
+            let hold = kind.map(|kind| Arc::new(Hold::new(kind, "")));
+            ToggleStatus::new(id.parse().unwrap(), hold)
         };
         let mut status = Status {
             source: SourceStatus {
@@ -246,10 +262,10 @@ mod tests {
             ..Status::default()
         };
         status.set_toggles(vec![
-            toggle("shop/prod/a", Some(WithheldKind::FirstPass)),
-            toggle("shop/prod/b", Some(WithheldKind::FirstPass)),
-            toggle("shop/prod/c", Some(WithheldKind::Invalid)),
-            toggle("shop/test/a", Some(WithheldKind::Rail)),
+            toggle("shop/prod/a", Some(HoldKind::FirstPass)),
+            toggle("shop/prod/b", Some(HoldKind::FirstPass)),
+            toggle("shop/prod/c", Some(HoldKind::Invalid)),
+            toggle("shop/test/a", Some(HoldKind::Rail)),
             toggle("web/prod/a", None),
         ]);
         status
@@ -292,10 +308,11 @@ mod tests {
     fn what_was_not_adopted_is_asserted_until_something_is_applied_there() {
         let differing = |revision| {
             let toggle = |id: &str| ToggleStatus {
-                kind: Some(WithheldKind::DiffersFromLive),
                 revision,
-                live_version: Some(3),
-                ..ToggleStatus::new(id.parse().unwrap(), ToggleState::Held)
+                ..ToggleStatus::new(
+                    id.parse().unwrap(),
+                    Some(Arc::new(Hold::over(HoldKind::DiffersFromLive, 3, ""))),
+                )
             };
             let mut status = status();
             status.set_toggles(vec![toggle("shop/prod/a"), toggle("shop/prod/b")]);

@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::pass_outcome::PassOutcome;
-use crate::model::ToggleId;
-use crate::plan::Parked;
+use crate::model::{HeldRequest, ToggleId};
 use crate::service::retry::{self, PROBE_INTERVAL};
 
 /// The times of the next pass and the next lookup, and the parked toggles.
@@ -18,10 +17,8 @@ pub(crate) struct Schedule {
     /// The time of the next lookup of a remote source.
     lookup_due: Instant,
     failures: u32,
-    /// The requests that the service refused.
-    parked: BTreeMap<ToggleId, Parked>,
-    /// The requests that the live state of their toggles held.
-    held: BTreeMap<ToggleId, Parked>,
+    /// The requests that the service refused, or that the live state of their toggles held.
+    parked: BTreeMap<ToggleId, HeldRequest>,
     scans: DriftScans,
     /// Whether the next pass tries every request, because an operator ordered it.
     is_unparked: bool,
@@ -49,7 +46,6 @@ impl Schedule {
             lookup_due: now,
             failures: 0,
             parked: BTreeMap::new(),
-            held: BTreeMap::new(),
             scans,
             is_unparked: false,
             held_until: None,
@@ -105,26 +101,24 @@ impl Schedule {
 
     /// Returns the requests that the next pass does not send: refused and held ones, and `alone`, whose retry is not
     /// due yet. None if an operator ordered to try every request.
-    pub(crate) fn parked(&mut self, alone: BTreeMap<ToggleId, Parked>) -> BTreeMap<ToggleId, Parked> {
+    pub(crate) fn parked(
+        &mut self,
+        alone: BTreeMap<ToggleId, HeldRequest>,
+    ) -> BTreeMap<ToggleId, HeldRequest> {
         match std::mem::take(&mut self.is_unparked) {
             true => BTreeMap::new(),
-            false => {
-                let parked = self.parked.iter().chain(&self.held);
-                let parked = parked.map(|(id, parked)| (id.clone(), parked.clone()));
-                parked.chain(alone).collect()
-            }
+            false => self.parked.clone().into_iter().chain(alone).collect(),
         }
     }
 
     /// Lets the next pass read the held toggles again, because the service may have changed.
     pub(crate) fn release_held(&mut self) {
-        self.held.clear();
+        self.parked.retain(|_, parked| !parked.hold.is_live());
     }
 
     /// Lets the next pass try every request.
     pub(crate) fn unpark_all(&mut self) {
         self.parked.clear();
-        self.release_held();
         self.is_unparked = true;
     }
 
@@ -139,18 +133,15 @@ impl Schedule {
     ) {
         for id in &outcome.applied {
             self.parked.remove(id);
-            self.held.remove(id);
         }
         if outcome.is_planned() {
             // A change that was reverted is a new one when it returns.
             self.parked.retain(|id, _| outcome.is_wanted(id));
-            self.held.retain(|id, _| outcome.is_wanted(id));
             self.rejected = None;
         }
-        self.parked.extend(outcome.refused.iter().cloned());
-        if self.scans == DriftScans::On {
-            self.held.extend(outcome.held.iter().cloned());
-        }
+        let is_kept = |parked: &HeldRequest| self.scans == DriftScans::On || !parked.hold.is_live();
+        let parked = outcome.parked.iter().filter(|(_, parked)| is_kept(parked));
+        self.parked.extend(parked.cloned());
         if let Some(wait) = outcome.held_back {
             self.held_until = Some(now + wait);
         }
@@ -191,7 +182,7 @@ pub(super) fn jittered(interval: Duration, jitter: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::WithheldReason;
+    use crate::model::{Hold, HoldKind};
 
     const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -199,11 +190,11 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn parked() -> Parked {
-        Parked {
-            request: crate::model::RequestDigest::default(),
-            reason: WithheldReason::Refused("no".into()),
-        }
+    fn parked() -> HeldRequest {
+        HeldRequest::new(
+            crate::model::RequestDigest::default(),
+            Hold::new(HoldKind::Refused, "no"),
+        )
     }
 
     #[test]
@@ -288,7 +279,7 @@ mod tests {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         let refused = PassOutcome {
-            refused: vec![(id("a/b/c"), parked())],
+            parked: vec![(id("a/b/c"), parked())],
             ..PassOutcome::default()
         };
         schedule.on_pass_finished(&refused, None, now, 0.5);

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
-use crate::model::{Allowance, EnvironmentId, Override, Scope, ToggleId, chain};
+use crate::model::{Action, Allowance, EnvironmentId, Live, Override, Scope, ToggleId, chain};
 use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, planning};
-use crate::plan::{DriftReport, LiveDifference, LiveDifferences, OnDrift, Plan, WithheldReason};
+use crate::plan::{DriftReport, LiveChange, LiveDifference, LiveDifferences, OnDrift, Plan};
 use crate::state::StateSnapshot;
 
 /// A comparison of the service with what was applied.
@@ -122,9 +122,18 @@ impl LiveScan {
         if config.overwrite_drift || policy.on_drift == OnDrift::Overwrite {
             live = report.differences();
             let plan = self.decide(plan.clone(), config, context)?;
-            let held = plan.withheld().iter().filter_map(|held| match &held.reason {
-                WithheldReason::Live(hold) => hold.covered().cloned(),
-                _ => None,
+            let held = plan.withheld().iter().filter_map(|held| {
+                // A first pass that adopts publishes nothing, whatever else is allowed.
+                let change = held
+                    .change
+                    .as_deref()
+                    .filter(|change| change.action != Action::Adopt)?;
+                match self.scan.live.get(&change.id)? {
+                    Live::Toggle(live) if held.hold.version.is_some() => {
+                        Some(LiveChange::of(&change.id, live))
+                    }
+                    _ => None,
+                }
             });
             live.extend(held.map(|made| (made.id.clone(), LiveDifference::Other(Box::new(made)))));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::applied::AppliedDocuments;
 use super::reading::ExpectedLive;
-use crate::model::{DriftFact, EnvironmentId, ObjectId, ToggleId};
+use crate::model::{EnvironmentId, Hold, ObjectId, ToggleId};
 use crate::pass::Report;
 use crate::plan::{DriftReport, DriftedToggle, MissingToggle, OnMissing, StateEdit};
 use crate::state::{LiveVersions, OtherVersion};
@@ -56,7 +56,7 @@ impl ScanMemory {
     }
 
     /// Returns why each toggle counts as drifted, as far as scans have found out, also those of an earlier process.
-    pub(super) fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, DriftFact> {
+    pub(super) fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, Hold> {
         let earlier = self.earlier.iter();
         let earlier = earlier.map(|(id, other)| (id.clone(), other.fact.clone()));
         let mut facts: BTreeMap<_, _> = earlier.collect();
@@ -66,7 +66,7 @@ impl ScanMemory {
 
     /// Returns what is to be kept for the next process.
     pub(super) fn kept(&mut self, on_missing: OnMissing) -> &LiveVersions {
-        let other = |(id, fact): (ToggleId, DriftFact)| {
+        let other = |(id, fact): (ToggleId, Hold)| {
             let object = self.known.get(&id).map(KnownDifference::object);
             let object = object.or_else(|| Some(self.earlier.get(&id)?.object))?;
             Some((id, OtherVersion { object, fact }))

@@ -9,7 +9,7 @@ use super::reading::{EnvironmentPlan, ExpectedLive};
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scan::Scan;
 use super::versions::versions_from;
-use crate::model::{DriftFact, EnvironmentId, Live, LiveVersion, ToggleId};
+use crate::model::{EnvironmentId, Hold, Live, LiveVersion, ToggleId};
 use crate::pass::{Config, Error, PassContext, Report, Rules, planning};
 use crate::plan::{DriftedToggle, LiveDecision, LiveDifferences, OnMissing, Plan, decide_live};
 use crate::service::{ClientConfig, LiveReader};
@@ -155,7 +155,7 @@ impl DriftScanner {
     }
 
     /// Returns why each toggle counts as drifted, as far as scans have found out.
-    pub(crate) fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
+    pub(crate) fn facts(&self) -> BTreeMap<ToggleId, Hold> {
         self.memory.facts(self.on_missing)
     }
 

@@ -1,8 +1,6 @@
 //! The targeting of a toggle as the service reports it (DESIGN, section 8.2).
 
-use serde::{Deserialize, Serialize};
-
-use super::{Payload, ReturnType, WithheldKind};
+use super::{Payload, ReturnType};
 
 /// What the service has for a toggle in one environment.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -64,18 +62,6 @@ impl LiveContent {
             Self::Known(payload) => Some(payload),
         }
     }
-}
-
-/// Why a toggle counts as drifted.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct DriftFact {
-    /// The kind of reason.
-    pub kind: WithheldKind,
-    /// The reason, as one line of escaped text.
-    pub reason: String,
-    /// The live version that an order to overwrite drift covers, 0 if the service does not have the toggle; none if such an
-    /// order has no effect.
-    pub live_version: Option<u64>,
 }
 
 /// One entry of a toggle's history on the service.

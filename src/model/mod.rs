@@ -8,6 +8,7 @@ mod build;
 mod commit;
 mod deployment;
 mod escape;
+mod hold;
 mod id;
 mod junit;
 mod live;
@@ -31,15 +32,16 @@ pub use build::{BUILD, Build};
 pub use commit::{Attribution, Commit, CommitId, HistoryEvidence};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use escape::{Color, HarmlessJsonWriter, escaped, harmless_json, is_harmful};
+pub use hold::{Alone, HeldRequest, Hold, HoldKind};
 pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId};
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
-pub use live::{DriftFact, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
+pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use return_type::{ReturnType, variation_fits};
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Reviews};
 pub use scope::{Scope, ScopeError, Unmatched};
 pub use semantic_version::is_semver;
 pub use sent::{Action, Certainty, RequestDigest, Sent, SentNote, TargetingDigest};
-pub use state::{PublishOutcome, ToggleState, WithheldKind};
+pub use state::{PublishOutcome, ToggleState};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,

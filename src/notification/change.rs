@@ -86,7 +86,7 @@ impl SentNotifications {
         now: &ToggleStatus,
         awaits_scan: bool,
     ) -> Option<ToggleChange> {
-        let after = match now.state {
+        let after = match now.state() {
             ToggleState::Failed => Some(Trouble::Failed),
             ToggleState::Drifted => Some(Trouble::Drifted),
             ToggleState::Held => Some(Trouble::Held),
@@ -110,7 +110,7 @@ impl SentNotifications {
         Some(ToggleChange {
             toggle: now.toggle.clone(),
             change,
-            reason: after.and(now.reason.clone()),
+            reason: after.and(now.reason().map(str::to_owned)),
         })
     }
 
@@ -147,10 +147,9 @@ mod tests {
     use crate::daemon::LastPass;
 
     fn status(toggles: &[(&str, ToggleState)]) -> Status {
-        let toggles = toggles.iter().map(|(toggle, state)| ToggleStatus {
-            reason: Some("why".to_owned()),
-            ..ToggleStatus::new(toggle.parse().unwrap(), *state)
-        });
+        let toggles = toggles
+            .iter()
+            .map(|(toggle, state)| ToggleStatus::in_state(toggle, *state));
         Status {
             last_pass: Some(LastPass {
                 at: 1,

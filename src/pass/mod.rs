@@ -82,8 +82,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::git::RepoUrl;
-use crate::model::{Allowance, Live, ToggleId, chain};
-use crate::plan::{Approved, LiveDifferences, Parked, Plan};
+use crate::model::{Allowance, HeldRequest, Live, ToggleId, chain};
+use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
@@ -108,7 +108,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, Default)]
 pub struct PassInputs {
     /// Toggles that are not tried again yet, with the reason.
-    pub parked: BTreeMap<ToggleId, Parked>,
+    pub parked: BTreeMap<ToggleId, HeldRequest>,
     /// The toggles that were changed or removed on the service, if that may be overwritten.
     pub drifted: LiveDifferences,
     /// What was read of them.

@@ -8,13 +8,10 @@ use super::report::{ChangeResult, PublishSummary};
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::pack::PackCopies;
-use crate::model::{Blob, DeploymentEffect, EnvironmentId, ObjectId, RequestDigest, ToggleId, Trees};
+use crate::model::{Blob, DeploymentEffect, EnvironmentId, HeldRequest, ObjectId, ToggleId, Trees};
 use crate::plan::{self, Overwrite, Plan};
 use crate::source::{self, Snapshot};
-use crate::state::{
-    self, AppliedEdit, CleanPass, DocumentReader, Failures, HeldRequest, PassHead, Refusal, Stop, Store,
-    Tried,
-};
+use crate::state::{self, AppliedEdit, CleanPass, DocumentReader, Failures, PassHead, Stop, Store};
 
 /// Records outcomes and what needs no publish. Returns the pass, if it left nothing to do, and what is remembered of
 /// requests that were not confirmed.
@@ -52,9 +49,7 @@ pub(crate) fn record(
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| planning::memory(snapshot, tip.commit, rules, now));
     let failures = Failures {
-        refusals: refusals(store, plan, published, &head),
         tries: tries(store, plan, published, now),
-        holds: holds(store, plan, published),
     };
     Ok((memory, failures))
 }
@@ -63,7 +58,7 @@ pub(crate) fn record(
 fn finished_first_passes(plan: &Plan, published: &PublishSummary) -> impl Iterator<Item = AppliedEdit> {
     let results = plan.changes().iter().zip(&published.results);
     let untried = results.filter(|(_, result)| result.is_untried());
-    let withheld = plan.withheld().iter().filter(|held| held.reason.is_untried());
+    let withheld = plan.withheld().iter().filter(|held| held.hold.is_untried());
     let withheld = withheld.filter_map(|held| held.change.as_deref());
     let untried: BTreeSet<EnvironmentId> = untried
         .map(|(change, _)| change)
@@ -112,70 +107,21 @@ fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
     }
 }
 
-/// What was refused now, and what was refused before and is still parked.
-fn refusals(
+/// What is remembered of the requests that were held or not confirmed.
+fn tries(
     store: &Store,
     plan: &Plan,
     published: &PublishSummary,
-    head: &PassHead,
-) -> BTreeMap<ToggleId, Refusal> {
-    let mut refusals = parked(&store.view().failures().refusals, plan);
-    for (change, sending) in plan.changes().iter().zip(&published.results) {
-        if let ChangeResult::Failed { reason } = sending {
-            let (at, revision) = (head.now, head.revision);
-            refusals.insert(
-                change.id.clone(),
-                Refusal {
-                    request: change.request(),
-                    reason: reason.clone(),
-                    at,
-                    revision,
-                },
-            );
-        }
-    }
-    refusals
-}
-
-/// What was held now because of the live state, and what was held before and is still parked.
-fn holds(store: &Store, plan: &Plan, published: &PublishSummary) -> BTreeMap<ToggleId, HeldRequest> {
-    let mut holds = parked(&store.view().failures().holds, plan);
-    for (change, sending) in plan.changes().iter().zip(&published.results) {
-        if let ChangeResult::Held(hold) = sending {
-            let held = HeldRequest {
-                request: change.request(),
-                state: hold.state(),
-                kind: hold.kind(),
-                reason: hold.to_string(),
-            };
-            holds.insert(change.id.clone(), held);
-        }
-    }
-    holds
-}
-
-/// Returns the entries of the toggles that the plan withholds.
-fn parked<T: Clone>(before: &BTreeMap<ToggleId, T>, plan: &Plan) -> BTreeMap<ToggleId, T> {
-    let is_held = |id: &ToggleId| plan.withheld().binary_search_by(|held| held.id.cmp(id)).is_ok();
-    let before = before.iter().filter(|(id, _)| is_held(id));
-    before.map(|(id, entry)| (id.clone(), entry.clone())).collect()
-}
-
-/// What is remembered of the requests that the service has not confirmed.
-fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BTreeMap<ToggleId, Tried> {
+    now: i64,
+) -> BTreeMap<ToggleId, HeldRequest> {
     let lines = plan.changes().iter().zip(&published.results);
-    let unconfirmed = lines.filter(|(_, sending)| !sending.is_recorded());
-    let unconfirmed = unconfirmed.map(|(change, sending)| (&change.id, change.request(), sending));
-    let is_held = |id: &ToggleId, request: &RequestDigest| {
-        let held = plan.withheld().binary_search_by(|held| held.id.cmp(id));
-        let change = held.ok().and_then(|index| plan.withheld()[index].change.as_ref());
-        change.is_some_and(|change| change.request() == *request)
-    };
+    let unconfirmed = lines.filter(|(_, result)| !result.is_recorded());
+    let unconfirmed = unconfirmed.map(|(change, result)| (&change.id, change.request(), result));
     tries::remember(
         &store.view().failures().tries,
         unconfirmed,
         &published.waits,
-        is_held,
+        |id| plan.withheld().binary_search_by(|held| held.id.cmp(id)).is_ok(),
         now,
         fastrand::f64(),
     )

@@ -1,14 +1,13 @@
 //! Reports the result of a pass: one line per change.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
 use super::stop_reason::StopReason;
-use crate::model::{Commit, ToggleId};
-use crate::plan::{Change, LiveHold, Plan};
+use crate::model::{Commit, Hold, HoldKind, ToggleId, ToggleState};
+use crate::plan::{Change, Plan};
 use crate::state::EqualVersion;
 
 /// The result of publishing one change.
@@ -18,58 +17,74 @@ pub enum ChangeResult {
     Applied,
     /// The service had the desired targeting already. It was recorded, and nothing was sent.
     Converged,
-    /// The service refused it.
-    Failed {
-        /// The reason that the service gave.
-        reason: String,
-    },
-    /// The service did not confirm it, but applied other changes: in this pass, or in the pass in which this change
-    /// failed alone first.
-    FailedAlone {
-        /// The outcome of the last attempt.
-        reason: String,
-    },
-    /// The live state of the toggle does not permit it. Nothing was sent.
-    Held(Box<LiveHold>),
+    /// It was held without being sent, or it was sent and the service refused it or has not confirmed it.
+    Held(Arc<Hold>),
     /// The pass ended before it was sent.
     NotSent,
-    /// It was sent, and the service has not confirmed it.
-    Pending {
-        /// The outcome of the last attempt.
-        reason: String,
-    },
 }
 
 impl ChangeResult {
+    /// Creates the result of a request that the service has not confirmed.
+    pub(crate) fn pending(reason: impl Into<String>) -> Self {
+        Self::Held(Arc::new(Hold::undecided(ToggleState::Pending, reason)))
+    }
+
+    /// Creates the result of a request that the service refused, or that failed alone.
+    pub(crate) fn failed(kind: HoldKind, reason: impl Into<String>) -> Self {
+        Self::Held(Arc::new(Hold::new(kind, reason)))
+    }
+
     /// Returns the name of the result in all outputs.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
             Self::Converged => "converged",
-            Self::Failed { .. } | Self::FailedAlone { .. } => "failed",
-            Self::Held(_) => "held",
+            Self::Held(_) if self.is_held() => "held",
+            Self::Held(hold) => hold.state.as_str(),
             Self::NotSent => "not_sent",
-            Self::Pending { .. } => "pending",
         }
-    }
-
-    /// Returns whether the change may still be sent as it is.
-    pub(super) const fn is_untried(&self) -> bool {
-        matches!(
-            self,
-            Self::FailedAlone { .. } | Self::NotSent | Self::Pending { .. }
-        )
     }
 
     /// Returns why a change was held, or was sent and not confirmed.
-    pub(crate) fn reason(&self) -> Option<Cow<'_, str>> {
+    pub(crate) fn hold(&self) -> Option<&Arc<Hold>> {
         match self {
+            Self::Held(hold) => Some(hold),
             Self::Applied | Self::Converged | Self::NotSent => None,
-            Self::Failed { reason } | Self::FailedAlone { reason } | Self::Pending { reason } => {
-                Some(Cow::Borrowed(reason))
-            }
-            Self::Held(hold) => Some(Cow::Owned(hold.to_string())),
         }
+    }
+
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.hold().map(|hold| hold.text.as_str())
+    }
+
+    fn is_in(&self, state: ToggleState) -> bool {
+        self.hold().is_some_and(|hold| hold.state == state)
+    }
+
+    /// Returns whether the service refused it, or it failed alone.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.is_in(ToggleState::Failed)
+    }
+
+    /// Returns whether nothing was sent because the live state of the toggle does not permit it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.hold().is_some_and(|hold| hold.is_live())
+    }
+
+    /// Returns whether the service refused it.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.hold()
+            .is_some_and(|hold| hold.kind == Some(HoldKind::Refused))
+    }
+
+    /// Returns whether it was sent, and the service has not confirmed it.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.is_in(ToggleState::Pending)
+    }
+
+    /// Returns whether the change may still be sent as it is.
+    pub(crate) fn is_untried(&self) -> bool {
+        *self == Self::NotSent || self.hold().is_some_and(|hold| hold.is_untried())
     }
 
     /// Returns whether the service has the desired targeting, and the state records it.
@@ -230,14 +245,13 @@ impl Report {
     /// Returns whether a change was held because of the live state of its toggle.
     #[must_use]
     pub fn has_held(&self) -> bool {
-        self.count(|result| matches!(result, ChangeResult::Held(_))) > 0
+        self.count(ChangeResult::is_held) > 0
     }
 
     /// Returns whether every change was recorded or held, and the pass ran to its end.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        let is_settled =
-            |result: &ChangeResult| result.is_recorded() || matches!(result, ChangeResult::Held(_));
+        let is_settled = |result: &ChangeResult| result.is_recorded() || result.is_held();
         self.stopped.is_none() && self.error.is_none() && self.lines().all(|(_, result)| is_settled(result))
     }
 
@@ -255,12 +269,9 @@ impl Report {
     /// (DESIGN, section 6).
     fn fruitless(&self) -> Option<String> {
         // A held toggle was only read, which does not show that the service stores anything.
-        let is_useful =
-            |result: &ChangeResult| result.is_recorded() || matches!(result, ChangeResult::Failed { .. });
-        let pending = self.lines().filter_map(|(_, result)| match result {
-            ChangeResult::Pending { reason } => Some(reason),
-            _ => None,
-        });
+        let is_useful = |result: &ChangeResult| result.is_recorded() || result.is_refused();
+        let pending = self.lines().filter(|(_, result)| result.is_pending());
+        let pending = pending.filter_map(|(_, result)| result.reason());
         let last = pending.last().filter(|_| self.count(is_useful) == 0)?;
         Some(format!(
             "the service applied and refused nothing: {last}; check the service; the next pass sends the unconfirmed changes"

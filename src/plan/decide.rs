@@ -13,13 +13,14 @@
 //! sent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{
     AppliedVersion, Before, Candidate, Desired, FirstPass, LastOutcome, LiveAccess, LiveDifference,
-    LiveDifferences, NotRetried, OnRemove, Orphan, OrphanReason, Overrides, Policy, PublishAttempt,
-    RenameState, StateEdit, WithheldReason, by_operator,
+    LiveDifferences, OnRemove, Orphan, OrphanReason, Overrides, Policy, PublishAttempt, RenameState,
+    StateEdit, by_operator, hold,
 };
-use crate::model::{Action, EnvironmentId, ObjectId, Payload, ToggleId, Version};
+use crate::model::{Action, EnvironmentId, Hold, ObjectId, Payload, ToggleId, Version};
 
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub struct DecisionContext<'a> {
     /// The decisions of operators.
     pub overrides: &'a Overrides,
     /// The environments that are held as a whole, with the reason.
-    pub environment_holds: &'a BTreeMap<EnvironmentId, String>,
+    pub environment_holds: &'a BTreeMap<EnvironmentId, Arc<Hold>>,
     /// What the service has of the drifted toggles that may be overwritten.
     pub overwritten: &'a LiveDifferences,
 }
@@ -47,8 +48,10 @@ impl DecisionContext<'_> {
         let pass = self.pass(&candidate, &environment);
         let mut decision = decide(candidate, pass, self.policy, self.overwritten.get(&id));
         // Comes after the decision, because an invalid document and a toggle outside `--only` keep theirs.
-        if let Some(reason) = self.environment_holds.get(&environment) {
-            decision = withhold(decision, WithheldReason::Environment(reason.clone()));
+        if let (Some(hold), ToggleDecision::Orphan(_) | ToggleDecision::Edit(_)) =
+            (self.environment_holds.get(&environment), &decision)
+        {
+            decision = ToggleDecision::Withhold(Arc::clone(hold));
         }
         DecidedToggle { id, decision }
     }
@@ -96,7 +99,7 @@ pub(super) enum ToggleDecision {
     Nothing,
     Orphan(Box<Orphan>),
     Publish(Box<DraftChange>),
-    Withhold(Box<WithheldReason>),
+    Withhold(Arc<Hold>),
 }
 
 /// Whether a change belongs to the first pass of its environment.
@@ -119,29 +122,6 @@ pub(super) struct DraftChange {
     pub(super) replaced: Option<Box<ObjectId>>,
     pub(super) attempt: PublishAttempt,
     pub(super) pass: PassOrder,
-    /// Set if the toggle alone decides that the change is not published.
-    pub(super) withheld: Option<Box<WithheldReason>>,
-}
-
-impl DraftChange {
-    /// Returns whether the decision on the environment's first pass decides on this toggle.
-    pub(super) fn awaits_first_pass(&self) -> bool {
-        self.pass == PassOrder::First
-            && !matches!(self.withheld.as_deref(), Some(WithheldReason::Environment(_)))
-    }
-}
-
-/// Replaces a decision that would have an effect by the environment's reason to withhold it.
-fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision {
-    match decision {
-        // The change stays, so that the plan shows what would be published.
-        ToggleDecision::Publish(change) => ToggleDecision::Publish(Box::new(DraftChange {
-            withheld: Some(Box::new(reason)),
-            ..*change
-        })),
-        ToggleDecision::Orphan(_) | ToggleDecision::Edit(_) => ToggleDecision::Withhold(Box::new(reason)),
-        ToggleDecision::Withhold(_) | ToggleDecision::Inherited | ToggleDecision::Nothing => decision,
-    }
 }
 
 fn decide(
@@ -151,18 +131,18 @@ fn decide(
     overwritten: Option<&LiveDifference>,
 ) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
-    let withhold = |reason| ToggleDecision::Withhold(Box::new(reason));
+    let withhold = |hold| ToggleDecision::Withhold(Arc::new(hold));
     // An unknown toggle is always in the plan, even if its request is not retried (DESIGN, section 4, *Unknown*).
     let unknown = |why| match &applied {
-        AppliedVersion::Unknown { .. } => Some(withhold(WithheldReason::Unknown(why))),
+        AppliedVersion::Unknown { .. } => Some(withhold(why)),
         AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => None,
     };
     // Scope comes first: a toggle outside `--only` is never an orphan (DESIGN, section 4).
     if !policy.scope.contains(&id) {
-        return unknown(NotRetried::OutsideScope).unwrap_or(ToggleDecision::Nothing);
+        return unknown(hold::unknown_outside_scope()).unwrap_or(ToggleDecision::Nothing);
     }
     match desired {
-        Desired::Invalid => unknown(NotRetried::Invalid).unwrap_or(withhold(WithheldReason::Invalid)),
+        Desired::Invalid => unknown(hold::unknown_invalid()).unwrap_or_else(|| withhold(hold::invalid())),
         Desired::Absent { .. } | Desired::Renamed { .. } if matches!(applied, AppliedVersion::Nothing) => {
             ToggleDecision::Nothing
         }
@@ -192,7 +172,6 @@ fn document(
             before,
             attempt,
             pass,
-            withheld: None,
         }))
     };
     match applied {
@@ -335,6 +314,5 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         before,
         attempt,
         pass: PassOrder::Later,
-        withheld: None,
     }))
 }

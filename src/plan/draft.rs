@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
+use super::hold::{self, Holds};
 use super::{
-    Before, Change, FirstPass, Input, LastOutcome, LiveDifference, LiveDifferences, MassChange, NotRetried,
-    OnDrift, OnInvalid, Orphan, OrphanReason, Overwrite, Parked, Plan, Policy, PublishAttempt, Rail,
-    StateEdit, Stopped, SuspensionHold, Trailer, WithheldReason, WithheldToggle,
+    Before, Change, FirstPass, Input, LastOutcome, LiveDifference, LiveDifferences, OnDrift, OnInvalid,
+    Orphan, OrphanReason, Overwrite, Plan, Policy, PublishAttempt, StateEdit, Stopped, Trailer,
+    WithheldToggle,
 };
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload,
-    RequestDigest, Reviews, Suspensions, ToggleId, Version,
+    Action, Attribution, CommitId, EnvironmentId, HeldRequest, HistoryEvidence, Hold, ObjectId, Override,
+    Payload, RequestDigest, Reviews, Suspensions, ToggleId,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -26,6 +27,7 @@ pub struct Draft {
     applied_counts: BTreeMap<EnvironmentId, usize>,
     let_through: BTreeMap<ToggleId, RequestDigest>,
     overwritten: LiveDifferences,
+    parked: BTreeMap<ToggleId, HeldRequest>,
     suspensions: Suspensions,
     #[expect(
         clippy::vec_box,
@@ -63,6 +65,7 @@ impl Draft {
             applied_counts,
             let_through,
             overwritten,
+            parked,
             suspensions,
             changes: Vec::new(),
             plan: Plan {
@@ -75,19 +78,19 @@ impl Draft {
             },
         };
         for toggle in decided {
-            draft.add(toggle, &parked);
+            draft.add(toggle);
         }
         draft
     }
 
-    fn add(&mut self, toggle: DecidedToggle, parked: &BTreeMap<ToggleId, Parked>) {
+    fn add(&mut self, toggle: DecidedToggle) {
         let DecidedToggle { id, decision } = toggle;
         match decision {
             ToggleDecision::Nothing => {}
             ToggleDecision::Inherited => self.plan.inherited.push(id),
-            ToggleDecision::Withhold(reason) => self.plan.withheld.push(WithheldToggle {
+            ToggleDecision::Withhold(hold) => self.plan.withheld.push(WithheldToggle {
                 id,
-                reason: *reason,
+                hold,
                 change: None,
             }),
             ToggleDecision::Orphan(mut orphan) => {
@@ -97,15 +100,7 @@ impl Draft {
                 self.plan.orphans.push(*orphan);
             }
             ToggleDecision::Edit(edit) => self.plan.state_edits.push(*edit),
-            ToggleDecision::Publish(mut change) => {
-                if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {
-                    // The reason of a whole environment is more general, so it stays.
-                    change
-                        .withheld
-                        .get_or_insert_with(|| Box::new(parked.reason.clone()));
-                }
-                self.changes.push(change);
-            }
+            ToggleDecision::Publish(change) => self.changes.push(change),
         }
     }
 
@@ -123,13 +118,15 @@ impl Draft {
             let environment = lane[0].version.id.environment();
             // An operator's decision needs no trailer, so the commits of its environment do not decide.
             let operator = by_operator(&self.policy, &self.plan.overrides, &environment);
+            let is_held = self.plan.environment_holds.contains_key(&environment);
+            let awaits_first_pass = |change: &DraftChange| !is_held && change.pass == PassOrder::First;
             for change in lane {
                 match operator {
                     // An adopted toggle is recorded without a comment, so it needs no commit.
-                    Some(FirstPass::Adopt) if change.awaits_first_pass() => continue,
+                    Some(FirstPass::Adopt) if awaits_first_pass(change) => continue,
                     // The text shows only the first ones, and finding the commit of each took more than half of a cold
                     // plan.
-                    None if change.awaits_first_pass() && self.plan.source.base.is_none() => {
+                    None if awaits_first_pass(change) && self.plan.source.base.is_none() => {
                         match undecided.checked_sub(1) {
                             Some(left) => undecided = left,
                             None => {
@@ -153,7 +150,9 @@ impl Draft {
     #[must_use]
     pub fn orphans_to_disable(&self) -> Vec<(ToggleId, String, ObjectId)> {
         let changes = self.changes.iter();
-        let disables = changes.filter(|change| change.action == Action::Disable && change.withheld.is_none());
+        let holds = &self.plan.environment_holds;
+        let disables = changes.filter(|change| change.action == Action::Disable);
+        let disables = disables.filter(|change| !holds.contains_key(&change.version.id.environment()));
         disables
             .map(|change| &change.version)
             .map(|version| (version.id.clone(), version.path.to_string(), version.object))
@@ -175,176 +174,120 @@ impl Draft {
         review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, E>,
     ) -> Result<Plan, E> {
         let drafts = std::mem::take(&mut self.changes);
+        let nothing = Plan::nothing(self.plan.source.clone(), None);
+        let mut plan = std::mem::replace(&mut self.plan, nothing);
         let rules = FirstPassRules {
             policy: &self.policy,
-            overrides: &self.plan.overrides,
+            overrides: &plan.overrides,
             attributions,
-            compares_revisions: self.plan.source.base.is_some(),
+            compares_revisions: plan.source.base.is_some(),
         };
         // A first pass is decided for a whole environment, so all decisions come before the first change.
         let choices = rules.choices(&drafts);
-        self.plan
-            .asserted
-            .extend(asserted(&choices, self.plan.source.revision));
-        let mut changes = Vec::with_capacity(drafts.len());
-        for mut draft in drafts {
-            match self.outcome(&mut draft, &choices, attributions, evidence) {
-                // The live state decides, so the change goes through the lanes.
-                DraftOutcome::Adopt if self.policy.reads_live() => {
-                    draft.action = Action::Adopt;
-                    let change = self.change(*draft, attributions);
-                    self.plan.changes.push(change);
-                }
-                DraftOutcome::Adopt => self.plan.state_edits.push(StateEdit::Adopt(draft.version)),
-                DraftOutcome::List(reason, outcome) => {
-                    let Version { id, path, .. } = draft.version;
-                    self.plan.orphans.push(Orphan {
-                        id,
-                        path: path.into(),
-                        reason,
-                        outcome,
-                    });
-                }
-                DraftOutcome::Publish => changes.push(self.change(*draft, attributions)),
-                DraftOutcome::Withhold(reason) => {
-                    let change = self.change(*draft, attributions);
-                    self.plan.withheld.push(WithheldToggle::of(reason, change));
-                }
-            }
-        }
-        let reviews = review(&changes)?;
-        let changes = self.hold_unreviewed(changes, reviews.as_ref());
-        // Rails come after first passes, because an adopted document changes nothing on the service.
-        self.limit(changes);
-        // Comes last, so that the plan still shows the changes that an invalid document stops.
-        self.stop_if_invalid();
-        self.plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
-        self.plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
-        self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
-        self.plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
-        Ok(self.plan)
-    }
-
-    /// Withholds the changes that no review lists, and returns the others. Comes before rails, because what nobody reviewed
-    /// is not published and must not hold what was.
-    fn hold_unreviewed(&mut self, changes: Vec<Change>, reviews: Option<&Reviews>) -> Vec<Change> {
-        let Some(reviews) = reviews else {
-            return changes;
+        plan.asserted.extend(asserted(&choices, plan.source.revision));
+        let (environments, overrides) = (plan.environment_holds.clone(), plan.overrides.clone());
+        let mut holds = Holds {
+            policy: &self.policy,
+            overrides: &overrides,
+            environments: &environments,
+            first_passes: &choices,
+            parked: &self.parked,
+            suspensions: &self.suspensions,
+            rails: BTreeMap::new(),
         };
-        let (reviewed, others): (Vec<_>, Vec<_>) = changes
-            .into_iter()
-            .partition(|change| reviews.list(change.digest()));
-        self.plan.withheld.extend(others.into_iter().map(|change| {
-            let origin = reviews.origin(change.attribution.commit());
-            WithheldToggle::of(WithheldReason::NotReviewed(origin), change)
-        }));
-        reviewed
-    }
-
-    /// Decides on one change, before rails and suspensions.
-    fn outcome(
-        &self,
-        draft: &mut DraftChange,
-        choices: &BTreeMap<EnvironmentId, FirstPassChoice>,
-        attributions: &BTreeMap<String, Attribution>,
-        evidence: &BTreeMap<ToggleId, HistoryEvidence>,
-    ) -> DraftOutcome {
-        let reason = draft.withheld.take().map(|reason| *reason);
-        // A held environment hides its first pass, because the operator has to resolve the more general reason first.
-        if let Some(reason @ WithheldReason::Environment(_)) = reason {
-            return DraftOutcome::Withhold(reason);
-        }
-        if draft.pass == PassOrder::First {
-            match choices.get(&draft.version.id.environment()) {
-                // The service may have what was announced, and only a comparison could show that.
-                Some(FirstPassChoice::Decided(FirstPass::Adopt))
-                    if draft.attempt == PublishAttempt::First
-                        && matches!(draft.before, Before::Unknown { .. })
-                        && !self.policy.reads_live() =>
-                {
-                    return DraftOutcome::Withhold(WithheldReason::Unknown(NotRetried::Adopted));
-                }
-                Some(FirstPassChoice::Decided(FirstPass::Adopt)) => return DraftOutcome::Adopt,
-                Some(FirstPassChoice::Undecided(undecided)) => {
-                    return DraftOutcome::Withhold(WithheldReason::FirstPass(Arc::clone(undecided)));
-                }
-                Some(FirstPassChoice::Decided(FirstPass::Assert)) | None => {}
+        let mut changes = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let pass = draft.pass;
+            let mut change = self.change(*draft, attributions);
+            let unproven = OrphanReason::of(evidence.get(&change.id));
+            let unproven = unproven.filter(|_| change.action == Action::Disable);
+            if let Some(hold) = holds.before_rails(&change, pass) {
+                plan.withheld.push(WithheldToggle::of(hold, change));
+            } else if holds.is_adopted(&change, pass) && self.policy.reads_live() {
+                // The live state decides, so the change goes through the lanes.
+                change.action = Action::Adopt;
+                plan.changes.push(change);
+            } else if holds.is_adopted(&change, pass) {
+                plan.state_edits.push(StateEdit::Adopt(change.version));
+            } else if let Some(reason) = unproven {
+                // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is
+                // gone.
+                plan.orphans.push(Orphan {
+                    outcome: LastOutcome::of(&change.before),
+                    id: change.version.id,
+                    path: change.version.path.into(),
+                    reason,
+                });
+            } else {
+                changes.push(change);
             }
         }
-        // A first pass hides a parked request for the same reason.
-        if let Some(reason) = reason {
-            let attribution = attributions.get(&*draft.version.path);
-            let overwrite = self.overwrite(draft.pass, attribution);
-            match reason {
-                // The permission was given after the change was held.
-                WithheldReason::Live(hold)
-                    if hold.is_drift()
-                        && (overwrite.is_allowed()
-                            || self.plan.overrides.may_overwrite(&draft.version.id)) => {}
-                reason => return DraftOutcome::Withhold(reason),
-            }
+        // Comes before rails, because what nobody reviewed is not published and must not hold what was.
+        if let Some(reviews) = review(&changes)? {
+            let is_listed = |change: &Change| reviews.list(change.digest());
+            let (reviewed, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_listed);
+            plan.withheld.extend(others.into_iter().map(|change| {
+                let origin = reviews.origin(change.attribution.commit());
+                WithheldToggle::of(Arc::new(hold::not_reviewed(&origin)), change)
+            }));
+            changes = reviewed;
         }
-        // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is gone.
-        match OrphanReason::of(evidence.get(&draft.version.id)).filter(|_| draft.action == Action::Disable) {
-            Some(reason) => DraftOutcome::List(reason, LastOutcome::of(&draft.before)),
-            None => DraftOutcome::Publish,
-        }
-    }
-
-    /// Adds the changes to the plan and withholds those over a rail or suspended.
-    fn limit(&mut self, changes: Vec<Change>) {
-        let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
-        let rails = lanes.filter_map(|lane| self.policy.rail(lane, &self.applied_counts));
-        let rails: BTreeMap<EnvironmentId, Rail> =
-            rails.map(|rail| (rail.environment.clone(), rail)).collect();
+        // Rails come after first passes, because an adopted document changes nothing on the service.
+        holds.rails = self.rails(&changes);
         for mut change in changes {
-            let environment = change.id.environment();
-            let is_permitted = self.policy.mass_change == MassChange::Allowed
-                || self.plan.overrides.mass_change.contains(&environment);
-            let rail = rails.get(&environment).filter(|_| !change.is_let_through());
-            let held = rail.filter(|_| !is_permitted);
-            let held = held.map(|rail| WithheldReason::Rail(Box::new(rail.clone())));
-            // Suspensions come after rails: a suspended change still counts, so resuming cannot publish more than a
-            // rail allows.
-            if let Some(reason) = held.or_else(|| self.suspended(&change.id)) {
-                self.plan.withheld.push(WithheldToggle::of(reason, change));
-                continue;
+            match holds.after_rails(&change) {
+                Some(hold) => plan.withheld.push(WithheldToggle::of(hold, change)),
+                None => {
+                    change.passed |= !holds.is_over_rail(&change);
+                    plan.changes.push(change);
+                }
             }
-            change.passed |= rail.is_none();
-            self.plan.changes.push(change);
         }
+        // Comes last, so that the plan still shows the changes that an invalid document stops.
+        self.stop_if_invalid(&mut plan);
+        plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
+        plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
+        plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
+        plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
+        Ok(plan)
     }
 
-    fn suspended(&self, id: &ToggleId) -> Option<WithheldReason> {
-        let (scope, suspension) = self.suspensions.of(id)?;
-        Some(WithheldReason::Suspended(Box::new(SuspensionHold {
-            scope: scope.clone(),
-            reason: suspension.reason.clone(),
-        })))
+    /// Returns the rails that the changes exceed, whatever a run or an operator permits.
+    fn rails(&self, changes: &[Change]) -> BTreeMap<EnvironmentId, Arc<Hold>> {
+        let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
+        let rail = |lane: &[Change]| {
+            let rail = self.policy.rail(lane, &self.applied_counts)?;
+            Some((lane[0].id.environment(), Arc::new(rail)))
+        };
+        lanes.filter_map(rail).collect()
     }
 
     /// Applies `--on-invalid stop`: withholds everything while a document is invalid.
-    fn stop_if_invalid(&mut self) {
-        if self.policy.on_invalid == OnInvalid::Stop && self.plan.has_invalid() {
-            let invalid = self.plan.counts().invalid;
-            self.plan.stopped = Some(Stopped { invalid });
-            let stopped = std::mem::take(&mut self.plan.changes).into_iter();
-            let stopped = stopped.map(|change| WithheldToggle::of(WithheldReason::Stopped, change));
-            self.plan.withheld.extend(stopped);
+    fn stop_if_invalid(&self, plan: &mut Plan) {
+        if self.policy.on_invalid == OnInvalid::Stop && plan.has_invalid() {
+            let invalid = plan.counts().invalid;
+            plan.stopped = Some(Stopped { invalid });
+            let hold = Arc::new(hold::stopped());
+            let stopped = std::mem::take(&mut plan.changes).into_iter();
+            let stopped = stopped.map(|change| WithheldToggle::of(Arc::clone(&hold), change));
+            plan.withheld.extend(stopped);
             // A stopped plan is never approved, so it must not promise to record anything.
-            self.plan.state_edits.clear();
+            plan.state_edits.clear();
         }
     }
 
     fn change(&self, draft: DraftChange, attributions: &BTreeMap<String, Attribution>) -> Change {
         let attribution = attributions.get(&*draft.version.path).cloned();
         let attribution = attribution.unwrap_or(Attribution::Uncommitted);
-        let request = RequestDigest::new(draft.action, &draft.version.payload);
+        let request = || RequestDigest::new(draft.action, &draft.version.payload);
         let passed = match &draft.before {
             Before::Unknown { sent, .. } if draft.attempt == PublishAttempt::Retry => sent.passed,
             // The document was applied, and is published over what someone changed since.
             Before::Live(_) => false,
-            _ => self.let_through.get(&draft.version.id) == Some(&request),
+            _ => {
+                let let_through = self.let_through.get(&draft.version.id);
+                let_through.is_some_and(|let_through| *let_through == request())
+            }
         };
         let overwrites = match self.overwritten.get(&draft.version.id) {
             Some(LiveDifference::Other(live)) => Some(live.clone()),
@@ -357,7 +300,6 @@ impl Draft {
             attempt,
             replaced: _,
             pass,
-            withheld: _,
         } = draft;
         Change {
             overwrite: self.overwrite(pass, Some(&attribution)),
@@ -395,14 +337,4 @@ fn asserted(
     let is_asserted = |choice: &FirstPassChoice| *choice == FirstPassChoice::Decided(FirstPass::Assert);
     let asserted = choices.iter().filter(move |(_, choice)| is_asserted(choice));
     asserted.map(move |(environment, _)| (environment.clone(), revision))
-}
-
-/// The decision on one change, before rails and suspensions.
-enum DraftOutcome {
-    /// Record the document as applied.
-    Adopt,
-    /// List the toggle as an orphan.
-    List(OrphanReason, LastOutcome),
-    Publish,
-    Withhold(WithheldReason),
 }

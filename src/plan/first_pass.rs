@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use super::change::same_environment;
 use super::decide::{DraftChange, PassOrder};
-use super::{Dispute, FIRST_PASS_TRAILER, FirstPass, Overrides, Policy, Trailer, Undecided};
-use crate::model::{Attribution, EnvironmentId};
+use super::{FIRST_PASS_TRAILER, FirstPass, Overrides, Policy, Trailer, hold};
+use crate::model::{Attribution, EnvironmentId, Hold};
 
 /// The decision on the first pass of an environment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum FirstPassChoice {
     Decided(FirstPass),
-    Undecided(Arc<Undecided>),
+    Undecided(Arc<Hold>),
 }
 
 /// The sources of decisions on first passes.
@@ -37,28 +37,26 @@ impl FirstPassRules<'_> {
             .filter_map(|lane| {
                 let first = lane.iter().find(|one| one.pass == PassOrder::First)?;
                 let environment = first.version.id.environment();
-                Some((environment.clone(), self.choice(environment, lane)))
+                let choice = self.choice(&environment, lane);
+                Some((environment, choice))
             })
             .collect()
     }
 
-    fn choice(&self, environment: EnvironmentId, lane: &[Box<DraftChange>]) -> FirstPassChoice {
-        if let Some(decided) = by_operator(self.policy, self.overrides, &environment) {
+    fn choice(&self, environment: &EnvironmentId, lane: &[Box<DraftChange>]) -> FirstPassChoice {
+        if let Some(decided) = by_operator(self.policy, self.overrides, environment) {
             return FirstPassChoice::Decided(decided);
         }
         let requested = self.requested(lane);
-        let dispute = match requested.as_slice() {
-            [one] => return FirstPassChoice::Decided(*one),
-            [] if self.compares_revisions => return FirstPassChoice::Decided(FirstPass::Assert),
-            [] => Dispute::None,
+        match requested.as_slice() {
+            [one] => FirstPassChoice::Decided(*one),
+            [] if self.compares_revisions => FirstPassChoice::Decided(FirstPass::Assert),
             // Two contradicting trailers decide nothing, because only one of them can be right.
-            _ => Dispute::Trailers,
-        };
-        FirstPassChoice::Undecided(Arc::new(Undecided {
-            environment,
-            trailer: self.policy.trailer,
-            dispute,
-        }))
+            requested => {
+                let hold = hold::first_pass(environment, self.policy.trailer, !requested.is_empty());
+                FirstPassChoice::Undecided(Arc::new(hold))
+            }
+        }
     }
 
     /// Returns the distinct decisions that the trailers of an environment's commits request.

@@ -1,11 +1,12 @@
 //! The input of a plan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::decide::{DecidedToggle, DraftChange};
-use super::{LiveDifferences, Overrides, SourceInfo, WithheldReason};
+use super::decide::DecidedToggle;
+use super::{LiveDifferences, Overrides, SourceInfo};
 use crate::document::Diagnostic;
-use crate::model::{CommitId, EnvironmentId, RequestDigest, Suspensions, ToggleId};
+use crate::model::{CommitId, EnvironmentId, HeldRequest, Hold, RequestDigest, Suspensions, ToggleId};
 
 /// Everything a plan depends on besides the policy.
 #[derive(Clone, Debug)]
@@ -22,9 +23,9 @@ pub struct Input {
     /// The environments whose first pass was asserted and has not ended, with the revision at which it was.
     pub asserted: BTreeMap<EnvironmentId, CommitId>,
     /// The environments that are held as a whole, with the reason.
-    pub environment_holds: BTreeMap<EnvironmentId, String>,
+    pub environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     /// The toggles that are not retried yet.
-    pub parked: BTreeMap<ToggleId, Parked>,
+    pub parked: BTreeMap<ToggleId, HeldRequest>,
     /// The requests that the rails have let through and that no process has sent, as far as this folder knows.
     pub let_through: BTreeMap<ToggleId, RequestDigest>,
     /// What the service has of the toggles that may be overwritten.
@@ -35,20 +36,4 @@ pub struct Input {
     pub overrides: Overrides,
     /// The findings in the documents in scope.
     pub findings: Vec<Diagnostic>,
-}
-
-/// A request that is not retried yet. Any other request for the toggle is new (DESIGN, section 6).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parked {
-    /// The request.
-    pub request: RequestDigest,
-    /// The reason: the service refused it, or it failed alone.
-    pub reason: WithheldReason,
-}
-
-impl Parked {
-    /// Returns whether `change` is the parked request.
-    pub(super) fn matches(&self, change: &DraftChange) -> bool {
-        self.request == RequestDigest::new(change.action, &change.version.payload)
-    }
 }

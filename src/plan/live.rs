@@ -3,12 +3,84 @@
 //! The live state is read just before a publish, so that it is as new as possible. These functions are pure; the caller
 //! reads, sends, and reads again after a response that leaves doubt.
 
-use super::{
-    Before, Change, LiveChange, LiveHold, OnApproval, OnMissing, Overrides, Overwrite, Policy, PublishAttempt,
-};
+use std::fmt;
+
+use super::{Before, Change, OnApproval, OnMissing, Overrides, Overwrite, Policy, PublishAttempt, hold};
 use crate::model::{
-    Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits,
+    Action, Hold, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, ToggleId, escaped,
+    rfc3339, variation_fits,
 };
+
+/// A change that was made on the service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LiveChange {
+    /// The toggle.
+    pub id: ToggleId,
+    /// The number of the live version.
+    pub version: u64,
+    /// The account that made it.
+    pub by: Option<String>,
+    /// When, in seconds since 1970-01-01 UTC.
+    pub at: Option<i64>,
+    /// The live targeting.
+    pub content: LiveContent,
+}
+
+impl LiveChange {
+    /// Returns the newest change of `live`.
+    #[must_use]
+    pub fn of(id: &ToggleId, live: &LiveToggle) -> Self {
+        Self {
+            id: id.clone(),
+            version: live.version,
+            by: live.modified_by.clone(),
+            at: live.modified_at,
+            content: live.content.clone(),
+        }
+    }
+
+    /// Returns the version, who made it, and when.
+    pub(super) fn author(&self) -> String {
+        let by = self.by.as_ref().map(|by| format!(" by {}", escaped(by)));
+        let at = self.at.map(|at| format!(" at {}", rfc3339(at)));
+        let (by, at) = (by.unwrap_or_default(), at.unwrap_or_default());
+        format!("version {}{by}{at}", self.version)
+    }
+
+    /// Returns how to keep it, as a request.
+    pub(super) fn keep(&self) -> String {
+        let toggle = &self.id;
+        let import = format!("`gitoggle import {toggle} --overwrite` and commit");
+        match self.content {
+            LiveContent::Known(_) => format!("to keep that, {import}"),
+            LiveContent::Inexpressible(_) => format!("to keep that, correct it there, then {import}"),
+        }
+    }
+}
+
+impl LiveChange {
+    /// Returns how to keep it and how to undo it.
+    pub(super) fn ways_out(&self) -> String {
+        let (keep, toggle) = (self.keep(), &self.id);
+        format!(
+            "{keep}; to undo it, `gitoggle apply --overwrite-drift --only {toggle}`, or `gitoggle allow overwrite-drift \
+             {toggle}` for a running daemon"
+        )
+    }
+}
+
+impl fmt::Display for LiveChange {
+    /// Formats who changed what, without the targeting.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.author())?;
+        match &self.content {
+            LiveContent::Known(_) => Ok(()),
+            LiveContent::Inexpressible(reason) => {
+                write!(f, ", which a document cannot express: {}", escaped(reason))
+            }
+        }
+    }
+}
 
 /// What the live state of a toggle means for a change to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +92,7 @@ pub enum LiveDecision {
     /// Create the toggle, then read it again.
     Create(ReturnType),
     /// Do not send the change.
-    Hold(LiveHold),
+    Hold(Hold),
     /// Send it, on top of this version.
     Publish {
         /// The version that the service must still have.
@@ -44,26 +116,27 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
         {
             // The publish that follows would be held, so the creation would only leave an empty toggle.
             if *needs_approval && policy.on_approval == OnApproval::Hold {
-                return LiveDecision::Hold(LiveHold::ApprovalRequired);
+                return LiveDecision::Hold(hold::approval_required());
             }
             let targeting = change.payload.targeting();
             let values = targeting.content.variations.iter();
             let values: Vec<&str> = values.map(|variation| variation.value.as_str()).collect();
             return LiveDecision::Create(ReturnType::of(&values));
         }
-        Live::Missing { .. } => return LiveDecision::Hold(LiveHold::Missing(change.action)),
-        Live::Untargeted => return LiveDecision::Hold(LiveHold::Untargeted),
+        Live::Missing { .. } => return LiveDecision::Hold(hold::missing(change.action)),
+        Live::Untargeted => return LiveDecision::Hold(hold::untargeted()),
         Live::Toggle(live) => live,
     };
     if live.content.payload() == Some(&change.payload) {
         return LiveDecision::Converged;
     }
     if change.action == Action::Adopt {
-        return LiveDecision::Hold(LiveHold::NotAdopted(LiveChange::of(&change.id, live)));
+        return LiveDecision::Hold(hold::not_adopted(&LiveChange::of(&change.id, live)));
     }
-    if let Some(hold) = hold(change, live, policy) {
+    if let Some(hold) = unsendable(change, live, policy) {
         return LiveDecision::Hold(hold);
     }
+    let made = || LiveChange::of(&change.id, live);
     let allowed = overrides.overwrite_versions.get(&change.id).copied();
     if change.overwrite == Overwrite::Allowed || allowed == Some(live.version) {
         return LiveDecision::Publish {
@@ -71,15 +144,10 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
         };
     }
     match (decide_over(change, live), allowed) {
-        (LiveDecision::Hold(LiveHold::DiffersFromLive(made) | LiveHold::Drifted(made)), Some(allowed)) => {
-            LiveDecision::Hold(LiveHold::ChangedAgain { made, allowed })
-        }
+        (LiveDecision::Hold(_), Some(allowed)) => LiveDecision::Hold(hold::changed_again(&made(), allowed)),
         // It is in the plan only because of the version that may be overwritten.
         (LiveDecision::Publish { .. }, Some(allowed)) if matches!(change.before, Before::Live(_)) => {
-            LiveDecision::Hold(LiveHold::ChangedAgain {
-                made: LiveChange::of(&change.id, live),
-                allowed,
-            })
+            LiveDecision::Hold(hold::changed_again(&made(), allowed))
         }
         (decision, _) => decision,
     }
@@ -104,7 +172,7 @@ fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
             after: sent.base_version.unwrap_or(0),
         },
         // What was applied is not known, so it cannot be compared.
-        Before::Unreadable => LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(&change.id, live))),
+        Before::Unreadable => LiveDecision::Hold(hold::drifted(&LiveChange::of(&change.id, live))),
     }
 }
 
@@ -120,8 +188,8 @@ fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -
         _ if may_publish => LiveDecision::Publish {
             base_version: live.version,
         },
-        Some(_) => LiveDecision::Hold(LiveHold::Drifted(by())),
-        None => LiveDecision::Hold(LiveHold::DiffersFromLive(by())),
+        Some(_) => LiveDecision::Hold(hold::drifted(&by())),
+        None => LiveDecision::Hold(hold::differs_from_live(&by())),
     }
 }
 
@@ -144,7 +212,7 @@ fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
 /// version of the earlier request nor its targeting.
 #[must_use]
 pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
-    let drifted = LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(&change.id, live)));
+    let drifted = LiveDecision::Hold(hold::drifted(&LiveChange::of(&change.id, live)));
     let Before::Unknown { sent, applied } = &change.before else {
         return drifted;
     };
@@ -160,20 +228,20 @@ pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersi
 }
 
 /// Returns why `change` may not be sent, whatever the toggle's targeting is.
-fn hold(change: &Change, live: &LiveToggle, policy: &Policy) -> Option<LiveHold> {
+fn unsendable(change: &Change, live: &LiveToggle, policy: &Policy) -> Option<Hold> {
     if live.is_archived {
-        return Some(LiveHold::Archived(change.action));
+        return Some(hold::archived(change.action));
     }
     if let Some(reason) = live.return_type.and_then(|kind| misfit(change, kind)) {
-        return Some(LiveHold::ReturnType(reason));
+        return Some(hold::return_type(&reason));
     }
     // The service publishes over drafts and approvals without a question (`featureprobe-behaviour.md`, section 1.1).
     if policy.on_approval == OnApproval::Hold {
         if let Some(draft) = &live.draft {
-            return Some(LiveHold::AwaitsApproval(draft.submitted_by.clone()));
+            return Some(hold::awaits_approval(draft.submitted_by.as_deref()));
         }
         if live.needs_approval {
-            return Some(LiveHold::ApprovalRequired);
+            return Some(hold::approval_required());
         }
     }
     None

@@ -44,9 +44,9 @@ mod environment_diff;
 mod first_pass;
 mod guesses;
 mod history;
+pub(crate) mod hold;
 mod input;
 mod live;
-mod live_hold;
 mod orphan;
 mod overrides;
 mod pairs;
@@ -59,7 +59,6 @@ mod source_info;
 mod tests;
 mod value;
 mod with_live;
-mod withheld;
 pub(crate) mod wording;
 
 pub use candidate::{AppliedVersion, Candidate, Desired, RenameState};
@@ -77,19 +76,15 @@ pub use history::{
     DeployedContent, DeployedDiff, DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json,
     history_markdown, history_text,
 };
-pub use input::{Input, Parked};
-pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
-pub use live_hold::{LiveChange, LiveHold};
+pub use hold::{FIRST_PASS_TRAILER, WithheldToggle};
+pub use input::Input;
+pub use live::{LiveChange, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{
     FirstPass, HistoryRule, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove,
     Policy, Trailer,
 };
-pub use rail::{Limit, Rail};
 pub use sentences::sentences;
 pub use source_info::{Base, FETCH_ALL, History, SourceInfo};
 pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};
-pub use withheld::{
-    Dispute, FIRST_PASS_TRAILER, NotRetried, SuspensionHold, Undecided, WithheldReason, WithheldToggle,
-};

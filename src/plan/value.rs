@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::change::same_environment;
-use super::{
-    Change, DriftReport, Orphan, Overrides, Overwrite, SourceInfo, StateEdit, WithheldReason, WithheldToggle,
-};
+use super::{Change, DriftReport, Orphan, Overrides, Overwrite, SourceInfo, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, CommitId, EnvironmentId, RequestDigest, ToggleId, counted};
+use crate::model::{Action, CommitId, EnvironmentId, Hold, HoldKind, RequestDigest, ToggleId, counted};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -22,7 +20,7 @@ pub struct Plan {
     pub(super) undecided: Vec<WithheldToggle>,
     pub(super) inherited: Vec<ToggleId>,
     pub(super) asserted: BTreeMap<EnvironmentId, CommitId>,
-    pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
+    pub(super) environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) waived: Vec<Diagnostic>,
     pub(super) overrides: Overrides,
@@ -188,7 +186,7 @@ impl Plan {
 
     /// Returns the environments that are held as a whole, with the reason.
     #[must_use]
-    pub fn environment_holds(&self) -> &BTreeMap<EnvironmentId, String> {
+    pub fn environment_holds(&self) -> &BTreeMap<EnvironmentId, Arc<Hold>> {
         &self.environment_holds
     }
 
@@ -235,10 +233,8 @@ impl Plan {
     /// Returns the numbers that decide an exit code.
     #[must_use]
     pub fn counts(&self) -> PlanCounts {
-        let count = |test: fn(&WithheldReason) -> bool| {
-            let reasons = self.withheld.iter().map(|toggle| &toggle.reason);
-            reasons.filter(|reason| test(reason)).count()
-        };
+        let count =
+            |test: fn(&Hold) -> bool| self.withheld.iter().filter(|toggle| test(&toggle.hold)).count();
         let errors = self
             .findings
             .iter()
@@ -247,10 +243,10 @@ impl Plan {
         PlanCounts {
             changes: self.requests().count(),
             // A file with a bad key has no toggle, and two files can claim one, so either count can be the larger one.
-            invalid: count(WithheldReason::is_invalid).max(files.len()),
-            held: count(WithheldReason::needs_decision).max(self.environment_holds.len()),
-            first_pass: count(|reason| matches!(reason, WithheldReason::FirstPass(_))),
-            failed: count(|reason| matches!(reason, WithheldReason::Refused(_))),
+            invalid: count(|hold| hold.kind == Some(HoldKind::Invalid)).max(files.len()),
+            held: count(Hold::needs_decision).max(self.environment_holds.len()),
+            first_pass: count(|hold| hold.kind == Some(HoldKind::FirstPass)),
+            failed: count(|hold| hold.kind == Some(HoldKind::Refused)),
         }
     }
 

@@ -3,12 +3,13 @@
 //! The lanes of a pass decide in the same way, with the same function, just before each publish.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{
-    Change, DriftReport, LiveDecision, OnDrift, Plan, Policy, StateEdit, WithheldReason, WithheldToggle,
-    decide_by_versions, decide_live,
+    Change, DriftReport, LiveDecision, OnDrift, Plan, Policy, StateEdit, WithheldToggle, decide_by_versions,
+    decide_live,
 };
-use crate::model::{Action, Live, LiveVersion, ToggleId};
+use crate::model::{Action, HoldKind, Live, LiveVersion, ToggleId};
 
 impl Plan {
     /// Records what the service has already, and withholds what its live state does not permit. A toggle that is not in
@@ -40,8 +41,7 @@ impl Plan {
                     self.state_edits.push(converged(change));
                 }
                 Some(LiveDecision::Hold(hold)) => {
-                    let reason = WithheldReason::Live(Box::new(hold));
-                    self.withheld.push(WithheldToggle::of(reason, change));
+                    self.withheld.push(WithheldToggle::of(Arc::new(hold), change));
                 }
                 Some(_) | None => self.changes.push(change),
             }
@@ -49,7 +49,7 @@ impl Plan {
         // Either decision on the first pass records what the service has already, and publishes nothing.
         let is_undecided = |held: &WithheldToggle| {
             let compared = held.change.as_deref().zip(live.get(&held.id));
-            matches!(held.reason, WithheldReason::FirstPass(_))
+            held.hold.kind == Some(HoldKind::FirstPass)
                 && compared.is_some_and(|(change, live)| is_same(change, live))
         };
         (self.undecided, self.withheld) = self.withheld.into_iter().partition(is_undecided);

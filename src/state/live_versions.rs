@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::sidecar;
 use crate::git::Failpoints;
-use crate::model::{DriftFact, EnvironmentId, ObjectId, ToggleId};
+use crate::model::{EnvironmentId, Hold, ObjectId, ToggleId};
 
 const FILE: &str = "live.json";
 
@@ -36,7 +36,7 @@ pub struct OtherVersion {
     pub object: ObjectId,
     /// The difference, as it was reported.
     #[serde(flatten)]
-    pub fact: DriftFact,
+    pub fact: Hold,
 }
 
 /// A version on the service with the targeting of an applied document.
@@ -81,7 +81,7 @@ impl LiveVersions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::WithheldKind;
+    use crate::model::HoldKind;
 
     fn versions() -> LiveVersions {
         let mut versions = LiveVersions::open(Path::new("/nowhere"), "https://a");
@@ -90,11 +90,7 @@ mod tests {
             object: ObjectId([1; 20]),
         };
         versions.scans.insert("shop/prod".parse().unwrap(), 3);
-        let fact = DriftFact {
-            kind: WithheldKind::Drifted,
-            reason: "changed on the service".to_owned(),
-            live_version: Some(8),
-        };
+        let fact = Hold::over(HoldKind::Drifted, 8, "changed on the service".to_owned());
         let object = ObjectId([2; 20]);
         let drifted = OtherVersion { object, fact };
         versions

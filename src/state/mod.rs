@@ -64,7 +64,7 @@ pub use shared::MayRestore;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
 pub use shared::{RemoteFault, SharedOptions, SharedRemote};
-pub use sidecar::{Alone, CleanPass, Failures, HeldRequest, Refusal, Tried};
+pub use sidecar::{CleanPass, Failures};
 pub use snapshot::StateSnapshot;
 pub use store::{Options, Store};
 

@@ -10,38 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::files;
 use crate::git::Failpoints;
-use crate::model::{CommitId, ObjectId, RequestDigest, ToggleId, ToggleState, WithheldKind};
+use crate::model::{CommitId, HeldRequest, ObjectId, ToggleId};
 
 const VERSION: u32 = 1;
 const FAILURES: &str = "failures.json";
 const PASS: &str = "pass.json";
-
-/// The last refusal of a toggle's document by the service.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Refusal {
-    /// The refused request. Empty in the file of an older version, so that no request matches it.
-    #[serde(default)]
-    pub request: RequestDigest,
-    /// The response of the service.
-    pub reason: String,
-    /// The time, in seconds since 1970-01-01 UTC.
-    pub at: i64,
-    /// The source revision of the request.
-    pub revision: CommitId,
-}
-
-/// The last hold of a request because of the live state of its toggle.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct HeldRequest {
-    /// The request.
-    pub request: RequestDigest,
-    /// The state of the toggle.
-    pub state: ToggleState,
-    /// The kind of reason.
-    pub kind: WithheldKind,
-    /// The reason.
-    pub reason: String,
-}
 
 /// The last pass, if it left no toggle withheld, pending, failed or unknown.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -65,39 +38,11 @@ struct VersionedFile<T> {
     content: T,
 }
 
-/// The last try of a request that the service has not confirmed.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Tried {
-    /// The request.
-    pub request: RequestDigest,
-    /// The number of the pass. Grows with every pass that leaves an unconfirmed request.
-    pub pass: u64,
-    /// The failure.
-    pub reason: String,
-    /// Present if the request failed alone.
-    pub alone: Option<Alone>,
-}
-
-/// The backoff of a request that failed while others were applied.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Alone {
-    /// The number of failures alone.
-    pub failures: u32,
-    /// The time of the next try, in seconds since 1970-01-01 UTC.
-    pub retry_at: i64,
-}
-
-/// The requests that the service has not confirmed.
+/// What is remembered of the requests that the service has not confirmed.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Failures {
-    /// The last refusals.
-    pub refusals: BTreeMap<ToggleId, Refusal>,
-    /// The last tries.
-    #[serde(default)]
-    pub tries: BTreeMap<ToggleId, Tried>,
-    /// The last holds.
-    #[serde(default)]
-    pub holds: BTreeMap<ToggleId, HeldRequest>,
+    /// The last hold or try of each toggle.
+    pub tries: BTreeMap<ToggleId, HeldRequest>,
 }
 
 pub(crate) fn failures(dir: &Path) -> Failures {

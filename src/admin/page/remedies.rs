@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::View;
 use crate::admin::web::command;
-use crate::daemon::{FirstPassState, ToggleStatus, WithheldKind, released_by};
+use crate::daemon::{HoldKind, ToggleStatus, is_first_pass_over, released_by};
 use crate::model::{Override, SuspensionScope};
 
 /// A way out: what it does, and the command.
@@ -50,12 +50,12 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     let revision = revision
         .map(|id| format!(" --revision {}", id.short()))
         .unwrap_or_default();
-    let pass = FirstPassState::of(view.status.toggles_in(&environment));
-    let mut remedies: Vec<_> = released_by(toggle, pass)
+    let is_over = is_first_pass_over(view.status.toggles_in(&environment));
+    let mut remedies: Vec<_> = released_by(toggle, is_over)
         .iter()
         .map(|what| Remedy {
-            effect: match toggle.kind {
-                Some(WithheldKind::Missing) => "Create the toggle again from its document",
+            effect: match toggle.kind() {
+                Some(HoldKind::Missing) => "Create the toggle again from its document",
                 _ => effect(*what),
             },
             // Publishing over drift undoes what someone did, so it is about this toggle only.
@@ -65,16 +65,16 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
             },
         })
         .collect();
-    let more = match toggle.kind {
-        Some(WithheldKind::Drifted | WithheldKind::DiffersFromLive) => Some(Remedy {
+    let more = match toggle.kind() {
+        Some(HoldKind::Drifted | HoldKind::DiffersFromLive) => Some(Remedy {
             effect: "Keep what the service has: write it into the document, then commit",
             command: format!("gitoggle import {} --overwrite", toggle.toggle),
         }),
-        Some(WithheldKind::FailedAlone | WithheldKind::Refused) => Some(Remedy {
+        Some(HoldKind::FailedAlone | HoldKind::Refused) => Some(Remedy {
             effect: "Try it again now",
             command: format!("gitoggle reconcile{url}"),
         }),
-        Some(WithheldKind::Suspended) => Some(Remedy {
+        Some(HoldKind::Suspended) => Some(Remedy {
             effect: "Publish again",
             command: format!("gitoggle resume{}{url}", scope(view, toggle)),
         }),

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::toggles::applied;
 use super::{View, address, name, remedies, state};
 use crate::admin::web::{command, diff, prose, safe};
-use crate::daemon::{ToggleStatus, WithheldKind};
+use crate::daemon::{HoldKind, ToggleStatus};
 use crate::model::ToggleId;
 use crate::plan::render::{Preview, findings_in};
 use crate::plan::{Change, DriftedToggle, Plan};
@@ -39,8 +39,8 @@ fn found(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
         h1 #verdict { (name(id)) }
         div.card {
             dl.facts #facts {
-                div { dt { "State" } dd { (state(toggle.state)) } }
-                @if let Some(reason) = &toggle.reason { div.wide { dt { "Reason" } dd #reason { (prose(reason)) } } }
+                div { dt { "State" } dd { (state(toggle.state())) } }
+                @if let Some(reason) = toggle.reason() { div.wide { dt { "Reason" } dd #reason { (prose(reason)) } } }
                 div { dt { "Environment" } dd { a.id href=(address(&[("environment", &environment)])) { (environment) } } }
                 div { dt { "Applied revision" } dd {
                     @if toggle.revision.is_some() { (applied(view, toggle)) } @else { "none" }
@@ -49,7 +49,7 @@ fn found(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
                 div.wide { dt { "Its deployments" } dd { (command(&format!("gitoggle log {id} -p"))) } }
             }
         }
-        @if toggle.reason.is_some() {
+        @if toggle.reason().is_some() {
             div.card { div.inside {
                 h2 { "What is waiting" }
                 (remedies::render(view, toggle))
@@ -129,7 +129,7 @@ fn origin(view: &View<'_>, change: &Change) -> Markup {
 
 /// Renders what is wrong with the document of a toggle.
 fn findings(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
-    let Some(plan) = plan(view).filter(|_| toggle.kind == Some(WithheldKind::Invalid)) else {
+    let Some(plan) = plan(view).filter(|_| toggle.kind() == Some(HoldKind::Invalid)) else {
         return html! {};
     };
     let paths = view.admin.paths.candidates(toggle).into_iter();

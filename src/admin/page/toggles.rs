@@ -103,8 +103,8 @@ fn row(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
     html! {
         tr data-toggle=(id) {
             th scope="row" { a href=(address(&[("toggle", id)])) { (name(id)) } }
-            td { (state(toggle.state)) }
-            td { @if let Some(reason) = &toggle.reason { (prose(&cut(reason, MOST_CHARS))) } }
+            td { (state(toggle.state())) }
+            td { @if let Some(reason) = &toggle.reason() { (prose(&cut(reason, MOST_CHARS))) } }
             td { (applied(view, toggle)) }
             td { @if let (Some(path), Some((links, revision))) = (&path, links) {
                 a href=(links.file(revision, path, 0)) rel="noreferrer" { "File" span.visually-hidden { " of " (id) } }

@@ -57,8 +57,8 @@ pub(super) fn render(view: &View<'_>) -> Markup {
 fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) -> Markup {
     let members = members(view.status, group);
     let first = members.first().copied();
-    let reason = first.and_then(|first| first.reason.as_deref());
-    let common = reason.filter(|reason| members.iter().all(|one| one.reason.as_deref() == Some(reason)));
+    let reason = first.and_then(|first| first.reason());
+    let common = reason.filter(|reason| members.iter().all(|one| one.reason() == Some(reason)));
     let environment = group.environment.to_string();
     let more = members.len().saturating_sub(MOST_TOGGLES);
     let rest = address(&[("environment", &environment), ("state", group.state.as_str())]) + "#toggles";
@@ -81,13 +81,13 @@ fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) ->
 fn members<'a>(status: &'a Status, group: &WithheldGroup) -> Vec<&'a ToggleStatus> {
     let toggles = status.toggles_in(&group.environment).iter();
     toggles
-        .filter(|toggle| toggle.state == group.state && toggle.kind == Some(group.reason))
+        .filter(|toggle| toggle.state() == group.state && toggle.kind() == Some(group.reason))
         .collect()
 }
 
 fn row(view: &View<'_>, one: &ToggleStatus, has_common_reason: bool, budget: &Cell<usize>) -> Markup {
     let id = one.toggle.as_str();
-    let reason = one.reason.as_deref().filter(|_| !has_common_reason);
+    let reason = one.reason().filter(|_| !has_common_reason);
     // A change is not even looked at after the budget is used up, because a diff of large documents takes long.
     let waiting = (budget.get() > 0).then(|| toggle::Waiting::of(view, one));
     let body = waiting.as_ref().map(|waiting| waiting.render(view, one));

@@ -17,10 +17,10 @@ use tokio::task::JoinHandle;
 
 use super::{Admin, LONGEST_REQUEST, now, serve};
 use crate::daemon::{
-    Control, DeploymentHistory, DocumentPaths, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role,
-    SourceStatus, Status, Success, ToggleState, ToggleStatus, Trigger, WithheldKind,
+    Control, DeploymentHistory, DocumentPaths, DriverCommand, Heartbeat, HoldKind, LastPass, Metrics,
+    PassResult, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus, Trigger,
 };
-use crate::model::{ServiceKind, Suspension, Suspensions};
+use crate::model::{Hold, ServiceKind, Suspension, Suspensions};
 use crate::transport::{Secret, SecretSource, SigningKey, hmac_sha256};
 
 const TOKEN: &str = "admin-token";
@@ -188,11 +188,11 @@ fn ready() -> Status {
         role: Role::Writer,
         ..Status::default()
     };
-    status.set_toggles(vec![ToggleStatus {
-        reason: Some("the document is invalid".to_owned()),
-        kind: Some(WithheldKind::Invalid),
-        ..ToggleStatus::new("shop/prod/pay".parse().unwrap(), ToggleState::Held)
-    }]);
+    let hold = std::sync::Arc::new(Hold::new(HoldKind::Invalid, "the document is invalid"));
+    status.set_toggles(vec![ToggleStatus::new(
+        "shop/prod/pay".parse().unwrap(),
+        Some(hold),
+    )]);
     status
 }
 

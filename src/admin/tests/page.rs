@@ -1,16 +1,20 @@
 //! The page and the paginated status.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::*;
-use crate::model::{CommitId, ObjectId};
+use crate::model::{CommitId, Hold, ObjectId};
 
-fn toggle(id: &str, state: ToggleState, kind: Option<WithheldKind>) -> ToggleStatus {
-    ToggleStatus {
-        reason: kind.map(|kind| format!("because: {kind}")),
-        kind,
-        ..ToggleStatus::new(id.parse().unwrap(), state)
-    }
+fn toggle(id: &str, state: ToggleState, kind: Option<HoldKind>) -> ToggleStatus {
+    let hold = match kind {
+        Some(kind) => Hold::new(kind, format!("because: {kind}")),
+        None => Hold::undecided(state, ""),
+    };
+    let hold = Hold { state, ..hold };
+    let hold = (state != ToggleState::InSync).then(|| Arc::new(hold));
+    ToggleStatus::new(id.parse().unwrap(), hold)
 }
 
 async fn server(toggles: Vec<ToggleStatus>) -> AdminServer {
@@ -19,7 +23,7 @@ async fn server(toggles: Vec<ToggleStatus>) -> AdminServer {
     server
 }
 
-fn many(count: usize, state: ToggleState, kind: Option<WithheldKind>) -> Vec<ToggleStatus> {
+fn many(count: usize, state: ToggleState, kind: Option<HoldKind>) -> Vec<ToggleStatus> {
     let id = |number| {
         format!(
             "p{:02}/e{:02}/t{number:06}",
@@ -70,7 +74,7 @@ async fn the_page_may_load_nothing_from_elsewhere_and_run_nothing_inline() {
 #[tokio::test]
 async fn the_verdict_is_in_words() {
     use ToggleState::{Held, InSync};
-    let held = |count| many(count, Held, Some(WithheldKind::Rail));
+    let held = |count| many(count, Held, Some(HoldKind::Rail));
     for (toggles, words, verdict) in [
         (Vec::new(), "Ready", "good"),
         (many(3, InSync, None), "Ready", "good"),
@@ -107,11 +111,8 @@ async fn the_verdict_is_in_words() {
 #[tokio::test]
 async fn hostile_text_is_shown_and_is_no_markup() {
     let hostile = "<script>alert(1)</script>\"'&\u{202e}\n";
-    let server = server(vec![ToggleStatus {
-        reason: Some(hostile.to_owned()),
-        ..toggle("a/b/c", ToggleState::Failed, Some(WithheldKind::Refused))
-    }])
-    .await;
+    let hold = Some(Arc::new(Hold::new(HoldKind::Refused, hostile)));
+    let server = server(vec![ToggleStatus::new("a/b/c".parse().unwrap(), hold)]).await;
     server.status.send_modify(|status| {
         status.service = Some(hostile.to_owned());
         status.source.repo = hostile.to_owned();
@@ -159,7 +160,7 @@ async fn hostile_text_is_shown_and_is_no_markup() {
 async fn a_page_is_bounded_whatever_waits() {
     for (toggles, name) in [
         (
-            many(100_000, ToggleState::Held, Some(WithheldKind::FirstPass)),
+            many(100_000, ToggleState::Held, Some(HoldKind::FirstPass)),
             "held",
         ),
         (many(100_000, ToggleState::InSync, None), "in sync"),
@@ -196,7 +197,7 @@ async fn an_open_page_gets_304_until_something_changes() {
 
 #[tokio::test]
 async fn readers_share_a_page_only_if_it_is_the_same_for_them() {
-    let server = server(many(2, ToggleState::Held, Some(WithheldKind::Rail))).await;
+    let server = server(many(2, ToggleState::Held, Some(HoldKind::Rail))).await;
     let shown = async |host: &str| {
         let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
         server.raw(request).await.body().to_owned()
@@ -219,7 +220,7 @@ async fn readers_share_a_page_only_if_it_is_the_same_for_them() {
 async fn lists_are_searched_and_shown_in_pages() {
     let mut toggles = many(90, ToggleState::InSync, None);
     toggles.extend(
-        many(40, ToggleState::Held, Some(WithheldKind::Rail))
+        many(40, ToggleState::Held, Some(HoldKind::Rail))
             .into_iter()
             .map(|one| ToggleStatus {
                 toggle: format!("z/z/{}", one.toggle.as_str().replace('/', "-"))
@@ -251,7 +252,7 @@ async fn lists_are_searched_and_shown_in_pages() {
 
 #[tokio::test]
 async fn a_list_that_has_become_shorter_ends_with_its_last_page() {
-    let server = server(many(400, ToggleState::Held, Some(WithheldKind::Rail))).await;
+    let server = server(many(400, ToggleState::Held, Some(HoldKind::Rail))).await;
     for number in ["3", "99", "18446744073709551615"] {
         for list in ["waiting", "environments", "page"] {
             let page = server.get(&format!("/?{list}={number}")).await;
@@ -277,7 +278,7 @@ async fn a_list_that_has_become_shorter_ends_with_its_last_page() {
 
 #[tokio::test]
 async fn the_status_is_shown_in_pages() {
-    let server = server(many(25, ToggleState::Held, Some(WithheldKind::Rail))).await;
+    let server = server(many(25, ToggleState::Held, Some(HoldKind::Rail))).await;
     let mut found = Vec::new();
     let mut path = "/api/status?limit=10&q=t0000".to_owned();
     loop {

@@ -199,7 +199,7 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
 /// Prints why the pass ended early, if it did.
 fn print_end(report: &Report) -> Result<(), Failure> {
     if let Some(stopped) = &report.stopped {
-        let is_last = |result: &ChangeResult| result.reason().as_deref() == stopped.last();
+        let is_last = |result: &ChangeResult| result.reason() == stopped.last();
         // The line of the toggle has the outcome already.
         let text = match stopped.last().is_some() && report.count(is_last) > 0 {
             true => stopped.verdict(),

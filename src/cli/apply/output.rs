@@ -3,14 +3,15 @@
 //! Text has one line per change, printed when the change ends. The other formats are printed at the end. Every format
 //! includes an error that ended the pass after it had sent requests.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
 use crate::cli::failure::JsonError;
-use crate::model::{Color, JunitKind, JunitProblem, ServiceKind, ToggleId, chain, counted, escaped};
+use crate::model::{
+    Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, chain, counted, escaped,
+};
 use crate::pass::{ChangeResult, Report};
 use crate::plan::render::{self, JunitHolds, Links, code};
 use crate::plan::{Change, StateEdit};
@@ -33,11 +34,11 @@ impl ResultLines {
         }
         text.push('\n');
         if let Some(reason) = result.reason() {
-            let _ = match self.reasons.get(&*reason) {
+            let _ = match self.reasons.get(reason) {
                 Some(first) => writeln!(text, "  for the same reason as {first}"),
-                None => writeln!(text, "  {}", escaped(&reason)),
+                None => writeln!(text, "  {}", escaped(reason)),
             };
-            let first = self.reasons.entry(reason.into_owned());
+            let first = self.reasons.entry(reason.to_owned());
             first.or_insert_with(|| id.clone());
         }
         text
@@ -106,7 +107,7 @@ fn total(report: &Report, kind: ServiceKind) -> String {
             report.applied(),
             counted(changes, "change")
         );
-        let held = report.count(|result| matches!(result, ChangeResult::Held(_)));
+        let held = report.count(ChangeResult::is_held);
         if held > 0 {
             let _ = write!(text, ", {held} held");
         }
@@ -137,7 +138,7 @@ pub(super) fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: 
         let action = change.action.as_str();
         let mut line = format!("* **{word}** {toggle} ({action}) {commit}");
         if let Some(reason) = result.reason() {
-            let _ = write!(line, ": {}", code(&reason));
+            let _ = write!(line, ": {}", code(reason));
         }
         // The plan needs room, too.
         if text.len() + line.len() > limit / 2 {
@@ -164,10 +165,8 @@ pub(super) fn junit(report: &Report, held: JunitKind) -> String {
         let reason = result.reason().unwrap_or_default();
         match result {
             ChangeResult::Applied | ChangeResult::Converged => None,
-            ChangeResult::Failed { .. } | ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. } => {
-                problem(JunitKind::Failure, &reason)
-            }
-            ChangeResult::Held(_) => problem(held, &reason),
+            ChangeResult::Held(_) if result.is_held() => problem(held, reason),
+            ChangeResult::Held(_) => problem(JunitKind::Failure, reason),
             ChangeResult::NotSent => problem(JunitKind::Error, "the pass ended before it was sent"),
         }
     };
@@ -206,8 +205,8 @@ struct ResultLine<'a> {
     result: &'static str,
     /// The kind of reason of a held change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    reason: Option<Cow<'a, str>>,
+    kind: Option<HoldKind>,
+    reason: Option<&'a str>,
 }
 
 impl<'a> ReportJson<'a> {
@@ -215,10 +214,10 @@ impl<'a> ReportJson<'a> {
         let results = report.lines().map(|(change, result)| ResultLine {
             toggle: &change.id,
             result: result.as_str(),
-            kind: match result {
-                ChangeResult::Held(hold) => Some(hold.kind().as_str()),
-                _ => None,
-            },
+            kind: result
+                .hold()
+                .filter(|_| result.is_held())
+                .and_then(|hold| hold.kind),
             reason: result.reason(),
         });
         Self {

@@ -154,5 +154,5 @@ impl Demo<'_> {
 }
 
 fn held(report: &Report) -> usize {
-    report.count(|result| matches!(result, ChangeResult::Held(_)))
+    report.count(ChangeResult::is_held)
 }

@@ -9,7 +9,7 @@ use super::failure::{ExitStatus, Failure};
 use super::print;
 use crate::config::Settings;
 use crate::document;
-use crate::model::{DeploymentEffect, ToggleState, WithheldKind};
+use crate::model::{DeploymentEffect, HoldKind, ToggleState};
 
 /// The definitions of all outputs.
 const DEFINITIONS: &str = include_str!("outputs.json");
@@ -29,7 +29,7 @@ fn of_output(name: &str) -> serde_json::Result<Value> {
     let mut all: Map<String, Value> = serde_json::from_str(DEFINITIONS)?;
     for (definition, words) in [
         ("state", ToggleState::WORDS),
-        ("kind", WithheldKind::WORDS),
+        ("kind", HoldKind::WORDS),
         ("effect", DeploymentEffect::WORDS),
     ] {
         all[definition]["enum"] = json!(words);

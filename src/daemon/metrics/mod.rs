@@ -15,7 +15,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
+use crate::model::{HoldKind, PublishOutcome, Suspensions, ToggleState, words};
 use crate::state::Clock;
 use labels::{Labeled, build_info};
 use source_age::SourceAge;
@@ -80,7 +80,7 @@ impl Metrics {
             source_fetch_duration: Histogram::new(FETCH_BUCKETS),
             suspended: Gauge::default(),
             toggles: Labeled::new("state", ToggleState::ALL.map(ToggleState::as_str)),
-            withheld: Labeled::new("reason", WithheldKind::ALL.map(WithheldKind::as_str)),
+            withheld: Labeled::new("reason", HoldKind::ALL.map(HoldKind::as_str)),
         };
         let help = "Start of the process, in seconds since 1970";
         // The name that every Prometheus client uses, without a prefix.
@@ -111,14 +111,14 @@ impl Metrics {
     /// Sets the number of toggles by state.
     pub fn toggles(&self, toggles: &[ToggleStatus]) {
         for state in ToggleState::ALL {
-            let count = toggles.iter().filter(|toggle| toggle.state == state).count();
+            let count = toggles.iter().filter(|toggle| toggle.state() == state).count();
             self.0.toggles.with(state.as_str()).set(count as u64);
         }
     }
 
     /// Sets the number of withheld toggles by reason.
     pub fn withheld(&self, withheld: &Withheld) {
-        for kind in WithheldKind::ALL {
+        for kind in HoldKind::ALL {
             let count = withheld.because_of(kind);
             self.0.withheld.with(kind.as_str()).set(count as u64);
         }
@@ -245,7 +245,7 @@ fn start() -> Gauge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BUILD, Suspension};
+    use crate::model::{BUILD, Hold, Suspension};
 
     #[test]
     fn the_text_has_the_names_of_the_contract() {
@@ -332,13 +332,13 @@ mod tests {
     #[test]
     fn toggles_are_counted_by_state_and_reason() {
         let metrics = Metrics::new();
-        let toggle = |state| ToggleStatus {
-            kind: Some(WithheldKind::Rail),
-            ..ToggleStatus::new("a/b/c".parse().unwrap(), state)
+        let toggle = || {
+            let hold = Arc::new(Hold::new(HoldKind::Rail, ""));
+            ToggleStatus::new("a/b/c".parse().unwrap(), Some(hold))
         };
-        metrics.toggles(&[toggle(ToggleState::Held), toggle(ToggleState::Held)]);
-        metrics.toggles(&[toggle(ToggleState::Held)]);
-        metrics.withheld(&Withheld::of(&[toggle(ToggleState::Held)]));
+        metrics.toggles(&[toggle(), toggle()]);
+        metrics.toggles(&[toggle()]);
+        metrics.withheld(&Withheld::of(&[toggle()]));
         let text = metrics.encode();
         assert!(text.contains("gitoggle_toggles{state=\"held\"} 1\n"), "{text}");
         assert!(text.contains("gitoggle_withheld{reason=\"rail\"} 1\n"), "{text}");

@@ -1,11 +1,11 @@
 //! Serializes a status for `/api/status` and `gitoggle status -o json` (DESIGN, section 9).
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::readiness::Readiness;
 use super::withheld::Withheld;
-use super::{LastPass, SourceStatus, Status};
-use crate::model::{Suspension, SuspensionScope, rfc3339};
+use super::{LastPass, SourceStatus, Status, ToggleStatus};
+use crate::model::{CommitId, HoldKind, Suspension, SuspensionScope, ToggleId, ToggleState, rfc3339};
 
 /// A status without its toggles, in serializable form. Times are in RFC 3339 form.
 #[derive(Debug, Serialize)]
@@ -99,5 +99,30 @@ impl<'a> From<(&'a SuspensionScope, &'a Suspension)> for ScopedSuspensionJson<'a
             scope,
             suspension: suspension.into(),
         }
+    }
+}
+
+/// A toggle in serializable form.
+#[derive(Serialize)]
+struct ToggleJson<'a> {
+    toggle: &'a ToggleId,
+    state: ToggleState,
+    reason: Option<&'a str>,
+    kind: Option<HoldKind>,
+    revision: Option<CommitId>,
+    applied_at: Option<String>,
+}
+
+impl Serialize for ToggleStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let toggle = ToggleJson {
+            toggle: &self.toggle,
+            state: self.state(),
+            reason: self.reason(),
+            kind: self.kind(),
+            revision: self.revision,
+            applied_at: self.applied_at.map(rfc3339),
+        };
+        toggle.serialize(serializer)
     }
 }

@@ -26,52 +26,64 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::model::{
-    Commit, CommitId, EnvironmentId, Format, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState,
-    WithheldKind, rfc3339,
+    Commit, CommitId, EnvironmentId, Format, Hold, HoldKind, Suspension, SuspensionScope, Suspensions,
+    ToggleId, ToggleState, rfc3339,
 };
 use crate::plan::{DriftedToggle, History, Plan};
 use crate::state::Clock;
 
 /// The status of one toggle.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToggleStatus {
     /// Its full key.
     pub toggle: ToggleId,
-    /// Its state after the last pass.
-    pub state: ToggleState,
-    /// The reason for the state; absent if the toggle is in sync.
-    pub reason: Option<String>,
-    /// The kind of reason; absent unless the toggle is withheld.
-    pub kind: Option<WithheldKind>,
+    /// Why it is not in sync; none if it is.
+    pub hold: Option<Arc<Hold>>,
     /// The source revision that was last applied; absent if none was.
     pub revision: Option<CommitId>,
-    /// The time at which that was recorded, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON. Absent if nothing
-    /// was applied, and until a confirmed change is recorded.
-    #[serde(serialize_with = "as_rfc3339_if_any")]
+    /// The time at which that was recorded, in seconds since 1970-01-01 UTC. Absent if nothing was applied, and until a
+    /// confirmed change is recorded.
     pub applied_at: Option<i64>,
     /// The extension of the applied document; absent if none was applied.
-    #[serde(skip)]
     pub format: Option<Format>,
-    /// The live version that the reason is about, if an order to overwrite drift releases the toggle; 0 if the service does
-    /// not have it.
-    #[serde(skip)]
-    pub live_version: Option<u64>,
 }
 
 impl ToggleStatus {
-    /// Returns the status of a toggle in this state, without a reason, of which nothing is applied.
+    /// Returns the status of a toggle of which nothing is applied.
     #[must_use]
-    pub fn new(toggle: ToggleId, state: ToggleState) -> Self {
+    pub fn new(toggle: ToggleId, hold: Option<Arc<Hold>>) -> Self {
         Self {
             toggle,
-            state,
-            reason: None,
-            kind: None,
+            hold,
             revision: None,
             applied_at: None,
             format: None,
-            live_version: None,
         }
+    }
+
+    /// Returns a toggle in a state that nothing is known about.
+    #[cfg(test)]
+    pub(crate) fn in_state(toggle: &str, state: ToggleState) -> Self {
+        let hold = (state != ToggleState::InSync).then(|| Arc::new(Hold::undecided(state, "why")));
+        Self::new(toggle.parse().unwrap(), hold)
+    }
+
+    /// Returns its state after the last pass.
+    #[must_use]
+    pub fn state(&self) -> ToggleState {
+        self.hold.as_ref().map_or(ToggleState::InSync, |hold| hold.state)
+    }
+
+    /// Returns the kind of reason; none unless the toggle is withheld.
+    #[must_use]
+    pub fn kind(&self) -> Option<HoldKind> {
+        self.hold.as_ref()?.kind
+    }
+
+    /// Returns the reason for the state; none if the toggle is in sync.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.hold.as_ref().map(|hold| hold.text.as_str())
     }
 }
 
@@ -283,7 +295,7 @@ impl Eq for LastPlan {}
 impl Status {
     /// Returns whether at least one toggle is known and all are in sync.
     pub(super) fn is_in_sync(&self) -> bool {
-        let is_in_sync = |toggle: &ToggleStatus| toggle.state == ToggleState::InSync;
+        let is_in_sync = |toggle: &ToggleStatus| toggle.state() == ToggleState::InSync;
         !self.toggles.is_empty() && self.toggles.iter().all(is_in_sync)
     }
 
@@ -337,10 +349,8 @@ mod tests {
     fn withheld_toggles_suspensions_and_cut_history_are_remarks() {
         let mut status = Status::default();
         assert_eq!(status.remarks(), Vec::<String>::new());
-        status.set_toggles(vec![ToggleStatus {
-            kind: Some(WithheldKind::Rail),
-            ..ToggleStatus::new("shop/prod/pay".parse().unwrap(), ToggleState::Held)
-        }]);
+        let hold = Some(Arc::new(Hold::new(HoldKind::Rail, "")));
+        status.set_toggles(vec![ToggleStatus::new("shop/prod/pay".parse().unwrap(), hold)]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));
         status.suspensions = Suspension { reason, until }.into();
         status.source.history = History::Cut;

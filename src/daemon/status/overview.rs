@@ -16,7 +16,7 @@ impl StateCounts {
     pub(crate) fn of(toggles: &[ToggleStatus]) -> Self {
         let mut counts = Self::default();
         for toggle in toggles {
-            counts.0[toggle.state as usize] += 1;
+            counts.0[toggle.state() as usize] += 1;
         }
         counts
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn environments_are_counted_where_their_names_begin_alike() {
-        let toggle = |(id, state): &(&str, ToggleState)| ToggleStatus::new(id.parse().unwrap(), *state);
+        let toggle = |(id, state): &(&str, ToggleState)| ToggleStatus::in_state(id, *state);
         let mut toggles: Vec<_> = [
             ("shop/prod/a", ToggleState::Held),
             ("shop/prod/b", ToggleState::InSync),

@@ -58,7 +58,7 @@ mod tests {
             root: "config/".to_owned(),
             layout: "toggles/{environment}/{project}/{toggle}.yaml".parse().unwrap(),
         };
-        let mut toggle = ToggleStatus::new("shop/prod/pay".parse().unwrap(), ToggleState::Held);
+        let mut toggle = ToggleStatus::in_state("shop/prod/pay", ToggleState::Held);
         assert_eq!(paths.applied(&toggle), None);
         toggle.format = Some(Format::Json);
         assert_eq!(

@@ -1,43 +1,17 @@
 //! Computes the status of every toggle, before and after a pass.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{DocumentPaths, ToggleStatus};
 use crate::document::Severity;
-use crate::model::{Action, Scope, ToggleId, ToggleState, WithheldKind, escaped};
+use crate::model::{Action, Hold, HoldKind, Scope, ToggleId, ToggleState, escaped};
 use crate::pass::{ChangeResult, Error, Report, Rules, applied_tree};
-use crate::plan::{Change, Plan, WithheldReason};
-use crate::state::{HeldRequest, Refusal, Revisions, StateSnapshot, Tried};
+use crate::plan::{Change, Plan};
+use crate::state::{Revisions, StateSnapshot};
 
-type Lines = BTreeMap<ToggleId, Line>;
-
-#[derive(Clone, Debug)]
-struct Line {
-    state: ToggleState,
-    reason: Option<String>,
-    kind: Option<WithheldKind>,
-    live_version: Option<u64>,
-}
-
-impl Line {
-    fn new(state: ToggleState, reason: Option<String>) -> Self {
-        Self {
-            state,
-            reason,
-            kind: None,
-            live_version: None,
-        }
-    }
-
-    fn withheld(state: ToggleState, reason: String, kind: WithheldKind) -> Self {
-        Self {
-            state,
-            reason: Some(reason),
-            kind: Some(kind),
-            live_version: None,
-        }
-    }
-}
+/// Why toggles are not in sync; none if a toggle is.
+type Lines = BTreeMap<ToggleId, Option<Arc<Hold>>>;
 
 /// Returns the status of every toggle by a plan that was not carried out.
 ///
@@ -45,77 +19,41 @@ impl Line {
 /// If the state cannot be read.
 pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
+    let tries = &view.failures().tries;
     for held in plan.withheld() {
-        let refusal = view.failures().refusals.get(&held.id);
-        let is_same = |refusal: &&Refusal| {
-            held.change
-                .as_ref()
-                .is_none_or(|change| change.request() == refusal.request)
-        };
-        let refusal = refusal.filter(is_same);
-        if let (
-            Some(refusal),
-            Some(Line {
-                reason: Some(reason), ..
-            }),
-        ) = (refusal, lines.get_mut(&held.id))
-        {
-            *reason = format!("the service refused it last: {}; {reason}", refusal.reason);
+        let refused = tries.get(&held.id).filter(|tried| {
+            let change = held.change.as_ref();
+            tried.hold.kind == Some(HoldKind::Refused)
+                && change.is_none_or(|change| change.request() == tried.request)
+        });
+        if let Some(refused) = refused {
+            prefix(
+                &mut lines,
+                &held.id,
+                &format!("the service refused it last: {}", refused.hold.text),
+            );
         }
     }
     for change in plan.changes() {
-        let line = match view.failures().refusals.get(&change.id) {
-            // A refusal of another request does not concern this change (DESIGN, section 6).
-            Some(refusal) if refusal.request == change.request() => Line::withheld(
-                ToggleState::Failed,
-                format!("refused by the service: {}", refusal.reason),
-                WithheldKind::Refused,
-            ),
-            _ => held(change, plan, view).unwrap_or_else(|| unconfirmed(change, view)),
-        };
-        lines.insert(change.id.clone(), line);
+        let hold = tries
+            .get(&change.id)
+            .and_then(|before| plan.held_before(change, before));
+        let hold = hold.unwrap_or_else(|| due(change, view));
+        lines.insert(change.id.clone(), Some(Arc::new(hold)));
     }
     complete(lines, view, &mut Revisions::default(), scope)
 }
 
-/// Describes a change that the last pass held because of the live state, unless it may overwrite that state now.
-fn held(change: &Change, plan: &Plan, view: &StateSnapshot) -> Option<Line> {
-    let HeldRequest {
-        request,
-        state,
-        kind,
-        reason,
-    } = view.failures().holds.get(&change.id)?;
-    let is_drift = matches!(kind, WithheldKind::DiffersFromLive | WithheldKind::Drifted);
-    let is_allowed = change.overwrite.is_allowed() || plan.overrides().may_overwrite(&change.id);
-    let is_same = *request == change.request() && !(is_drift && is_allowed);
-    is_same.then(|| Line::withheld(*state, reason.clone(), *kind))
-}
-
-/// Describes a change that is to be sent, with the response to its last attempt. A change that failed alone is failed. A
-/// change that was tried in a pass in which nothing was applied is pending.
-fn unconfirmed(change: &Change, view: &StateSnapshot) -> Line {
-    let tried = view.failures().tries.get(&change.id);
-    let tried = tried.filter(|tried| tried.request == change.request());
+/// Describes a change that is to be sent, with the response to its last attempt.
+fn due(change: &Change, view: &StateSnapshot) -> Hold {
     let pending = match view.unknown().contains_key(&change.id) {
         true => "the outcome of the last publish is unknown".to_owned(),
         false => format!("{} is due", change.action.as_str()),
     };
-    match tried {
-        Some(Tried {
-            reason,
-            alone: Some(_),
-            ..
-        }) => {
-            let reason = WithheldReason::FailedAlone(reason.clone()).to_string();
-            Line::withheld(ToggleState::Failed, reason, WithheldKind::FailedAlone)
-        }
-        Some(Tried { reason, .. }) => Line::new(
-            ToggleState::Pending,
-            Some(format!("{pending}; the last try: {reason}")),
-        ),
-        None => Line::new(ToggleState::Pending, Some(pending)),
-    }
+    let tried = view.failures().tries.get(&change.id);
+    let tried = tried.filter(|tried| tried.hold.kind.is_none() && tried.request == change.request());
+    let last = tried.map(|tried| format!("; the last try: {}", tried.hold.text));
+    Hold::undecided(ToggleState::Pending, pending + &last.unwrap_or_default())
 }
 
 /// Returns the status of every toggle after a pass. `revisions` is kept from one pass to the next.
@@ -131,25 +69,13 @@ pub(crate) fn after(
     let mut lines = planned(&report.plan);
     name_findings(&mut lines, &report.plan, rules);
     for (change, result) in report.lines() {
-        let line = match result {
-            ChangeResult::Applied | ChangeResult::Converged => Line::new(ToggleState::InSync, None),
-            ChangeResult::Held(hold) => Line {
-                live_version: hold.live_version(),
-                ..Line::withheld(hold.state(), hold.to_string(), hold.kind())
-            },
-            ChangeResult::Failed { reason } => {
-                Line::withheld(ToggleState::Failed, reason.clone(), WithheldKind::Refused)
-            }
-            ChangeResult::FailedAlone { reason } => {
-                Line::withheld(ToggleState::Failed, reason.clone(), WithheldKind::FailedAlone)
-            }
-            ChangeResult::NotSent => Line::new(
-                ToggleState::Pending,
-                Some("the pass ended before it was sent".to_owned()),
-            ),
-            ChangeResult::Pending { reason } => Line::new(ToggleState::Pending, Some(reason.clone())),
+        let unsent = || Hold::undecided(ToggleState::Pending, "the pass ended before it was sent");
+        let hold = match result {
+            ChangeResult::Applied | ChangeResult::Converged => None,
+            ChangeResult::Held(hold) => Some(Arc::clone(hold)),
+            ChangeResult::NotSent => Some(Arc::new(unsent())),
         };
-        lines.insert(change.id.clone(), line);
+        lines.insert(change.id.clone(), hold);
     }
     complete(lines, view, revisions, &rules.policy.scope)
 }
@@ -169,40 +95,31 @@ fn name_findings(lines: &mut Lines, plan: &Plan, rules: &Rules) {
         let Some(toggle) = paths.toggle(&finding.path) else {
             continue;
         };
-        if let Some(Line {
-            kind: Some(WithheldKind::Invalid),
-            reason: Some(reason),
-            ..
-        }) = lines.get_mut(&toggle)
-            && named.insert(toggle)
-        {
-            *reason = format!(
-                "{}: {}; {reason}",
-                escaped(&finding.place()),
-                escaped(&finding.message)
-            );
+        let hold = lines.get(&toggle).and_then(Option::as_ref);
+        if hold.is_some_and(|hold| hold.kind == Some(HoldKind::Invalid)) && named.insert(toggle.clone()) {
+            let (place, message) = (finding.place(), escaped(&finding.message));
+            prefix(lines, &toggle, &format!("{}: {message}", escaped(&place)));
         }
     }
 }
 
+/// Puts a fact before the reason of a toggle.
+fn prefix(lines: &mut Lines, toggle: &ToggleId, fact: &str) {
+    if let Some(Some(hold)) = lines.get_mut(toggle) {
+        let hold = Arc::make_mut(hold);
+        hold.text = format!("{fact}; {}", hold.text);
+    }
+}
+
 fn planned(plan: &Plan) -> Lines {
-    let mut lines = Lines::new();
-    for orphan in plan.orphans() {
-        lines.insert(
-            orphan.id.clone(),
-            Line::new(ToggleState::Orphan, Some(orphan.explanation())),
-        );
-    }
-    for held in plan.withheld().iter().chain(plan.undecided()) {
-        let line = Line {
-            state: held.reason.state(),
-            reason: Some(held.reason.to_string()),
-            kind: Some(held.reason.kind()),
-            live_version: held.reason.live_version(),
-        };
-        lines.insert(held.id.clone(), line);
-    }
-    lines
+    let orphans = plan.orphans().iter();
+    let orphans = orphans.map(|orphan| {
+        let hold = Hold::undecided(ToggleState::Orphan, orphan.explanation());
+        (orphan.id.clone(), Some(Arc::new(hold)))
+    });
+    let withheld = plan.withheld().iter().chain(plan.undecided());
+    let withheld = withheld.map(|held| (held.id.clone(), Some(Arc::clone(&held.hold))));
+    orphans.chain(withheld).collect()
 }
 
 /// Adds the toggles that are in sync, and the revisions. A change that the service confirmed counts as applied, recorded
@@ -224,16 +141,9 @@ fn complete(
         };
     }
     for id in applied.iter().filter(|id| scope.contains(id)) {
-        let in_sync = || Line::new(ToggleState::InSync, None);
-        lines.entry(id.clone()).or_insert_with(in_sync);
+        lines.entry(id.clone()).or_default();
     }
-    let status = |(toggle, line)| {
-        let Line {
-            state,
-            reason,
-            kind,
-            live_version,
-        } = line;
+    let status = |(toggle, hold)| {
         let is_applied = applied.contains(&toggle);
         let settled = view.settled().get(&toggle).filter(|_| is_applied);
         let recorded = revisions.get(&toggle).filter(|_| is_applied && settled.is_none());
@@ -244,10 +154,7 @@ fn complete(
             applied_at: recorded.map(|applied| applied.at),
             format: documents.get(&toggle).map(|(_, format)| *format),
             toggle,
-            state,
-            reason,
-            kind,
-            live_version,
+            hold,
         }
     };
     Ok(lines.into_iter().map(status).collect())

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Status, ToggleStatus};
-use crate::model::{EnvironmentId, ToggleState, WithheldKind};
+use crate::model::{EnvironmentId, HoldKind, ToggleState};
 
 /// The toggles that are withheld in one state, in one environment, for one reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -19,7 +19,7 @@ pub struct WithheldGroup {
     /// Their project and environment.
     pub environment: EnvironmentId,
     /// The kind of reason.
-    pub reason: WithheldKind,
+    pub reason: HoldKind,
     /// Their number.
     pub count: usize,
 }
@@ -39,12 +39,12 @@ const STATES: [ToggleState; 4] = [
 ];
 
 impl Withheld {
-    /// Groups the toggles that have a [`ToggleStatus::kind`].
+    /// Groups the toggles that have a [kind](ToggleStatus::kind).
     pub(crate) fn of(toggles: &[ToggleStatus]) -> Self {
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
         for toggle in toggles {
-            let order = STATES.iter().position(|state| *state == toggle.state);
-            if let (Some(reason), Some(order)) = (toggle.kind, order) {
+            let order = STATES.iter().position(|state| *state == toggle.state());
+            if let (Some(reason), Some(order)) = (toggle.kind(), order) {
                 *counts
                     .entry((order, toggle.toggle.environment(), reason))
                     .or_default() += 1;
@@ -75,7 +75,7 @@ impl Withheld {
     }
 
     /// Returns the number of toggles that are withheld for `reason`.
-    pub(crate) fn because_of(&self, reason: WithheldKind) -> usize {
+    pub(crate) fn because_of(&self, reason: HoldKind) -> usize {
         self.count(|group| group.reason == reason)
     }
 
@@ -109,7 +109,7 @@ impl Status {
             .withheld
             .groups()
             .iter()
-            .filter(|group| group.reason != WithheldKind::Suspended);
+            .filter(|group| group.reason != HoldKind::Suspended);
         let first_of_kind = groups.filter(|group| seen.insert(group.reason));
         first_of_kind
             .filter_map(|group| {
@@ -128,23 +128,23 @@ impl Status {
 impl WithheldGroup {
     /// Returns whether a toggle of the environment is one of the group.
     fn has(&self, toggle: &ToggleStatus) -> bool {
-        toggle.state == self.state && toggle.kind == Some(self.reason)
+        toggle.state() == self.state && toggle.kind() == Some(self.reason)
     }
 }
 
 impl ToggleStatus {
     /// Returns the reason with what to do, which most reasons name.
     pub(crate) fn explanation(&self) -> Option<String> {
-        let reason = self.reason.as_ref()?;
-        Some(match self.kind {
-            Some(WithheldKind::Suspended) => format!("{reason}; `gitoggle resume` publishes again"),
-            Some(WithheldKind::FailedAlone) => format!("{reason}; `gitoggle reconcile` tries it now"),
-            Some(WithheldKind::Refused) => {
+        let reason = self.reason()?;
+        Some(match self.kind() {
+            Some(HoldKind::Suspended) => format!("{reason}; `gitoggle resume` publishes again"),
+            Some(HoldKind::FailedAlone) => format!("{reason}; `gitoggle reconcile` tries it now"),
+            Some(HoldKind::Refused) => {
                 format!(
                     "{reason}; correct the document or the service, then `gitoggle reconcile` tries it again"
                 )
             }
-            _ => reason.clone(),
+            _ => reason.to_owned(),
         })
     }
 }
@@ -170,7 +170,7 @@ fn clause(groups: &[WithheldGroup]) -> String {
     let reasons = reasons(groups);
     match (environments.len(), &reasons[..]) {
         // The reason would only repeat the state.
-        (1, [(WithheldKind::Drifted, _)]) if first.state == ToggleState::Drifted => {
+        (1, [(HoldKind::Drifted, _)]) if first.state == ToggleState::Drifted => {
             format!("{count} {state} in {}", first.environment)
         }
         (1, [(reason, _)]) => format!("{count} {state} in {} ({reason})", first.environment),
@@ -180,7 +180,7 @@ fn clause(groups: &[WithheldGroup]) -> String {
 }
 
 /// Returns the reasons with their counts, the most frequent first.
-fn reasons(groups: &[WithheldGroup]) -> Vec<(WithheldKind, usize)> {
+fn reasons(groups: &[WithheldGroup]) -> Vec<(HoldKind, usize)> {
     let mut counts: BTreeMap<_, usize> = BTreeMap::new();
     for group in groups {
         *counts.entry(group.reason).or_default() += group.count;
@@ -190,7 +190,7 @@ fn reasons(groups: &[WithheldGroup]) -> Vec<(WithheldKind, usize)> {
     reasons
 }
 
-fn listed(reasons: &[(WithheldKind, usize)]) -> String {
+fn listed(reasons: &[(HoldKind, usize)]) -> String {
     let parts: Vec<_> = reasons
         .iter()
         .map(|(reason, count)| format!("{reason} ({count})"))
@@ -200,19 +200,24 @@ fn listed(reasons: &[(WithheldKind, usize)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::model::Hold;
 
     fn toggles(
         environment: &str,
         state: ToggleState,
-        kind: Option<WithheldKind>,
+        kind: Option<HoldKind>,
         count: usize,
     ) -> Vec<ToggleStatus> {
-        let toggle = |number| ToggleStatus {
-            reason: Some("in words".to_owned()),
+        let hold = Hold {
             kind,
-            ..ToggleStatus::new(format!("{environment}/t{number}").parse().unwrap(), state)
+            ..Hold::undecided(state, "in words")
         };
+        let hold = (state != InSync).then(|| Arc::new(hold));
+        let toggle =
+            |number| ToggleStatus::new(format!("{environment}/t{number}").parse().unwrap(), hold.clone());
         (0..count).map(toggle).collect()
     }
 
@@ -220,8 +225,8 @@ mod tests {
         Withheld::of(&parts.concat())
     }
 
+    use HoldKind::{FirstPass, Invalid, Rail, Refused, Suspended};
     use ToggleState::{Failed, Held, InSync, Pending};
-    use WithheldKind::{FirstPass, Invalid, Rail, Refused, Suspended};
 
     #[test]
     fn toggles_in_sync_or_pending_without_a_reason_are_not_withheld() {
@@ -284,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_reason_has_one_spelling() {
-        for kind in WithheldKind::ALL {
+        for kind in HoldKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
     }

@@ -1,11 +1,12 @@
 //! Holds each environment that lost all its documents until an operator allows the mass change.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::model::EnvironmentId;
+use crate::model::{EnvironmentId, Hold};
 use crate::pass::config::Rules;
 use crate::plan::compare::Difference;
-use crate::plan::{MassChange, Overrides};
+use crate::plan::{self, MassChange, Overrides};
 
 /// Returns the held environments with the reason.
 pub(super) fn holds(
@@ -13,7 +14,7 @@ pub(super) fn holds(
     differences: &[Difference],
     rules: &Rules,
     overrides: &Overrides,
-) -> BTreeMap<EnvironmentId, String> {
+) -> BTreeMap<EnvironmentId, Arc<Hold>> {
     let scope = &rules.policy.scope;
     // A toggle outside `--only` is never an orphan (DESIGN, section 4), so nothing there needs a hold.
     let is_in_scope = |environment: &EnvironmentId| {
@@ -26,15 +27,15 @@ pub(super) fn holds(
         MassChange::Held => lost
             .into_iter()
             .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))
-            .map(|environment| (environment.clone(), reason(&environment)))
+            .map(|environment| (environment.clone(), Arc::new(hold(&environment))))
             .collect(),
     }
 }
 
-fn reason(environment: &EnvironmentId) -> String {
-    format!(
+fn hold(environment: &EnvironmentId) -> Hold {
+    plan::hold::environment(&format!(
         "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
          `gitoggle allow mass-change {environment}` for a running daemon; `--on-remove` (`disable` or `forget`) \
          decides about its toggles"
-    )
+    ))
 }

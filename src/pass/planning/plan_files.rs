@@ -8,13 +8,13 @@ use super::attribution::Attributions;
 use super::read::{ReadContext, read};
 use super::unfinished::unfinished;
 use super::{Files, emptied, source_info};
-use crate::model::{Action, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
+use crate::model::{Action, EnvironmentId, HeldRequest, ObjectId, Sent, Suspensions, ToggleId, Trees};
 use crate::pass::config::{Config, Rules};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{self as trees, AppliedTree, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
-    DecisionContext, Draft, Input, LiveDifference, LiveDifferences, OnDrift, OnMissing, Overrides, Parked,
-    Plan, Policy, SourceInfo,
+    DecisionContext, Draft, Input, LiveDifference, LiveDifferences, OnDrift, OnMissing, Overrides, Plan,
+    Policy, SourceInfo,
 };
 use crate::source::{self, Reader, Snapshot};
 
@@ -106,7 +106,7 @@ where
 /// document elsewhere stops.
 pub(in crate::pass) fn hold(
     decided: Input,
-    parked: &BTreeMap<ToggleId, Parked>,
+    parked: &BTreeMap<ToggleId, HeldRequest>,
     applied: AppliedSide<'_>,
     config: &Config,
 ) -> Draft {

@@ -11,11 +11,10 @@ use tokio::time::Instant;
 use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
 use super::order::{Item, Order};
 use super::{Limits, tries};
-use crate::model::{RequestDigest, ToggleId};
+use crate::model::{HeldRequest, RequestDigest, ToggleId};
 use crate::pass::StopReason;
 use crate::pass::report::ChangeResult;
 use crate::service::retry::{TRIES, backoff};
-use crate::state::Tried;
 
 const SEEDS: u64 = 400;
 
@@ -70,7 +69,7 @@ enum Service {
 /// Toggles, their earlier tries, and a clock.
 struct World {
     toggles: Vec<Toggle>,
-    tries: BTreeMap<ToggleId, Tried>,
+    tries: BTreeMap<ToggleId, HeldRequest>,
     disk: Disk,
     foundation: Foundation,
     rng: Rng,
@@ -293,7 +292,7 @@ impl World {
             .zip(results)
             .filter(|(_, result)| **result != ChangeResult::Applied);
         let lines = failed.map(|(at, result)| (&self.toggles[*at].id, RequestDigest::default(), result));
-        self.tries = tries::remember(&self.tries, lines, &BTreeMap::new(), |_, _| false, 0, 1.0);
+        self.tries = tries::remember(&self.tries, lines, &BTreeMap::new(), |_| false, 0, 1.0);
     }
 
     /// Runs passes until every toggle that the service accepts is applied. Returns their number.
@@ -443,7 +442,5 @@ fn after_an_outage_within_a_pass_every_toggle_is_sent() {
 }
 
 fn pending() -> ChangeResult {
-    ChangeResult::Pending {
-        reason: String::new(),
-    }
+    ChangeResult::pending(String::new())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::PublishJob;
 use super::dispatch::{Dispatcher, Job, Next, Pace, Response, ServiceVerdict};
 use super::order::Order;
-use crate::model::{SentNote, ToggleId};
+use crate::model::{Hold, HoldKind, SentNote, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Event, PublishAnswer, StopReason};
-use crate::plan::{Change, LiveHold, Policy};
+use crate::plan::{Change, Policy};
 use crate::service::Outcome;
 use crate::service::retry::{self, Again, PassEffect, RetryContext};
 use crate::state::{self, EqualVersion};
@@ -39,7 +39,7 @@ pub(super) enum Attempt {
     /// The last request, a read or a publish, ended like this.
     Ended(Outcome),
     /// The live state does not permit the change. Nothing was sent.
-    Held(LiveHold),
+    Held(Hold),
 }
 
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Sender {
                 self.settle_without_request(job, ChangeResult::Converged, Response::Applied);
             }
             Ok(Attempt::Held(hold)) => {
-                self.settle_without_request(job, ChangeResult::Held(Box::new(hold)), Response::Refused);
+                self.settle_without_request(job, ChangeResult::Held(Arc::new(hold)), Response::Refused);
             }
             Err(Abandoned::PassEnded) => drop(self.dispatcher().finish(job, Response::Void, self.now())),
             Err(Abandoned::Journal(error)) => return Err(self.abandon(job, error)),
@@ -258,10 +258,7 @@ impl Sender {
 
     fn settle(&self, change: usize, result: ChangeResult) {
         // Other results are reported at the end of the pass, when it is known which toggles failed alone.
-        if !matches!(
-            result,
-            ChangeResult::FailedAlone { .. } | ChangeResult::NotSent | ChangeResult::Pending { .. }
-        ) {
+        if !result.is_untried() {
             let answer = self.update(change, |progress| progress.answer);
             self.report_end(change, &result, answer);
         }
@@ -342,10 +339,7 @@ impl Sender {
             park_lone_failures(&mut results, stopped.as_ref(), &self.dispatcher());
         }
         for (change, (result, answer)) in results.iter().zip(answers).enumerate() {
-            if matches!(
-                result,
-                ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. }
-            ) {
+            if result.is_untried() && *result != ChangeResult::NotSent {
                 self.report_end(change, result, answer);
             }
         }
@@ -402,12 +396,11 @@ pub(super) fn park_lone_failures(
     let is_applied = results.iter().any(ChangeResult::is_recorded);
     for (change, result) in results.iter_mut().enumerate() {
         let is_known = is_over && !dispatcher.is_in_row(change);
-        if let ChangeResult::Pending { reason } = result
+        if let Some(hold) = result.hold().filter(|_| result.is_pending())
             && (dispatcher.is_alone(change)
                 || is_applied && (is_known || dispatcher.waits_until(change).is_some()))
         {
-            let reason = std::mem::take(reason);
-            *result = ChangeResult::FailedAlone { reason };
+            *result = ChangeResult::failed(HoldKind::FailedAlone, hold.text.as_str());
         }
     }
 }
@@ -415,16 +408,12 @@ pub(super) fn park_lone_failures(
 pub(super) fn to_change_result(outcome: &Outcome) -> ChangeResult {
     match outcome {
         Outcome::Applied { .. } => ChangeResult::Applied,
-        Outcome::Refused { reason, .. } => ChangeResult::Failed {
-            reason: reason.clone(),
-        },
+        Outcome::Refused { reason, .. } => ChangeResult::failed(HoldKind::Refused, reason.as_str()),
         Outcome::Busy { reason, .. }
         | Outcome::Forbidden { reason, .. }
         | Outcome::Lost { reason }
         | Outcome::Misrouted { reason, .. }
         | Outcome::Unauthorized { reason, .. }
-        | Outcome::Untrusted { reason, .. } => ChangeResult::Pending {
-            reason: reason.clone(),
-        },
+        | Outcome::Untrusted { reason, .. } => ChangeResult::pending(reason.as_str()),
     }
 }

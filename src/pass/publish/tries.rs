@@ -4,82 +4,70 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::model::{RequestDigest, ToggleId};
+use crate::model::{Alone, HeldRequest, Hold, HoldKind, RequestDigest, ToggleId};
 use crate::pass::report::ChangeResult;
-use crate::plan::{Parked, WithheldReason};
 use crate::service::retry::lone_backoff;
-use crate::state::{Alone, Tried};
 
 /// The longest wait of a request that failed alone.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Returns the tries after a pass that ended at `now`. `lines` are its changes; the service asked for `waits`; `is_held` returns whether the pass held a
-/// request; `jitter` is a random number in `0.0..=1.0`.
+/// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked for `waits`;
+/// `is_withheld` returns whether the plan withheld a toggle; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
-    before: &BTreeMap<ToggleId, Tried>,
+    before: &BTreeMap<ToggleId, HeldRequest>,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
     waits: &BTreeMap<ToggleId, Duration>,
-    is_held: impl Fn(&ToggleId, &RequestDigest) -> bool,
+    is_withheld: impl Fn(&ToggleId) -> bool,
     now: i64,
     jitter: f64,
-) -> BTreeMap<ToggleId, Tried> {
+) -> BTreeMap<ToggleId, HeldRequest> {
     let pass = 1 + before.values().map(|tried| tried.pass).max().unwrap_or_default();
-    // A held request was not sent, so its earlier tries still count.
-    let held = before.iter().filter(|(id, tried)| is_held(id, &tried.request));
-    let mut tries: BTreeMap<_, _> = held.map(|(id, tried)| (id.clone(), tried.clone())).collect();
+    // A withheld request was not sent, so its earlier tries still count.
+    let withheld = before.iter().filter(|(id, _)| is_withheld(id));
+    let mut tries: BTreeMap<_, _> = withheld.map(|(id, tried)| (id.clone(), tried.clone())).collect();
     for (id, request, result) in lines {
         let earlier = before.get(id).filter(|tried| tried.request == request);
-        let tried = match result {
-            ChangeResult::Applied | ChangeResult::Converged | ChangeResult::Held(_) => None,
-            ChangeResult::NotSent => earlier.cloned(),
-            ChangeResult::Failed { reason } | ChangeResult::Pending { reason } => Some(Tried {
-                request,
-                pass,
-                reason: reason.clone(),
-                alone: None,
-            }),
-            ChangeResult::FailedAlone { reason } => {
-                let alone = earlier.and_then(|tried| tried.alone.as_ref());
-                let failures = alone.map_or(0, |alone| alone.failures).saturating_add(1);
-                let wait = lone_backoff(failures, 0.5 + jitter / 2.0);
-                let wait = wait.max(waits.get(id).copied().unwrap_or_default());
-                let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
-                Some(Tried {
-                    request,
-                    pass,
-                    reason: reason.clone(),
-                    alone: Some(Alone {
-                        failures,
-                        retry_at: now.saturating_add(wait),
-                    }),
-                })
-            }
+        let Some(hold) = result.hold() else {
+            let unsent = earlier.filter(|_| *result == ChangeResult::NotSent);
+            tries.extend(unsent.map(|tried| (id.clone(), tried.clone())));
+            continue;
         };
-        tries.extend(tried.map(|tried| (id.clone(), tried)));
+        let is_alone = hold.kind == Some(HoldKind::FailedAlone);
+        let alone = is_alone.then(|| {
+            let alone = earlier.and_then(|tried| tried.alone.as_ref());
+            let failures = alone.map_or(0, |alone| alone.failures).saturating_add(1);
+            let wait = lone_backoff(failures, 0.5 + jitter / 2.0);
+            let wait = wait.max(waits.get(id).copied().unwrap_or_default());
+            let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
+            Alone {
+                failures,
+                retry_at: now.saturating_add(wait),
+            }
+        });
+        let tried = HeldRequest {
+            // A change that its live state held was not sent.
+            pass: if hold.is_live() { 0 } else { pass },
+            alone,
+            ..HeldRequest::new(request, Hold::clone(hold))
+        };
+        tries.insert(id.clone(), tried);
     }
     tries
 }
 
 /// Returns the requests that failed alone and whose backoff is not over.
-pub(crate) fn parked(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> BTreeMap<ToggleId, Parked> {
+pub(crate) fn parked(tries: &BTreeMap<ToggleId, HeldRequest>, now: i64) -> BTreeMap<ToggleId, HeldRequest> {
     let waiting = tries.iter().filter(|(_, tried)| left(tried, now).is_some());
-    let parked = waiting.map(|(id, tried)| {
-        let parked = Parked {
-            request: tried.request.clone(),
-            reason: WithheldReason::FailedAlone(tried.reason.clone()),
-        };
-        (id.clone(), parked)
-    });
-    parked.collect()
+    waiting.map(|(id, tried)| (id.clone(), tried.clone())).collect()
 }
 
 /// Returns the time until the first of these backoffs ends.
-pub(crate) fn next_retry(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> Option<Duration> {
+pub(crate) fn next_retry(tries: &BTreeMap<ToggleId, HeldRequest>, now: i64) -> Option<Duration> {
     tries.values().filter_map(|tried| left(tried, now)).min()
 }
 
 /// Returns the remaining backoff of a request that failed alone.
-fn left(tried: &Tried, now: i64) -> Option<Duration> {
+fn left(tried: &HeldRequest, now: i64) -> Option<Duration> {
     let alone = tried.alone.as_ref()?;
     let left = u64::try_from(alone.retry_at.saturating_sub(now)).ok()?;
     // Bounded, so that a clock that was set back does not extend the backoff.
@@ -97,25 +85,23 @@ mod tests {
     }
 
     fn after(
-        before: &BTreeMap<ToggleId, Tried>,
+        before: &BTreeMap<ToggleId, HeldRequest>,
         result: &ChangeResult,
         now: i64,
-    ) -> BTreeMap<ToggleId, Tried> {
+    ) -> BTreeMap<ToggleId, HeldRequest> {
         let id = id("a/b/c");
         remember(
             before,
             [(&id, RequestDigest::default(), result)],
             &BTreeMap::new(),
-            |_, _| false,
+            |_| false,
             now,
             1.0,
         )
     }
 
     fn alone() -> ChangeResult {
-        ChangeResult::FailedAlone {
-            reason: "the service answered 500".into(),
-        }
+        ChangeResult::failed(HoldKind::FailedAlone, "the service answered 500")
     }
 
     #[test]
@@ -146,7 +132,7 @@ mod tests {
             &tries,
             [(&id, other, &alone())],
             &BTreeMap::new(),
-            |_, _| false,
+            |_| false,
             0,
             1.0,
         );
@@ -155,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_later_try_has_a_higher_number() {
-        let pending = ChangeResult::Pending { reason: "503".into() };
+        let pending = ChangeResult::pending("503");
         let first = after(&BTreeMap::new(), &pending, 0);
         let second = after(&first, &pending, 0);
         assert!(second[&id("a/b/c")].pass > first[&id("a/b/c")].pass);

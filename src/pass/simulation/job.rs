@@ -134,7 +134,7 @@ impl Site {
                 }
                 // A pass that lost the shared state may have read what its successor sent.
                 for (change, result) in report.lines().filter(|_| report.error.is_none()) {
-                    if let ChangeResult::Held(hold) = result {
+                    if let Some(hold) = result.hold().filter(|_| result.is_held()) {
                         self.service.check_hold(&change.id, hold);
                     }
                 }

@@ -16,10 +16,9 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{LiveChange, OnMissing};
+use super::{LiveChange, OnMissing, hold};
 use crate::model::{
-    DriftFact, EnvironmentId, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, WithheldKind,
-    escaped,
+    EnvironmentId, Hold, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, escaped,
 };
 
 /// The differences, each list sorted by toggle.
@@ -178,24 +177,15 @@ impl DriftReport {
 
     /// Returns the facts on toggles that differ from what was applied, by toggle.
     #[must_use]
-    pub fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, DriftFact> {
+    pub fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, Hold> {
         let drifted = self.drifted.iter().map(|drifted| {
-            let fact = DriftFact {
-                kind: WithheldKind::Drifted,
-                reason: format!("{drifted}: {}", drifted.live.ways_out()),
-                live_version: Some(drifted.live.version),
-            };
+            let fact = hold::drift(&drifted.live, format!("{drifted}: {}", drifted.live.ways_out()));
             (drifted.applied.id.clone(), fact)
         });
         let missing = self.missing.iter().filter(|missing| missing.applied.is_some());
         let missing = missing.map(|missing| {
-            let fact = DriftFact {
-                kind: WithheldKind::Missing,
-                reason: missing.advice(),
-                // The version of a toggle that the service does not have.
-                live_version: (missing.is_gone() && on_missing == OnMissing::Create).then_some(0),
-            };
-            (missing.id.clone(), fact)
+            let may_create = missing.is_gone() && on_missing == OnMissing::Create;
+            (missing.id.clone(), hold::gone(missing.advice(), may_create))
         });
         drifted.chain(missing).collect()
     }

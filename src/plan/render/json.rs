@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use super::in_words;
 use crate::document::Diagnostic;
 use crate::evaluate::{Impact, UserImpact, Users};
-use crate::model::{Action, Attribution, CommitId, Content, EnvironmentId, Payload, ToggleId};
+use crate::model::{Action, Attribution, CommitId, Content, EnvironmentId, HoldKind, Payload, ToggleId};
 use crate::plan::drift::DriftedJson;
 use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, SourceInfo, WithheldToggle};
 
@@ -49,7 +49,11 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
             failed: counts.failed,
             records: plan.state_edits().len() + plan.undecided().len(),
             guessed: plan.guesses().map_or(0, |guesses| guesses.0),
-            held_environments: plan.environment_holds(),
+            held_environments: plan
+                .environment_holds()
+                .iter()
+                .map(|(environment, hold)| (environment, hold.text.as_str()))
+                .collect(),
         },
         changes: Each::all(plan.changes(), users, Change::of),
         held: Each::all(plan.withheld(), users, WithheldJson::of),
@@ -120,7 +124,7 @@ struct Summary<'a> {
     failed: usize,
     records: usize,
     guessed: usize,
-    held_environments: &'a BTreeMap<EnvironmentId, String>,
+    held_environments: BTreeMap<&'a EnvironmentId, &'a str>,
 }
 
 /// A part of a list whose items are created during serialization.
@@ -208,18 +212,18 @@ struct WithheldJson<'a> {
     toggle: &'a ToggleId,
     state: &'static str,
     kind: &'static str,
-    reason: String,
+    reason: &'a str,
     change: Option<Change<'a>>,
 }
 
 impl<'a> WithheldJson<'a> {
     fn of(withheld: &'a WithheldToggle, users: Option<&'a UserImpact>) -> Self {
-        let WithheldToggle { id, reason, change } = withheld;
+        let WithheldToggle { id, hold, change } = withheld;
         Self {
             toggle: id,
-            state: reason.state().as_str(),
-            kind: reason.kind().as_str(),
-            reason: reason.to_string(),
+            state: hold.state.as_str(),
+            kind: hold.kind.map_or("", HoldKind::as_str),
+            reason: &hold.text,
             change: change.as_deref().map(|change| Change::of(change, users)),
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::description;
 use crate::document::{Diagnostic, Severity};
-use crate::model::{JunitCase, JunitKind, JunitProblem, JunitSuite, escaped, junit};
-use crate::plan::{Change, Plan, WithheldReason, WithheldToggle};
+use crate::model::{HoldKind, JunitCase, JunitKind, JunitProblem, JunitSuite, escaped, junit};
+use crate::plan::{Change, Plan, WithheldToggle};
 
 /// Returns one test per document, which fails if the document has an error. `problem` is an error of the check as a
 /// whole.
@@ -59,25 +59,26 @@ pub fn junit_results<'a>(
         let name = format!("{} ({})", change.id.toggle(), change.action.as_str());
         add(change.id.environment().to_string(), &name, problem);
     }
-    for (environment, reason) in plan.environment_holds() {
-        let problem = JunitProblem::new(holds.other, &escaped(reason).to_string());
+    for (environment, hold) in plan.environment_holds() {
+        let problem = JunitProblem::new(holds.other, &hold.text);
         add(environment.to_string(), "environment", Some(problem));
     }
     let documents = suite_of_documents(&[], plan.findings());
-    for WithheldToggle { id, reason, .. } in plan.withheld() {
-        let kind = match reason {
+    for WithheldToggle { id, hold, .. } in plan.withheld() {
+        let is_invalid = matches!(hold.kind, Some(HoldKind::Invalid));
+        let kind = match hold.kind {
             // The document fails below, with its errors.
-            _ if reason.is_invalid() && !documents.cases.is_empty() => continue,
-            WithheldReason::FirstPass(_) => holds.first_pass,
-            _ if reason.is_invalid() => JunitKind::Failure,
-            _ if reason.needs_decision() => holds.other,
+            _ if is_invalid && !documents.cases.is_empty() => continue,
+            Some(HoldKind::FirstPass) => holds.first_pass,
+            _ if is_invalid => JunitKind::Failure,
+            _ if hold.needs_decision() => holds.other,
             _ => JunitKind::Skipped,
         };
-        let name = format!("{} ({})", id.toggle(), reason.state().as_str());
+        let name = format!("{} ({})", id.toggle(), hold.state.as_str());
         add(
             id.environment().to_string(),
             &name,
-            Some(JunitProblem::new(kind, &reason.to_string())),
+            Some(JunitProblem::new(kind, &hold.text)),
         );
     }
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });

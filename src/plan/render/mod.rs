@@ -142,16 +142,12 @@ struct Note<'a> {
 fn notes(plan: &Plan) -> Vec<Note<'_>> {
     type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
     let mut notes: BTreeMap<(EnvironmentId, &'static str, String), Toggles<'_>> = BTreeMap::new();
-    for (environment, reason) in plan.environment_holds() {
-        let key = (
-            environment.clone(),
-            ToggleState::Held.as_str(),
-            escaped(reason).to_string(),
-        );
+    for (environment, hold) in plan.environment_holds() {
+        let key = (environment.clone(), ToggleState::Held.as_str(), hold.text.clone());
         notes.entry(key).or_default();
     }
-    for WithheldToggle { id, reason, change } in plan.withheld() {
-        let key = (id.environment(), reason.state().as_str(), reason.to_string());
+    for WithheldToggle { id, hold, change } in plan.withheld() {
+        let key = (id.environment(), hold.state.as_str(), hold.text.clone());
         notes.entry(key).or_default().push((id, change.as_deref()));
     }
     for orphan in plan.orphans() {
@@ -207,7 +203,7 @@ pub fn summary(plan: &Plan) -> String {
         let number = plan
             .withheld()
             .iter()
-            .filter(|withheld| withheld.reason.state() == state)
+            .filter(|withheld| withheld.hold.state == state)
             .count();
         // Those that a change of their documents is withheld for, and the others.
         let number = number + if state == ToggleState::Drifted { drifted } else { 0 };

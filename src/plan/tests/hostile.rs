@@ -96,14 +96,14 @@ fn plan_of(text: &str) -> Plan {
         .knows("q/e/gone", Known::Document(doc(2)))
         .want("q/e/refused", Want::Document(doc(4)))
         .knows("q/e/refused", Known::Document(doc(2)));
-    let refused = Parked {
-        request: RequestDigest::new(Action::Update, &doc(4).payload()),
-        reason: WithheldReason::Refused(text.to_owned()),
-    };
+    let refused = HeldRequest::new(
+        RequestDigest::new(Action::Update, &doc(4).payload()),
+        Hold::new(HoldKind::Refused, text),
+    );
     world.parked.insert(id("q/e/refused"), refused);
     world
         .environment_holds
-        .insert("z/z".parse().unwrap(), text.to_owned());
+        .insert("z/z".parse().unwrap(), Arc::new(hold::environment(text)));
     world.findings = broken(&format!("p/e/{text}.yaml"));
     world.findings[0].message = escaped(text).to_string();
     world.findings[0].help = Some(escaped(text).to_string());

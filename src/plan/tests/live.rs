@@ -5,8 +5,8 @@ use crate::model::{
     Payload, ReturnType, Sent, TargetingDigest, Version,
 };
 use crate::plan::{
-    Before, Change, LiveChange, LiveDecision, LiveHold, OnApproval, OnDrift, OnMissing, Overrides, Overwrite,
-    Policy, PublishAttempt, Resolution, decide_by_versions, resolve,
+    Before, Change, LiveChange, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy,
+    PublishAttempt, Resolution, decide_by_versions, hold, resolve,
 };
 
 /// Decides without orders of operators.
@@ -68,7 +68,7 @@ pub(super) fn word(decision: &LiveDecision) -> String {
     match decision {
         LiveDecision::Converged => "converged".to_owned(),
         LiveDecision::Create(kind) => format!("create {}", kind.as_str()),
-        LiveDecision::Hold(hold) => hold.kind().as_str().to_owned(),
+        LiveDecision::Hold(hold) => hold.kind.unwrap().as_str().to_owned(),
         LiveDecision::Publish { base_version } => format!("publish on {base_version}"),
         LiveDecision::Confirmed => "confirmed".to_owned(),
         LiveDecision::ReadVersions { after } => format!("read versions after {after}"),
@@ -237,7 +237,7 @@ fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
     let LiveDecision::Hold(hold) = decision else {
         panic!("{decision:?}")
     };
-    insta::assert_snapshot!(hold, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
+    insta::assert_snapshot!(hold.text, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
 
 #[test]
 fn a_hold_says_who_changed_what_and_what_to_do() {
-    let text = LiveHold::Drifted(LiveChange::of(&"shop/prod/a".parse().unwrap(), &live(7, "x"))).to_string();
+    let text = hold::drifted(&LiveChange::of(&"shop/prod/a".parse().unwrap(), &live(7, "x"))).text;
     insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): to keep that, `gitoggle import shop/prod/a --overwrite` and commit; to publish over it, `gitoggle apply --overwrite-drift --only shop/prod/a`, the trailer `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift shop/prod/a` for a running daemon");
 }
 
@@ -353,8 +353,8 @@ fn a_hold_says_who_changed_what_and_what_to_do() {
 fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
     let mut live = live(7, "x");
     live.content = LiveContent::Inexpressible("`content` has `salt`".to_owned());
-    for hold in [LiveHold::Drifted, LiveHold::DiffersFromLive, LiveHold::NotAdopted] {
-        let text = hold(LiveChange::of(&"shop/prod/a".parse().unwrap(), &live)).to_string();
+    for hold in [hold::drifted, hold::differs_from_live, hold::not_adopted] {
+        let text = hold(&LiveChange::of(&"shop/prod/a".parse().unwrap(), &live)).text;
         assert!(
             text.contains("correct it there, then `gitoggle import shop/prod/a --overwrite` and commit"),
             "{text}"
@@ -364,12 +364,12 @@ fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
 
 #[test]
 fn a_hold_of_a_missing_toggle_names_only_what_helps() {
-    let hold = LiveHold::Missing(Action::Create).to_string();
+    let hold = hold::missing(Action::Create).text;
     assert!(
         hold.ends_with("have it created with `--on-missing create`"),
         "{hold}"
     );
-    let adopted = LiveHold::Missing(Action::Adopt).to_string();
+    let adopted = hold::missing(Action::Adopt).text;
     assert!(
         adopted.contains("with `--on-missing create` in a later pass"),
         "{adopted}"
@@ -382,7 +382,7 @@ fn an_archived_toggle_without_a_file_can_be_forgotten() {
         (Action::Update, "restore it there, or remove its file"),
         (Action::Disable, "forget it with `--on-remove forget`"),
     ] {
-        let text = LiveHold::Archived(action).to_string();
+        let text = hold::archived(action).text;
         assert!(text.contains(way_out), "{text}");
     }
 }

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use super::*;
 use crate::document::{self, Diagnostic};
 use crate::model::{
-    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence, ObjectId,
-    Payload, RequestDigest, Reviews, Sent, Serve, ServiceKind, Suspension, Suspensions, Targeting, ToggleId,
-    Variation, Version,
+    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HeldRequest,
+    HistoryEvidence, Hold, HoldKind, ObjectId, Payload, RequestDigest, Reviews, Sent, Serve, ServiceKind,
+    Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -85,10 +85,10 @@ enum Known {
 struct World {
     desired: BTreeMap<ToggleId, Want>,
     applied: BTreeMap<ToggleId, Known>,
-    environment_holds: BTreeMap<EnvironmentId, String>,
+    environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     overwritten: LiveDifferences,
     asserted: BTreeSet<ToggleId>,
-    parked: BTreeMap<ToggleId, Parked>,
+    parked: BTreeMap<ToggleId, HeldRequest>,
     suspensions: Suspensions,
     overrides: Overrides,
     base: Option<Base>,
@@ -139,10 +139,10 @@ fn rich() -> Plan {
         .want("q/e/refused", Want::Document(doc(4)))
         .knows("q/e/refused", Known::Document(doc(2)))
         .want("r/e/first", Want::Document(doc(2)));
-    let refused = Parked {
-        request: RequestDigest::new(Action::Update, &doc(4).payload()),
-        reason: WithheldReason::Refused("::error::no\n".into()),
-    };
+    let refused = HeldRequest::new(
+        RequestDigest::new(Action::Update, &doc(4).payload()),
+        Hold::new(HoldKind::Refused, "::error::no\n"),
+    );
     world.parked.insert(id("q/e/refused"), refused);
     world.findings = broken("p/e/bad.yaml");
     let policy = Policy {

@@ -25,11 +25,8 @@ fn an_order_covers_the_version_that_the_operator_saw_and_no_other_one() {
         let LiveDecision::Hold(hold) = decided(&before, 8) else {
             panic!("{before:?}");
         };
-        assert_eq!(
-            (hold.state(), hold.live_version()),
-            (ToggleState::Drifted, Some(8))
-        );
-        let reason = hold.to_string();
+        assert_eq!((hold.state, hold.version), (ToggleState::Drifted, Some(8)));
+        let reason = hold.text;
         let again =
             "changed on the service again, after version 7 was allowed to be overwritten (version 8 by";
         assert!(reason.starts_with(again), "{reason}");

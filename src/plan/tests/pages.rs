@@ -247,9 +247,10 @@ fn very_many_environments_and_findings_leave_room_for_changes() {
 #[test]
 fn an_environment_that_is_held_is_a_section_of_its_own() {
     let mut world = World::of(3, 1, 0);
-    world
-        .environment_holds
-        .insert("z/z".parse().unwrap(), "every document was removed".to_owned());
+    world.environment_holds.insert(
+        "z/z".parse().unwrap(),
+        Arc::new(hold::environment("every document was removed")),
+    );
     let page = markdown(&world.plan(&all_at_once()), None, ANY, None);
     assert!(
         page.contains("#### ` z/z ` held\n\n* **held**: every document was removed\n"),

@@ -5,7 +5,7 @@ use crate::model::Scope;
 
 pub(super) fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
     let held = plan.withheld().iter();
-    held.map(|held| (held.id.as_str(), held.reason.kind().as_str()))
+    held.map(|held| (held.id.as_str(), held.hold.kind.unwrap().as_str()))
         .collect()
 }
 
@@ -44,10 +44,7 @@ fn a_share_over_its_limit_never_reads_like_the_limit() {
             max_change_ratio: max,
             ..Policy::default()
         };
-        let text = policy
-            .ratio_rail(&environment, updates, applied)
-            .unwrap()
-            .to_string();
+        let text = policy.ratio_rail(&environment, updates, applied).unwrap().text;
         assert!(text.contains(shown), "{text}");
     }
 }
@@ -64,7 +61,7 @@ fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
     };
     let held = world.plan(&policy);
     assert_eq!(held.withheld().len(), 9);
-    assert!(!held.withheld()[0].reason.to_string().contains("trailer"));
+    assert!(!held.withheld()[0].hold.text.contains("trailer"));
     let policy = Policy {
         mass_change: MassChange::Allowed,
         ..policy
@@ -122,15 +119,15 @@ fn a_count_counts_everything_and_holds_its_environment_alone() {
 }
 
 /// A world that updates `p/e/t000`, and a parked request for that update.
-fn one_update() -> (World, Parked) {
-    let refused = Parked {
-        request: RequestDigest::new(Action::Update, &doc(4).payload()),
-        reason: WithheldReason::Refused("no".into()),
-    };
+fn one_update() -> (World, HeldRequest) {
+    let refused = HeldRequest::new(
+        RequestDigest::new(Action::Update, &doc(4).payload()),
+        Hold::new(HoldKind::Refused, "no"),
+    );
     (World::of(20, 1, 0), refused)
 }
 
-fn parked(world: World, parked: Parked) -> World {
+fn parked(world: World, parked: HeldRequest) -> World {
     World {
         parked: BTreeMap::from([(id("p/e/t000"), parked)]),
         ..world
@@ -140,8 +137,8 @@ fn parked(world: World, parked: Parked) -> World {
 #[test]
 fn what_is_held_says_what_it_would_be() {
     let (world, refused) = one_update();
-    let failed = Parked {
-        reason: WithheldReason::FailedAlone("the service answered 500".into()),
+    let failed = HeldRequest {
+        hold: Hold::new(HoldKind::FailedAlone, "the service answered 500"),
         ..refused.clone()
     };
     let suspension = Suspension {
@@ -153,7 +150,10 @@ fn what_is_held_says_what_it_would_be() {
         ..world.clone()
     };
     let environment = World {
-        environment_holds: BTreeMap::from([(id("p/e/t000").environment(), "why".into())]),
+        environment_holds: BTreeMap::from([(
+            id("p/e/t000").environment(),
+            Arc::new(hold::environment("why")),
+        )]),
         ..world.clone()
     };
     let none = Policy {
@@ -171,7 +171,7 @@ fn what_is_held_says_what_it_would_be() {
         let [held] = plan.withheld() else {
             panic!("{kind}: {:?}", plan.withheld())
         };
-        assert_eq!(held.reason.kind().as_str(), kind);
+        assert_eq!(held.hold.kind.unwrap().as_str(), kind);
         let change = held.change.as_ref().unwrap();
         assert_eq!(
             (&change.id, change.action, &change.payload),
@@ -184,7 +184,7 @@ fn what_is_held_says_what_it_would_be() {
 #[test]
 fn another_request_than_the_refused_one_is_sent() {
     let (world, refused) = one_update();
-    let older = Parked {
+    let older = HeldRequest {
         request: RequestDigest::new(Action::Update, &doc(5).payload()),
         ..refused
     };
@@ -231,10 +231,7 @@ fn an_unknown_toggle_is_sent_again_or_kept_and_reported() {
         (PublishAttempt::First, Action::Update)
     );
     let invalid = plan(with(Action::Update, Some(Want::Invalid)));
-    assert_eq!(
-        invalid.withheld()[0].reason,
-        WithheldReason::Unknown(NotRetried::Invalid)
-    );
+    assert_eq!(*invalid.withheld()[0].hold, hold::unknown_invalid());
     let gone = plan(with(Action::Update, None));
     assert_eq!((gone.orphans().len(), gone.withheld().len()), (1, 0));
     assert_eq!(gone.orphans()[0].outcome, LastOutcome::Unknown);
@@ -351,7 +348,7 @@ fn a_change_that_no_review_lists_is_held_and_does_not_count_for_a_rail() {
     assert_eq!((published(&plan).len(), plan.withheld().len()), (3, 7));
     let held = &plan.withheld()[0];
     let commit = held.change.as_ref().unwrap().attribution.commit().unwrap().id;
-    let reason = held.reason.to_string();
+    let reason = &held.hold.text;
     let expected = format!(
         "not reviewed: it came from commit {}, which nobody reviewed; ",
         commit.short()
@@ -362,8 +359,8 @@ fn a_change_that_no_review_lists_is_held_and_does_not_count_for_a_rail() {
     let plan = world.reviewed(&Policy::default(), reviews);
     assert!(
         plan.withheld()[0]
-            .reason
-            .to_string()
+            .hold
+            .text
             .starts_with("not reviewed: it came from pull request 7; ")
     );
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::model::{Action, Certainty, Suspension, SuspensionScope};
+use crate::model::{Action, Certainty, HeldRequest, Hold, HoldKind, Suspension, SuspensionScope};
 
 #[test]
 fn an_incomplete_last_line_is_ignored_and_an_earlier_damaged_line_is_an_error() {
@@ -216,12 +216,10 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
         .suspend(everything.clone(), suspension.clone())
         .unwrap();
     let revision = head(1).revision;
-    let refusal = Refusal {
-        request: crate::model::RequestDigest::new(Action::Create, &sent(Action::Create, "one").payload),
-        reason: "no".to_owned(),
-        at: 3,
-        revision,
-    };
+    let refusal = HeldRequest::new(
+        crate::model::RequestDigest::new(Action::Create, &sent(Action::Create, "one").payload),
+        Hold::new(HoldKind::Refused, "no"),
+    );
     let memory = CleanPass {
         root_tree: object("x"),
         policy_digest: "d".to_owned(),
@@ -229,20 +227,17 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
         revision,
         at: 3,
     };
-    let refusals = BTreeMap::from([(id("a/b/c"), refusal)]);
-    let failures = Failures {
-        refusals: refusals.clone(),
-        ..Failures::default()
-    };
+    let tries = BTreeMap::from([(id("a/b/c"), refusal)]);
+    let failures = Failures { tries: tries.clone() };
     store.finish_pass(Some(memory.clone()), failures).unwrap();
     let view = StateSnapshot::open(dir.path()).unwrap();
     assert_eq!(
         (
             view.suspensions().everything(),
             view.last_clean_pass(),
-            &view.failures().refusals
+            &view.failures().tries
         ),
-        (Some(&suspension), Some(&memory), &refusals)
+        (Some(&suspension), Some(&memory), &tries)
     );
     for name in ["failures.json", "pass.json", "suspended.json"] {
         std::fs::write(dir.path().join(name), "{").unwrap();
@@ -257,7 +252,7 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
         (
             view.suspensions().everything(),
             view.last_clean_pass(),
-            view.failures().refusals.len()
+            view.failures().tries.len()
         ),
         (None, None, 0)
     );

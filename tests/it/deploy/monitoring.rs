@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gitoggle::daemon::{Metrics, WithheldKind};
+use gitoggle::daemon::{HoldKind, Metrics};
 use serde_json::Value;
 
 use super::{beginning, document, items, text, word};
@@ -146,7 +146,7 @@ fn every_reason_for_withholding_a_toggle_has_an_alert() {
         .filter(|expression| expression.contains("gitoggle_withheld"))
         .flat_map(|expression| compared(expression, "reason"))
         .collect();
-    for reason in WithheldKind::ALL.map(WithheldKind::as_str) {
+    for reason in HoldKind::ALL.map(HoldKind::as_str) {
         // `GitoggleSuspended` reports a suspension, whether or not a change waits for its end.
         let is_covered = covered.contains(reason) || reason == "suspended";
         assert!(is_covered, "{reason}");

@@ -18,9 +18,9 @@ use fastrand::Rng;
 use super::live_store::{LiveStore, Patch, Stored};
 use super::machine::Machine;
 use super::world::{World, lock};
-use crate::model::{ServiceKind, ToggleId};
+use crate::model::{Hold, ServiceKind, ToggleId};
 use crate::pass::simulation::job::MOST_CHANGES;
-use crate::plan::{LiveHold, Plan};
+use crate::plan::Plan;
 
 /// How long a client waits for an answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -128,11 +128,13 @@ impl ToggleService {
 
     /// Checks that a change is held only if another writer has changed its toggle. A first pass does not return to a toggle
     /// that the service refused.
-    pub(super) fn check_hold(&self, toggle: &ToggleId, hold: &LiveHold) {
+    pub(super) fn check_hold(&self, toggle: &ToggleId, hold: &Hold) {
         let is_refused = self.state().refused.contains(toggle);
         if self.is_checked() && !is_refused && !self.is_edited(toggle) {
-            self.world
-                .fault(format!("{toggle} is held, which nobody else changed: {hold}"));
+            self.world.fault(format!(
+                "{toggle} is held, which nobody else changed: {}",
+                hold.text
+            ));
         }
     }
 

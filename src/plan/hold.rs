@@ -1,0 +1,398 @@
+//! Every reason to hold a change, with its text and the ways out, and the order in which the reasons are tried.
+//!
+//! [`Holds`] is the table of precedence. Invalid documents and toggles outside `--only` come before it, because they have
+//! no change; what the service has comes after it, because a toggle is read just before its publish ([`decide_live`]).
+//!
+//! [`decide_live`]: super::decide_live
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::decide::PassOrder;
+use super::first_pass::FirstPassChoice;
+use super::live::LiveChange;
+use super::{Before, Change, FirstPass, MassChange, Overrides, Plan, Policy, PublishAttempt, Trailer};
+use crate::model::{
+    Action, EnvironmentId, HeldRequest, Hold, HoldKind, Override, Suspension, SuspensionScope, Suspensions,
+    ToggleId, ToggleState, escaped,
+};
+
+/// A toggle that the pass does not publish.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WithheldToggle {
+    /// The toggle.
+    pub id: ToggleId,
+    /// The reason.
+    pub hold: Arc<Hold>,
+    /// The change that would be published otherwise; `None` for an invalid document.
+    pub change: Option<Box<Change>>,
+}
+
+impl WithheldToggle {
+    pub(super) fn of(hold: Arc<Hold>, change: Change) -> Self {
+        Self {
+            id: change.id.clone(),
+            hold,
+            change: Some(Box::new(change)),
+        }
+    }
+}
+
+/// What decides whether a change is held.
+pub(super) struct Holds<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) overrides: &'a Overrides,
+    pub(super) environments: &'a BTreeMap<EnvironmentId, Arc<Hold>>,
+    pub(super) first_passes: &'a BTreeMap<EnvironmentId, FirstPassChoice>,
+    pub(super) parked: &'a BTreeMap<ToggleId, HeldRequest>,
+    pub(super) suspensions: &'a Suspensions,
+    /// The rails that are exceeded. Only known once the reasons of single changes are.
+    pub(super) rails: BTreeMap<EnvironmentId, Arc<Hold>>,
+}
+
+/// Why a change is held, if it is.
+type MaybeHeld = Option<Arc<Hold>>;
+
+impl Holds<'_> {
+    /// The reasons that are tried before the rails count. The first that applies holds the change: the most general one
+    /// wins, because an operator has to resolve it first. Reviews come next.
+    const BEFORE_RAILS: [fn(&Self, &Change, PassOrder) -> MaybeHeld; 3] =
+        [Self::environment, Self::first_pass, Self::parked];
+    /// The reasons that are tried after the rails have counted. What they hold still counts, so that releasing it cannot
+    /// publish more than a rail allows. `on_invalid: stop` comes last and holds everything.
+    const AFTER_RAILS: [fn(&Self, &Change) -> MaybeHeld; 2] = [Self::rail, Self::suspended];
+
+    pub(super) fn before_rails(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
+        Self::BEFORE_RAILS
+            .iter()
+            .find_map(|reason| reason(self, change, pass))
+    }
+
+    pub(super) fn after_rails(&self, change: &Change) -> MaybeHeld {
+        Self::AFTER_RAILS.iter().find_map(|reason| reason(self, change))
+    }
+
+    /// Returns whether only a permission of this run lets the change through.
+    pub(super) fn is_over_rail(&self, change: &Change) -> bool {
+        !change.is_let_through() && of(&self.rails, change).is_some()
+    }
+
+    /// Returns whether a change belongs to a first pass that records documents instead of publishing them.
+    pub(super) fn is_adopted(&self, change: &Change, pass: PassOrder) -> bool {
+        self.choice(change, pass) == Some(&FirstPassChoice::Decided(FirstPass::Adopt))
+    }
+
+    fn choice(&self, change: &Change, pass: PassOrder) -> Option<&FirstPassChoice> {
+        (pass == PassOrder::First).then(|| self.first_passes.get(&change.id.environment()))?
+    }
+
+    fn environment(&self, change: &Change, _: PassOrder) -> MaybeHeld {
+        of(self.environments, change)
+    }
+
+    fn first_pass(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
+        match self.choice(change, pass)? {
+            FirstPassChoice::Undecided(hold) => Some(Arc::clone(hold)),
+            // The service may have what was announced, and only a comparison could show that.
+            FirstPassChoice::Decided(FirstPass::Adopt)
+                if change.attempt == PublishAttempt::First
+                    && matches!(change.before, Before::Unknown { .. })
+                    && !self.policy.reads_live() =>
+            {
+                Some(Arc::new(unknown_adopted()))
+            }
+            FirstPassChoice::Decided(_) => None,
+        }
+    }
+
+    fn parked(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
+        let parked = self.parked.get(&change.id)?;
+        let is_same = parked.request == change.request() && !self.is_adopted(change, pass);
+        (is_same && !is_released(&parked.hold, change, self.overrides)).then(|| Arc::new(parked.hold.later()))
+    }
+
+    fn rail(&self, change: &Change) -> MaybeHeld {
+        let rail = of(&self.rails, change).filter(|_| !change.is_let_through())?;
+        let is_permitted = self.policy.mass_change == MassChange::Allowed
+            || self.overrides.mass_change.contains(&change.id.environment());
+        (!is_permitted).then_some(rail)
+    }
+
+    fn suspended(&self, change: &Change) -> MaybeHeld {
+        let (scope, suspension) = self.suspensions.of(&change.id)?;
+        Some(Arc::new(suspended(scope, suspension)))
+    }
+}
+
+/// Returns the hold of a change's environment.
+fn of(holds: &BTreeMap<EnvironmentId, Arc<Hold>>, change: &Change) -> Option<Arc<Hold>> {
+    // Checked first, because a first pass has a hundred thousand changes.
+    if holds.is_empty() {
+        return None;
+    }
+    holds.get(&change.id.environment()).cloned()
+}
+
+/// Returns whether the change may replace now what the service had when it was held.
+fn is_released(hold: &Hold, change: &Change, overrides: &Overrides) -> bool {
+    hold.version.is_some() && (change.overwrite.is_allowed() || overrides.may_overwrite(&change.id))
+}
+
+impl Plan {
+    /// Returns why a pass has not sent a change that is due, if it was held or failed before and nothing released it since.
+    pub(crate) fn held_before(&self, change: &Change, before: &HeldRequest) -> Option<Hold> {
+        let is_same = before.request == change.request();
+        let is_held = before.hold.kind.is_some() && !is_released(&before.hold, change, &self.overrides);
+        (is_same && is_held).then(|| before.hold.later())
+    }
+}
+
+/// The whole environment is held, with this reason.
+pub(crate) fn environment(reason: &str) -> Hold {
+    Hold::new(HoldKind::Environment, escaped(reason).to_string())
+}
+
+pub(super) fn invalid() -> Hold {
+    Hold::new(
+        HoldKind::Invalid,
+        "the document is invalid; the last applied version stays",
+    )
+}
+
+pub(super) fn stopped() -> Hold {
+    Hold::new(
+        HoldKind::Stopped,
+        "nothing is published while a document is invalid (`on_invalid: stop`)",
+    )
+}
+
+fn unknown_adopted() -> Hold {
+    Hold {
+        releases: vec![Override::FirstPassAssert],
+        ..unknown(
+            "so the service may have other targeting than the document; to publish the document, use `--first-pass assert`",
+        )
+    }
+}
+
+pub(super) fn unknown_invalid() -> Hold {
+    unknown("and the document is now invalid")
+}
+
+pub(super) fn unknown_outside_scope() -> Hold {
+    unknown("and the toggle is outside `--only`")
+}
+
+/// The outcome of the last publish is unknown, and the request is not retried.
+fn unknown(why: &str) -> Hold {
+    Hold::new(
+        HoldKind::Unknown,
+        format!("the outcome of the last publish is unknown, {why}"),
+    )
+}
+
+fn suspended(scope: &SuspensionScope, suspension: &Suspension) -> Hold {
+    let scope = scope.globs().map(|globs| format!(" to `{}`", escaped(&globs)));
+    let reason = suspension
+        .reason
+        .as_ref()
+        .map(|reason| format!(": {}", escaped(reason)));
+    let (scope, reason) = (scope.unwrap_or_default(), reason.unwrap_or_default());
+    Hold::new(
+        HoldKind::Suspended,
+        format!("publishing{scope} is suspended{reason}"),
+    )
+}
+
+/// The key of the trailer that decides on a first pass.
+pub const FIRST_PASS_TRAILER: &str = "Gitoggle-First-Pass";
+
+/// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers contradict each
+/// other.
+pub(super) fn first_pass(environment: &EnvironmentId, trailer: Trailer, is_disputed: bool) -> Hold {
+    let dispute = match is_disputed {
+        true => format!(", and commits ask for both `{FIRST_PASS_TRAILER}: assert` and `adopt`"),
+        false => String::new(),
+    };
+    let by_trailer = match trailer {
+        Trailer::Allowed => {
+            format!("put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit, or ")
+        }
+        Trailer::Ignored => String::new(),
+    };
+    Hold::new(
+        HoldKind::FirstPass,
+        format!(
+            "nothing is applied here yet{dispute}: `--first-pass assert` publishes everything, `--first-pass adopt` records \
+             it as already applied; to decide for this environment only, {by_trailer}run `gitoggle allow first-pass-assert \
+             {environment}` or `first-pass-adopt` for a running daemon"
+        ),
+    )
+}
+
+/// No review lists the change, which came from this pull request or commit.
+pub(super) fn not_reviewed(origin: &str) -> Hold {
+    Hold::new(
+        HoldKind::NotReviewed,
+        format!(
+            "not reviewed: it came from {origin}; to publish it, review what `gitoggle plan -o json >plan.json` writes, then \
+             run `gitoggle apply --reviewed plan.json`"
+        ),
+    )
+}
+
+/// The environment exceeds a limit, as `excess` says.
+pub(super) fn rail(environment: &EnvironmentId, trailer: Trailer, excess: &str) -> Hold {
+    let by_trailer = match trailer {
+        Trailer::Allowed => "put the trailer `Gitoggle-Allow: mass-change` on the commit, ",
+        Trailer::Ignored => "",
+    };
+    Hold::new(
+        HoldKind::Rail,
+        format!(
+            "{excess}; if this is intended, pass `--allow-mass-change`, {by_trailer}or run `gitoggle allow mass-change \
+             {environment}` for a running daemon"
+        ),
+    )
+}
+
+/// The environment needs approvals, and a publish would bypass them.
+pub(super) fn approval_required() -> Hold {
+    Hold::new(
+        HoldKind::ApprovalRequired,
+        "changes in this environment need an approval on the service, which a publish would bypass: make the change there, \
+         or allow it with `--on-approval bypass`",
+    )
+}
+
+pub(super) fn archived(action: Action) -> Hold {
+    let text = match action {
+        Action::Disable => {
+            "the toggle is archived on the service, so SDKs do not get it anymore: forget it with `--on-remove forget`, or \
+             restore it there to have it disabled"
+        }
+        Action::Adopt | Action::Create | Action::Update => {
+            "the toggle is archived on the service: restore it there, or remove its file"
+        }
+    };
+    Hold::new(HoldKind::Archived, text)
+}
+
+/// A draft awaits approval; submitted by this account.
+pub(super) fn awaits_approval(by: Option<&str>) -> Hold {
+    let by = by.map(|by| format!(" by {}", escaped(by))).unwrap_or_default();
+    Hold::new(
+        HoldKind::AwaitsApproval,
+        format!(
+            "a draft{by} awaits approval on the service: publish or cancel it there, or allow this publish with \
+             `--on-approval bypass`"
+        ),
+    )
+}
+
+/// The service has another version than the one that an operator allowed to overwrite; 0 if it did not have the toggle.
+pub(super) fn changed_again(made: &LiveChange, allowed: u64) -> Hold {
+    let what = match allowed {
+        0 => "created on the service after it was allowed to be created again".to_owned(),
+        allowed => {
+            format!("changed on the service again, after version {allowed} was allowed to be overwritten")
+        }
+    };
+    Hold::over(
+        HoldKind::Drifted,
+        made.version,
+        format!(
+            "{what} ({made}): {}; to publish over it, allow that again",
+            made.keep()
+        ),
+    )
+}
+
+/// Nothing is applied, and the service has other targeting than the document.
+pub(super) fn differs_from_live(made: &LiveChange) -> Hold {
+    let text = over(made, "the service has other targeting");
+    Hold::over(HoldKind::DiffersFromLive, made.version, text)
+}
+
+/// The service has other targeting than was last applied.
+pub(super) fn drifted(made: &LiveChange) -> Hold {
+    let text = over(made, "changed on the service since it was last applied");
+    Hold::over(HoldKind::Drifted, made.version, text)
+}
+
+/// The service has other targeting than the document that a first pass is to adopt.
+pub(super) fn not_adopted(made: &LiveChange) -> Hold {
+    Hold::over(
+        HoldKind::DiffersFromLive,
+        made.version,
+        format!(
+            "not adopted, because the service has other targeting ({made}): {}; to publish the document instead, use \
+             `gitoggle apply --overwrite-drift --only {}` once something is adopted here, or `--first-pass assert` before",
+            made.keep(),
+            made.id
+        ),
+    )
+}
+
+/// Returns why a change on the service holds a change, with the ways out.
+fn over(made: &LiveChange, why: &str) -> String {
+    format!(
+        "{why} ({made}): {}; to publish over it, `gitoggle apply --overwrite-drift --only {id}`, the trailer \
+         `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift {id}` for a running daemon",
+        made.keep(),
+        id = made.id
+    )
+}
+
+/// The service has no such toggle, and this was asked for.
+pub(super) fn missing(action: Action) -> Hold {
+    let text = match action {
+        Action::Adopt => {
+            "the service has no such toggle, and a first pass that adopts creates none: create it there first, or have it \
+             created and published with `--on-missing create` in a later pass (or with `--first-pass assert`, while nothing \
+             is applied here)"
+        }
+        Action::Create | Action::Disable | Action::Update => {
+            "the service has no such toggle: create it there first, or have it created with `--on-missing create`"
+        }
+    };
+    Hold::new(HoldKind::Missing, text)
+}
+
+/// A variation is not of the toggle's return type, for this reason.
+pub(super) fn return_type(reason: &str) -> Hold {
+    Hold::new(
+        HoldKind::ReturnType,
+        format!(
+            "{}: correct the document, or use a toggle of another type",
+            escaped(reason)
+        ),
+    )
+}
+
+pub(super) fn untargeted() -> Hold {
+    Hold::new(
+        HoldKind::Missing,
+        "the toggle exists on the service, but has no targeting in this environment: the environment was archived when the \
+         toggle was created; restore the toggle's targeting there",
+    )
+}
+
+/// The fact that an applied toggle differs on the service, although no change to it is due.
+pub(super) fn drift(made: &LiveChange, text: String) -> Hold {
+    Hold::over(HoldKind::Drifted, made.version, text)
+}
+
+/// The fact that the service does not have an applied toggle. `may_create`: a publish over drift creates it again.
+pub(super) fn gone(text: String, may_create: bool) -> Hold {
+    Hold {
+        state: ToggleState::Drifted,
+        releases: may_create
+            .then_some(Override::OverwriteDrift)
+            .into_iter()
+            .collect(),
+        // The version of a toggle that the service does not have.
+        version: may_create.then_some(0),
+        ..Hold::new(HoldKind::Missing, text)
+    }
+}
