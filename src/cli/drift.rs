@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::args::{DriftArgs, PlanExit};
-use super::commands::{with_flags, word};
 use super::failure::{ExitStatus, Failure};
+use super::show::{with_flags, word};
 use super::{color, note, setup, show};
 use crate::config::{Command, Flags, Settings};
 use crate::drift::DriftCheck;

@@ -6,7 +6,6 @@ pub mod args;
 
 mod apply;
 mod audience;
-mod commands;
 mod completions;
 mod demo;
 mod diff;
@@ -29,7 +28,6 @@ mod remote;
 mod run;
 mod sandbox;
 mod schema;
-mod secrets;
 mod setup;
 mod show;
 mod signals;
@@ -142,7 +140,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         signals::exit_on_signal().map_err(Failure::failed)?;
     }
     // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
-    let result = match secrets::check(command, &settings) {
+    let result = match setup::check_secrets(command, &settings) {
         Ok(()) => check_output(command, settings.output).and_then(|()| run_command(args, flags, &settings)),
         Err(failure) if command == Command::Plan => plan::unable(&settings, failure),
         Err(failure) => Err(failure),

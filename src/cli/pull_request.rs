@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::commands::word;
 use super::failure::{ExitStatus, Failure};
 use super::setup;
+use super::show::word;
 use crate::config::Settings;
 use crate::forge::{Forge, PullRequest};
 use crate::model::escaped;

@@ -1,15 +1,15 @@
-//! Prints results in the form that the settings ask for, and job summaries.
+//! Prints results in the formats that commands share, and commands to copy: with the flags of this invocation, and quoted
+//! for a shell.
 
 use std::io::Write;
 
 use serde::Serialize;
 
-use crate::config::OutputFormat;
+use super::failure::Failure;
+use crate::config::{Command, Flags, OutputFormat, settings};
 use crate::model::{HarmlessJsonWriter, escaped};
 use crate::plan::render::{ANY_COMMENT, JOB_SUMMARY};
 use crate::telemetry::Stream;
-
-use super::failure::Failure;
 
 /// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
@@ -63,4 +63,52 @@ pub(super) fn step_summary(markdown: impl FnOnce(usize) -> String) -> Result<(),
 pub(super) fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     counts.map(|(count, what)| format!("{count} {what}")).collect()
+}
+
+/// Returns the flags of this invocation that `command` takes, too, except for the settings `without`. Variables and the
+/// file apply to it anyway.
+pub(super) fn with_flags(command: Command, flags: &Flags, without: &[&str]) -> String {
+    let mut text = String::new();
+    let common = settings().iter().filter(|setting| {
+        setting.commands().contains(&command)
+            && !["color", "log_format", "log_level", "output"].contains(&setting.name)
+            && !without.contains(&setting.name)
+    });
+    for setting in common {
+        let (Some(values), Some(flag)) = (flags.get(setting.name), &setting.flag) else {
+            continue;
+        };
+        // A switch is a decision about this invocation.
+        for value in values.iter().filter(|_| !setting.is_switch()) {
+            text.push_str(&format!(" {flag} {}", word(value)));
+        }
+    }
+    text
+}
+
+/// Quotes `text` for a POSIX shell if that is necessary.
+pub(super) fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_if_the_shell_would_change_it() {
+        for (text, quoted) in [
+            ("https://t.example:8443/a", "https://t.example:8443/a"),
+            ("+refs/heads/a:b", "+refs/heads/a:b"),
+            ("shop/**", "'shop/**'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), quoted);
+        }
+    }
 }

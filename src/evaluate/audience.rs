@@ -338,25 +338,4 @@ impl Tally {
             self.users.first_broken.push(BrokenLine { line, reason });
         }
     }
-
-    /// Adds the counts of other users. The result does not depend on the order of additions.
-    pub fn add(&mut self, other: Self) {
-        let Self { users, changes } = other;
-        self.users.users += users.users;
-        self.users.without_key += users.without_key;
-        self.users.broken += users.broken;
-        self.users.first_broken.extend(users.first_broken);
-        self.users.first_broken.sort();
-        self.users.first_broken.truncate(MOST_BROKEN);
-        for (own, other) in self.changes.iter_mut().zip(changes) {
-            own.cannot_say += other.cannot_say;
-            own.matrix
-                .iter_mut()
-                .zip(other.matrix)
-                .for_each(|(own, other)| *own += other);
-            own.examples.extend(other.examples);
-            own.examples.sort();
-            own.examples.truncate(MOST_EXAMPLES);
-        }
-    }
 }

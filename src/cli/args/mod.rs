@@ -6,33 +6,19 @@
     reason = "the comments of arguments are help texts, which name defaults in brackets"
 )]
 
-mod command_args;
-mod drift;
-mod evaluation;
-mod examples;
-mod local;
-mod log;
-mod pages;
-mod parsers;
-mod plan_exit;
+mod commands;
 mod pointers;
 mod program;
-mod remote;
-mod schema;
 #[cfg(test)]
 mod tests;
-mod verbosity;
 
-pub(crate) use command_args::{CommandArgs, StatusList};
-pub(crate) use drift::DriftArgs;
-pub(crate) use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
-pub(crate) use local::{DemoArgs, FaultArgs, SandboxArgs};
-pub(crate) use log::{LogArgs, LogDetail};
-pub(crate) use pages::page_end;
-pub(crate) use plan_exit::PlanExit;
+pub use commands::SchemaSubject;
+pub(crate) use commands::{
+    AllowArgs, AudienceArgs, CommandArgs, Coverage, DemoArgs, DriftArgs, ExplainArgs, FaultArgs, LogArgs,
+    LogDetail, PlanExit, ResumeArgs, SandboxArgs, ScopeFlags, StatusList, SuspendArgs, TestArgs,
+};
+pub(crate) use program::page_end;
 pub use program::program;
-pub(crate) use remote::{AllowArgs, ResumeArgs, ScopeFlags, SuspendArgs};
-pub use schema::SchemaSubject;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -40,7 +26,7 @@ use std::ffi::OsString;
 use clap::{ArgMatches, FromArgMatches as _};
 
 use crate::config::{Command, Flags, SettingInfo, settings};
-use verbosity::Verbosity;
+use commands::Verbosity;
 
 /// The parsed arguments.
 #[derive(Clone, Debug)]

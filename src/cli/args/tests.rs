@@ -146,7 +146,7 @@ fn text_with_line_breaks_of_its_own_is_not_wrapped() {
     for command in Command::ALL {
         let clap = program.find_subcommand_mut(command.as_str()).unwrap();
         let help = clap.render_long_help().to_string();
-        assert!(help.contains(&examples::lines(command, "  ")), "{help}");
+        assert!(help.contains(&program::lines(command, "  ")), "{help}");
     }
 }
 

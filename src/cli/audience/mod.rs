@@ -1,17 +1,14 @@
-//! `plan --audience`: counts whom the changes of a plan affect. Streams the file through one thread per core.
+//! `plan --audience`: counts whom the changes of a plan affect. Streams the file.
 
 mod chunks;
-mod csv_lines;
-mod json_lines;
+mod users;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, mpsc};
-use std::thread;
 
-use chunks::{Chunk, Chunks, LineFormat};
-use csv_lines::Header;
+use chunks::{Chunks, LineFormat};
+use users::{Header, count_csv, count_json};
 
 use super::args::AudienceArgs;
 use super::explain::Lookup;
@@ -20,7 +17,7 @@ use super::{setup, validate};
 use crate::config::Settings;
 use crate::evaluate::{Audience, Tally, UserImpact};
 use crate::model::{CommitId, Payload, ToggleId, escaped};
-use crate::pass::{CheckTarget, DocumentFiles, Files, cores};
+use crate::pass::{CheckTarget, DocumentFiles, Files};
 use crate::plan::{Before, Change, Plan};
 use crate::source::{CacheMode, SourceConfig};
 
@@ -133,47 +130,17 @@ fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally,
         ),
         LineFormat::Json => None,
     };
-    let workers = cores();
-    // A bound keeps memory constant if the file is read faster than it is evaluated.
-    let (sender, receiver) = mpsc::sync_channel::<Chunk>(2 * workers);
-    // The workers contend for the next chunk, once for every few thousand users.
-    let receiver = Mutex::new(receiver);
-    let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-    let work = || {
-        let mut tally = audience.tally();
-        let mut person = audience.person(args.at);
-        while let Ok(chunk) = next() {
-            chunk
-                .broken
-                .iter()
-                .for_each(|(line, reason)| tally.broken(*line, (*reason).to_owned()));
-            match &header {
-                Some(header) => csv_lines::count(&chunk, header, audience, &mut person, &mut tally),
-                None => json_lines::count(&chunk, audience, &mut person, &mut tally),
-            }
+    let (mut tally, mut person) = (audience.tally(), audience.person(args.at));
+    while let Some(chunk) = chunks.next_chunk().map_err(read_error)? {
+        match &header {
+            Some(header) => count_csv(&chunk, header, audience, &mut person, &mut tally),
+            None => count_json(&chunk, audience, &mut person, &mut tally),
         }
-        tally
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let mut result = Ok(());
-        while let Some(chunk) = chunks.next_chunk().transpose() {
-            result = chunk.map(|chunk| drop(sender.send(chunk)));
-            if result.is_err() {
-                break;
-            }
+        for (line, reason) in &chunk.broken {
+            tally.broken(*line, (*reason).to_owned());
         }
-        // The end of the channel is the end of the workers.
-        drop(sender);
-        let mut total = audience.tally();
-        for worker in workers {
-            match worker.join() {
-                Ok(tally) => total.add(tally),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        result.map(|()| total).map_err(read_error)
-    })
+    }
+    Ok(tally)
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::Demo;
-use super::output::expect;
+use super::stage::expect;
 use crate::authoring::Existing;
 use crate::cli::apply::ResultLines;
 use crate::cli::failure::Failure;
-use crate::cli::import::import_text;
+use crate::cli::import::text as import_text;
 use crate::pass::{ChangeResult, Report};
 use crate::plan::{FirstPass, OnMissing, Policy, drift_text};
 use crate::sandbox::ScriptRequest;

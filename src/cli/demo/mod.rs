@@ -2,9 +2,7 @@
 //!
 //! The repository, the service, the state and every pass are real. Each step checks its claims and fails if one is false.
 
-mod files;
 mod live;
-mod output;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -18,9 +16,7 @@ use crate::model::{Color, Commit, ToggleId, escaped};
 use crate::pass::{ChangeResult, Report};
 use crate::plan::{FirstPass, Policy};
 use crate::telemetry::Stream;
-use files::{CHECKOUT, FILES, STAGING, original};
-use output::{DemoOutput, expect};
-use stage::Stage;
+use stage::{CHECKOUT, DemoOutput, FILES, STAGING, Stage, expect, original};
 
 pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Failure> {
     setup::runtime(2)?.block_on(async {

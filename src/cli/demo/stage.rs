@@ -1,4 +1,4 @@
-//! A repository and the service that it is published to, with the commands that the demonstration runs.
+//! A repository and the service that it is published to, with the commands that the demonstration runs and prints.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::authoring::Existing;
+use crate::cli::args::DemoArgs;
 use crate::cli::failure::Failure;
 use crate::cli::{import as import_command, setup};
 use crate::config::Settings;
@@ -19,6 +20,7 @@ use crate::pass::{self, Config, Files, PassContext, PassInputs, Reconciler, Repo
 use crate::plan::{DriftReport, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::source::CacheMode;
+use crate::telemetry::Stream;
 use crate::transport::{Proxies, Secret, SecretSource};
 
 /// A repository and its service.
@@ -131,5 +133,141 @@ impl Stage {
             ..policy
         };
         Ok(config)
+    }
+}
+
+/// Prints the steps, with a pause before each.
+pub(super) struct DemoOutput {
+    color: Color,
+    pause: Duration,
+}
+
+impl DemoOutput {
+    pub(super) fn new(color: Color, args: &DemoArgs) -> Self {
+        let pause = match args.pause {
+            _ if args.no_pause => Duration::ZERO,
+            Some(pause) => pause,
+            None if Stream::Stdout.is_terminal() => Duration::from_secs(1),
+            None => Duration::ZERO,
+        };
+        Self { color, pause }
+    }
+
+    /// Begins a step.
+    pub(super) async fn step(&self, number: usize, title: &str) -> Result<(), Failure> {
+        // There is nothing to read before the first step.
+        if number > 1 {
+            tokio::time::sleep(self.pause).await;
+        }
+        let title = format!("{number}. {title}");
+        match self.color {
+            Color::Always => self.line(&format!("\n\u{1b}[1;36m{title}\u{1b}[0m")),
+            Color::Never => self.line(&format!("\n{title}")),
+        }
+    }
+
+    pub(super) fn line(&self, text: &str) -> Result<(), Failure> {
+        Stream::Stdout
+            .print(&format!("{text}\n"))
+            .map_err(Failure::failed)
+    }
+
+    /// Prints a command that a user would type.
+    pub(super) fn command(&self, command: &str) -> Result<(), Failure> {
+        match self.color {
+            Color::Always => self.line(&format!("   \u{1b}[1m$ {command}\u{1b}[0m")),
+            Color::Never => self.line(&format!("   $ {command}")),
+        }
+    }
+
+    /// Prints an empty line, then a command.
+    pub(super) fn next_command(&self, command: &str) -> Result<(), Failure> {
+        self.line("")?;
+        self.command(command)
+    }
+
+    /// Prints the output of a command, or an explanation.
+    pub(super) fn print(&self, text: &str) -> Result<(), Failure> {
+        let lines: Vec<String> = text
+            .trim_end()
+            .lines()
+            .map(|line| {
+                if line.is_empty() {
+                    String::new()
+                } else {
+                    format!("   {line}")
+                }
+            })
+            .collect();
+        self.line(&lines.join("\n"))
+    }
+}
+
+/// Fails if a claim of the demonstration is false.
+pub(super) fn expect(found: usize, wanted: usize, what: &str) -> Result<(), Failure> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(Failure::failed(format!(
+            "the demonstration failed: {found} {what} instead of {wanted}"
+        ))
+        .hint("this is a bug, please report it")),
+    }
+}
+
+macro_rules! example {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../../examples/toggles/", $path)))
+    };
+}
+
+/// Every file of `examples/toggles`, path and content.
+pub(super) const FILES: [(&str, &str); 8] = [
+    example!("search/production/ranking.yaml"),
+    example!("search/production/suggestions.json"),
+    example!("search/staging/ranking.yaml"),
+    example!("search/staging/suggestions.json"),
+    example!("shop/production/free-shipping-from.yaml"),
+    example!("shop/production/new-checkout.yaml"),
+    example!("shop/staging/free-shipping-from.yaml"),
+    example!("shop/staging/new-checkout.yaml"),
+];
+
+/// The document that the pull request changes.
+pub(super) const CHECKOUT: &str = "shop/production/new-checkout.yaml";
+
+/// The document that one step breaks.
+pub(super) const STAGING: &str = "shop/staging/new-checkout.yaml";
+
+/// Returns the content of `path` as it is in `examples/toggles`.
+pub(super) fn original(path: &str) -> &'static str {
+    FILES
+        .iter()
+        .find(|(file, _)| *file == path)
+        .map_or("", |(_, content)| content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_sample_is_the_whole_folder() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/toggles");
+        let mut folders = vec![root.clone()];
+        let mut found = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => drop(found.insert(path.strip_prefix(&root).unwrap().display().to_string())),
+                }
+            }
+        }
+        let listed: BTreeSet<String> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(listed, found);
     }
 }

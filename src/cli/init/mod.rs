@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::commands::word;
 use super::failure::{ExitStatus, Failure};
+use super::show::word;
 use super::{note, print};
 use crate::authoring::{WriteResult, create_files};
 use crate::config::Settings;

@@ -1,22 +1,17 @@
 //! The commands with their arguments that are not settings. The comments of variants and fields are the help texts.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
-use clap::{ArgAction, Subcommand};
+use clap::builder::{BoolValueParser, PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, Subcommand};
 use clap_complete::Shell;
 
-use super::drift::DriftArgs;
-use super::evaluation::{AudienceArgs, ExplainArgs, TestArgs};
-use super::local::{DemoArgs, SandboxArgs};
-use super::log::LogArgs;
-use super::parsers::{either, environment, glob, key_glob};
-use super::plan_exit::PlanExit;
-use super::remote::{AllowArgs, ResumeArgs, SuspendArgs};
-use super::schema::{SchemaSubject, subject};
 use crate::authoring::FormatMode;
-use crate::config::Command;
-use crate::model::EnvironmentId;
+use crate::config::{Command, LogLevel, count, ratio};
+use crate::drift::ScanDepth;
+use crate::model::{EnvironmentId, Override, Scope, ToggleId, chain, duration, seconds, words};
 use crate::pass::Files;
 
 /// A command. In the order of the help, and named as in `Command`.
@@ -268,4 +263,328 @@ pub(crate) enum CommandArgs {
 pub(crate) enum StatusList {
     All,
     NotInSync,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct DriftArgs {
+    /// Compare only the toggles that this glob matches [everything]
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub(crate) globs: Vec<String>,
+    /// Exit with 2 if there is drift
+    #[arg(long = "detailed-exitcode", action = ArgAction::SetTrue, value_parser = either(PlanExit::Detailed, PlanExit::Plain))]
+    pub(crate) exit: PlanExit,
+    /// Read every toggle, as every 20th scan does
+    #[arg(
+        long = "full",
+        action = ArgAction::SetTrue,
+        value_parser = either(ScanDepth::Everything, ScanDepth::Changes)
+    )]
+    pub(crate) depth: ScanDepth,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct ExplainArgs {
+    /// The toggle, written project/environment/toggle
+    #[arg(value_name = "TOGGLE")]
+    pub(crate) toggle: ToggleId,
+    /// Give the user this attribute; repeat it for others
+    #[arg(long = "attr", value_name = "NAME=VALUE", value_parser = attribute)]
+    pub(crate) attributes: Vec<(String, String)>,
+    /// Give the user this key, which decides on splits
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Evaluate at this time, such as 2024-12-31T23:59:59Z [now]
+    // In seconds since 1970-01-01 UTC.
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) at: Option<i64>,
+}
+
+/// The audience of `plan`.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Users")]
+pub(crate) struct AudienceArgs {
+    /// Count how many of these users each change affects: JSON lines or CSV
+    #[arg(long = "audience", value_name = "FILE", required = false)]
+    pub(crate) file: PathBuf,
+    /// Evaluate the audience at this time, such as 2024-12-31T23:59:59Z
+    // In seconds since 1970-01-01 UTC.
+    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "file")]
+    pub(crate) at: Option<i64>,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct TestArgs {
+    /// Test these files and folders only
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// List the rules and serves that no test reaches
+    #[arg(
+        long,
+        action = ArgAction::SetTrue,
+        value_parser = either(Coverage::Listed, Coverage::Omitted)
+    )]
+    pub(crate) coverage: Coverage,
+}
+
+/// Whether `test` lists the serves that no test reaches.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Coverage {
+    Listed,
+    Omitted,
+}
+
+fn attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE, such as age=20".to_owned()),
+    }
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct DemoArgs {
+    /// Keep the sample repository and the state in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Wait this long between steps [1s on a terminal, else 0s]
+    #[arg(long, value_name = "TIME", value_parser = duration, overrides_with = "no_pause")]
+    pub(crate) pause: Option<Duration>,
+    /// Do not wait between steps
+    #[arg(long, overrides_with = "pause")]
+    pub(crate) no_pause: bool,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct SandboxArgs {
+    /// Listen on this address; port 0 selects a free port [127.0.0.1:8443]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8443")]
+    pub(crate) listen: SocketAddr,
+    /// Write the certificate authority to this PEM file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_out: Option<PathBuf>,
+    /// Append published documents to this file, one JSON object per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history_file: Option<PathBuf>,
+    /// Start with the projects in this JSON file (with --service-kind featureprobe) [a sample]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+}
+
+/// The faults that the sandbox injects.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Faults")]
+pub(crate) struct FaultArgs {
+    /// Answer this share of requests with a 500 [0]
+    #[arg(long, value_name = "RATIO", default_value = "0", value_parser = ratio)]
+    pub(crate) fail_rate: f64,
+    /// Store this share of requests without a response [0]
+    #[arg(long, value_name = "RATIO", default_value = "0", value_parser = ratio)]
+    pub(crate) drop_rate: f64,
+    /// Answer this share of requests with a 429 [0]
+    #[arg(long, value_name = "RATIO", default_value = "0", value_parser = ratio)]
+    pub(crate) too_many_rate: f64,
+    /// Send this Retry-After with a 429 [1s]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    pub(crate) retry_after: Duration,
+    /// Delay every response by this duration [0s]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
+    pub(crate) latency: Duration,
+    /// Use this seed for the random faults [1]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct LogArgs {
+    /// Show only the deployments of this toggle, or of those that this glob matches [everything]
+    #[arg(value_name = "TOGGLE", value_parser = glob)]
+    pub(crate) toggle: Option<String>,
+    /// Show what each deployment changed
+    #[arg(
+        short = 'p',
+        long = "patch",
+        action = ArgAction::SetTrue,
+        value_parser = either(LogDetail::Patch, LogDetail::Names)
+    )]
+    pub(crate) detail: LogDetail,
+    /// Show at most this many deployments; 0 for all [20]
+    #[arg(short = 'n', long, value_name = "N", default_value = "20")]
+    pub(crate) limit: usize,
+}
+
+/// What is shown of a deployment: the names of toggles, or their changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LogDetail {
+    Names,
+    Patch,
+}
+
+/// The meaning of a plan's exit code.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PlanExit {
+    /// It also shows whether there are changes.
+    Detailed,
+    /// It shows only errors and holds.
+    Plain,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct AllowArgs {
+    /// first-pass-assert, first-pass-adopt, mass-change, overwrite-drift or history
+    #[arg(value_name = "WHAT")]
+    pub(crate) what: Override,
+    /// The environment, written project/environment, or one toggle for overwrite-drift; history needs none
+    // Every decision but `history` concerns one environment (DESIGN, section 9.2).
+    #[arg(
+        value_name = "ENVIRONMENT",
+        value_parser = place,
+        required_if_eq_any = [
+            ("what", "first-pass-assert"),
+            ("what", "first-pass-adopt"),
+            ("what", "mass-change"),
+            ("what", "overwrite-drift"),
+        ]
+    )]
+    pub(crate) environment: Option<String>,
+    /// Allow this revision only; at least 7 digits [the one that the daemon reports]
+    #[arg(long, value_name = "REV")]
+    pub(crate) revision: Option<String>,
+}
+
+/// Parses an environment, or a toggle.
+fn place(text: &str) -> Result<String, String> {
+    match (text.parse::<EnvironmentId>(), text.parse::<ToggleId>()) {
+        (Err(error), Err(_)) => Err(error.to_string()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct SuspendArgs {
+    /// Suspend only this environment, this toggle, or the toggles that this glob matches; repeatable [everything]
+    #[arg(value_name = "SCOPE", value_parser = part)]
+    pub(crate) scopes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) flags: ScopeFlags,
+    /// Resume after this time [never]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasts: Option<String>,
+    /// Show this reason in the log, on the page and in /api/status
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct ResumeArgs {
+    /// End only the suspension of this environment, toggle or glob; repeatable [all suspensions]
+    #[arg(value_name = "SCOPE", value_parser = part)]
+    pub(crate) scopes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) flags: ScopeFlags,
+}
+
+/// The scope as it was written before it was a word.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct ScopeFlags {
+    /// Another spelling of SCOPE
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = part, hide = true)]
+    pub(crate) scope: Vec<String>,
+}
+
+/// Parses a part of the toggles as a glob over whole toggles.
+fn part(text: &str) -> Result<String, String> {
+    match text.parse::<EnvironmentId>() {
+        Ok(environment) => Ok(format!("{environment}/**")),
+        Err(_) => glob(text),
+    }
+}
+
+words! {
+    /// What a schema describes.
+    SchemaSubject {
+        /// A targeting document.
+        Document = "document",
+        /// The output of `plan`.
+        Plan = "plan",
+        /// The output of `validate`.
+        Validate = "validate",
+        /// The output of `apply`.
+        Apply = "apply",
+        /// The output of `status`.
+        Status = "status",
+        /// The output of `drift`.
+        Drift = "drift",
+        /// The output of `log`.
+        Log = "log",
+    }
+}
+
+pub(super) fn subject() -> impl TypedValueParser<Value = SchemaSubject> {
+    PossibleValuesParser::new(SchemaSubject::WORDS).try_map(|word| word.parse())
+}
+
+#[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Verbosity {
+    /// Log more; -vv logs most
+    #[arg(short, long, action = ArgAction::Count, conflicts_with = "log_level")]
+    pub(crate) verbose: u8,
+    /// Log errors only
+    #[arg(short, long, conflicts_with_all = ["verbose", "log_level"])]
+    pub(crate) quiet: bool,
+}
+
+impl Verbosity {
+    /// Returns the log level of `command`, given the setting `level`.
+    pub(crate) fn level(&self, command: Command, level: Option<LogLevel>) -> Option<LogLevel> {
+        // The default of `run` is already one level higher than that of the other commands.
+        let usual = u8::from(command == Command::Run);
+        match (self.quiet, self.verbose) {
+            (true, _) => Some(LogLevel::Error),
+            (false, 0) => level,
+            (false, more) => Some(match usual + more.min(2) {
+                1 => LogLevel::Info,
+                2 => LogLevel::Debug,
+                _ => LogLevel::Trace,
+            }),
+        }
+    }
+}
+
+/// Parses a flag without a value as one of two values: whether it is `given`, or `absent`.
+pub(super) fn either<T: Clone + Send + Sync + 'static>(
+    given: T,
+    absent: T,
+) -> impl TypedValueParser<Value = T> {
+    BoolValueParser::new().map(move |is_given| match is_given {
+        true => given.clone(),
+        false => absent.clone(),
+    })
+}
+
+pub(super) fn environment(text: &str) -> Result<EnvironmentId, String> {
+    text.parse().map_err(|error| chain(&error))
+}
+
+/// Parses a glob over whole toggles.
+pub(super) fn glob(text: &str) -> Result<String, String> {
+    let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
+    match scope.unmatchable().next() {
+        None => Ok(text.to_owned()),
+        Some(_) => Err(
+            "it matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not cross a slash; \
+             use `**`"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Parses a glob over the keys of toggles.
+pub(super) fn key_glob(text: &str) -> Result<String, String> {
+    Scope::new(&[text]).map_err(|error| error.to_string())?;
+    match text.contains('/') {
+        false => Ok(text.to_owned()),
+        true => Err("it is compared with the key of the toggle, which has no slash".to_owned()),
+    }
 }

@@ -1,13 +1,142 @@
-//! The trace of a user with the names of the document: the JSON of `explain`.
+//! `gitoggle explain`: traces one user through a toggle. It needs no network, state or token.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::Attributes;
+use super::args::ExplainArgs;
+use super::failure::{ExitStatus, Failure};
+use super::{note, print, show, validate};
+use crate::config::{OutputFormat, Settings};
+use crate::document;
 use crate::evaluate::{
-    self, Doubt, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace, Truth, Verdict,
+    self, Compiler, Definitions, Doubt, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace,
+    Truth, Verdict,
 };
-use crate::model::{Condition, Rule, Serve, Targeting, ToggleId, WHOLE, rfc3339};
+use crate::model::{Condition, Payload, Rule, Serve, Targeting, ToggleId, WHOLE, closest, escaped, rfc3339};
+use crate::pass::{DocumentFiles, ReadDocument};
 use crate::plan::wording;
+use crate::plan::wording::quoted;
+
+pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus, Failure> {
+    let attributes = attributes(args)?;
+    let target = validate::everything(settings)?;
+    let documents = DocumentFiles::open(&target, &settings.layout, settings.service_kind)?;
+    let found = documents
+        .read(&args.toggle)?
+        .ok_or_else(|| unknown(&args.toggle, &documents))?;
+    let targeting = valid(&args.toggle, &found)?;
+    let mut compiler = Compiler::default();
+    let mut lookup = Lookup::new(&documents);
+    let index = compiler.toggle(&args.toggle, &mut Definitions::new(|id| lookup.find(id)));
+    lookup.finish()?;
+    let index = index.expect("the document of the toggle is valid");
+    let evaluator = compiler.finish();
+    let now = args.at.unwrap_or_else(now);
+    let mut person = evaluator.person(Some(now));
+    person.reset(args.key.as_deref());
+    for (name, value) in &attributes {
+        person.set(name, value);
+    }
+    let trace = evaluator.trace(index, &person);
+    let explanation = Explanation::new(
+        &Subject {
+            id: &args.toggle,
+            path: &found.path,
+            targeting: &targeting,
+            key: args.key.as_deref(),
+            attributes: &attributes,
+            at: Some(now),
+        },
+        &trace,
+    );
+    match settings.output {
+        OutputFormat::Human => print(&text(&explanation))?,
+        OutputFormat::Json => show::json(&explanation.versioned())?,
+        _ => return Err(super::unsupported_output(settings.output)),
+    }
+    Ok(ExitStatus::Clean)
+}
+
+fn attributes(args: &ExplainArgs) -> Result<Attributes, Failure> {
+    let mut attributes = Attributes::new();
+    for (name, value) in &args.attributes {
+        if attributes.insert(name.clone(), value.clone()).is_some() {
+            let message = format!("the attribute `{}` is given twice", escaped(name));
+            return Err(Failure::new(ExitStatus::Usage, message).hint("give each `--attr` once"));
+        }
+    }
+    Ok(attributes)
+}
+
+/// Returns the current time in seconds since 1970-01-01 UTC.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
+    let failure = Failure::failed(format!("there is no document for `{id}`"));
+    // Toggles of the same environment come first, because the suggestion looks at a limited number.
+    let (near, far): (Vec<_>, Vec<_>) = documents
+        .toggles()
+        .partition(|other| other.is_in(&id.environment()));
+    let candidates = near.into_iter().chain(far).map(ToggleId::as_str);
+    match closest(id.as_str(), candidates) {
+        Some(similar) => failure.hint(format!("did you mean `{similar}`?")),
+        None => failure.hint(
+            "check the name, `--root` and `--layout`; `gitoggle validate` shows whether documents are found",
+        ),
+    }
+}
+
+/// Returns the targeting of a document, or prints its findings.
+fn valid(id: &ToggleId, found: &ReadDocument) -> Result<Targeting, Failure> {
+    if let Some(payload) = &found.document.payload {
+        return Ok(payload.targeting());
+    }
+    note(&document::render(
+        &found.document.diagnostics,
+        crate::model::Color::Never,
+    ))?;
+    Err(Failure::new(
+        ExitStatus::Invalid,
+        format!("the document of `{id}` is invalid, so it cannot be evaluated"),
+    ))
+}
+
+/// Finds valid documents, and keeps the first error of a read.
+pub(super) struct Lookup<'a> {
+    documents: &'a DocumentFiles,
+    error: Option<crate::pass::Error>,
+}
+
+impl<'a> Lookup<'a> {
+    pub(super) fn new(documents: &'a DocumentFiles) -> Self {
+        let error = None;
+        Self { documents, error }
+    }
+
+    pub(super) fn find(&mut self, id: &ToggleId) -> Option<Payload> {
+        match self.documents.read(id) {
+            Ok(found) => found?.document.payload,
+            Err(error) => {
+                self.error.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    /// Returns the error of a read.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.error.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+/// A user's attributes by name.
+pub(super) type Attributes = BTreeMap<String, String>;
 
 /// What is evaluated for whom.
 pub(crate) struct Subject<'a> {
@@ -134,7 +263,7 @@ impl ExplainedResult {
     /// Returns what a user gets in a few words.
     pub(super) fn short(&self) -> String {
         match (&self.variation, self.reason) {
-            (Some(variation), _) => wording::quoted(&variation.name),
+            (Some(variation), _) => quoted(&variation.name),
             (None, Some(reason)) => format!("cannot say: {reason}"),
             (None, None) => "the default in the caller's code".to_owned(),
         }
@@ -276,7 +405,7 @@ fn reason(condition: &Condition, truth: Truth, subject: &Subject<'_>) -> Option<
         Truth::Unknown(doubt) => return Some(doubt.reason().to_owned()),
         Truth::False | Truth::True => {}
     }
-    let name = wording::quoted(&condition.subject);
+    let name = quoted(&condition.subject);
     let Some(value) = subject.attributes.get(&condition.subject) else {
         return match (condition.kind.as_str(), subject.at) {
             ("datetime", Some(at)) => {
@@ -286,7 +415,7 @@ fn reason(condition: &Condition, truth: Truth, subject: &Subject<'_>) -> Option<
         };
     };
     let expected = evaluate::misfit(condition, value);
-    let value = wording::quoted(value);
+    let value = quoted(value);
     Some(match expected {
         Some(kind) => format!("{name} is {value}, which is not {kind}"),
         None => format!("{name} is {value}"),
@@ -327,4 +456,112 @@ fn ranges(weights: &[u32], targeting: &Targeting) -> Vec<ExplainedRange> {
         from = to;
     }
     ranges
+}
+
+/// Returns an explanation as lines of text.
+pub(crate) fn text(explanation: &Explanation) -> String {
+    let mut out = String::new();
+    let user = match &explanation.key {
+        Some(key) => format!("the user {}", quoted(key)),
+        None => "a user without a key".to_owned(),
+    };
+    let _ = writeln!(
+        out,
+        "{} for {user}\n  {}",
+        explanation.toggle,
+        escaped(&explanation.file)
+    );
+    trace(&mut out, explanation);
+    let by = explanation
+        .served_by
+        .as_ref()
+        .map_or_else(String::new, |by| format!(" by {by}"));
+    let _ = writeln!(out, "\n{}{by}", sentence(&explanation.result));
+    out
+}
+
+fn trace(out: &mut String, explanation: &Explanation) {
+    if explanation.disabled {
+        let _ = writeln!(out, "  the toggle is disabled");
+    }
+    for prerequisite in &explanation.prerequisites {
+        let reason = after(prerequisite.reason.as_deref());
+        let _ = writeln!(
+            out,
+            "  prerequisite {}: {}{reason}",
+            prerequisite.label,
+            met(prerequisite.matches)
+        );
+    }
+    for rule in &explanation.rules {
+        let _ = writeln!(out, "  {}: {}", rule.label, rule.matches.in_words());
+        if rule.matches != MatchResult::NotReached && rule.conditions.is_empty() {
+            let _ = writeln!(out, "    it has no conditions, so it matches everyone");
+        }
+        for condition in &rule.conditions {
+            let reason = after(condition.reason.as_deref());
+            let _ = writeln!(
+                out,
+                "    {}: {}{reason}",
+                condition.condition,
+                condition.matches.in_words()
+            );
+        }
+    }
+    for serve in &explanation.serves {
+        serves(out, serve);
+    }
+}
+
+fn met(matches: MatchResult) -> &'static str {
+    match matches {
+        MatchResult::Matches => "met",
+        MatchResult::Differs => "not met",
+        MatchResult::CannotSay => "cannot say",
+        MatchResult::NotReached => "not reached",
+    }
+}
+
+fn after(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| format!("; {reason}"))
+}
+
+/// Writes a serve with the ranges of a split.
+fn serves(out: &mut String, serve: &ExplainedServe) {
+    let _ = write!(out, "  {} serves ", serve.label);
+    let _ = match &serve.result.variation {
+        Some(variation) => writeln!(out, "{}", quoted(&variation.name)),
+        None => writeln!(out, "{}", serve.result.short()),
+    };
+    if serve.ranges.is_empty() {
+        return;
+    }
+    let bucket = serve
+        .bucket
+        .map_or_else(|| "random bucket".to_owned(), |bucket| format!("bucket {bucket}"));
+    let ranges: Vec<String> = serve
+        .ranges
+        .iter()
+        .map(|range| {
+            format!(
+                "{} has {} to {}",
+                quoted(&range.variation),
+                range.from,
+                range.to - 1
+            )
+        })
+        .collect();
+    let _ = writeln!(out, "    {bucket}: {}", ranges.join(", "));
+}
+
+fn sentence(result: &ExplainedResult) -> String {
+    match &result.variation {
+        Some(variation) => format!(
+            "served: {} (value {})",
+            quoted(&variation.name),
+            quoted(&variation.value)
+        ),
+        None if result.reason.is_some() => result.short(),
+        None => format!("served: {}", result.short()),
+    }
 }

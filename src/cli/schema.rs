@@ -12,7 +12,7 @@ use crate::document;
 use crate::model::{DeploymentEffect, HoldKind, ToggleState};
 
 /// The definitions of all outputs.
-const DEFINITIONS: &str = include_str!("outputs.json");
+const DEFINITIONS: &str = include_str!("schema.json");
 
 pub(super) fn run(settings: &Settings, of: SchemaSubject) -> Result<ExitStatus, Failure> {
     let schema = match of {

@@ -1,0 +1,404 @@
+//! `gitoggle import`: writes the documents of toggles that exist, and prints what it did and the commands that follow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::failure::{ExitStatus, Failure, JsonError};
+use super::progress_bar::{begin, progress_bar};
+use super::show::{with_flags, word};
+use super::{note, print, setup, show, signals};
+use crate::authoring::Existing;
+use crate::config::{Command, Flags, OutputFormat, Settings};
+use crate::import::{
+    ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope, ImportSource,
+    SkipReason, import,
+};
+use crate::model::{Scope, ServiceKind, ToggleId, counted, escaped, listed};
+use crate::pass;
+use crate::plan::render::{code, fitting};
+use crate::source::worktree::is_same_folder;
+
+/// The threads that receive and parse responses. The thread of the command writes.
+const THREADS: usize = 2;
+
+pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Result<ExitStatus, Failure> {
+    let config = config(settings, globs)?;
+    let runtime = setup::runtime(THREADS)?;
+    let bar = progress_bar();
+    let report = runtime.block_on(async {
+        let stop = signals::stop_on_signal().map_err(Failure::failed)?;
+        let observe = |event| match event {
+            ImportEvent::Begins(count) => begin(&bar, count),
+            ImportEvent::Done => bar.inc(1),
+        };
+        Ok::<_, Failure>(import(config, stop, observe).await?)
+    });
+    // The bar ends before anything is printed below it.
+    bar.finish_and_clear();
+    // Reads are harmless, so an interrupted import does not wait for open ones.
+    runtime.shutdown_background();
+    let report = report?;
+    let problem = problem(&report, settings);
+    show(&report, problem.as_ref(), settings)?;
+    let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
+    if different > 0 {
+        let documents = counted(different, "different document");
+        note(&format!(
+            "note: kept {documents}; `--overwrite` replaces documents\n"
+        ))?;
+    }
+    if let Some(first) = report.ignored.first() {
+        let documents = counted(report.ignored.len(), "written document");
+        let first = escaped(first);
+        note(&format!(
+            "note: Git ignores {documents}, `{first}` first, so a commit leaves them out; check `.gitignore`\n"
+        ))?;
+    }
+    if let Some(problem) = problem {
+        note(&problem.to_string())?;
+        return Ok(problem.status());
+    }
+    if settings.output == OutputFormat::Human {
+        note(&next_commands(&report, settings, flags))?;
+    }
+    Ok(ExitStatus::Clean)
+}
+
+/// Returns what to import, from where, and where to.
+pub(super) fn config(settings: &Settings, globs: &[String]) -> Result<ImportConfig, Failure> {
+    let Some(repo) = settings.repo.local_path() else {
+        let message = "`import` writes into a work tree, and `--repo` is a URL";
+        return Err(Failure::new(ExitStatus::Usage, message).hint("clone it, and pass the clone as `--repo`"));
+    };
+    Ok(ImportConfig {
+        repo: repo.to_owned(),
+        root: settings.root.clone(),
+        layout: settings.layout.clone(),
+        kind: settings.service_kind,
+        scope: ImportScope {
+            globs: Scope::new(globs).map_err(Failure::failed)?,
+            only: settings.only.clone(),
+        },
+        on_different: match settings.overwrite {
+            false => Existing::Keep,
+            true => Existing::Replace,
+        },
+        from: from(settings)?,
+    })
+}
+
+fn from(settings: &Settings) -> Result<ImportSource, Failure> {
+    match &settings.from {
+        Some(path) if path.as_os_str() == "-" => Ok(ImportSource::Stdin),
+        Some(path) => Ok(ImportSource::Folder(path.clone())),
+        None => {
+            let client = setup::client(settings)
+                .ok_or_else(|| Failure::new(ExitStatus::Usage, "give `--base-url` and a token"))?;
+            Ok(ImportSource::Service(client, settings.max_in_flight))
+        }
+    }
+}
+
+/// Returns the error of an import that ended early, had nothing to do, or failed for a toggle.
+fn problem(report: &ImportReport, settings: &Settings) -> Option<Failure> {
+    if let Some(stop) = &report.stopped {
+        let text = stop.to_string();
+        let message = format!("the import ended early: {}", escaped(&text));
+        return Some(Failure::failed(message).hint(stop.hint()));
+    }
+    let failed = report.count(|result| matches!(result, ImportResult::Failed(_)));
+    if failed > 0 {
+        // Not a number of toggles, because a list that could not be read stands for several.
+        let message = format!("the import is incomplete: {failed} failed");
+        return Some(Failure::failed(message).hint("fix the cause, then run the command again"));
+    }
+    if !report.unmatched.is_empty() {
+        let message = format!("no toggle matches {}", unmatched(report, &settings.only));
+        return Some(Failure::failed(message).hint(
+            "check the spelling; a glob is compared with the whole of `project/environment/toggle`, case included",
+        ));
+    }
+    if let Err(error) = pass::check_scope(&settings.only, &report.unmatched_only) {
+        return Some(error.into());
+    }
+    // An import of nothing must not pass (DESIGN, section 3, *Never green by accident*).
+    report.results.is_empty().then(|| match settings.from {
+        None => Failure::failed("the service has no toggle that this token can read")
+            .hint("check `--base-url` and the token"),
+        Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
+    })
+}
+
+/// Returns the globs without a match. If no toggle matches `--only` either, each may be the mistake.
+fn unmatched(report: &ImportReport, only: &Scope) -> String {
+    let quoted = |glob: &String| format!("`{}`", escaped(glob));
+    let mut globs: Vec<String> = report.unmatched.iter().map(quoted).collect();
+    if report.unmatched_only.len() == only.globs().len() {
+        globs.extend(
+            report
+                .unmatched_only
+                .iter()
+                .map(|glob| format!("`--only {}`", escaped(glob))),
+        );
+    }
+    listed(&globs)
+}
+
+fn show(report: &ImportReport, problem: Option<&Failure>, settings: &Settings) -> Result<(), Failure> {
+    if settings.output == OutputFormat::Github {
+        print(&text(report))?;
+    }
+    show::result(
+        settings.output,
+        || text(report),
+        || ImportJson::of(report, problem.map(Failure::json_error)),
+        |limit| markdown(report, limit),
+    )
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        let hint = error.hint();
+        Self::failed(error).maybe_hint(hint)
+    }
+}
+
+/// Returns one line per toggle that needs attention, and the counts.
+pub(super) fn text(report: &ImportReport) -> String {
+    let mut text = String::new();
+    for (name, result) in notable(report) {
+        let _ = writeln!(text, "{} {}{}", result.as_str(), escaped(name), details(result));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text + &counts(report) + "\n"
+}
+
+/// Formats the result as Markdown of at most `limit` bytes.
+fn markdown(report: &ImportReport, limit: usize) -> String {
+    let end = if notable(report).next().is_some() {
+        "\n"
+    } else {
+        ""
+    };
+    let head = format!("### gitoggle import\n\n{}\n{end}", counts(report));
+    let rows = notable(report).map(|(name, result)| {
+        let mut row = format!("* **{}** {}", result.as_str(), code(name));
+        for part in [result.path(), result.reason()].into_iter().flatten() {
+            let _ = write!(row, ": {}", code(part));
+        }
+        row + "\n"
+    });
+    fitting([head].into_iter().chain(rows), limit)
+}
+
+/// Returns the results that the counts do not explain.
+fn notable(report: &ImportReport) -> impl Iterator<Item = (&String, &ImportResult)> {
+    report.results.iter().filter(|(_, result)| match result {
+        ImportResult::Written { .. } => false,
+        ImportResult::Unchanged { spelling, .. } => spelling.is_some(),
+        _ => true,
+    })
+}
+
+fn details(result: &ImportResult) -> String {
+    let mut text = String::new();
+    if let ImportResult::Skipped(reason, _) = result {
+        let _ = write!(text, " ({})", reason.label());
+    }
+    if let Some(reason) = result.reason() {
+        let _ = write!(text, ": {}", escaped(reason));
+    }
+    if let Some(path) = result.path() {
+        let _ = write!(text, " ({})", escaped(path));
+    }
+    if let Some(spelling) = result.spelling() {
+        let _ = write!(text, "\n  the document spells it `{spelling}`: rename its file");
+    }
+    text
+}
+
+fn counts(report: &ImportReport) -> String {
+    let Counts {
+        written,
+        replaced,
+        unchanged,
+        different,
+        skipped,
+        failed,
+    } = Counts::of(report);
+    let mut text = format!("{written} written, {unchanged} unchanged, {different} different");
+    if replaced > 0 {
+        let _ = write!(text, ", {replaced} replaced");
+    }
+    if skipped > 0 {
+        let reasons = SkipReason::ALL.into_iter().filter_map(|reason| {
+            let count =
+                report.count(|result| matches!(result, ImportResult::Skipped(other, _) if *other == reason));
+            (count > 0).then(|| format!("{}: {count}", reason.label()))
+        });
+        let reasons: Vec<String> = reasons.collect();
+        let _ = write!(text, ", {skipped} skipped ({})", reasons.join(", "));
+    }
+    if failed > 0 {
+        let _ = write!(text, ", {failed} failed");
+    }
+    text
+}
+
+/// The result of an import as JSON.
+#[derive(Serialize)]
+struct ImportJson<'a> {
+    version: u32,
+    summary: Counts,
+    skipped: BTreeMap<&'static str, usize>,
+    toggles: Vec<ToggleLine<'a>>,
+    error: Option<JsonError>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    written: usize,
+    replaced: usize,
+    unchanged: usize,
+    different: usize,
+    skipped: usize,
+    failed: usize,
+}
+
+impl Counts {
+    fn of(report: &ImportReport) -> Self {
+        let count = |word: &str| report.count(|result| result.as_str() == word);
+        Self {
+            written: count("written"),
+            replaced: count("replaced"),
+            unchanged: count("unchanged"),
+            different: count("different"),
+            skipped: count("skipped"),
+            failed: count("failed"),
+        }
+    }
+}
+
+/// One toggle, unless its document is unchanged.
+#[derive(Serialize)]
+struct ToggleLine<'a> {
+    toggle: &'a str,
+    result: &'static str,
+    skipped: Option<SkipReason>,
+    path: Option<&'a str>,
+    reason: Option<&'a str>,
+    spelling: Option<&'a ToggleId>,
+}
+
+impl<'a> ImportJson<'a> {
+    fn of(report: &'a ImportReport, error: Option<JsonError>) -> Self {
+        let mut skipped = BTreeMap::new();
+        let mut toggles = Vec::new();
+        for (name, result) in &report.results {
+            let reason = match result {
+                ImportResult::Skipped(reason, _) => Some(*reason),
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                *skipped.entry(reason.as_str()).or_default() += 1;
+            }
+            if matches!(result, ImportResult::Unchanged { spelling: None, .. }) {
+                continue;
+            }
+            toggles.push(ToggleLine {
+                toggle: name,
+                result: result.as_str(),
+                skipped: reason,
+                path: result.path(),
+                reason: result.reason(),
+                spelling: result.spelling(),
+            });
+        }
+        Self {
+            version: 1,
+            summary: Counts::of(report),
+            skipped,
+            toggles,
+            error,
+        }
+    }
+}
+
+/// The most folders that `git add` names.
+const MOST_FOLDERS: usize = 8;
+
+/// What an adoption does and does not do. Whether an environment is in its first pass is not known here: an import reads no
+/// state, and another process may have the only one.
+const OF_DOCUMENTED: &str = "note: `--first-pass adopt` records the documents of every environment without applied toggles; \
+     in the others, `apply` publishes the imported documents that differ from what gitoggle applied last, because it cannot \
+     read a `documented` service\n";
+
+/// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
+fn next_commands(report: &ImportReport, all: &Settings, flags: &Flags) -> String {
+    let written = report.results.values().filter_map(|result| match result {
+        ImportResult::Replaced { path, .. } | ImportResult::Written { path } => Some(path.as_str()),
+        _ => None,
+    });
+    let folders: BTreeSet<&str> = written.filter_map(|path| path.split('/').next()).collect();
+    if folders.is_empty() {
+        return String::new();
+    }
+    let folders = match folders.len() {
+        ..=MOST_FOLDERS => folders.into_iter().map(word).collect::<Vec<_>>().join(" "),
+        _ => ".".to_owned(),
+    };
+    let git = git(report);
+    // Documents that were replaced were there before, so their environments have had their first pass, or hold it.
+    let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
+    let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
+    let (repo, without) = match all
+        .repo
+        .local_path()
+        .is_some_and(|repo| is_same_folder(repo, &report.top))
+    {
+        true => (String::new(), [].as_slice()),
+        // An import finds the top of a work tree from a folder below it; the other commands take the folder as it is.
+        false => (format!(" --repo {}", word(&top(report))), ["repo"].as_slice()),
+    };
+    let mut then = |command, words: &str| {
+        let flags = with_flags(command, flags, without);
+        let _ = writeln!(text, "  gitoggle {words}{repo}{flags}");
+    };
+    match all.base_url {
+        // Without the address of a service, nothing can be adopted.
+        None => then(Command::Validate, "validate"),
+        Some(_) => {
+            // The documented service cannot be read, so a plan cannot compare with it.
+            match all.service_kind {
+                ServiceKind::Documented if written == 0 => then(Command::Plan, "plan"),
+                ServiceKind::Documented => then(Command::Plan, "plan --first-pass adopt"),
+                ServiceKind::FeatureProbe => then(Command::Plan, "plan --live"),
+            }
+            match written {
+                0 => then(Command::Apply, "apply"),
+                _ => then(Command::Apply, "apply --first-pass adopt"),
+            }
+            if all.service_kind == ServiceKind::Documented {
+                text.push_str(OF_DOCUMENTED);
+            }
+        }
+    }
+    text
+}
+
+fn git(report: &ImportReport) -> String {
+    match std::env::current_dir().is_ok_and(|folder| is_same_folder(&folder, &report.top)) {
+        true => "git".to_owned(),
+        false => format!("git -C {}", word(&top(report))),
+    }
+}
+
+/// Returns the absolute path of the top of the work tree.
+fn top(report: &ImportReport) -> String {
+    let top = report.top.canonicalize().unwrap_or_else(|_| report.top.clone());
+    top.to_string_lossy().into_owned()
+}
