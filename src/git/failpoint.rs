@@ -41,11 +41,16 @@ pub(crate) mod simulated {
     /// Is asked at every failpoint. May end the process by a panic, and may make a step on the network fail.
     type Hook = Rc<dyn Fn(&'static str) -> Result<(), &'static str>>;
 
+    /// Why a push fails that the host of the state refuses.
+    pub(crate) const REFUSED: &str = "hook declined";
+
     /// A deliberate mistake in the protocol of shared state. A simulation that does not notice it proves nothing.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub(crate) enum Mutation {
         /// What was sent late is forgotten.
         DropLateOutcomes,
+        /// What was sent late is forgotten by a process whose checkout is older than what its successor announced.
+        DropLateOutcomesIfStale,
         /// A request that is sent again has no base version.
         ForgetBaseVersion,
         /// A request that was only announced counts as started.
@@ -63,6 +68,7 @@ pub(crate) mod simulated {
     thread_local! {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
         static MUTATION: Cell<Option<Mutation>> = const { Cell::new(None) };
+        static HAS_NO_PROGRAMS: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Makes this thread a simulated process.
@@ -78,10 +84,21 @@ pub(crate) mod simulated {
     pub(crate) fn leave() {
         MUTATION.set(None);
         HOOK.set(None);
+        HAS_NO_PROGRAMS.set(false);
+    }
+
+    /// Makes this thread use state remotes without running `git`, which takes a hundred times as long.
+    pub(crate) fn leave_out_programs() {
+        HAS_NO_PROGRAMS.set(true);
+    }
+
+    /// Returns whether this thread runs no programs.
+    pub(crate) fn has_no_programs() -> bool {
+        is_entered() || HAS_NO_PROGRAMS.get()
     }
 
     /// Returns whether this thread is a simulated process.
-    pub(crate) fn is_entered() -> bool {
+    fn is_entered() -> bool {
         HOOK.with_borrow(Option::is_some)
     }
 

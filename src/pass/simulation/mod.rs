@@ -252,12 +252,13 @@ fn pretty(first: &[String], second: &[String]) {
 fn a_mistake_in_the_protocol_is_noticed() {
     for mutation in [
         Mutation::DropLateOutcomes,
+        Mutation::DropLateOutcomesIfStale,
         Mutation::PushWithoutCompare,
         Mutation::SkipCheck,
         Mutation::TrustTheirClock,
     ] {
         let exceptions = match mutation {
-            Mutation::DropLateOutcomes => FROZEN,
+            Mutation::DropLateOutcomes | Mutation::DropLateOutcomesIfStale => FROZEN,
             _ => Exceptions::default(),
         };
         let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);

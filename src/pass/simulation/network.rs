@@ -9,6 +9,7 @@ use super::reference::SharedReference;
 use super::repository::Revisions;
 use super::service::ToggleService;
 use super::world::{World, lock};
+use crate::git::simulated::REFUSED;
 use crate::state::SimulatedClock as _;
 
 /// How many lookups find the same before the network gets slow, so that waiting for an hour does not take an hour.
@@ -23,6 +24,8 @@ pub(super) struct Network {
     /// How often a step is slow.
     slow: f64,
     reference: Option<SharedReference>,
+    /// How many more pushes the host refuses, as a hook does for some seconds.
+    refusals: Arc<Mutex<u32>>,
     /// What each process found last.
     found: Arc<Mutex<BTreeMap<String, Found>>>,
     service: ToggleService,
@@ -41,6 +44,7 @@ impl Network {
             world: world.clone(),
             slow,
             reference,
+            refusals: Arc::default(),
             found: Arc::default(),
             service: service.clone(),
             revisions: Arc::clone(revisions),
@@ -57,6 +61,7 @@ impl Network {
             }
             "push" => {
                 self.lag(machine);
+                self.refuse(machine)?;
                 self.fail(machine, 0.06, "the connection was reset before the push")
             }
             "pushed" => {
@@ -107,6 +112,21 @@ impl Network {
             false => self.world.between(0.01, 0.3),
         };
         machine.sleep(Duration::from_secs_f64(seconds));
+    }
+
+    fn refuse(&self, machine: &Machine) -> Result<(), &'static str> {
+        let begins = self.world.trouble(0.02);
+        let mut left = lock(&self.refusals);
+        if begins && *left == 0 {
+            *left = self.world.draw(|rng| rng.u32(1..12));
+        }
+        if *left == 0 {
+            return Ok(());
+        }
+        *left -= 1;
+        drop(left);
+        machine.say("the host refuses the push");
+        Err(REFUSED)
     }
 
     fn fail(&self, machine: &Machine, probability: f64, why: &'static str) -> Result<(), &'static str> {

@@ -109,7 +109,7 @@ impl JournalAppender {
         }
         self.failpoints.at("journal: to be written")?;
         // Only intents need a sync: a lost outcome costs one request.
-        self.write(!waiting.is_empty());
+        self.write(!waiting.is_empty())?;
         self.failpoints.at("journal: written")?;
         // Requests may start before the index is updated.
         for reply in waiting {
@@ -132,19 +132,19 @@ impl JournalAppender {
         Ok(())
     }
 
-    fn write(&mut self, sync: bool) {
+    /// Writes the batch, and syncs it if a lane waits for it. Fails only at a failpoint.
+    fn write(&mut self, sync: bool) -> Result<(), Error> {
         if self.failed.is_some() {
-            return;
+            return Ok(());
         }
-        let written = self
-            .file
-            .write_all(self.text.as_bytes())
-            .and_then(|()| match sync {
-                // Syncs the new length of the file but not its times.
-                true => self.file.sync_data(),
-                false => Ok(()),
-            });
+        let mut written = self.file.write_all(self.text.as_bytes());
+        if sync && written.is_ok() {
+            // Syncs the new length of the file but not its times.
+            written = self.file.sync_data();
+            self.failpoints.at("journal: synced")?;
+        }
         self.failed = written.err().map(Arc::new);
+        Ok(())
     }
 
     fn cannot_write(&self, source: &Arc<std::io::Error>) -> Error {

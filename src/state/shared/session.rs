@@ -196,7 +196,7 @@ impl SharedSession {
                 _ => index.drop_settled(),
             }
             #[cfg(test)]
-            if simulated::makes(Mutation::DropLateOutcomes) {
+            if forgets(&index, &head) {
                 index = JournalIndex::default();
             }
             journal.replace(index)?;
@@ -427,4 +427,14 @@ impl SharedSession {
     fn now(&self) -> Duration {
         self.tracked.clock.elapsed()
     }
+}
+
+/// Returns whether a simulated process makes the mistake of forgetting what it sent late.
+#[cfg(test)]
+fn forgets(index: &JournalIndex, head: &SharedHead) -> bool {
+    let is_stale = index
+        .entries()
+        .all(|(_, entry)| Some(entry.sent.revision) != head.revision);
+    simulated::makes(Mutation::DropLateOutcomes)
+        || is_stale && simulated::makes(Mutation::DropLateOutcomesIfStale)
 }

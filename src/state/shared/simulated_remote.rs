@@ -3,6 +3,7 @@
 
 use git2::{ObjectType, OdbLookupFlags, Repository};
 
+use super::fault::RemoteFault;
 use super::remote::{Pushed, SharedRemote, failed};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints, GitError, object_id, oid, simulated};
@@ -12,9 +13,9 @@ use crate::state::Error;
 /// The remote of a simulated process.
 pub(super) struct SimulatedRemote<'a>(&'a SharedRemote);
 
-/// Returns the simulated remote if this thread is a simulated process.
+/// Returns the simulated remote if this thread runs no programs.
 pub(super) fn of(remote: &SharedRemote) -> Option<SimulatedRemote<'_>> {
-    simulated::is_entered().then_some(SimulatedRemote(remote))
+    simulated::has_no_programs().then_some(SimulatedRemote(remote))
 }
 
 impl SimulatedRemote<'_> {
@@ -71,7 +72,10 @@ impl SimulatedRemote<'_> {
 
     /// Makes a step on a simulated network, which takes time and fails now and then.
     fn step(&self, step: &'static str) -> Result<(), Error> {
-        simulated::network(step).map_err(|error| self.unreachable(error))
+        simulated::network(step).map_err(|error| match error {
+            simulated::REFUSED => failed(&self.0.remote)(RemoteFault::Rejected(error.to_owned())),
+            error => self.unreachable(error),
+        })
     }
 
     fn unreachable(&self, why: &str) -> Error {

@@ -33,6 +33,83 @@ fn an_incomplete_last_line_is_ignored_and_an_earlier_damaged_line_is_an_error() 
     assert!(matches!(error, Error::BrokenJournal { line: 1, .. }), "{error:?}");
 }
 
+/// Kills a process after a confirmed request, and returns the folder.
+fn killed_after_an_outcome() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    pass(
+        &mut store,
+        1,
+        &[("a/b/c", Action::Create, "one")],
+        Certainty::Stored,
+    )
+    .unwrap();
+    let change = (id("a/b/c"), sent(Action::Update, "two"));
+    let journal = store
+        .start(
+            &head(2),
+            std::slice::from_ref(&change),
+            documents(&["two"]),
+            &NEVER,
+        )
+        .unwrap();
+    let begun = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
+    journal.finish(begun, Certainty::Stored).unwrap();
+    drop((journal, store));
+    dir
+}
+
+#[test]
+fn an_outcome_counts_only_if_the_history_has_its_base() {
+    let dir = killed_after_an_outcome();
+    let store = open(dir.path());
+    assert_eq!(applied(store.view()), pairs(&[("a/b/c.yaml", "two")]));
+    assert!(store.view().unknown().is_empty());
+
+    // The record was replaced by one that does not descend from the base of the outcome, as a restored backup does.
+    let dir = killed_after_an_outcome();
+    let message = git(dir.path(), &["log", "-1", "--format=%B", "refs/gitoggle/applied"]);
+    let other = git(
+        dir.path(),
+        &["commit-tree", "refs/gitoggle/applied^{tree}", "-m", &message],
+    );
+    git(dir.path(), &["update-ref", "refs/gitoggle/applied", &other]);
+    let store = open(dir.path());
+    assert_eq!(applied(store.view()), pairs(&[("a/b/c.yaml", "one")]));
+    assert!(
+        store.view().unknown().contains_key(&id("a/b/c")),
+        "it may be stored"
+    );
+}
+
+#[test]
+fn an_intent_is_on_the_disk_before_its_request_may_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let synced = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&synced);
+    let crash: FailpointHook = Arc::new(move |point| {
+        count.fetch_add(usize::from(point == "journal: synced"), Ordering::SeqCst);
+        false
+    });
+    let options = Options {
+        crash: Some(crash),
+        ..options()
+    };
+    let mut store = Store::open(dir.path(), options).unwrap();
+    let changes = [
+        (id("a/b/c"), sent(Action::Create, "one")),
+        (id("a/b/d"), sent(Action::Create, "one")),
+    ];
+    let journal = store
+        .start(&head(1), &changes, documents(&["one"]), &NEVER)
+        .unwrap();
+    for (toggle, sent) in &changes {
+        let before = synced.load(Ordering::SeqCst);
+        let _ = block_on(journal.begin(toggle, sent)).unwrap().unwrap();
+        assert!(synced.load(Ordering::SeqCst) > before, "{toggle}");
+    }
+}
+
 /// Runs two passes, the second of which loses one response. Returns the confirmed documents and the toggles that may have
 /// been sent.
 fn two_passes(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
