@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use gitoggle::model::Color;
 use gitoggle::pass::{self, Config, Files};
-use gitoggle::plan::{FirstPass, render};
+use gitoggle::plan::FirstPass;
+use gitoggle::report;
 
 #[expect(clippy::print_stdout, reason = "an example is there to print")]
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,6 +18,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = Config::local(&path, path.join(".gitoggle-has-no-state-here"));
     config.rules.policy.first_pass = Some(FirstPass::Assert);
     let planned = pass::plan(&config, Files::Committed)?;
-    println!("{}", render::text(&planned.plan, Color::Never));
+    println!("{}", report::text(&planned.plan, Color::Never));
     Ok(())
 }

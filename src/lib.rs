@@ -4,7 +4,7 @@
 //! part of a pass, and the daemon repeats it.
 //!
 //! ```text
-//! cli ──► config, telemetry, admin, notification, sandbox
+//! cli ──► config, telemetry, admin, notification, sandbox, report
 //!  │                      │
 //!  ▼                      ▼
 //! daemon ──► drift ──► pass ◄── cli (also import, authoring)
@@ -16,13 +16,14 @@
 //!                ▼
 //!         git, transport
 //!                ▼
-//!  plan ──► document ──► model           pure: no clock, no disk, no network, no async
+//!  report ──► plan ──► document ──► model    pure: no clock, no disk, no network, no async
 //!  evaluate ──► model
 //! ```
 //!
-//! * [`model`], [`document`], [`evaluate`] and [`plan`] are pure functions of their input. [`plan::Plan`] is complete and
+//! * [`model`], [`document`], [`evaluate`], [`plan`] and [`report`] are pure functions of their input. [`plan::Plan`] is complete and
 //!   immutable.
 //!   Publishing requires a [`plan::Approved`], which only the rails create.
+//! * [`report`] prints results as text, Markdown, annotations, SARIF, code quality, and JUnit.
 //! * [`transport`] contains TLS, proxies, and secrets; [`git`] contains Git remotes, objects, and URLs. The edges
 //!   [`source`], [`service`] and [`state`] use them.
 //! * [`forge`] knows the services that host repositories and run CI jobs: it finds the pull request of a job, keeps the
@@ -51,6 +52,7 @@ pub mod model;
 pub mod notification;
 pub mod pass;
 pub mod plan;
+pub mod report;
 pub mod sandbox;
 pub mod service;
 pub mod source;

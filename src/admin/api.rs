@@ -15,7 +15,7 @@ use super::selection::Selection;
 use super::webhook::Deliveries;
 use crate::daemon::{Overview, Readiness, Status, StatusJson, ToggleStatus};
 use crate::model::{BUILD, ToggleId};
-use crate::plan::render;
+use crate::plan::page_pieces;
 
 const EXAMPLE: &str =
     "for example /api/status?limit=100&state=held; the next page is after=NEXT, with `next` of the response";
@@ -88,7 +88,7 @@ pub(super) async fn plan(
     };
     Ok(json_stream(shared, move |shared| {
         let toggle_of = |path: &str| shared.0.admin.paths.toggle(path);
-        render::page_pieces(plan.0, after.as_ref(), limit, &toggle_of)
+        page_pieces(plan.0, after.as_ref(), limit, &toggle_of)
     }))
 }
 

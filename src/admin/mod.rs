@@ -28,7 +28,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Status};
-use crate::plan::render::Links;
+use crate::report::Links;
 use crate::transport::SecretSource;
 use cache::StatusCache;
 

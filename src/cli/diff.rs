@@ -12,7 +12,8 @@ use crate::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
 use crate::model::{EnvironmentId, ServiceKind};
-use crate::plan::{EnvironmentDiff, ToggleDiff, render};
+use crate::plan::{EnvironmentDiff, ToggleDiff};
+use crate::report;
 use crate::source::{self, worktree};
 
 pub(super) fn run(
@@ -57,8 +58,8 @@ pub(super) fn show(
             "failed": failed,
         })),
         OutputFormat::Markdown => {
-            let findings = render::findings(findings, "", render::ANY_COMMENT / 2);
-            print(&(diff.markdown(render::ANY_COMMENT - findings.len()) + &findings))
+            let findings = report::finding_list(findings, "", report::ANY_COMMENT / 2);
+            print(&(diff.markdown(report::ANY_COMMENT - findings.len()) + &findings))
         }
         other => Err(unsupported_output(other)),
     }

@@ -10,7 +10,8 @@ use super::{color, note, setup, show};
 use crate::config::{Command, Flags, Settings};
 use crate::drift::DriftCheck;
 use crate::model::{Scope, ToggleId, escaped};
-use crate::plan::{DriftReport, DriftedToggle, drift_json, drift_markdown, drift_text};
+use crate::plan::{DriftReport, DriftedToggle, drift_json};
+use crate::report::{drift_markdown, drift_text};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {

@@ -16,7 +16,8 @@ use crate::forge::{
 };
 use crate::model::{ChangeDigestError, ReviewedChanges, escaped};
 use crate::pass::ReviewSource;
-use crate::plan::{Plan, render};
+use crate::plan::Plan;
+use crate::report;
 
 /// Said by a comment that has more changes than it can list.
 const UNLISTED: &str = "> [!WARNING]\n> This comment has no room to list all changes, so `gitoggle apply --reviewed` will \
@@ -95,7 +96,7 @@ fn put_failure(
     let head = pull_request::head(settings);
     let revision = head.clone().or_else(|| settings.to.clone());
     let revision = revision.or_else(|| request.target.commit.clone());
-    let page = render::failed(revision.as_deref().unwrap_or("HEAD"), &failure.to_string());
+    let page = report::failed(revision.as_deref().or(Some("HEAD")), &failure.to_string());
     let body = key.comment(head.as_deref(), &CommentPlan::Failed, &page);
     put(settings, request, key, head.as_deref(), &body)
 }

@@ -17,7 +17,7 @@ use crate::import::{
 };
 use crate::model::{Scope, ServiceKind, ToggleId, counted, escaped, listed};
 use crate::pass;
-use crate::plan::render::{code, fitting};
+use crate::report::{code, fitting};
 use crate::source::worktree::is_same_folder;
 
 /// The threads that receive and parse responses. The thread of the command writes.

@@ -1,7 +1,7 @@
 //! Finds the pages of the source's repository on a forge, for links in Markdown. Without certainty, there are no links.
 
 use crate::config::Settings;
-use crate::plan::render::{ForgePages, Links};
+use crate::report::{ForgePages, Links};
 use crate::source::{CacheMode, Source};
 
 use super::setup;

@@ -6,7 +6,8 @@ use super::{color, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped};
 use crate::pass::{Config, DeploymentQuery, HistoryReader, SharedState, name_subjects};
-use crate::plan::{DeploymentLog, history_json, history_markdown, history_text};
+use crate::plan::{DeploymentLog, history_json};
+use crate::report::{history_markdown, history_text};
 use crate::source::CacheMode;
 
 /// The most toggles of a deployment that are read for an output with differences, except for JSON.

@@ -40,7 +40,7 @@ use std::process::ExitCode;
 
 use crate::config::{self, Command, Flags, OutputFormat, Settings};
 use crate::model::{Color, junit};
-use crate::plan::render;
+use crate::report;
 use crate::telemetry::{self, Stream};
 use args::{CommandArgs, Invocation};
 use failure::{ExitStatus, Failure};
@@ -170,10 +170,19 @@ fn show_failure(command: Option<Command>, output: OutputFormat, failure: &Failur
     let is_shown = failure.status() != ExitStatus::Clean;
     match output {
         OutputFormat::Json => show::json(&failure.json()),
-        OutputFormat::Junit if is_shown => print(&junit(&[render::failed_suite("command", &error)])),
-        OutputFormat::Sarif => show::json(&render::sarif(&[], Some(&error))),
-        OutputFormat::Gitlab => show::json(&render::code_quality(&[], Some(&error))),
-        OutputFormat::Github if is_shown => print(&render::failed_annotation(&error)),
+        OutputFormat::Junit if is_shown => print(&junit(&[report::failed_suite("command", &error)])),
+        OutputFormat::Sarif => show::json(&report::sarif(&[], &[], Some(&error))),
+        OutputFormat::Gitlab => show::json(&report::code_quality(&[], &[], Some(&error))),
+        OutputFormat::Github if is_shown => {
+            print(&report::failed_annotation(&error))?;
+            match command {
+                Some(Command::Plan) => show::step_summary(|_| report::failed(None, &failure.to_string())),
+                _ => Ok(()),
+            }
+        }
+        OutputFormat::Markdown if command == Some(Command::Plan) => {
+            print(&report::failed(None, &failure.to_string()))
+        }
         _ => Ok(()),
     }
 }

@@ -9,8 +9,8 @@ use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::escaped;
 use crate::pass::{self, FindingScope};
-use crate::plan::render::{self, Links};
-use crate::plan::{DriftReport, Plan};
+use crate::plan::{DriftReport, Plan, PlanJson, json_for};
+use crate::report::{self, Links, PlanView};
 use crate::source::CacheMode;
 
 pub(super) fn run(
@@ -42,7 +42,7 @@ fn explain(plan: &Plan, output: OutputFormat) -> Result<(), Failure> {
         OutputFormat::Github | OutputFormat::Gitlab | OutputFormat::Sarif => (false, false),
     };
     if !has_holds && plan.has_held_besides_first_passes() {
-        let summary = render::summary(plan);
+        let summary = plan.summary();
         note(&format!("note: {summary}; `gitoggle plan` shows why\n"))?;
     }
     match plan.drift().and_then(DriftReport::failure) {
@@ -118,25 +118,34 @@ fn page(
 
 impl PlanPage {
     fn markdown(&self, limit: usize) -> String {
-        render::markdown(&self.plan, self.users.as_ref(), limit, self.links.as_ref())
+        let (users, links) = (self.users.as_ref(), self.links.as_ref());
+        report::markdown(
+            PlanView {
+                plan: &self.plan,
+                notes: &self.notes,
+                users,
+                links,
+            },
+            limit,
+        )
     }
 
     fn show(&self, settings: &Settings) -> Result<(), Failure> {
         let (plan, users) = (&self.plan, self.users.as_ref());
         match settings.output {
             OutputFormat::Github => {
-                print(&render::github(plan))?;
+                print(&report::github(plan, &self.notes))?;
                 show::step_summary(|limit| self.markdown(limit))
             }
-            OutputFormat::Human => print(&render::text_for(plan, users, color(settings))),
+            OutputFormat::Human => print(&report::text_for(plan, users, color(settings))),
             OutputFormat::Json => show::json(&PlanOutput {
-                plan: render::json_for(plan, users),
+                plan: json_for(plan, users),
                 notes: &self.notes,
             }),
-            OutputFormat::Gitlab => show::json(&render::code_quality(plan.findings(), None)),
-            OutputFormat::Junit => print(&render::junit_plan(plan)),
-            OutputFormat::Sarif => show::json(&render::sarif(plan.findings(), None)),
-            OutputFormat::Markdown => print(&self.markdown(render::ANY_COMMENT)),
+            OutputFormat::Gitlab => show::json(&report::code_quality(plan.findings(), &self.notes, None)),
+            OutputFormat::Junit => print(&report::junit_plan(plan, &self.notes)),
+            OutputFormat::Sarif => show::json(&report::sarif(plan.findings(), &self.notes, None)),
+            OutputFormat::Markdown => print(&self.markdown(report::ANY_COMMENT)),
         }
     }
 }
@@ -156,7 +165,7 @@ pub(super) fn unread(plan: &Plan) -> ExitStatus {
 #[derive(Serialize)]
 struct PlanOutput<'a> {
     #[serde(flatten)]
-    plan: render::PlanJson<'a>,
+    plan: PlanJson<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [String],
 }

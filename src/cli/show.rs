@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use crate::config::{Command, Flags, OutputFormat, settings};
 use crate::model::{HarmlessJsonWriter, escaped};
-use crate::plan::render::{ANY_COMMENT, JOB_SUMMARY};
+use crate::report::{ANY_COMMENT, JOB_SUMMARY};
 use crate::telemetry::Stream;
 
 /// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.

@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{HoldKind, counted, escaped};
 use crate::plan::Plan;
-use crate::plan::render::code;
+use crate::report::code;
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, Failure> {

@@ -19,8 +19,8 @@ use crate::model::{
 };
 use crate::pass::{CheckTarget, DocumentFiles, ReadDocument, TestFile};
 use crate::plan::compare::is_within;
-use crate::plan::render::failed_suite;
 use crate::plan::wording::quoted;
+use crate::report::failed_suite;
 
 pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Failure> {
     let mut all = TestRun::default();

@@ -11,7 +11,7 @@ use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::{counted, escaped};
 use crate::pass::{self, CheckTarget, Checked, Checks};
-use crate::plan::render;
+use crate::report;
 use crate::source::{self, CacheMode, SourceConfig, worktree};
 
 /// A place to check, and the paths within it.
@@ -201,14 +201,14 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
             "waived": waived,
         })),
         OutputFormat::Github => {
-            let failed = error.map(render::failed_annotation).unwrap_or_default();
-            print(&(render::annotations(findings) + &failed + &summary + "\n"))?;
-            show::step_summary(|limit| render::findings(findings, &summary, limit))
+            let failed = error.map(report::failed_annotation).unwrap_or_default();
+            print(&(report::annotations(findings) + &failed + &summary + "\n"))?;
+            show::step_summary(|limit| report::finding_list(findings, &summary, limit))
         }
-        OutputFormat::Gitlab => show::json(&render::code_quality(findings, error)),
-        OutputFormat::Junit => print(&render::junit_documents(documents, findings, error)),
-        OutputFormat::Sarif => show::json(&render::sarif(findings, error)),
-        OutputFormat::Markdown => print(&render::findings(findings, &summary, render::ANY_COMMENT)),
+        OutputFormat::Gitlab => show::json(&report::code_quality(findings, &[], error)),
+        OutputFormat::Junit => print(&report::junit_documents(documents, findings, error)),
+        OutputFormat::Sarif => show::json(&report::sarif(findings, &[], error)),
+        OutputFormat::Markdown => print(&report::finding_list(findings, &summary, report::ANY_COMMENT)),
     }
 }
 

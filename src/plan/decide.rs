@@ -240,10 +240,7 @@ fn renamed(id: ToggleId, path: String, applied: AppliedVersion, policy: &Policy)
     match (policy.live_access, policy.on_remove) {
         // FeatureProbe folds keys, so the other document is about the same toggle.
         (LiveAccess::Readable, _) => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
-        (LiveAccess::WriteOnly, OnRemove::Disable) => {
-            let outcome = outcome(&applied);
-            listed(id, path, OrphanReason::Renamed, outcome)
-        }
+        (LiveAccess::WriteOnly, OnRemove::Disable) => listed(id, path, OrphanReason::Renamed, &applied),
         (LiveAccess::WriteOnly, on_remove) => orphan(id, path, applied, on_remove),
     }
 }
@@ -257,27 +254,31 @@ fn outcome(applied: &AppliedVersion) -> LastOutcome {
     }
 }
 
-fn listed(id: ToggleId, path: String, reason: OrphanReason, outcome: LastOutcome) -> ToggleDecision {
+fn listed(id: ToggleId, path: String, reason: OrphanReason, applied: &AppliedVersion) -> ToggleDecision {
     ToggleDecision::Orphan(Box::new(Orphan {
         id,
         path,
         reason,
-        outcome,
+        outcome: outcome(applied),
+        object: match applied {
+            AppliedVersion::Document { object, .. } => Some(*object),
+            AppliedVersion::Nothing | AppliedVersion::Unknown { .. } | AppliedVersion::Unreadable => None,
+        },
+        renamed_to: None,
     }))
 }
 
 /// Decides on a toggle that is applied or unknown and whose file was removed.
 fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemove) -> ToggleDecision {
-    let outcome = outcome(&applied);
     match on_remove {
-        OnRemove::Keep => return listed(id, path, OrphanReason::Keep, outcome),
+        OnRemove::Keep => return listed(id, path, OrphanReason::Keep, &applied),
         OnRemove::Forget => return ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         OnRemove::Disable => {}
     }
     let (object, format, before, attempt) = match applied {
         AppliedVersion::Nothing => return ToggleDecision::Nothing,
         AppliedVersion::Unreadable => {
-            return listed(id, path, OrphanReason::Unreadable, outcome);
+            return listed(id, path, OrphanReason::Unreadable, &applied);
         }
         // The toggle is disabled already, so there is nothing to publish.
         AppliedVersion::Document { payload, .. } if payload.is_disabled() => {

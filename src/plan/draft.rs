@@ -173,6 +173,7 @@ impl Draft {
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
         review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, E>,
     ) -> Result<Plan, E> {
+        self.name_renames();
         let drafts = std::mem::take(&mut self.changes);
         let nothing = Plan::nothing(self.plan.source.clone(), None);
         let mut plan = std::mem::replace(&mut self.plan, nothing);
@@ -217,6 +218,8 @@ impl Draft {
                     id: change.version.id,
                     path: change.version.path.into(),
                     reason,
+                    object: None,
+                    renamed_to: None,
                 });
             } else {
                 changes.push(change);
@@ -250,6 +253,25 @@ impl Draft {
         plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
         plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
         Ok(plan)
+    }
+
+    /// Finds the orphans whose file became the document of a new toggle in the same environment.
+    fn name_renames(&mut self) {
+        let created = self
+            .changes
+            .iter()
+            .filter(|change| change.action == Action::Create);
+        let place = |id: &ToggleId, object| (id.environment(), object);
+        let created: BTreeMap<(EnvironmentId, ObjectId), &ToggleId> = created
+            .map(|change| &change.version)
+            .map(|version| (place(&version.id, version.object), &version.id))
+            .collect();
+        for orphan in &mut self.plan.orphans {
+            let found = orphan
+                .object
+                .and_then(|object| created.get(&place(&orphan.id, object)));
+            orphan.renamed_to = found.map(|id| (*id).clone());
+        }
     }
 
     /// Returns the rails that the changes exceed, whatever a run or an operator permits.

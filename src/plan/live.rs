@@ -40,7 +40,7 @@ impl LiveChange {
     }
 
     /// Returns the version, who made it, and when.
-    pub(super) fn author(&self) -> String {
+    pub(crate) fn author(&self) -> String {
         let by = self.by.as_ref().map(|by| format!(" by {}", escaped(by)));
         let at = self.at.map(|at| format!(" at {}", rfc3339(at)));
         let (by, at) = (by.unwrap_or_default(), at.unwrap_or_default());

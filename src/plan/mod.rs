@@ -37,6 +37,7 @@ mod candidate;
 mod change;
 pub(crate) mod compare;
 mod decide;
+mod diff;
 mod digest;
 mod draft;
 mod drift;
@@ -46,13 +47,13 @@ mod guesses;
 mod history;
 pub(crate) mod hold;
 mod input;
+mod json;
 mod live;
 mod orphan;
 mod overrides;
 mod pairs;
 mod policy;
 mod rail;
-pub mod render;
 mod sentences;
 mod source_info;
 #[cfg(test)]
@@ -64,20 +65,22 @@ pub(crate) mod wording;
 pub use candidate::{AppliedVersion, Candidate, Desired, RenameState};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
+pub(crate) use diff::document_text;
 pub use draft::{Draft, WantedDocument};
 pub use drift::{
     DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifference, LiveDifferences,
-    MissingToggle, UnreadToggle, drift_json, drift_markdown, drift_text,
+    MissingToggle, UnreadToggle, drift_json,
 };
 pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
 pub(crate) use first_pass::by_operator;
 pub use guesses::Guesses;
+pub(crate) use history::listed;
 pub use history::{
     DeployedContent, DeployedDiff, DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json,
-    history_markdown, history_text,
 };
 pub use hold::{FIRST_PASS_TRAILER, WithheldToggle};
 pub use input::Input;
+pub use json::{PlanJson, json, json_for, page_pieces};
 pub use live::{LiveChange, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;

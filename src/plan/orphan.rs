@@ -1,7 +1,7 @@
 //! Orphans: applied toggles whose file was removed and that the plan only lists.
 
 use super::{Before, FETCH_ALL};
-use crate::model::{HistoryEvidence, ToggleId};
+use crate::model::{HistoryEvidence, ObjectId, ToggleId};
 
 /// An applied toggle whose file was removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,15 +14,26 @@ pub struct Orphan {
     pub reason: OrphanReason,
     /// Whether the outcome of its last publish is known.
     pub outcome: LastOutcome,
+    /// The blob that is applied, if it is known.
+    pub object: Option<ObjectId>,
+    /// The new toggle whose document is the removed file.
+    pub renamed_to: Option<ToggleId>,
 }
 
 impl Orphan {
     /// Returns the reason, and whether the last outcome is unknown, as one line of escaped text.
     #[must_use]
     pub fn explanation(&self) -> String {
+        let reason = match &self.renamed_to {
+            Some(id) => format!(
+                "{}; the file was renamed to that of `{id}`, which is a new toggle, and the old one keeps serving",
+                self.reason
+            ),
+            None => self.reason.to_string(),
+        };
         match self.outcome {
-            LastOutcome::Known => self.reason.to_string(),
-            LastOutcome::Unknown => format!("{}; the outcome of its last publish is unknown", self.reason),
+            LastOutcome::Known => reason,
+            LastOutcome::Unknown => format!("{reason}; the outcome of its last publish is unknown"),
         }
     }
 }

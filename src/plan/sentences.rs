@@ -2,7 +2,8 @@
 
 use super::pairs::Pairs;
 use super::wording::{condition, conditions, from_to, label, list, prerequisite, quoted, served, subject_of};
-use crate::model::{Condition, Content, Prerequisite, Rule, Serve, Targeting, Variation, escaped};
+use super::{Before, Change, PublishAttempt};
+use crate::model::{Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, escaped};
 
 /// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
 ///
@@ -18,6 +19,52 @@ pub fn sentences(before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
         out.push(format!("{} → {}", state(before), state(after)));
     }
     compare(&before.content, content, &mut out);
+    out
+}
+
+impl Change {
+    /// Returns the sentences about the change.
+    pub fn sentences(&self) -> Vec<String> {
+        let before = self.before.payload().map(Payload::targeting);
+        in_words(self, before.as_ref(), &self.payload.targeting())
+    }
+}
+
+/// Describes a change in sentences.
+pub(super) fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
+    let mut out = Vec::new();
+    match &change.before {
+        Before::Unknown { sent, .. }
+            if sent.announced.is_some() && change.attempt == PublishAttempt::Retry =>
+        {
+            out.push("announced by another process, which may have sent it".to_owned());
+        }
+        Before::Unknown { .. } if change.attempt == PublishAttempt::Retry => {
+            out.push("sent before with an unknown outcome: retried unchanged".to_owned());
+        }
+        Before::Unknown { .. } => {
+            out.push(
+                "the outcome of the last publish is unknown; compared with the last request:".to_owned(),
+            );
+        }
+        Before::Unreadable => out.push("the document that it replaces cannot be read".to_owned()),
+        Before::Live(_) => {
+            let over = change.overwrites.as_ref().map(|live| format!(" over {live}"));
+            let over = over.unwrap_or_default();
+            out.push(format!(
+                "changed on the service; the document is published again{over}"
+            ));
+        }
+        Before::Applied(_) | Before::Nothing => {}
+    }
+    if let Some(live) = change
+        .overwrites
+        .as_ref()
+        .filter(|_| !matches!(change.before, Before::Live(_)))
+    {
+        out.push(format!("publishes over what was changed on the service: {live}"));
+    }
+    out.extend(sentences(before, after));
     out
 }
 

@@ -9,7 +9,7 @@ use crate::admin::web::{diff, prose, safe, time};
 use crate::admin::{Admin, AdminState};
 use crate::daemon::{DeploymentPart, Status};
 use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
-use crate::plan::render::Preview;
+use crate::report::Preview;
 
 /// The deployments of one page.
 const PAGE: usize = 10;

@@ -7,8 +7,8 @@ use super::{View, address, name, remedies, state};
 use crate::admin::web::{command, diff, prose, safe};
 use crate::daemon::{HoldKind, ToggleStatus};
 use crate::model::ToggleId;
-use crate::plan::render::{Preview, findings_in};
 use crate::plan::{Change, DriftedToggle, Plan};
+use crate::report::{Preview, findings_in};
 
 /// Renders the page of the toggle with this full key.
 pub(super) fn render(view: &View<'_>, id: &str) -> Markup {

@@ -14,7 +14,8 @@ use crate::drift::{DriftScanner, overwritable};
 use crate::forge::CommitVerdict;
 use crate::model::{JunitKind, ServiceKind, chain, escaped};
 use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, ReviewSource, Runtime};
-use crate::plan::{OnDrift, render};
+use crate::plan::OnDrift;
+use crate::report;
 use crate::source::CacheMode;
 use crate::state;
 pub(super) use output::ResultLines;
@@ -164,7 +165,7 @@ fn verdict(result: &Result<FinishedPass, Failure>) -> forge::PassVerdict {
 fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
     match settings.output {
         OutputFormat::Github => {
-            print(&render::github(&report.plan))?;
+            print(&report::github(&report.plan, &report.notes))?;
             // First, so that it is printed even if the summary cannot be written.
             note(&format!("note: {}\n", output::one_line(report)))?;
             let links = links(settings);
@@ -190,7 +191,7 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
         OutputFormat::Markdown => print(&output::markdown(
             report,
             settings.service_kind,
-            render::ANY_COMMENT,
+            report::ANY_COMMENT,
             links(settings).as_ref(),
         )),
     }

@@ -13,8 +13,8 @@ use crate::model::{
     Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, chain, counted, escaped,
 };
 use crate::pass::{ChangeResult, Report};
-use crate::plan::render::{self, JunitHolds, Links, code};
-use crate::plan::{Change, StateEdit};
+use crate::plan::{self, Change, PlanJson, StateEdit};
+use crate::report::{self, JunitHolds, Links, PlanView, code};
 
 /// Formats changes with their results, one after the other. A reason that several share is printed with the first.
 #[derive(Debug, Default)]
@@ -49,9 +49,9 @@ impl ResultLines {
 /// whole plan.
 pub(super) fn rest(report: &Report, kind: ServiceKind, color: Color) -> String {
     let mut text = match (report.results.is_empty(), report.plan.stopped()) {
-        (true, None) => render::text(&report.plan, color),
-        (true, Some(stopped)) => format!("{}{stopped}\n", render::text(&report.plan, color)),
-        (false, _) => render::rest(&report.plan, color),
+        (true, None) => report::text(&report.plan, color),
+        (true, Some(stopped)) => format!("{}{stopped}\n", report::text(&report.plan, color)),
+        (false, _) => report::rest(&report.plan, color),
     };
     let total = total(report, kind);
     if !text.is_empty() && !total.is_empty() {
@@ -119,9 +119,14 @@ fn total(report: &Report, kind: ServiceKind) -> String {
 /// Formats the results as Markdown of at most `limit` bytes, unapplied changes first, then the plan.
 pub(super) fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Links>) -> String {
     const MOST: usize = 200;
+    let view = PlanView {
+        notes: &report.notes,
+        links,
+        ..PlanView::of(&report.plan)
+    };
     let total = total(report, kind);
     if total.is_empty() {
-        return render::markdown(&report.plan, None, limit, links);
+        return report::markdown(view, limit);
     }
     let mut text = format!("### gitoggle apply\n\n{total}\n");
     if let Some(error) = &report.error {
@@ -153,7 +158,7 @@ pub(super) fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: 
         let _ = writeln!(text, "\n{more} omitted; `-o json` lists every change.");
     }
     text.push('\n');
-    let plan = render::markdown(&report.plan, None, limit.saturating_sub(text.len()), links);
+    let plan = report::markdown(view, limit.saturating_sub(text.len()));
     text + &plan
 }
 
@@ -185,14 +190,20 @@ pub(super) fn junit(report: &Report, held: JunitKind) -> String {
         first_pass: held,
         other: held,
     };
-    render::junit_results(&report.plan, lines.chain(left), holds, error.as_deref())
+    report::junit_results(
+        &report.plan,
+        lines.chain(left),
+        holds,
+        error.as_deref(),
+        &report.notes,
+    )
 }
 
 /// The plan as JSON, with the result of each change.
 #[derive(Serialize)]
 pub(super) struct ReportJson<'a> {
     #[serde(flatten)]
-    plan: render::PlanJson<'a>,
+    plan: PlanJson<'a>,
     results: Vec<ResultLine<'a>>,
     stopped: Option<String>,
     error: Option<JsonError>,
@@ -221,7 +232,7 @@ impl<'a> ReportJson<'a> {
             reason: result.reason(),
         });
         Self {
-            plan: render::json(&report.plan),
+            plan: plan::json(&report.plan),
             results: results.collect(),
             stopped: report.stopped.as_ref().map(ToString::to_string),
             error: report

@@ -9,7 +9,8 @@ use crate::cli::apply::ResultLines;
 use crate::cli::failure::Failure;
 use crate::cli::import::text as import_text;
 use crate::pass::{ChangeResult, Report};
-use crate::plan::{FirstPass, OnMissing, Policy, drift_text};
+use crate::plan::{FirstPass, OnMissing, Policy};
+use crate::report::drift_text;
 use crate::sandbox::ScriptRequest;
 
 /// What the service has before gitoggle knows it.

@@ -17,7 +17,8 @@ use crate::git::{RepoUrl, Sample};
 use crate::import::{ImportReport, ImportSource, import};
 use crate::model::{Color, CommitId, Scope, ServiceKind};
 use crate::pass::{self, Config, Files, PassContext, PassInputs, Reconciler, Report, Runtime};
-use crate::plan::{DriftReport, Policy, render};
+use crate::plan::{DriftReport, Policy};
+use crate::report;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::source::CacheMode;
 use crate::telemetry::Stream;
@@ -88,7 +89,7 @@ impl Stage {
     /// Plans, as `gitoggle plan` does.
     pub(super) fn plan(&self, color: Color) -> Result<String, Failure> {
         let look = pass::plan(&self.config(Policy::default())?, Files::Committed)?;
-        Ok(render::text(&look.plan, color))
+        Ok(report::text(&look.plan, color))
     }
 
     /// Compares the service with what was applied, as `gitoggle drift` does.

@@ -13,7 +13,7 @@ pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
         service: &report.service,
         as_of: rfc3339(report.as_of),
         summary: Summary {
-            text: super::text::summary(report),
+            text: report.summary(),
             has_drift: report.has_drift(),
             applied: report.applied,
             environments: report.environments.len(),

@@ -1,15 +1,9 @@
-//! What differs between the service and what was last applied (DESIGN, section 8.4), and its renderings.
+//! What differs between the service and what was last applied (DESIGN, section 8.4).
 
 mod json;
-mod markdown;
-mod text;
 
 pub(super) use json::DriftedJson;
 pub use json::{DriftJson, drift_json};
-pub use markdown::drift_markdown;
-pub(super) use markdown::rows;
-pub(super) use text::body;
-pub use text::drift_text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -143,6 +137,26 @@ impl DriftReport {
         !self.drifted.is_empty() || self.missing.iter().any(|missing| missing.applied.is_some())
     }
 
+    /// Returns the numbers of all lists that are not empty.
+    pub fn summary(&self) -> String {
+        let counts = [
+            (self.drifted.len(), "drifted"),
+            (self.missing.len(), "missing"),
+            (self.unread.len(), "not compared"),
+            (self.drafts.len(), "awaiting approval"),
+            (self.archived.len(), "archived"),
+            (self.undocumented.len(), "without a document"),
+            (self.in_sync, "in sync"),
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+        // What was not compared may have drifted.
+        match self.has_drift() || !self.unread.is_empty() {
+            true => counts.join(" · "),
+            false => format!("no drift: {}", counts.join(" · ")),
+        }
+    }
+
     /// Returns whether there is nothing to report.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
@@ -211,8 +225,13 @@ impl DriftedToggle {
         }
     }
 
+    /// Returns the lines of the diff from what was applied to what is live, if a document can express that.
+    pub(crate) fn diff(&self) -> Vec<String> {
+        super::diff::diff(Some(&self.applied.payload), self.live.content.payload())
+    }
+
     /// Returns the comment of the change without white space around it, unless it is blank.
-    fn shown_comment(&self) -> Option<&str> {
+    pub(crate) fn shown_comment(&self) -> Option<&str> {
         let comment = self.comment.as_deref().map(str::trim);
         comment.filter(|comment| !comment.is_empty())
     }
@@ -258,16 +277,4 @@ impl fmt::Display for Lack {
             Self::Toggle => "the service has no such toggle",
         })
     }
-}
-
-/// Groups of toggles in one environment with the same text.
-type Groups<'a> = BTreeMap<(EnvironmentId, String), Vec<&'a ToggleId>>;
-
-/// Groups toggles by environment and text, so that an outage is one entry.
-fn grouped<'a>(toggles: impl Iterator<Item = (&'a ToggleId, String)>) -> Groups<'a> {
-    let mut groups = Groups::new();
-    for (id, text) in toggles {
-        groups.entry((id.environment(), text)).or_default().push(id);
-    }
-    groups
 }

@@ -1,14 +1,10 @@
-//! The deployment history with the differences of each deployment, and its renderers.
+//! The deployment history with the differences of each deployment.
 
 mod json;
-mod markdown;
-mod text;
 
 pub use json::{DeploymentJson, HistoryJson, deployment_json, history_json};
-pub use markdown::history_markdown;
-pub use text::history_text;
 
-use super::render::diff;
+use super::diff::diff;
 use super::sentences;
 use crate::model::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage, Payload};
 
@@ -23,7 +19,7 @@ pub struct DeploymentLog {
 
 impl DeploymentLog {
     /// Returns the deployments with their differences.
-    fn entries(&self) -> impl Iterator<Item = (&Deployment, &[DeployedDiff])> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Deployment, &[DeployedDiff])> {
         let diffs = self.diffs.iter().map(Vec::as_slice);
         let diffs = diffs.chain(std::iter::repeat(&[][..]));
         self.page.deployments.iter().zip(diffs)
@@ -31,7 +27,7 @@ impl DeploymentLog {
 }
 
 /// Returns the toggles that a deployment lists, each with its difference if that was read.
-fn listed<'a>(
+pub(crate) fn listed<'a>(
     deployment: &'a Deployment,
     diffs: &'a [DeployedDiff],
 ) -> impl Iterator<Item = (&'a DeployedToggle, Option<&'a DeployedDiff>)> {
@@ -98,9 +94,4 @@ impl DeployedDiff {
     pub fn diff(&self) -> Vec<String> {
         diff(self.before.payload(), self.after.payload())
     }
-}
-
-/// Returns `update`, or `changed` if the effect is not known.
-fn word(effect: Option<DeploymentEffect>) -> &'static str {
-    effect.map_or("changed", DeploymentEffect::as_str)
 }

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::*;
 use crate::model::{Color, Condition, Rule, escaped};
-use crate::plan::render::{ANY_COMMENT, ForgePages, Links};
+use crate::report::{ANY_COMMENT, ForgePages, Links, PlanView};
 
 /// Parts that mean something to a forge, a CI system or a terminal.
 const PARTS: &[&str] = &[
@@ -210,10 +210,10 @@ proptest! {
         let (plan, plain) = (plan_of(&text), plan_of("word"));
         let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
         for links in [None, links.as_ref()] {
-            let page = render::markdown(&plan, None, ANY_COMMENT, links);
+            let page = render::markdown(PlanView { links, ..PlanView::of(&plan) }, ANY_COMMENT);
             assert_harmless("markdown", &page);
             let found = structure(&page);
-            let expected = structure(&render::markdown(&plain, None, ANY_COMMENT, links));
+            let expected = structure(&render::markdown(PlanView { links, ..PlanView::of(&plain) }, ANY_COMMENT));
             prop_assert_eq!(
                 (found.headings, found.items, found.blocks, found.quotes, &found.html),
                 (expected.headings, expected.items, expected.blocks, expected.quotes, &expected.html),
@@ -232,12 +232,12 @@ proptest! {
         for (form, out) in [
             ("text", render::text(&plan, Color::Never)),
             ("rest", render::rest(&plan, Color::Never)),
-            ("markdown", render::markdown(&plan, None, ANY_COMMENT, None)),
+            ("markdown", render::markdown(PlanView::of(&plan), ANY_COMMENT)),
         ] {
             assert_harmless(form, &out);
             prop_assert!(!out.lines().any(|line| line.trim_start().starts_with("::")), "{}: {}", form, out);
         }
-        let annotations = render::github(&plan);
+        let annotations = render::github(&plan, &[]);
         assert_harmless("github", &annotations);
         prop_assert_eq!(annotations.lines().count(), plan.findings().len());
         for line in annotations.lines() {

@@ -23,6 +23,7 @@ use crate::model::{
     HistoryEvidence, Hold, HoldKind, ObjectId, Payload, RequestDigest, Reviews, Sent, Serve, ServiceKind,
     Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
 };
+use crate::report as render;
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -120,7 +121,7 @@ impl Default for World {
 
 /// The form for machines, as they read it.
 fn json(plan: &Plan) -> serde_json::Value {
-    serde_json::to_value(render::json(plan)).unwrap()
+    serde_json::to_value(super::json(plan)).unwrap()
 }
 
 fn id(text: &str) -> ToggleId {

@@ -84,7 +84,7 @@ fn the_text_is_for_people() {
              defaultServe: { variation: a }
 
     orphan q/e/gone
-        the file was removed; `--on-remove keep` leaves the toggle as it is
+        the file was removed; `--on-remove keep` leaves the toggle as it is; the file was renamed to that of `q/e/new`, which is a new toggle, and the old one keeps serving
 
     held r/e/first
         nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
@@ -248,7 +248,7 @@ fn the_json_is_for_machines() {
       "orphans": [
         {
           "path": "q/e/gone.yaml",
-          "reason": "the file was removed; `--on-remove keep` leaves the toggle as it is",
+          "reason": "the file was removed; `--on-remove keep` leaves the toggle as it is; the file was renamed to that of `q/e/new`, which is a new toggle, and the old one keeps serving",
           "toggle": "q/e/gone"
         }
       ],
@@ -292,7 +292,7 @@ fn hostile_text_starts_no_line_and_leaves_no_fence() {
     let plan = rich();
     for text in [
         render::text(&plan, Color::Never),
-        render::markdown(&plan, None, render::ANY_COMMENT, None),
+        render::markdown(render::PlanView::of(&plan), render::ANY_COMMENT),
         render::rest(&plan, Color::Never),
     ] {
         assert!(
@@ -368,8 +368,8 @@ fn the_pieces_of_a_page_are_its_json() {
     assert!(all.len() > 3);
     for after in all.iter().map(Some).chain([None]) {
         for limit in [1, 2, 3, 100] {
-            let page = render::json(&plan).page(after, limit, toggle_of);
-            let pieces = render::page_pieces(Arc::clone(&plan), after, limit, &toggle_of);
+            let page = super::super::json(&plan).page(after, limit, toggle_of);
+            let pieces = page_pieces(Arc::clone(&plan), after, limit, &toggle_of);
             let joined: String = pieces.collect();
             let expected = serde_json::to_string(&page).unwrap() + "\n";
             assert_eq!(joined, expected, "{limit} after {after:?}");

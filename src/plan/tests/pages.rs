@@ -1,9 +1,19 @@
 //! Markdown pages: their content, their limits, and what fits.
 
 use super::*;
-use crate::plan::render::{ForgePages, Links, markdown};
+use crate::report::{ForgePages, Links, PlanView};
 
 const ANY: usize = render::ANY_COMMENT;
+
+fn markdown(plan: &Plan, limit: usize, links: Option<&Links>) -> String {
+    render::markdown(
+        PlanView {
+            links,
+            ..PlanView::of(plan)
+        },
+        limit,
+    )
+}
 
 /// The part of a page that a reader sees without opening a fold.
 fn outside(page: &str) -> String {
@@ -18,13 +28,18 @@ fn outside(page: &str) -> String {
 
 #[test]
 fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
-    let page = markdown(&rich(), None, ANY, None);
+    let page = markdown(&rich(), ANY, None);
     insta::assert_snapshot!(outside(&page), @r##"
     ### gitoggle plan
 
     **2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan** · **1 invalid document**
 
     ` https://git.example.com/toggles ` ` refs/heads/main ` ` 0303030303 ` → ` https://toggles.example.com `
+
+    #### Findings
+
+    * **error** ` p/e/bad.yaml:1:1 ` `missing-field`: a document needs `content` — *help*: every document has `disabled` and `content`
+    * **error** ` p/e/bad.yaml:2:1 ` `unknown-key`: a document has no `colour` — *help*: a document has `disabled` and `content`
 
     #### ` p/e ` 4 held
 
@@ -40,17 +55,12 @@ fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
     * **create** ` new `: new, ENABLED; default serve `a`
     * **failed** ` refused `: ` refused by the service: ::error::no\n `
       * **update** ` refused `: variation `a` value: `1` → `2`
-    * **orphan** ` gone `: the file was removed; `--on-remove keep` leaves the toggle as it is
+    * **orphan** ` gone `: the file was removed; `--on-remove keep` leaves the toggle as it is; the file was renamed to that of `q/e/new`, which is a new toggle, and the old one keeps serving
 
     #### ` r/e ` 1 held
 
     * **held** ` first `: nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
       * **create** ` first `: new, ENABLED; default serve `a`
-
-    #### Findings
-
-    * **error** ` p/e/bad.yaml:1:1 ` `missing-field`: a document needs `content` — *help*: every document has `disabled` and `content`
-    * **error** ` p/e/bad.yaml:2:1 ` `unknown-key`: a document has no `colour` — *help*: a document has `disabled` and `content`
 
     Digest: `sha256:06b38c5b2c51131ae510419c70c584cc67226d9c40b754e1d0e369677afba21f`
     "##);
@@ -58,7 +68,7 @@ fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
 
 #[test]
 fn a_fold_has_the_commit_and_the_diff_of_each_change() {
-    let page = markdown(&World::of(1, 1, 0).plan(&all_at_once()), None, ANY, None);
+    let page = markdown(&World::of(1, 1, 0).plan(&all_at_once()), ANY, None);
     insta::assert_snapshot!(page, @r##"
     ### gitoggle plan
 
@@ -95,7 +105,7 @@ fn a_fold_has_the_commit_and_the_diff_of_each_change() {
 #[test]
 fn files_commits_and_findings_are_links_if_the_forge_is_known() {
     let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
-    let page = markdown(&rich(), None, ANY, links.as_ref());
+    let page = markdown(&rich(), ANY, links.as_ref());
     let base = "https://github.com/team/toggles";
     let (revision, commit) = ("03".repeat(20), "04".repeat(20));
     for link in [
@@ -118,7 +128,7 @@ fn a_removed_file_is_not_a_link() {
         ..all_at_once()
     };
     let links = Links::new(ForgePages::Gitlab, "https://gitlab.com", "team/toggles");
-    let page = markdown(&world.plan(&policy), None, ANY, links.as_ref());
+    let page = markdown(&world.plan(&policy), ANY, links.as_ref());
     assert!(
         page.contains("* **disable** ` zone `: ENABLED → DISABLED\n"),
         "{page}"
@@ -127,12 +137,7 @@ fn a_removed_file_is_not_a_link() {
 
 #[test]
 fn twenty_changes_take_one_line_each_outside_of_the_folds() {
-    let page = outside(&markdown(
-        &World::of(20, 20, 0).plan(&all_at_once()),
-        None,
-        ANY,
-        None,
-    ));
+    let page = outside(&markdown(&World::of(20, 20, 0).plan(&all_at_once()), ANY, None));
     let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("* ")).collect();
     assert_eq!(lines.len(), 20, "{page}");
     assert_eq!(lines[0], "* **update** ` t000 `: variation `a` value: `1` → `2`");
@@ -143,82 +148,120 @@ fn twenty_changes_take_one_line_each_outside_of_the_folds() {
 fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
     let plan = World::of(2000, 2000, 0).plan(&all_at_once());
     for limit in [0, 100, 1_000, 2_000, 10_000, ANY, render::JOB_SUMMARY] {
-        let page = markdown(&plan, None, limit, None);
+        let page = markdown(&plan, limit, None);
         assert!(page.len() <= limit, "{} of {limit}", page.len());
         if limit < 2_000 {
             continue;
         }
         // Names of toggles, which are on the lines and in the diffs.
         let diffs = page.matches("```diff").count();
-        let lines = page.matches("` t").count();
+        let lines = page.matches("\n* **update** ` t").count();
         let number = |noun: &str| {
             let (before, _) = page.split_once(noun)?;
             before.rsplit(' ').next()?.parse::<usize>().ok()
         };
-        assert_eq!(lines + number(" changes and").unwrap_or(0), 2000, "{limit}");
-        assert_eq!(diffs + number(" diffs did not fit").unwrap_or(0), 2000, "{limit}");
+        assert_eq!(
+            lines + number(" changes").unwrap_or(0),
+            2000,
+            "{limit} {}",
+            &page[..600]
+        );
+        assert_eq!(
+            diffs + number(" diffs did not fit").unwrap_or(0),
+            lines,
+            "{limit}"
+        );
         assert!(page.contains("Digest: `sha256:"), "{limit}");
     }
-    assert!(!markdown(&plan, None, render::JOB_SUMMARY, None).contains("did not fit"));
+    assert!(!markdown(&plan, render::JOB_SUMMARY, None).contains("did not fit"));
 }
 
 #[test]
-fn each_change_has_a_line_as_long_as_the_lines_fit() {
-    let plan = World::of(300, 300, 0).plan(&all_at_once());
+fn each_change_has_a_line_and_links_are_left_out_before_lines_are() {
     let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
-    let pages = [
-        (ANY, None),
-        (ANY, links.as_ref()),
-        (render::JOB_SUMMARY, links.as_ref()),
-    ];
-    for (limit, links) in pages {
-        let page = markdown(&plan, None, limit, links);
-        assert_eq!(page.matches("\n* **update** ").count(), 300, "{limit}");
-        // The links fit, but would leave no room for some diffs.
+    for (count, limit, are_linked) in [
+        (300, ANY, true),
+        (800, ANY, false),
+        (800, render::JOB_SUMMARY, true),
+    ] {
+        let plan = World::of(count, count, 0).plan(&all_at_once());
+        let page = markdown(&plan, limit, links.as_ref());
+        assert_eq!(page.matches("\n* **update** ").count(), count, "{limit}");
         let is_linked = page.contains("[` t000 `](https://github.com/team/toggles/blob/");
-        assert_eq!(is_linked, limit > ANY && links.is_some(), "{limit}");
+        assert_eq!(is_linked, are_linked, "{count} in {limit}");
     }
 }
 
 #[test]
-fn changes_that_do_not_fit_otherwise_share_a_line_that_names_each() {
-    let plan = World::of(101, 101, 0).plan(&all_at_once());
-    let page = outside(&markdown(&plan, None, 4_000, None));
-    let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("* ")).collect();
-    assert_eq!(
-        lines,
-        [
-            "* **update** 100 toggles: variation `a` value: `1` → `2`\\",
-            "* **update** ` t100 `: variation `a` value: `1` → `2`",
-        ]
-    );
-    for at in 0..101 {
-        assert!(page.contains(&format!("` t{at:03} `")), "{at}");
-    }
-}
-
-#[test]
-fn each_environment_has_a_share_of_a_page_that_is_full() {
+fn a_change_that_is_the_same_in_several_environments_is_one_line_and_production_comes_first() {
     let mut world = World::default();
-    for (environment, count) in [("p/a", 5_000), ("p/b", 10), ("p/c", 5_000)] {
-        for at in 0..count {
-            let id = format!("{environment}/toggle-number-{at:04}");
+    for environment in ["shop/dev", "shop/production", "shop/qa", "shop/staging"] {
+        for (toggle, before) in [("pay", 1), ("search", 2)] {
+            let id = format!("{environment}/{toggle}");
+            let before = if environment == "shop/qa" && toggle == "search" {
+                3
+            } else {
+                before
+            };
             world = world
-                .want(&id, Want::Document(doc(2)))
-                .knows(&id, Known::Document(doc(1)));
+                .want(&id, Want::Document(doc(5)))
+                .knows(&id, Known::Document(doc(before)));
         }
     }
-    let page = markdown(&world.plan(&all_at_once()), None, 20_000, None);
-    let sections: Vec<usize> = page
-        .split("#### ")
-        .skip(1)
-        .map(|section| section.matches("toggle-number-").count())
-        .collect();
-    assert_eq!(sections[1], 10, "{sections:?}");
-    assert!(
-        sections[0].abs_diff(sections[2]) <= 100 && sections[0] > 100,
-        "{sections:?}"
+    world = world
+        .want("shop/a/own", Want::Document(doc(5)))
+        .knows("shop/a/own", Known::Document(doc(1)));
+    let page = outside(&markdown(&world.plan(&all_at_once()), ANY, None));
+    let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("#### ")).collect();
+    assert_eq!(
+        headings,
+        [
+            "#### 4 environments: 1 to publish in each",
+            "#### 3 environments: 1 to publish in each",
+            "#### ` shop/a ` 1 to publish",
+            "#### ` shop/qa ` 1 to publish",
+        ]
     );
+    assert!(
+        page.contains("\n` shop/dev `, ` shop/production `, ` shop/qa `, ` shop/staging `\n"),
+        "{page}"
+    );
+    assert_eq!(
+        page.matches("\n* **update** ` pay `: variation `a` value: `0` → `2`\n")
+            .count(),
+        1,
+        "{page}"
+    );
+    assert_eq!(page.matches("\n* **update** ` search `: ").count(), 2, "{page}");
+}
+
+#[test]
+fn a_plan_that_publishes_nothing_has_no_digest_and_notes_come_first() {
+    let held = World::of(20, 20, 0).plan(&Policy::default());
+    let notes = ["no document existed in `shop/test` before".to_owned()];
+    let page = render::markdown(
+        PlanView {
+            notes: &notes,
+            ..PlanView::of(&held)
+        },
+        ANY,
+    );
+    assert!(!page.contains("Digest"), "{page}");
+    assert!(
+        page.contains("\n\n> **Note**: no document existed in `shop/test` before\n\n#### "),
+        "{page}"
+    );
+    for output in [
+        render::github(&held, &notes),
+        render::junit_plan(&held, &notes),
+        render::sarif(&[], &notes, None).to_string(),
+        serde_json::to_string(&render::code_quality(&[], &notes, None)).unwrap(),
+    ] {
+        assert!(
+            output.contains("no document existed in `shop/test` before"),
+            "{output}"
+        );
+    }
 }
 
 #[test]
@@ -226,22 +269,18 @@ fn very_many_environments_and_findings_leave_room_for_changes() {
     let mut world = World::default();
     for at in 0..3000 {
         world = world
-            .want(&format!("p/e{at:04}/t"), Want::Document(doc(4)))
-            .knows(&format!("p/e{at:04}/t"), Known::Document(doc(2)));
+            .want(&format!("p/e{at:04}/t{at}"), Want::Document(doc(4)))
+            .knows(&format!("p/e{at:04}/t{at}"), Known::Document(doc(2)));
     }
     world.findings = (0..1000)
         .flat_map(|at| broken(&format!("x/y/z{at}.yaml")))
         .collect();
-    let page = markdown(&world.plan(&all_at_once()), None, ANY, None);
+    let page = markdown(&world.plan(&all_at_once()), ANY, None);
     assert!(page.len() <= ANY);
     let lines = page.matches("* **update** ").count();
     let findings = page.matches("* **error** ").count();
     assert!(lines > 100 && findings > 50, "{lines} {findings}");
-    assert!(
-        page.contains("environments, ") && page.contains("findings, "),
-        "{}",
-        &page[..1000]
-    );
+    assert!(page.contains("findings, "), "{}", &page[..1000]);
 }
 
 #[test]
@@ -251,7 +290,7 @@ fn an_environment_that_is_held_is_a_section_of_its_own() {
         "z/z".parse().unwrap(),
         Arc::new(hold::environment("every document was removed")),
     );
-    let page = markdown(&world.plan(&all_at_once()), None, ANY, None);
+    let page = markdown(&world.plan(&all_at_once()), ANY, None);
     assert!(
         page.contains("#### ` z/z ` held\n\n* **held**: every document was removed\n"),
         "{page}"

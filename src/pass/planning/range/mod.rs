@@ -170,9 +170,16 @@ fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<
         .filter(|environment| !is_decided(environment));
     let open: Vec<String> = open.map(|environment| format!("`{environment}`")).collect();
     (!open.is_empty()).then(|| {
+        let trailer = match rules.policy.trailer {
+            Trailer::Allowed => format!(
+                "put the trailer `{FIRST_PASS_TRAILER}: assert` on a commit of this branch (`adopt`, if the service has \
+                 them already), or "
+            ),
+            Trailer::Ignored => String::new(),
+        };
         format!(
-            "no document existed in {} before: if nothing is applied there either, `apply` holds these changes until \
-             `--first-pass` or a `{FIRST_PASS_TRAILER}` trailer decides",
+            "no document existed in {} before: unless something is applied there, `apply` holds these changes for a first \
+             pass; to publish them, {trailer}pass `--first-pass assert` to `apply`",
             open.join(", ")
         )
     })

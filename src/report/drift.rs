@@ -1,10 +1,13 @@
-//! Renders a drift report for a terminal.
+//! Renders a drift report.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{DriftReport, DriftedToggle, Groups, grouped};
-use crate::model::{Color, ToggleId, counted, escaped, rfc3339};
-use crate::plan::render::{defused, diff, difference, paint};
+use super::defused;
+use super::difference::{difference, paint};
+use super::markup::{block, code, fitting};
+use crate::model::{Color, EnvironmentId, ToggleId, counted, escaped, rfc3339};
+use crate::plan::{DriftReport, DriftedToggle};
 
 /// The number of drifted toggles that are shown with a diff.
 const IN_FULL: usize = 50;
@@ -14,16 +17,15 @@ const MOST_SHOWN: usize = 500;
 const MOST_NAMED: usize = 20;
 
 /// Returns the report as lines of text.
-#[must_use]
-pub fn drift_text(report: &DriftReport, color: Color) -> String {
+pub(crate) fn drift_text(report: &DriftReport, color: Color) -> String {
     let mut text = format!("Drift on {} · {}\n", escaped(&report.service), compared(report));
     text.push_str(&body(report, color));
-    let _ = writeln!(text, "\n{}\n{}", summary(report), valid(report));
+    let _ = writeln!(text, "\n{}\n{}", report.summary(), valid(report));
     defused(&text)
 }
 
 /// Returns the lists of the report as lines of text.
-pub(in crate::plan) fn body(report: &DriftReport, color: Color) -> String {
+pub(super) fn body(report: &DriftReport, color: Color) -> String {
     let mut text = String::new();
     let lanes = report
         .drifted
@@ -49,7 +51,7 @@ pub(in crate::plan) fn body(report: &DriftReport, color: Color) -> String {
 }
 
 /// Returns what was compared, as a noun phrase.
-pub(super) fn compared(report: &DriftReport) -> String {
+fn compared(report: &DriftReport) -> String {
     format!(
         "{} in {}",
         counted(report.applied, "applied toggle"),
@@ -58,38 +60,11 @@ pub(super) fn compared(report: &DriftReport) -> String {
 }
 
 /// Returns since when the report is valid.
-pub(super) fn valid(report: &DriftReport) -> String {
+fn valid(report: &DriftReport) -> String {
     format!(
         "Changes on the service after {} may be missing.",
         rfc3339(report.as_of)
     )
-}
-
-/// Returns the numbers of all lists that are not empty.
-pub(super) fn summary(report: &DriftReport) -> String {
-    let counts = [
-        (report.drifted.len(), "drifted"),
-        (report.missing.len(), "missing"),
-        (report.unread.len(), "not compared"),
-        (report.drafts.len(), "awaiting approval"),
-        (report.archived.len(), "archived"),
-        (report.undocumented.len(), "without a document"),
-        (report.in_sync, "in sync"),
-    ];
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<_> = counts.map(|(count, what)| format!("{count} {what}")).collect();
-    // What was not compared may have drifted.
-    match report.has_drift() || !report.unread.is_empty() {
-        true => counts.join(" · "),
-        false => format!("no drift: {}", counts.join(" · ")),
-    }
-}
-
-impl DriftedToggle {
-    /// Returns the lines of the diff from what was applied to what is live, if a document can express that.
-    pub(in crate::plan) fn diff(&self) -> Vec<String> {
-        diff(Some(&self.applied.payload), self.live.content.payload())
-    }
 }
 
 fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Color) {
@@ -109,7 +84,7 @@ fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Colo
 }
 
 /// Returns the lists besides that of drifted toggles, with a word for each, by environment and reason.
-pub(super) fn others(report: &DriftReport) -> Vec<(&'static str, Groups<'_>)> {
+fn others(report: &DriftReport) -> Vec<(&'static str, Groups<'_>)> {
     let missing = report.missing.iter().map(|missing| {
         let rest = match missing.applied {
             Some(_) => "",
@@ -153,10 +128,69 @@ fn groups(text: &mut String, report: &DriftReport, color: Color) {
 }
 
 /// Returns the keys of the first toggles, and the number of the others.
-pub(super) fn names(toggles: &[&ToggleId]) -> String {
+fn names(toggles: &[&ToggleId]) -> String {
     let first: Vec<_> = toggles.iter().take(MOST_NAMED).map(|id| id.toggle()).collect();
     match toggles.len().saturating_sub(MOST_NAMED) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
+}
+
+/// Returns the report as Markdown of at most `limit` bytes. Foreign text is inside code only.
+pub(crate) fn drift_markdown(report: &DriftReport, limit: usize) -> String {
+    let mut parts = vec![format!(
+        "### gitoggle drift\n\n{}\n\n{} {}. {}\n\n",
+        report.summary(),
+        code(&report.service),
+        compared(report),
+        valid(report)
+    )];
+    parts.extend(rows(report));
+    fitting(parts, limit)
+}
+
+/// Returns the lists of the report as parts of Markdown.
+pub(super) fn rows(report: &DriftReport) -> Vec<String> {
+    let mut parts = Vec::new();
+    for (word, groups) in others(report) {
+        for ((environment, reason), toggles) in groups {
+            let subject = match toggles.as_slice() {
+                [one] => code(one.as_str()),
+                some => format!(
+                    "{} in {} ({})",
+                    counted(some.len(), "toggle"),
+                    code(&environment.to_string()),
+                    code(&names(some))
+                ),
+            };
+            parts.push(format!("* **{word}** {subject}: {}\n", code(&reason)));
+        }
+    }
+    if !parts.is_empty() {
+        parts.push("\n".to_owned());
+    }
+    parts.extend(report.drifted.iter().map(|drifted| {
+        let id = &drifted.applied.id;
+        let comment = drifted.shown_comment();
+        let comment = comment.map_or_else(String::new, |text| format!("\n\ncomment: {}", code(text)));
+        let lines = [drifted.sentences(), drifted.diff()].concat();
+        format!(
+            "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{comment}\n\n{}\n</details>\n\n",
+            code(&drifted.live.author()),
+            block(&lines)
+        )
+    }));
+    parts
+}
+
+/// Groups of toggles in one environment with the same text.
+type Groups<'a> = BTreeMap<(EnvironmentId, String), Vec<&'a ToggleId>>;
+
+/// Groups toggles by environment and text, so that an outage is one entry.
+fn grouped<'a>(toggles: impl Iterator<Item = (&'a ToggleId, String)>) -> Groups<'a> {
+    let mut groups = Groups::new();
+    for (id, text) in toggles {
+        groups.entry((id.environment(), text)).or_default().push(id);
+    }
+    groups
 }

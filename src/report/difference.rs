@@ -1,9 +1,8 @@
-//! Shows a change within bounds, for the status page: sentences and a diff, whatever the size of the documents.
+//! Shows one change: colored on a terminal, and within bounds on the status page, whatever the size of the documents.
 
-use super::{change_diff, change_sentences, document_text};
 use crate::document::{Diagnostic, render};
-use crate::model::{Color, cut, escaped};
-use crate::plan::{Change, DeployedDiff, DriftedToggle};
+use crate::model::{Color, DeploymentEffect, cut, escaped};
+use crate::plan::{Change, DeployedDiff, DriftedToggle, document_text};
 
 /// The most sentences of one change.
 const MOST_SENTENCES: usize = 30;
@@ -14,37 +13,34 @@ const MOST_CHARS: usize = 400;
 
 /// A change in sentences, and as a diff. All text is escaped.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Preview {
+pub(crate) struct Preview {
     /// One sentence per difference.
-    pub sentences: Vec<String>,
+    pub(crate) sentences: Vec<String>,
     /// The lines of a unified diff, each with its sign; for a new toggle, all lines of its document.
-    pub diff: Vec<String>,
+    pub(crate) diff: Vec<String>,
 }
 
 impl Preview {
     /// Shows a change of a plan.
-    #[must_use]
-    pub fn of_change(change: &Change) -> Self {
+    pub(crate) fn of_change(change: &Change) -> Self {
         let diff = match change.before.payload() {
-            Some(_) => change_diff(change),
+            Some(_) => change.diff(),
             None => {
                 let document = document_text(&change.payload);
                 let lines = document.lines();
                 lines.map(|line| format!("+{}", escaped(line))).collect()
             }
         };
-        Self::new(&change_sentences(change), &diff)
+        Self::new(&change.sentences(), &diff)
     }
 
     /// Shows what was changed on the service: from what was applied to what is live.
-    #[must_use]
-    pub fn of_drift(drifted: &DriftedToggle) -> Self {
+    pub(crate) fn of_drift(drifted: &DriftedToggle) -> Self {
         Self::new(&drifted.sentences(), &drifted.diff())
     }
 
     /// Shows what a deployment changed.
-    #[must_use]
-    pub fn of_deployment(deployed: &DeployedDiff) -> Self {
+    pub(crate) fn of_deployment(deployed: &DeployedDiff) -> Self {
         Self::new(&deployed.sentences(), &deployed.diff())
     }
 
@@ -57,8 +53,7 @@ impl Preview {
 }
 
 /// Returns the findings in the file at `path`, as text for people.
-#[must_use]
-pub fn findings_in(findings: &[Diagnostic], path: &str) -> String {
+pub(crate) fn findings_in(findings: &[Diagnostic], path: &str) -> String {
     // Findings are sorted by path.
     let start = findings.partition_point(|finding| finding.path.as_str() < path);
     let count = findings[start..].partition_point(|finding| finding.path == path);
@@ -73,6 +68,47 @@ fn bounded(lines: &[String], most: usize, rest: &str) -> Vec<String> {
     let shown = lines.iter().take(most).map(|line| cut(line, MOST_CHARS));
     let rest = (more > 0).then(|| rest.replace("{}", &more.to_string()));
     shown.chain(rest).collect()
+}
+
+/// Returns the sign of a toggle in a list and its color.
+pub(super) fn sign(effect: Option<DeploymentEffect>) -> (&'static str, &'static str) {
+    match effect {
+        Some(DeploymentEffect::Create) => ("+", "32"),
+        Some(DeploymentEffect::Update | DeploymentEffect::Overwrite) | None => ("~", "33"),
+        Some(DeploymentEffect::Disable | DeploymentEffect::Forget) => ("-", "31"),
+        Some(DeploymentEffect::Adopt | DeploymentEffect::Converge | DeploymentEffect::Record) => ("=", "36"),
+    }
+}
+
+/// Writes sentences about a toggle and its diff, each line indented.
+pub(super) fn difference(
+    out: &mut String,
+    indent: &str,
+    (sentences, diff): (Vec<String>, Vec<String>),
+    color: Color,
+) {
+    let diff = diff.into_iter().map(|line| painted(line, color));
+    for line in sentences.into_iter().chain(diff) {
+        out.extend([indent, &line, "\n"]);
+    }
+}
+
+/// Colors a line of a diff.
+fn painted(text: String, color: Color) -> String {
+    match text.chars().next() {
+        Some('+') => paint(&text, "32", color),
+        Some('-') => paint(&text, "31", color),
+        Some('@') => paint(&text, "36", color),
+        _ => text,
+    }
+}
+
+/// Colors text with this code of ANSI.
+pub(super) fn paint(text: &str, code: &str, color: Color) -> String {
+    match color {
+        Color::Always => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        Color::Never => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Renders the effect of changes on an audience.
 
-use super::inline::code;
+use super::markup::code;
 use crate::evaluate::{Impact, UserImpact};
 use crate::model::{ToggleId, escaped};
 use crate::plan::wording::quoted;

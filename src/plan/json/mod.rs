@@ -11,10 +11,12 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-use super::in_words;
+use super::sentences::in_words;
 use crate::document::Diagnostic;
 use crate::evaluate::{Impact, UserImpact, Users};
-use crate::model::{Action, Attribution, CommitId, Content, EnvironmentId, HoldKind, Payload, ToggleId};
+use crate::model::{
+    Action, Attribution, CommitId, Content, EnvironmentId, HoldKind, Payload, ToggleId, ToggleState, counted,
+};
 use crate::plan::drift::DriftedJson;
 use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, SourceInfo, WithheldToggle};
 
@@ -40,7 +42,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
             base_url: plan.base_url(),
         },
         summary: Summary {
-            text: super::summary(plan),
+            text: plan.summary(),
             changes: counts.changes,
             held: plan.withheld().len(),
             first_pass: counts.first_pass,
@@ -243,5 +245,68 @@ impl<'a> OrphanToggle<'a> {
             path: &orphan.path,
             reason: orphan.explanation(),
         }
+    }
+}
+
+impl Plan {
+    /// Returns the counts in one line.
+    pub fn summary(&self) -> String {
+        let adopted = self.adoptions();
+        let changes = self.counts().changes;
+        let mut kinds = Vec::new();
+        for action in [Action::Create, Action::Update, Action::Disable] {
+            let number = self.changes().iter();
+            let number = number.filter(|change| change.action == action).count();
+            if number > 0 {
+                kinds.push(counted(number, action.as_str()));
+            }
+        }
+        let mut parts = match changes {
+            0 => vec!["nothing to publish".to_owned()],
+            number => vec![format!("{number} to publish: {}", kinds.join(", "))],
+        };
+        if adopted > 0 {
+            parts.push(format!(
+                "{adopted} to record if the service has the same targeting"
+            ));
+        }
+        let drift = self.drift();
+        let drifted = drift.map_or(0, |drift| drift.drifted.len() + drift.missing.len());
+        for state in [
+            ToggleState::Drifted,
+            ToggleState::Held,
+            ToggleState::Pending,
+            ToggleState::Failed,
+        ] {
+            let number = self
+                .withheld()
+                .iter()
+                .filter(|withheld| withheld.hold.state == state)
+                .count();
+            // Those that a change of their documents is withheld for, and the others.
+            let number = number + if state == ToggleState::Drifted { drifted } else { 0 };
+            if number > 0 {
+                parts.push(format!("{number} {}", state.as_str()));
+            }
+        }
+        if !self.orphans().is_empty() {
+            parts.push(counted(self.orphans().len(), "orphan"));
+        }
+        if !self.state_edits().is_empty() {
+            parts.push(format!(
+                "{} to record without a publish",
+                self.state_edits().len()
+            ));
+        }
+        if !self.undecided().is_empty() {
+            parts.push(format!(
+                "{} to record once the first pass is decided",
+                self.undecided().len()
+            ));
+        }
+        if !self.waived().is_empty() {
+            parts.push(format!("{} waived", self.waived().len()));
+        }
+        parts.join(" · ")
     }
 }

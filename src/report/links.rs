@@ -34,7 +34,6 @@ pub enum ForgePages {
 impl Links {
     /// Creates the links of the repository with the page `server/path`; `None` if that is not an https or http address
     /// of plain characters, because it becomes part of Markdown.
-    #[must_use]
     pub fn new(forge: ForgePages, server: &str, path: &str) -> Option<Self> {
         let base = format!("{}/{}", server.trim_end_matches('/'), path.trim_matches('/'));
         let rest = base
@@ -46,13 +45,11 @@ impl Links {
     }
 
     /// Returns the address of the repository.
-    #[must_use]
     pub fn repository(&self) -> &str {
         &self.base
     }
 
     /// Returns the address of a commit.
-    #[must_use]
     pub fn commit(&self, id: CommitId) -> String {
         let base = &self.base;
         match self.forge {
@@ -62,7 +59,6 @@ impl Links {
     }
 
     /// Returns the address of a file at a revision; line 0 is the whole file.
-    #[must_use]
     pub fn file(&self, revision: CommitId, path: &str, line: u32) -> String {
         let base = &self.base;
         let path = utf8_percent_encode(path, IN_PATH);

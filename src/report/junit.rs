@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::description;
+use super::findings::description;
 use crate::document::{Diagnostic, Severity};
 use crate::model::{HoldKind, JunitCase, JunitKind, JunitProblem, JunitSuite, escaped, junit};
 use crate::plan::{Change, Plan, WithheldToggle};
 
 /// Returns one test per document, which fails if the document has an error. `problem` is an error of the check as a
 /// whole.
-#[must_use]
-pub fn junit_documents(documents: &[String], findings: &[Diagnostic], problem: Option<&str>) -> String {
+pub(crate) fn junit_documents(
+    documents: &[String],
+    findings: &[Diagnostic],
+    problem: Option<&str>,
+) -> String {
     let mut suite = suite_of_documents(documents, findings);
     suite
         .cases
@@ -20,32 +23,33 @@ pub fn junit_documents(documents: &[String], findings: &[Diagnostic], problem: O
 
 /// Returns one test per toggle of a plan: a change passes, a hold fails, and a toggle that only waits is skipped. One
 /// test per invalid document follows. A test fails exactly if the plan's exit code is 3 or 4.
-#[must_use]
-pub fn junit_plan(plan: &Plan) -> String {
+pub(crate) fn junit_plan(plan: &Plan, notes: &[String]) -> String {
     let changes = plan.changes().iter().map(|change| (change, None));
     let holds = JunitHolds {
         // As with the exit code, a pull request that adds an environment passes.
         first_pass: JunitKind::Skipped,
         other: JunitKind::Failure,
     };
-    junit_results(plan, changes, holds, None)
+    junit_results(plan, changes, holds, None, notes)
 }
 
 /// The kind of a test whose toggle is held.
 #[derive(Clone, Copy, Debug)]
-pub struct JunitHolds {
+pub(crate) struct JunitHolds {
     /// Of a toggle in an environment without a first pass.
-    pub first_pass: JunitKind,
+    pub(crate) first_pass: JunitKind,
     /// Of any other toggle.
-    pub other: JunitKind,
+    pub(crate) other: JunitKind,
 }
 
-/// Returns the same as [`junit_plan`], with the problems of changes that were tried. `error` ended the attempt early.
-pub fn junit_results<'a>(
+/// Returns the same as [`junit_plan`], with the problems of changes that were tried. `error` ended the attempt early. Each
+/// note is a test that is skipped, because the format has no place for notes that CI systems show.
+pub(crate) fn junit_results<'a>(
     plan: &Plan,
     changes: impl Iterator<Item = (&'a Change, Option<JunitProblem>)>,
     holds: JunitHolds,
     error: Option<&str>,
+    notes: &[String],
 ) -> String {
     let mut suites: BTreeMap<String, Vec<JunitCase>> = BTreeMap::new();
     let mut add = |environment: String, name: &str, problem: Option<JunitProblem>| {
@@ -84,13 +88,22 @@ pub fn junit_results<'a>(
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
     let documents = Some(documents).filter(|suite| !suite.cases.is_empty());
     let error = error.map(|error| failed_suite("pass", error));
-    let suites: Vec<JunitSuite> = suites.chain(documents).chain(error).collect();
+    let notes = notes.iter().map(|note| JunitCase {
+        class: "gitoggle".to_owned(),
+        name: "note".to_owned(),
+        problem: Some(JunitProblem::new(JunitKind::Skipped, note)),
+    });
+    let notes = JunitSuite {
+        name: "notes".to_owned(),
+        cases: notes.collect(),
+    };
+    let notes = Some(notes).filter(|suite| !suite.cases.is_empty());
+    let suites: Vec<JunitSuite> = suites.chain(documents).chain(error).chain(notes).collect();
     junit(&suites)
 }
 
 /// Returns the suite of a command that failed as a whole. `name` is what failed.
-#[must_use]
-pub fn failed_suite(name: &str, error: &str) -> JunitSuite {
+pub(crate) fn failed_suite(name: &str, error: &str) -> JunitSuite {
     JunitSuite {
         name: "gitoggle".to_owned(),
         cases: vec![failed_command(name, error)],

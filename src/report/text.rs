@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::paint::{difference, paint, sign};
-use super::{Note, change_diff, change_sentences, defused, notes, summary, users};
+use super::difference::{difference, paint, sign};
+use super::{Note, defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity, render};
 use crate::evaluate::UserImpact;
 use crate::model::{Color, DeploymentEffect, counted, escaped};
@@ -12,17 +12,15 @@ use crate::plan::{Change, FETCH_ALL, Plan};
 /// The number of changes that are shown with contents.
 const IN_FULL: usize = 50;
 /// The number of changes that are shown at all.
-pub const MOST_SHOWN: usize = 500;
+pub(crate) const MOST_SHOWN: usize = 500;
 
 /// Returns the plan as lines of text; two short lines if there is nothing to do.
-#[must_use]
 pub fn text(plan: &Plan, color: Color) -> String {
     text_for(plan, None, color)
 }
 
 /// Returns the same as [`text`], with the effect of each change on an audience.
-#[must_use]
-pub fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> String {
+pub(crate) fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> String {
     let mut out = String::new();
     let source = plan.source();
     let service = plan
@@ -59,10 +57,10 @@ pub fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> Strin
     }
     changes.left_out(&mut out);
     if let Some(drift) = plan.drift() {
-        out.push_str(&crate::plan::drift::body(drift, color));
+        out.push_str(&drift::body(drift, color));
     }
     findings(&mut out, plan, color);
-    line(&mut out, &format!("\n{}", summary(plan)));
+    line(&mut out, &format!("\n{}", plan.summary()));
     for text in impact
         .map(|impact| users::audience(impact, str::to_owned))
         .unwrap_or_default()
@@ -74,8 +72,7 @@ pub fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> Strin
 
 /// Returns everything but the changes as lines of text: withheld toggles, orphans, errors and the number of warnings.
 /// Authors see the warnings themselves in `plan` and `validate`.
-#[must_use]
-pub fn rest(plan: &Plan, color: Color) -> String {
+pub(crate) fn rest(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
     guesses(&mut out, plan, color);
     for note in notes(plan) {
@@ -187,7 +184,7 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
     }
     line(out, &text);
     if is_full {
-        let text = (change_sentences(change), change_diff(change));
+        let text = (change.sentences(), change.diff());
         difference(out, "      ", text, color);
     }
 }

@@ -1,0 +1,304 @@
+//! Renders findings and notes for machines: as workflow commands of GitHub, Gitea and Forgejo Actions, as a code-quality
+//! report of GitLab, and as SARIF.
+
+use std::collections::BTreeMap;
+
+use percent_encoding::utf8_percent_encode;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::defused;
+use super::links::IN_PATH;
+use crate::document::{Diagnostic, Severity};
+use crate::model::{counted, escaped, hex};
+use crate::plan::{FETCH_ALL, Plan};
+
+/// The number of annotations of one level that GitHub shows for one step.
+const MOST_SHOWN: usize = 10;
+
+/// Returns the workflow commands of a plan: a warning if comments are guesses, the notes, then the findings.
+pub(crate) fn github(plan: &Plan, notes: &[String]) -> String {
+    let guesses = plan.guesses().map(|guesses| {
+        let text = data(&format!("{guesses}; {FETCH_ALL}"));
+        format!("::warning title=history-is-cut::{text}\n")
+    });
+    let notes = notes
+        .iter()
+        .map(|note| format!("::notice title=note::{}\n", data(&escaped(note).to_string())));
+    guesses.into_iter().chain(notes).collect::<String>() + &annotations(plan.findings())
+}
+
+/// Returns findings as workflow commands, which GitHub shows next to the lines concerned. Errors come first, because
+/// GitHub shows only the first commands of a step.
+pub(crate) fn annotations(findings: &[Diagnostic]) -> String {
+    let mut out = String::new();
+    for severity in [Severity::Error, Severity::Warning] {
+        let of_level = findings.iter().filter(|finding| finding.severity == severity);
+        let of_level: Vec<&Diagnostic> = of_level.collect();
+        // The last annotation that is shown counts the others, which are in the log as plain text.
+        let (shown, others) = match of_level.len() {
+            0..=MOST_SHOWN => of_level.split_at(of_level.len()),
+            _ => of_level.split_at(MOST_SHOWN - 1),
+        };
+        out.extend(shown.iter().map(|finding| annotation(finding)));
+        if !others.is_empty() {
+            let level = severity.as_str();
+            let more = counted(others.len(), &format!("more {level}"));
+            out.push_str(&format!(
+                "::{level} title=more-findings::{more}: see the job summary and the log of this step\n"
+            ));
+            out.extend(others.iter().map(|finding| log_line(finding)));
+        }
+    }
+    out
+}
+
+/// Returns the workflow command of an error of the command as a whole.
+pub(crate) fn failed_annotation(problem: &str) -> String {
+    format!(
+        "::error title=gitoggle::{}\n",
+        data(&escaped(problem).to_string())
+    )
+}
+
+fn annotation(finding: &Diagnostic) -> String {
+    let file = property(&escaped(&finding.path).to_string());
+    let place = match finding.line {
+        0 => String::new(),
+        line => format!(",line={line},col={}", finding.column),
+    };
+    let (level, title) = (finding.severity.as_str(), property(finding.id));
+    let text = data(&description(finding));
+    format!("::{level} file={file}{place},title={title}::{text}\n")
+}
+
+/// Returns one line for the log, which is not a command.
+fn log_line(finding: &Diagnostic) -> String {
+    let text = format!(
+        "{} {} {}: {}\n",
+        finding.severity.as_str(),
+        escaped(&finding.place()),
+        finding.id,
+        description(finding)
+    );
+    defused(&text)
+}
+
+fn data(text: &str) -> String {
+    // `%` comes first, so that the other escapes are not escaped again.
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Returns the message and the help of a finding on one line.
+pub(super) fn description(finding: &Diagnostic) -> String {
+    let help = finding.help.as_ref();
+    let help = help.map_or_else(String::new, |help| format!(" ({help})"));
+    escaped(&format!("{}{help}", finding.message)).to_string()
+}
+
+/// Returns the errors, then the warnings.
+pub(super) fn errors_first(findings: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
+    let of = |severity| {
+        findings
+            .iter()
+            .filter(move |finding| finding.severity == severity)
+    };
+    of(Severity::Error).chain(of(Severity::Warning))
+}
+
+/// The checks of issues that are an error or a note of the command, and their path.
+const FAILED: &str = "failed";
+const NOTE: &str = "note";
+const ROOT: &str = ".";
+
+/// One finding in GitLab's subset of the Code Climate format.
+#[derive(Debug, Serialize)]
+pub(crate) struct CodeQualityIssue<'a> {
+    description: String,
+    check_name: &'static str,
+    fingerprint: String,
+    severity: &'static str,
+    location: Location<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct Location<'a> {
+    path: &'a str,
+    lines: Lines,
+}
+
+#[derive(Debug, Serialize)]
+struct Lines {
+    begin: u32,
+}
+
+/// Returns findings as a code-quality report, ready to serialize. A finding about a whole file is at its first line,
+/// because the format requires one. `problem` is an error that makes the report incomplete.
+pub(crate) fn code_quality<'a>(
+    findings: &'a [Diagnostic],
+    notes: &[String],
+    problem: Option<&str>,
+) -> Vec<CodeQualityIssue<'a>> {
+    let mut fingerprints = Fingerprints::default();
+    // The format has no place for errors and notes of the tool, and GitLab takes an empty file for no report.
+    let of_tool = problem.map(|problem| (FAILED, problem, "blocker")).into_iter();
+    let of_tool = of_tool.chain(notes.iter().map(|note| (NOTE, note.as_str(), "info")));
+    let of_tool: Vec<_> = of_tool
+        .map(|(check_name, text, severity)| CodeQualityIssue {
+            description: escaped(text).to_string(),
+            check_name,
+            fingerprint: fingerprints.next([check_name, ROOT, text]),
+            severity,
+            location: Location {
+                path: ROOT,
+                lines: Lines { begin: 1 },
+            },
+        })
+        .collect();
+    let issues = findings.iter().map(|finding| CodeQualityIssue {
+        description: description(finding),
+        check_name: finding.id,
+        fingerprint: fingerprints.next([finding.id, &finding.path, &finding.message]),
+        severity: match finding.severity {
+            Severity::Error => "major",
+            Severity::Warning => "minor",
+        },
+        location: Location {
+            path: &finding.path,
+            lines: Lines {
+                begin: finding.line.max(1),
+            },
+        },
+    });
+    of_tool.into_iter().chain(issues).collect()
+}
+
+/// The number of results that GitHub accepts in one run.
+const MOST_RESULTS: usize = 25_000;
+
+/// Returns findings as a SARIF log with one run, errors first. `problem` is an error that makes the run incomplete.
+/// Paths are relative to the repository's root.
+pub(crate) fn sarif(findings: &[Diagnostic], notes: &[String], problem: Option<&str>) -> Value {
+    let rules = rules(findings);
+    let mut fingerprints = Fingerprints::default();
+    let results: Vec<Value> = errors_first(findings)
+        .take(MOST_RESULTS)
+        .map(|finding| {
+            let index = rules.keys().position(|id| *id == finding.id);
+            result(finding, index, &mut fingerprints)
+        })
+        .collect();
+    let rules: Vec<Value> = rules.iter().map(|(id, severity)| rule(id, *severity)).collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "gitoggle", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "columnKind": "unicodeCodePoints",
+            "originalUriBaseIds": { "%SRCROOT%": { "description": { "text": "The root of the repository." } } },
+            "invocations": [{
+                "executionSuccessful": problem.is_none(),
+                "toolExecutionNotifications": notifications(findings.len(), notes, problem),
+            }],
+            "results": results,
+        }],
+    })
+}
+
+/// Returns the rules of the findings, each with its highest severity.
+fn rules(findings: &[Diagnostic]) -> BTreeMap<&'static str, Severity> {
+    let mut rules = BTreeMap::new();
+    for finding in findings {
+        let severity = rules.entry(finding.id).or_insert(finding.severity);
+        *severity = finding.severity.min(*severity);
+    }
+    rules
+}
+
+fn rule(id: &str, severity: Severity) -> Value {
+    let words = id.replace('-', " ");
+    let consequence = match severity {
+        Severity::Error => "The document is invalid: the last applied version stays.",
+        Severity::Warning => "The document is suspicious, but it is published.",
+    };
+    json!({
+        "id": id,
+        "shortDescription": { "text": words },
+        "help": { "text": format!("{consequence} Each finding says how to solve it.") },
+        "defaultConfiguration": { "level": severity.as_str() },
+    })
+}
+
+fn result(finding: &Diagnostic, index: Option<usize>, fingerprints: &mut Fingerprints) -> Value {
+    let mut region = json!({ "startLine": finding.line.max(1) });
+    if finding.line > 0 {
+        region["startColumn"] = finding.column.max(1).into();
+    }
+    if let Some(end) = finding.end_column {
+        region["endColumn"] = end.into();
+    }
+    let uri = utf8_percent_encode(&finding.path, IN_PATH).to_string();
+    json!({
+        "ruleId": finding.id,
+        "ruleIndex": index,
+        "level": finding.severity.as_str(),
+        "message": { "text": message(&description(finding)) },
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": { "uri": uri, "uriBaseId": "%SRCROOT%" },
+                "region": region,
+            },
+        }],
+        "partialFingerprints": { "finding/v1": fingerprints.next([finding.id, &finding.path, &finding.message]) },
+    })
+}
+
+fn notifications(findings: usize, notes: &[String], problem: Option<&str>) -> Vec<Value> {
+    let more = findings.saturating_sub(MOST_RESULTS);
+    let left_out = (more > 0).then(|| {
+        let text = format!(
+            "{} left out: a run has at most {MOST_RESULTS} results",
+            counted(more, "finding")
+        );
+        ("warning", text)
+    });
+    let problem = problem.map(|problem| ("error", message(problem)));
+    let notes = notes
+        .iter()
+        .map(|note| ("note", message(&escaped(note).to_string())));
+    let all = left_out.into_iter().chain(problem).chain(notes);
+    all.map(|(level, text)| json!({ "level": level, "message": { "text": text } }))
+        .collect()
+}
+
+/// Returns a plain text message without links, which a text in brackets would be (SARIF 2.1.0, section 3.11.6).
+fn message(text: &str) -> String {
+    text.replace('[', "\\[").replace(']', "\\]")
+}
+
+/// Creates the fingerprints of one report. A fingerprint does not depend on the line, so that it survives an edit above
+/// it, and is unique in its report.
+#[derive(Default)]
+struct Fingerprints(BTreeMap<[u8; 32], usize>);
+
+impl Fingerprints {
+    /// Returns the fingerprint of the next finding, by its check, path and message.
+    fn next(&mut self, parts: [&str; 3]) -> String {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part);
+            // Without a separator, two different findings could have the same bytes.
+            hash.update([0]);
+        }
+        let key: [u8; 32] = hash.clone().finalize().into();
+        let count = self.0.entry(key).or_default();
+        *count += 1;
+        hash.update(count.to_string());
+        hex(&hash.finalize())
+    }
+}

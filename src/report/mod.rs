@@ -1,0 +1,90 @@
+//! What people and CI systems read: plans, passes, drift, and the deployment history as text, Markdown, annotations, SARIF,
+//! code quality, and JUnit.
+//!
+//! Each result is a headline, sections, and rows. Text and Markdown print the rows in their order until the limit, and count
+//! the rest; the JSON, which belongs to each result, has all of them. All foreign text is escaped. Complete outputs are
+//! defused in addition, because a CI system recognizes commands after white space at the start of a line.
+
+mod difference;
+mod drift;
+mod environments;
+mod findings;
+mod history;
+mod junit;
+mod links;
+mod markdown;
+mod markup;
+mod text;
+mod users;
+
+pub(crate) use difference::{Preview, findings_in};
+pub(crate) use drift::{drift_markdown, drift_text};
+pub(crate) use findings::{annotations, code_quality, failed_annotation, github, sarif};
+pub(crate) use history::{history_markdown, history_text};
+pub(crate) use junit::{JunitHolds, failed_suite, junit_documents, junit_plan, junit_results};
+pub use links::{ForgePages, Links};
+pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
+pub(crate) use markup::{code, fitting};
+pub use text::text;
+pub(crate) use text::{MOST_SHOWN, rest, text_for};
+
+use std::collections::BTreeMap;
+
+use crate::model::{EnvironmentId, ToggleId, ToggleState};
+use crate::plan::{Change, Plan, WithheldToggle};
+
+/// The toggles of one environment that are held, failed, pending or orphans for one reason.
+struct Note<'a> {
+    environment: EnvironmentId,
+    state: &'static str,
+    /// One line of escaped text.
+    reason: String,
+    /// Empty if the note concerns the environment as a whole.
+    toggles: Vec<&'a ToggleId>,
+    /// The changes that would be published otherwise.
+    changes: Vec<&'a Change>,
+}
+
+/// Groups withheld toggles and orphans by environment and reason.
+fn notes(plan: &Plan) -> Vec<Note<'_>> {
+    type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
+    let mut notes: BTreeMap<(EnvironmentId, &'static str, String), Toggles<'_>> = BTreeMap::new();
+    for (environment, hold) in plan.environment_holds() {
+        let key = (environment.clone(), ToggleState::Held.as_str(), hold.text.clone());
+        notes.entry(key).or_default();
+    }
+    for WithheldToggle { id, hold, change } in plan.withheld() {
+        let key = (id.environment(), hold.state.as_str(), hold.text.clone());
+        notes.entry(key).or_default().push((id, change.as_deref()));
+    }
+    for orphan in plan.orphans() {
+        let key = (
+            orphan.id.environment(),
+            ToggleState::Orphan.as_str(),
+            orphan.explanation(),
+        );
+        notes.entry(key).or_default().push((&orphan.id, None));
+    }
+    let notes = notes.into_iter();
+    notes
+        .map(|((environment, state, reason), toggles)| Note {
+            environment,
+            state,
+            reason,
+            changes: toggles.iter().filter_map(|(_, change)| *change).collect(),
+            toggles: toggles.into_iter().map(|(id, _)| id).collect(),
+        })
+        .collect()
+}
+
+/// Defuses lines that begin with `::` after white space, which GitHub and its kin would execute as a command.
+fn defused(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("::") {
+            out.push('\\');
+        }
+        out.push_str(line);
+    }
+    out
+}
