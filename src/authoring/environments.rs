@@ -95,7 +95,7 @@ impl DocumentPlace<'_> {
             let key = id.toggle().to_owned();
             if paths.len() > 1 {
                 let shown: Vec<String> = paths.iter().map(|(path, _)| join(self.root, path)).collect();
-                all.findings.extend(tree::duplicate(&id, &shown));
+                all.findings.extend(tree::duplicate(&id, &shown, &[]));
                 all.invalid.insert(key, paths);
                 continue;
             }
@@ -106,7 +106,7 @@ impl DocumentPlace<'_> {
                 true => Blob::Missing,
                 false => files.content(path.as_bytes(), LARGEST_DOCUMENT)?,
             };
-            let read = document::read(&join(self.root, &path), format, &content, self.kind);
+            let read = document::read(&join(self.root, &path), &content, self.kind);
             let document = read.payload.map(|payload| EnvironmentDocument {
                 path: path.clone(),
                 format,

@@ -7,7 +7,7 @@ use std::thread;
 use super::AuthoringError;
 use crate::authoring::target_folder::{Existing, TargetFolder};
 use crate::document::{self, Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
-use crate::model::{Format, Scope, ServiceKind, chain};
+use crate::model::{Scope, ServiceKind, chain};
 use crate::plan::compare::{is_within, join};
 use crate::source;
 use crate::source::worktree::WorkTree;
@@ -66,19 +66,19 @@ pub struct FormatReport {
 pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
     let tree = WorkTree::open(request.folder, request.root)?;
     let mut unmatched = request.scope.unmatched();
-    let documents: Vec<(String, Format)> = tree
+    let documents: Vec<String> = tree
         .files_in(|folder| request.leads_to(&join(request.root, &String::from_utf8_lossy(folder))))?
         .into_iter()
         .filter_map(|path| match request.layout.classify(&path) {
-            PathKind::Document { id, format } => Some((String::from_utf8(path).ok()?, id, format)),
+            PathKind::Document { id, .. } => Some((String::from_utf8(path).ok()?, id)),
             _ => None,
         })
-        .filter(|(path, ..)| is_within(&join(request.root, path), request.within))
-        .filter(|(_, id, _)| {
+        .filter(|(path, _)| is_within(&join(request.root, path), request.within))
+        .filter(|(_, id)| {
             unmatched.remove_matching(id.as_str());
             request.scope.contains(id)
         })
-        .map(|(path, _, format)| (path, format))
+        .map(|(path, _)| path)
         .collect();
     let unmatched = unmatched.globs();
     let globs = request.scope.globs().iter();
@@ -88,7 +88,7 @@ pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError
         ..FormatReport::default()
     };
     let mut target = None;
-    for ((path, _), formatting) in documents.iter().zip(formatted(&tree, &documents, request)?) {
+    for (path, formatting) in documents.iter().zip(formatted(&tree, &documents, request)?) {
         let shown = join(request.root, path);
         match formatting {
             Formatting::Canonical => {}
@@ -118,15 +118,15 @@ pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError
 /// Formats all `documents` on all cores, in their order.
 fn formatted(
     tree: &WorkTree,
-    documents: &[(String, Format)],
+    documents: &[String],
     request: FormatRequest<'_>,
 ) -> Result<Vec<Formatting>, source::Error> {
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let folder = tree.folder();
-    let one = |(path, format): &(String, Format)| {
+    let one = |path: &String| {
         let content = source::worktree::content(folder, path.as_bytes(), LARGEST_DOCUMENT)?;
         let shown = join(request.root, path);
-        Ok::<_, source::Error>(document::format(&shown, *format, &content, request.kind))
+        Ok::<_, source::Error>(document::format(&shown, &content, request.kind))
     };
     thread::scope(|scope| {
         let parts = documents.chunks(documents.len().div_ceil(threads).max(1));

@@ -33,8 +33,6 @@ pub enum PromotionResult {
         before: Option<Payload>,
         /// The new meaning.
         after: Payload,
-        /// Whether comments were lost, because JSON has none.
-        lost_comments: bool,
     },
     /// The document could not be written, with the reason.
     Failed(String),
@@ -120,13 +118,13 @@ impl Promotion<'_> {
         if before.is_some_and(|before| before.payload == document.payload) {
             return Ok(PromotionResult::Unchanged);
         }
-        let (path, format, existing) = match (before, self.target.invalid.get(key).map(Vec::as_slice)) {
-            (Some(before), _) => (before.path.clone(), before.format, Existing::Replace),
-            (None, Some([(path, format)])) => (path.clone(), *format, Existing::Replace),
+        let (path, existing) = match (before, self.target.invalid.get(key).map(Vec::as_slice)) {
+            (Some(before), _) => (before.path.clone(), Existing::Replace),
+            (None, Some([(path, _)])) => (path.clone(), Existing::Replace),
             (None, Some(_)) => return Err("several files claim it there; keep one of them".to_owned()),
-            (None, None) => (self.path(key, document.format)?, document.format, Existing::Keep),
+            (None, None) => (self.path(key, document.format)?, Existing::Keep),
         };
-        let text = self.text(document, format, &path)?;
+        let text = self.text(document, &path)?;
         match self
             .folder
             .write(&path, &text, existing)
@@ -139,9 +137,6 @@ impl Promotion<'_> {
             path: join(self.place.root, &path),
             before: before.map(|before| before.payload.clone()),
             after: document.payload.clone(),
-            lost_comments: format == Format::Json
-                && document.format != Format::Json
-                && document::has_comments(&document.content),
         })
     }
 
@@ -155,28 +150,19 @@ impl Promotion<'_> {
         }
     }
 
-    /// Returns the text of the copy: that of the document, unless one is YAML and the other JSON.
-    fn text(&self, document: &EnvironmentDocument, format: Format, path: &str) -> Result<String, String> {
-        let targeting = document.payload.targeting();
-        let text = match (
-            document.format == Format::Json,
-            format == Format::Json,
-            &document.content,
-        ) {
-            (true, true, Blob::Content(bytes)) | (false, false, Blob::Content(bytes)) => {
-                String::from_utf8_lossy(bytes).into_owned()
+    /// Returns the text of the copy: that of the document.
+    fn text(&self, document: &EnvironmentDocument, path: &str) -> Result<String, String> {
+        let text = match &document.content {
+            Blob::Content(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Blob::Missing | Blob::TooLarge(_) => {
+                document::print(&document.payload.targeting(), self.place.kind)
             }
-            (_, true, _) => {
-                let json = serde_json::to_string_pretty(&targeting);
-                json.expect("text, numbers and lists always have a JSON form") + "\n"
-            }
-            (_, false, _) => document::print(&targeting, self.place.kind),
         };
         let copy = Blob::Content(text.clone().into_bytes());
-        let read = document::read(path, format, &copy, self.place.kind);
+        let read = document::read(path, &copy, self.place.kind);
         match read.payload.as_ref() == Some(&document.payload) {
             true => Ok(text),
-            false => Err(format!("it cannot be expressed as {}", format.as_str())),
+            false => Err("its copy would have another meaning".to_owned()),
         }
     }
 }

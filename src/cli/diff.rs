@@ -11,7 +11,7 @@ use super::{color, note, print, show, unsupported_output};
 use crate::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
-use crate::model::{EnvironmentId, ServiceKind};
+use crate::model::EnvironmentId;
 use crate::plan::{EnvironmentDiff, ToggleDiff};
 use crate::report;
 use crate::source::{self, worktree};
@@ -21,7 +21,7 @@ pub(super) fn run(
     [before, after]: [&EnvironmentId; 2],
     exit: PlanExit,
 ) -> Result<ExitStatus, Failure> {
-    distinct(settings, before, after)?;
+    distinct(before, after)?;
     let folder = folder(settings)?;
     let [old, new] = place(settings, &folder).environments([before, after])?;
     for (id, documents) in [(before, &old), (after, &new)] {
@@ -69,15 +69,9 @@ pub(super) fn invalid(findings: &[Diagnostic]) -> ExitStatus {
     ExitStatus::Invalid.when(!findings.is_empty())
 }
 
-pub(super) fn distinct(
-    settings: &Settings,
-    one: &EnvironmentId,
-    other: &EnvironmentId,
-) -> Result<(), Failure> {
-    // FeatureProbe ignores case.
-    let is_folded = settings.service_kind == ServiceKind::FeatureProbe;
-    let is_same = |one: &str, other: &str| one == other || (is_folded && one.eq_ignore_ascii_case(other));
-    match is_same(&one.to_string(), &other.to_string()) {
+pub(super) fn distinct(one: &EnvironmentId, other: &EnvironmentId) -> Result<(), Failure> {
+    // Ids that differ only in case are one environment (DESIGN, section 2).
+    match one.to_string().eq_ignore_ascii_case(&other.to_string()) {
         true => Err(Failure::new(
             ExitStatus::Usage,
             format!("both environments are `{one}`"),

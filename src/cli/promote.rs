@@ -19,7 +19,7 @@ pub(super) fn run(
     globs: &[String],
     create: bool,
 ) -> Result<ExitStatus, Failure> {
-    distinct(settings, from, to)?;
+    distinct(from, to)?;
     let globs = Scope::new(globs).map_err(|error| Failure::new(ExitStatus::Usage, error))?;
     let folder = folder(settings)?;
     let promoted = |create| promote(place(settings, &folder), from, to, &globs, create);
@@ -45,14 +45,6 @@ pub(super) fn run(
     show(&changes(&report, from, to), &report.findings, &failed, settings)?;
     for (key, result) in &report.results {
         match result {
-            PromotionResult::Copied {
-                path,
-                lost_comments: true,
-                ..
-            } => note(&format!(
-                "note: JSON has no comments, so {} has none\n",
-                escaped(path)
-            ))?,
             PromotionResult::Failed(reason) => note(&format!("error: {to}/{key}: {}\n", escaped(reason)))?,
             PromotionResult::Copied { .. } | PromotionResult::Unchanged => {}
         }

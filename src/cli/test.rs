@@ -289,7 +289,7 @@ fn unreached(
     if places.is_empty() {
         return None;
     }
-    let lines = serve_lines(found.format, &found.content, content.rules.len()).unwrap_or_default();
+    let lines = serve_lines(&found.content, content.rules.len()).unwrap_or_default();
     let serves = places.into_iter().map(|place| UnreachedServe {
         line: line(&lines, place),
         label: label(&targeting, place),

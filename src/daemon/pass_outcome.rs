@@ -1,9 +1,10 @@
 //! Extracts from a report the data that the next pass depends on.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{HeldRequest, Hold, HoldKind, ToggleId};
+use crate::model::{FoldedId, HeldRequest, Hold, HoldKind, ToggleId};
 use crate::pass::{ChangeResult, Report, StopReason};
 use crate::plan::Plan;
 
@@ -61,17 +62,18 @@ impl PassOutcome {
         self.plan.is_some()
     }
 
-    /// Returns whether the pass wanted to publish the toggle, or would have if it were not parked.
-    pub(super) fn is_wanted(&self, id: &ToggleId) -> bool {
-        let Some(plan) = &self.plan else { return false };
-        let held = plan.withheld();
-        let is_parked = |index: usize| {
-            let hold = &held[index].hold;
-            hold.is_live() || hold.kind == Some(HoldKind::Refused)
+    /// Returns the toggles that the pass wanted to publish, or would have if they were not parked.
+    pub(super) fn wanted(&self) -> HashSet<FoldedId> {
+        let Some(plan) = &self.plan else {
+            return HashSet::new();
         };
-        plan.changes()
-            .binary_search_by(|change| change.id.cmp(id))
-            .is_ok()
-            || held.binary_search_by(|held| held.id.cmp(id)).is_ok_and(is_parked)
+        let is_parked = |hold: &Hold| hold.is_live() || hold.kind == Some(HoldKind::Refused);
+        let held = plan.withheld().iter().filter(|held| is_parked(&held.hold));
+        let wanted = plan
+            .changes()
+            .iter()
+            .map(|change| &change.id)
+            .chain(held.map(|held| &held.id));
+        wanted.map(FoldedId::from).collect()
     }
 }

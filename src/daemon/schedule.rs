@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::pass_outcome::PassOutcome;
-use crate::model::{HeldRequest, ToggleId};
+use crate::model::{FoldedId, HeldRequest, ToggleId};
 use crate::service::retry::{self, PROBE_INTERVAL};
 
 /// The times of the next pass and the next lookup, and the parked toggles.
@@ -136,7 +136,8 @@ impl Schedule {
         }
         if outcome.is_planned() {
             // A change that was reverted is a new one when it returns.
-            self.parked.retain(|id, _| outcome.is_wanted(id));
+            let wanted = outcome.wanted();
+            self.parked.retain(|id, _| wanted.contains(&FoldedId::from(id)));
             self.rejected = None;
         }
         let is_kept = |parked: &HeldRequest| self.scans == DriftScans::On || !parked.hold.is_live();

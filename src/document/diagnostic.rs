@@ -201,7 +201,7 @@ fn resolve(spot: &Spot, root: Option<&Node>) -> Option<Span> {
 }
 
 /// Splits `text` at `\n`, `\r\n` and `\r`, the line breaks of YAML.
-fn lines(text: &str) -> Vec<&str> {
+pub(super) fn lines(text: &str) -> Vec<&str> {
     // `str::lines` does not split at a lone `\r`, so line numbers would differ from those of the parser.
     let mut lines = Vec::new();
     let mut rest = text;

@@ -37,10 +37,6 @@ pub(super) fn consequence(check: &Check) -> Option<&'static str> {
 pub(super) fn remedy(check: &Check) -> Option<&'static str> {
     let all = [
         (check::DUPLICATE_RULE_NAME, "give each rule its own name"),
-        (
-            check::SYNTAX,
-            "check the indentation, the quotes and the brackets here and in the line before",
-        ),
         (check::TOO_MANY_FINDINGS, "fix these, then check the file again"),
         (
             check::UNREACHABLE_RULE,

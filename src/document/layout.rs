@@ -42,19 +42,35 @@ pub enum PathKind {
         /// The toggle that the path would claim, in the form of an id.
         claim: String,
     },
-    /// A YAML or JSON file that does not match the layout.
+    /// A YAML file that does not match the layout.
     Elsewhere,
-    /// A file that would be YAML or JSON if its extension were in lower case.
-    ExtensionCase,
+    /// A file that is not read, although its author may expect that.
+    Unread {
+        /// The toggle whose document it would be if it were read, if it is at a document's place.
+        id: Option<ToggleId>,
+        /// Why it is not read.
+        why: Unread,
+    },
     /// Any other path.
     Ignored,
+}
+
+/// Why a file that looks like a document is not read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unread {
+    /// Its extension is not in lower case.
+    ExtensionCase,
+    /// Its extension is `.json`.
+    Json,
+    /// It is a symbolic link or a submodule.
+    Link,
 }
 
 /// Why a text is not a layout.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LayoutError {
     /// The last component is not `{toggle}.yaml`.
-    #[error("a layout ends in `{{toggle}}.yaml` (which means `.yml` and `.json` too), not in `{}`", escaped(.0))]
+    #[error("a layout ends in `{{toggle}}.yaml` (which means `.yml` too), not in `{}`", escaped(.0))]
     File(String),
     /// A placeholder is missing.
     #[error("a layout needs `{0}` once, as a whole folder")]
@@ -91,7 +107,7 @@ impl FromStr for Layout {
 
     fn from_str(pattern: &str) -> Result<Self, LayoutError> {
         let (folders, file) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-        // `.yaml` stands for all three extensions (DESIGN, section 2).
+        // `.yaml` stands for both extensions (DESIGN, section 2).
         if file != "{toggle}.yaml" {
             return Err(LayoutError::File(file.to_owned()));
         }
@@ -169,16 +185,25 @@ impl Layout {
         let Some((file, folders)) = components.split_last() else {
             return PathKind::Ignored;
         };
-        let Some((stem, format)) = split_extension(file) else {
-            // Without this, `pay.YAML` would be left out in silence (DESIGN, section 3, *Never green by accident*).
-            return match split_extension(&file.to_ascii_lowercase()) {
-                Some(_) => PathKind::ExtensionCase,
-                None => PathKind::Ignored,
-            };
-        };
-        match self.folder_keys(folders) {
-            Some((project, environment)) => document(project, environment, stem, format),
-            None => PathKind::Elsewhere,
+        let keys = self.folder_keys(folders);
+        match (split_extension(file), keys) {
+            (Some((stem, format)), Some((project, environment))) => {
+                document(project, environment, stem, format)
+            }
+            (Some(_), None) => PathKind::Elsewhere,
+            (None, keys) => unread(keys, file),
+        }
+    }
+
+    /// Returns the toggle and the extension of a path that was recorded as a document, maybe by a version that read `.json`.
+    pub(crate) fn recorded(&self, path: &[u8]) -> Option<(ToggleId, Format)> {
+        match self.classify(path) {
+            PathKind::Document { id, format } => Some((id, format)),
+            PathKind::Unread {
+                id: Some(id),
+                why: Unread::Json,
+            } => Some((id, Format::Json)),
+            _ => None,
         }
     }
 
@@ -215,13 +240,26 @@ fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
     if file.ends_with(b".test.yaml") {
         return None;
     }
-    [
-        (&b".yaml"[..], Format::Yaml),
-        (b".yml", Format::Yml),
-        (b".json", Format::Json),
-    ]
-    .into_iter()
-    .find_map(|(extension, format)| Some((file.strip_suffix(extension)?, format)))
+    [(&b".yaml"[..], Format::Yaml), (b".yml", Format::Yml)]
+        .into_iter()
+        .find_map(|(extension, format)| Some((file.strip_suffix(extension)?, format)))
+}
+
+/// Classifies a file that is not read. Without this, `pay.YAML` would be left out in silence, and its toggle would look
+/// removed (DESIGN, section 3, *Never green by accident*).
+fn unread(keys: Option<(&[u8], &[u8])>, file: &[u8]) -> PathKind {
+    let lower = file.to_ascii_lowercase();
+    let (stem, why) = match (lower.strip_suffix(b".json"), split_extension(&lower)) {
+        // Elsewhere, a JSON file is somebody else's.
+        (Some(stem), _) if keys.is_some() => (stem, Unread::Json),
+        (_, Some((stem, _))) => (stem, Unread::ExtensionCase),
+        _ => return PathKind::Ignored,
+    };
+    let id = keys.and_then(|(project, environment)| {
+        let text = |bytes| std::str::from_utf8(bytes).ok();
+        ToggleId::new(text(project)?, text(environment)?, text(&file[..stem.len()])?).ok()
+    });
+    PathKind::Unread { id, why }
 }
 
 /// Returns whether a file with this name is a document in a folder of the layout.
@@ -261,7 +299,10 @@ mod tests {
             PathKind::Document { id, format } => format!("{id} {}", format.as_str()),
             PathKind::BadKey { component, .. } => format!("bad key {component}"),
             PathKind::Elsewhere => "elsewhere".to_owned(),
-            PathKind::ExtensionCase => "extension case".to_owned(),
+            PathKind::Unread { id, why } => format!(
+                "unread {} {why:?}",
+                id.map_or_else(String::new, |id| id.to_string())
+            ),
             PathKind::Ignored => "ignored".to_owned(),
         }
     }
@@ -271,12 +312,15 @@ mod tests {
         for (path, expected) in [
             ("shop/prod/pay.yaml", "shop/prod/pay yaml"),
             ("shop/prod/pay.yml", "shop/prod/pay yml"),
-            ("shop/prod/pay.json", "shop/prod/pay json"),
+            ("shop/prod/pay.json", "unread shop/prod/pay Json"),
+            ("shop/prod/Pay.JSON", "unread shop/prod/Pay Json"),
+            ("shop/prod/new pay.json", "unread  Json"),
             ("shop/prod/pay.v2.yaml", "shop/prod/pay.v2 yaml"),
             ("shop/prod/pay.test.yaml", "ignored"),
-            ("shop/prod/pay.YAML", "extension case"),
-            ("shop/prod/pay.Yml", "extension case"),
-            ("Package.JSON", "extension case"),
+            ("shop/prod/pay.YAML", "unread shop/prod/pay ExtensionCase"),
+            ("shop/prod/pay.Yml", "unread shop/prod/pay ExtensionCase"),
+            ("Package.JSON", "ignored"),
+            ("Zoo.YAML", "unread  ExtensionCase"),
             ("shop/_drafts/pay.YAML", "ignored"),
             ("shop/prod/pay.test.YAML", "ignored"),
             ("shop/prod/README.md", "ignored"),
@@ -284,7 +328,7 @@ mod tests {
             ("shop/prod/.pay.yaml", "ignored"),
             ("shop/_drafts/pay.yaml", "ignored"),
             (".github/workflows/ci.yml", "ignored"),
-            ("package.json", "elsewhere"),
+            ("package.json", "ignored"),
             ("shop/pay.yaml", "elsewhere"),
             ("shop/prod/eu/pay.yaml", "elsewhere"),
             ("shop/prod/new pay.yaml", "bad key new pay"),
@@ -300,8 +344,8 @@ mod tests {
     #[test]
     fn a_layout_may_have_literals_and_another_order() {
         let layout = "toggles/{environment}/{project}/{toggle}.yaml";
-        assert_eq!(place(layout, "toggles/prod/shop/pay.json"), "shop/prod/pay json");
-        assert_eq!(place(layout, "other/prod/shop/pay.json"), "elsewhere");
+        assert_eq!(place(layout, "toggles/prod/shop/pay.yml"), "shop/prod/pay yml");
+        assert_eq!(place(layout, "other/prod/shop/pay.yml"), "elsewhere");
         assert!(!layout.parse::<Layout>().unwrap().is_default_shape());
         assert!(Layout::default().is_default_shape());
         assert_eq!(layout.parse::<Layout>().unwrap().to_string(), layout);

@@ -1,8 +1,8 @@
 //! The lines of the serves in a document, for reports about them.
 
 use super::node::{Node, PathStep};
-use super::{json, text, yaml};
-use crate::model::{Blob, Format};
+use super::{text, yaml};
+use crate::model::Blob;
 
 /// The lines of the serves of a document, from 1.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -17,13 +17,9 @@ pub struct ServeLines {
 
 /// Returns the lines of the serves of a document with `rules` rules; `None` if the parser with positions cannot read it.
 #[must_use]
-pub fn serve_lines(format: Format, content: &Blob, rules: usize) -> Option<ServeLines> {
+pub fn serve_lines(content: &Blob, rules: usize) -> Option<ServeLines> {
     let text = text("", content).ok()?;
-    let loaded = match format {
-        Format::Json => json::load(text),
-        Format::Yaml | Format::Yml => yaml::load(text),
-    };
-    let root = loaded.root?;
+    let root = yaml::load(text).root?;
     let content = PathStep::Key("content");
     let rule = |index| line(&root, &[content, PathStep::Key("rules"), PathStep::Item(index)]);
     Some(ServeLines {

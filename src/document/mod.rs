@@ -4,8 +4,7 @@
 //! least one error, never both. The same bytes always yield the same document.
 //!
 //! A valid YAML file is parsed once into typed values. An untyped value would lose `1.10` and let duplicate keys win
-//! silently. Only a file with findings is parsed again with positions; `node`, `shape` and `scalar` serve that path and
-//! JSON.
+//! silently. Only a file with findings is parsed again with positions; `node`, `shape` and `scalar` serve that path.
 
 mod check;
 mod condition;
@@ -17,11 +16,11 @@ mod foreign;
 mod format;
 mod formats;
 mod help;
-mod json;
 mod layout;
 mod limits;
 mod lines;
 mod meaning;
+mod mistake;
 mod node;
 mod parts;
 mod pattern;
@@ -48,8 +47,8 @@ mod yaml;
 pub use check::{CHECKS, Check, Severity};
 pub use diagnostic::Diagnostic;
 pub use expectation::{Expectation, Expectations, expectations};
-pub use format::{Formatting, format, has_comments};
-pub use layout::{Layout, LayoutError, PathKind};
+pub use format::{Formatting, format};
+pub use layout::{Layout, LayoutError, PathKind, Unread};
 pub use lines::{ServeLines, serve_lines};
 pub use print::print;
 pub use render::render;
@@ -61,7 +60,7 @@ use serde::de::IgnoredAny;
 use self::finding::{Finding, LoadedFile, Spot};
 use self::node::{Node, Position, Span};
 use self::raw::RawDocument;
-use crate::model::{Blob, Format, Payload, ServiceKind, Targeting};
+use crate::model::{Blob, Payload, ServiceKind, Targeting};
 
 /// The maximum size of a document in bytes: long allow lists are common.
 pub const LARGEST_DOCUMENT: usize = 1024 * 1024;
@@ -82,7 +81,7 @@ pub struct Document {
 ///
 /// Takes bounded time and memory for any content.
 #[must_use]
-pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Document {
+pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
     let refused = |diagnostic| Document {
         payload: None,
         diagnostics: vec![diagnostic],
@@ -95,15 +94,9 @@ pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Do
     if foreign::is_lfs_pointer(text) {
         return refused(lfs_pointer(path));
     }
-    let file = File { path, text, kind };
-    match format {
-        Format::Json => file.with_positions(json::load(text), None),
-        Format::Yaml | Format::Yml => {
-            let mut document = file.yaml();
-            waiver::apply(path, text, &mut document);
-            document
-        }
-    }
+    let mut document = File { path, text, kind }.yaml();
+    waiver::apply(path, text, &mut document);
+    document
 }
 
 /// Returns the content as text without its byte order mark if it is UTF-8 and small enough.
@@ -115,7 +108,7 @@ fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
         Blob::TooLarge(size) => return Err(Box::new(too_large(path, *size))),
     };
     match std::str::from_utf8(bytes) {
-        // Some editors write the mark, and RFC 8259, section 8.1, lets a JSON parser ignore it.
+        // Some editors write the mark.
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => Err(Box::new(not_utf8(path, &bytes[..error.valid_up_to()]))),
     }
@@ -170,6 +163,9 @@ struct File<'a> {
 impl File<'_> {
     /// Reads YAML: parses once if the file is valid, and again with positions if the bytes or the first parse require it.
     fn yaml(&self) -> Document {
+        if has_surrogates(self.text) {
+            return self.with_positions(yaml::load(self.text), None);
+        }
         // The quick parser comes first: what it accepts is free of bombs, so only the rest needs the byte scan.
         let quick = quick::parse(self.text);
         // serde_yaml also accepts integers outside the core schema (DESIGN, section 2), which only the second parse
@@ -285,14 +281,15 @@ impl File<'_> {
                 .map(|document| document.complete(self.kind))
             {
                 Ok(Some(targeting)) => self.payload(&targeting),
-                Ok(None) => Err(Box::new(unreadable(None))),
-                Err(error) => Err(Box::new(unreadable(Some(&error)))),
+                Ok(None) => Err(Box::new(unreadable(self.text, None))),
+                Err(error) => Err(Box::new(unreadable(self.text, Some(&error)))),
             };
             match read {
                 Ok(read) => payload = Some(read),
                 Err(finding) => findings.push(*finding),
             }
         }
+        mistake::name_comments(self.text, &mut findings);
         // The markers cause the other findings, so the conflict replaces them; valid text may contain a marker line.
         if let Some(conflict) = foreign::conflict_marker(self.text).filter(|_| payload.is_none()) {
             findings = vec![conflict];
@@ -305,6 +302,11 @@ impl File<'_> {
             diagnostics: diagnostic::diagnose(self.path, self.text, root.as_ref(), findings),
         }
     }
+}
+
+/// Returns whether a text may have the surrogate pairs of JSON, which serde_yaml does not read.
+fn has_surrogates(text: &str) -> bool {
+    text.contains("\\ud") || text.contains("\\uD")
 }
 
 fn is_empty(root: &Node) -> bool {
@@ -321,7 +323,14 @@ fn empty_document() -> Finding {
 }
 
 /// Returns the error that only the fast parser rejects the file: the stricter parser wins.
-fn unreadable(error: Option<&serde_yaml::Error>) -> Finding {
+fn unreadable(text: &str, error: Option<&serde_yaml::Error>) -> Finding {
+    let location = error.and_then(serde_yaml::Error::location);
+    let line = location
+        .as_ref()
+        .map_or(0, |location| u32::try_from(location.line()).unwrap_or(u32::MAX));
+    if let Some(mistake) = mistake::explain(&diagnostic::lines(text), line) {
+        return mistake.finding();
+    }
     let message = match error {
         Some(error) => format!(
             "could not read the document: {}",
@@ -329,10 +338,8 @@ fn unreadable(error: Option<&serde_yaml::Error>) -> Finding {
         ),
         None => "could not read the document".to_owned(),
     };
-    let spot = error
-        .and_then(serde_yaml::Error::location)
-        .map_or(Spot::WholeFile, |location| {
-            Spot::Span(Span::at(Position::new(location.line(), location.column())))
-        });
+    let spot = location.map_or(Spot::WholeFile, |location| {
+        Spot::Span(Span::at(Position::new(location.line(), location.column())))
+    });
     Finding::new(&check::SYNTAX, spot, message)
 }

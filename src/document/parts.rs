@@ -29,7 +29,7 @@ pub(super) const CONDITION: &[&str] = &[
     "rightPredicate",
     "rightObjects",
 ];
-const SERVE: &[&str] = &["select", "variation", "split"];
+pub(super) const SERVE: &[&str] = &["select", "variation", "split"];
 pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
 pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
 

@@ -47,7 +47,7 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
             let (message, help) = match text.as_str() {
                 "" => (
                     format!("`{name}` has no value"),
-                    "write `\"\"` for empty text".to_owned(),
+                    format!("write `{name}: \"\"` for empty text"),
                 ),
                 text => (
                     format!("`{name}` is text, and this is null"),
@@ -62,7 +62,12 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
         }
         // A plain scalar is text as well: `1.10` must stay `1.10` (DESIGN, section 2).
         NodeKind::Scalar(text, _) => Ok(text.clone()),
-        _ => Err(wrong_type(name, value, "text", None)),
+        _ => Err(wrong_type(
+            name,
+            value,
+            "text",
+            Some("if it is text, put it in quotes"),
+        )),
     }
 }
 
@@ -80,6 +85,8 @@ pub(super) fn boolean(name: &str, value: &NodeKind) -> Read<bool> {
             // YAML 1.1 reads these words as booleans, so authors write them.
             "true" | "yes" | "on" | "y" => "write `true`, without quotes",
             "false" | "no" | "off" | "n" => "write `false`, without quotes",
+            text if text.ends_with(',') => "remove the comma: outside of brackets, a line ends without one",
+            text if text.contains("//") => "begin comments with `# `, not with `//`",
             _ => "write `true` or `false`, without quotes",
         },
         _ => "write `true` or `false`",

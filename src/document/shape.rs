@@ -6,9 +6,17 @@ use super::check;
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
 use super::help::{example, quoted};
 use super::node::{Node, NodeKind, Span};
+use super::parts::{CONDITION, CONTENT, PREREQUISITE, RULE, SERVE, VARIATION};
 use super::raw::RawDocument;
 use super::scalar::{self, Problem};
 use crate::model::{closest, listed};
+
+/// Returns whether a key occurs anywhere in a document.
+pub(super) fn is_known_key(name: &str) -> bool {
+    [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE]
+        .iter()
+        .any(|keys| keys.contains(&name))
+}
 
 const DOCUMENT: &[&str] = &["disabled", "content"];
 
@@ -184,7 +192,13 @@ impl ShapeReader<'_> {
             Finding::at(&check::COMMENT_KEY, span, message)
                 .help("remove it, and write the reason into the commit message")
         } else {
-            let help = did_you_mean(name, known.iter().copied())
+            let spaced = name
+                .split_once(':')
+                .filter(|(key, value)| known.contains(key) && !value.is_empty());
+            let spaced = spaced
+                .map(|(key, value)| format!("write a space after the colon: `{key}: {}`", shown(value)));
+            let help = spaced
+                .or_else(|| did_you_mean(name, known.iter().copied()))
                 .unwrap_or_else(|| format!("{what} has {}", listed(&quoted(known))));
             Finding::at(
                 &check::UNKNOWN_KEY,
@@ -226,8 +240,13 @@ impl ShapeReader<'_> {
         item: fn(&mut Self, &Field<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let NodeKind::Sequence(items) = &field.node.kind else {
-            let help = matches!(field.name, "rules" | "conditions" | "prerequisites")
-                .then_some("write `[]` for none");
+            let help = match (field.name, &field.node.kind) {
+                ("rules" | "conditions" | "prerequisites", _) => Some("write `[]` for none"),
+                (_, NodeKind::Scalar(..)) => {
+                    Some("write a list in square brackets, such as `[\"a\", \"b\"]`")
+                }
+                _ => None,
+            };
             self.wrong_type(field, "a list", help);
             return None;
         };

@@ -1,49 +1,42 @@
 //! Findings on a tree of files that no single file shows.
 
-use super::MOST_FILES;
-use super::check;
+use super::check::{self, Severity};
 use super::diagnostic::Diagnostic;
 use super::finding::shown;
+use super::{MOST_FILES, Unread};
 use crate::model::{KeyError, ToggleId, escaped};
 
-/// Returns one error for each of the `paths` that claim the toggle `id`; each names the others.
+/// Returns one error for each of the `paths` that claim the toggle `id`; each names the others. The files in `folded` claim
+/// it as well: their ids differ from it only in case.
 #[must_use]
-pub fn duplicate(id: &ToggleId, paths: &[String]) -> Vec<Diagnostic> {
+pub fn duplicate(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnostic> {
     let clash = |path: &String| {
-        let others = quoted(paths.iter().filter(|other| *other != path));
-        claimed(path, format!("`{id}` is claimed by this file and by {others}"))
+        let others = paths.iter().filter(|other| *other != path).chain(folded);
+        let others: Vec<String> = others.map(|path| format!("`{}`", escaped(path))).collect();
+        let because = match folded {
+            [] => "",
+            _ => ", because ids that differ only in case are one toggle",
+        };
+        let message = format!(
+            "`{id}` is claimed by this file and by {}{because}",
+            others.join(", ")
+        );
+        Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
+            .help("keep one of them: until then, the last applied version stays")
     };
     paths.iter().map(clash).collect()
 }
 
-fn quoted<'p>(paths: impl Iterator<Item = &'p String>) -> String {
-    let paths: Vec<String> = paths.map(|path| format!("`{}`", escaped(path))).collect();
-    paths.join(", ")
-}
-
-fn claimed(path: &str, message: String) -> Diagnostic {
-    Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
-        .help("keep one of them: until then, the last applied version stays")
-}
-
-/// Returns one error for each of the `paths` that claim the toggle `id`, which those in `folded` claim as well: their
-/// keys differ from its own only in case.
+/// Returns the warning that `path`, the document of `id`, differs from the applied toggle `former` only in case.
 #[must_use]
-pub fn folded(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnostic> {
+pub fn case_only_difference(id: &ToggleId, path: &str, former: &ToggleId) -> Diagnostic {
     let message = format!(
-        "`{id}` is claimed by this file and, because keys that differ only in case are one toggle to FeatureProbe, by {}",
-        quoted(folded.iter())
+        "this creates `{id}`, whose id differs from that of the applied toggle `{former}` only in case"
     );
-    paths.iter().map(|path| claimed(path, message.clone())).collect()
-}
-
-/// Returns the warning that `path`, which is the document of `id`, has a key that differs from one of `other`'s
-/// only in case.
-#[must_use]
-pub fn case_fold(id: &ToggleId, path: &str, other: &ToggleId) -> Diagnostic {
-    let message = format!("`{id}` differs from `{other}` only in upper and lower case");
-    Diagnostic::whole_file(&check::CASE_ONLY_DIFFERENCE, path, message)
-        .help("rename one: the service may treat both as the same toggle")
+    Diagnostic::whole_file(&check::CASE_ONLY_DIFFERENCE, path, message).help(format!(
+        "`{former}` is dropped from the state and never disabled, because services fold ids; to keep its id, rename the \
+         file back"
+    ))
 }
 
 /// Returns the error that `path` has expectations for the toggle `id`, which has no document. `similar` is a toggle whose
@@ -57,7 +50,7 @@ pub fn test_without_toggle(id: &ToggleId, path: &str, similar: Option<&str>) -> 
     })
 }
 
-/// Returns the warning that `path` is YAML or JSON but does not match the layout written `pattern`.
+/// Returns the warning that `path` is YAML but does not match the layout written `pattern`.
 #[must_use]
 pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
     let message = format!("this file does not match the layout `{}`", escaped(pattern));
@@ -66,12 +59,37 @@ pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
     )
 }
 
-/// Returns the warning that `path` is not read because its extension is not in lower case.
+/// Returns the finding that `path` is not read. It is an error if the toggle `held` keeps its applied version for that reason.
 #[must_use]
-pub fn extension_case(path: &str) -> Diagnostic {
-    let message = "this file is not read: its extension is not in lower case";
-    Diagnostic::whole_file(&check::EXTENSION_CASE, path, message)
-        .help("rename it to `.yaml`, `.yml` or `.json`, or begin its name with `_` if it is not a toggle")
+pub fn unread(path: &str, why: Unread, held: Option<&ToggleId>) -> Diagnostic {
+    let (check, what, help) = match why {
+        Unread::ExtensionCase => (
+            &check::EXTENSION_CASE,
+            "this file is not read: its extension is not in lower case",
+            "rename it to `.yaml` or `.yml`, or begin its name with `_` if it is not a toggle",
+        ),
+        Unread::Json => (
+            &check::JSON_FILE,
+            "this file is not read: its extension is `.json`",
+            "rename it to `.yaml`, because JSON is valid YAML, or begin its name with `_` if it is not a toggle",
+        ),
+        Unread::Link => (
+            &check::LINK,
+            "this file is not read: it is a symbolic link or a submodule",
+            "replace it by a file with the document, or begin its name with `_` if it is not a toggle",
+        ),
+    };
+    let (severity, message) = match held {
+        Some(held) => (
+            Severity::Error,
+            format!("{what}; `{held}` keeps its last applied version"),
+        ),
+        None => (check.severity, what.to_owned()),
+    };
+    Diagnostic {
+        severity,
+        ..Diagnostic::whole_file(check, path, message).help(help)
+    }
 }
 
 /// Returns the error that `component` of `path` is not a valid key.
@@ -85,7 +103,13 @@ pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
 /// Returns whether a finding is about nothing but the path of one file.
 #[must_use]
 pub fn is_about_path(finding: &Diagnostic) -> bool {
-    let checks = [&check::ELSEWHERE, &check::EXTENSION_CASE, &check::BAD_KEY];
+    let checks = [
+        &check::BAD_KEY,
+        &check::ELSEWHERE,
+        &check::EXTENSION_CASE,
+        &check::JSON_FILE,
+        &check::LINK,
+    ];
     checks.iter().any(|check| check.id == finding.id)
 }
 

@@ -110,6 +110,8 @@ const NEVER: &[check::Check] = &[
     check::CASE_ONLY_DIFFERENCE,
     check::ELSEWHERE,
     check::EXTENSION_CASE,
+    check::JSON_FILE,
+    check::LINK,
     check::TOO_MANY_FINDINGS,
     UNUSED_WAIVER,
 ];

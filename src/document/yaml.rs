@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 
 use granit_parser::{ErrorKind, Event, Marker, ScalarStyle, ScanError, Span as ParserSpan};
 
+use super::diagnostic::lines;
 use super::finding::{Finding, LoadedFile, add};
+use super::mistake::{self, Mistake};
 use super::node::{Node, NodeKind, Position, Span, Style};
 use super::{check, events};
 
@@ -67,13 +69,17 @@ pub(super) fn load(text: &str) -> LoadedFile {
         fatal,
         ..
     } = parsed.state;
-    let fatal = parsed.error.as_ref().map(syntax).or(fatal);
+    let fatal = parsed
+        .error
+        .as_ref()
+        .map(|error| unreadable(text, error))
+        .or(fatal);
     let root = root.filter(|_| fatal.is_none());
     findings.extend(fatal);
     LoadedFile {
         root,
         findings,
-        refused: parsed.refused.as_ref().map(syntax),
+        refused: parsed.refused.as_ref().map(|error| unreadable(text, error)),
     }
 }
 
@@ -152,8 +158,14 @@ impl Builder {
                     ScalarStyle::Plain => (text.into_owned(), Style::Plain),
                     _ => (text.into_owned(), Style::Quoted),
                 };
+                // An empty block scalar would be shown at the next line.
+                let key = self.open.last().and_then(|open| open.key.as_ref());
+                let span = match (text.as_str(), style, key) {
+                    ("", Style::Quoted, Some(key)) if key.span.end.line < at.start.line => key.span,
+                    _ => at,
+                };
                 self.value(Node {
-                    span: at,
+                    span,
                     kind: NodeKind::Scalar(text, style),
                 });
             }
@@ -242,12 +254,15 @@ fn second_document(span: Span) -> Finding {
     .help("move it to a separate file: one file is one toggle")
 }
 
-fn syntax(error: &ScanError) -> Finding {
+fn unreadable(text: &str, error: &ScanError) -> Finding {
     let span = Span::at(from_marker(*error.marker()));
     // The parser has a limit of its own, which is the same finding to an author.
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(span),
-        kind => Finding::at(&check::SYNTAX, span, format!("invalid YAML: {kind}")),
+        kind => mistake::explain(&lines(text), span.start.line).map_or_else(
+            || Finding::at(&check::SYNTAX, span, format!("invalid YAML: {kind}")),
+            Mistake::finding,
+        ),
     }
 }
 

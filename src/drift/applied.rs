@@ -97,7 +97,7 @@ impl<'a> AppliedDocuments<'a> {
         };
         let blob = reader.blob(object, LARGEST_DOCUMENT)?;
         let name = join(&self.rules.root, &path);
-        let read = document::read(&name, format, &blob, self.rules.kind);
+        let read = document::read(&name, &blob, self.rules.kind);
         Ok(read.payload.map(version))
     }
 }

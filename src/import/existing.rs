@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{ImportConfig, ImportError};
 use crate::authoring::target_folder::TargetFolder;
 use crate::document::{MOST_FILES, PathKind};
-use crate::model::{Format, ToggleId};
+use crate::model::ToggleId;
 use crate::source;
 use crate::source::worktree::WorkTree;
 
@@ -14,7 +14,6 @@ use crate::source::worktree::WorkTree;
 #[derive(Clone, Debug)]
 pub(super) struct ExistingDocument {
     pub(super) id: ToggleId,
-    pub(super) format: Format,
     /// Relative to the root.
     pub(super) path: String,
 }
@@ -38,10 +37,10 @@ pub(super) fn existing_documents(
     }
     let mut documents: HashMap<String, Vec<ExistingDocument>> = HashMap::new();
     for path in files {
-        if let PathKind::Document { id, format } = config.layout.classify(&path) {
+        if let PathKind::Document { id, .. } = config.layout.classify(&path) {
             let path = String::from_utf8_lossy(&path).into_owned();
-            let same = documents.entry(config.kind.folded(id.as_str())).or_default();
-            same.push(ExistingDocument { id, format, path });
+            let same = documents.entry(id.as_str().to_ascii_lowercase()).or_default();
+            same.push(ExistingDocument { id, path });
         }
     }
     Ok(documents)

@@ -1,7 +1,6 @@
 //! Reads the toggles of a service: first all lists, so that the number of toggles is known, then each targeting.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::Display;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -11,7 +10,7 @@ use tokio::sync::mpsc::Sender;
 use super::found::Found;
 use super::report::{ImportResult, ImportStop, SkipReason};
 use super::scope::ImportScope;
-use crate::model::{EnvironmentId, Key, Live, LiveContent, ServiceKind, ToggleId};
+use crate::model::{EnvironmentId, FoldedId, Key, Live, LiveContent, ToggleId};
 use crate::service::{InvalidKey, ListedToggle, Outcome, ReadSession};
 
 /// Reads one import's toggles. Clones share everything.
@@ -69,16 +68,16 @@ impl ToggleReading {
         &self,
         toggles: BTreeMap<ToggleId, ListedToggle>,
     ) -> Result<Vec<(ToggleId, ListedToggle)>> {
-        let mut spellings: HashMap<String, Vec<ToggleId>> = HashMap::new();
+        let mut spellings: HashMap<FoldedId, Vec<ToggleId>> = HashMap::new();
         for id in toggles.keys() {
-            spellings.entry(folded(id)).or_default().push(id.clone());
+            spellings.entry(FoldedId::from(id)).or_default().push(id.clone());
         }
         let mut importable = Vec::new();
         for (id, listed) in toggles {
             if !self.scope.contains(id.as_str()) {
                 continue;
             }
-            match spellings[&folded(&id)].iter().find(|other| **other != id) {
+            match spellings[&FoldedId::from(&id)].iter().find(|other| **other != id) {
                 None => importable.push((id, listed)),
                 Some(other) => {
                     let reason =
@@ -101,14 +100,13 @@ impl ToggleReading {
                 self.invalid_key(&[], invalid).await?;
             }
         }
-        let projects = with_spellings(projects.entries, |project| {
-            self.scope.may_contain_project(project.as_str())
-        });
+        let mut projects = projects.entries;
+        projects.retain(|project| self.scope.may_contain_project(project.as_str()));
         let mut environments = Vec::new();
         for project in projects {
             environments.extend(self.environments_of(project).await?);
         }
-        let mut environments = with_spellings(environments, |id| {
+        environments.retain(|id: &EnvironmentId| {
             self.scope
                 .may_contain_environment(id.project.as_str(), id.environment.as_str())
         });
@@ -245,16 +243,4 @@ impl ToggleReading {
     async fn send(&self, found: Found) -> Result<()> {
         self.found.send(found).await.map_err(|_| Ended::Gone)
     }
-}
-
-/// Returns the ids that are `wanted`, and those that differ from one of them only in case.
-fn with_spellings<T: Display>(mut ids: Vec<T>, wanted: impl Fn(&T) -> bool) -> Vec<T> {
-    let wanted: HashSet<String> = ids.iter().filter(|id| wanted(id)).map(folded).collect();
-    ids.retain(|id| wanted.contains(&folded(id)));
-    ids
-}
-
-/// Returns a text that is equal for ids that the service considers equal. Only a FeatureProbe can be read.
-fn folded(id: &impl Display) -> String {
-    ServiceKind::FeatureProbe.folded(&id.to_string())
 }

@@ -19,33 +19,17 @@ impl ImportScope {
 
     /// Returns whether toggles of `project` may be in scope, so that its environments have to be listed.
     pub(super) fn may_contain_project(&self, project: &str) -> bool {
-        self.may_contain(&[project])
+        self.may_contain(&format!("{project}/"))
     }
 
     /// Returns whether toggles of an environment may be in scope, so that they have to be listed.
     pub(super) fn may_contain_environment(&self, project: &str, environment: &str) -> bool {
-        self.may_contain(&[project, environment])
+        self.may_contain(&format!("{project}/{environment}/"))
     }
 
-    fn may_contain(&self, folders: &[&str]) -> bool {
-        [&self.globs, &self.only]
-            .iter()
-            .all(|scope| scope.is_everything() || scope.globs().iter().any(|glob| may_match(glob, folders)))
+    fn may_contain(&self, folder: &str) -> bool {
+        self.globs.may_contain_in(folder) && self.only.may_contain_in(folder)
     }
-}
-
-/// Returns whether `glob` can match a toggle below `folders`. When in doubt, it can.
-fn may_match(glob: &str, folders: &[&str]) -> bool {
-    for (part, folder) in glob.split('/').zip(folders) {
-        // After one of these, the components of the glob need not be those of an id.
-        if part.contains(['{', '}', '[', ']', '\\']) || part.contains("**") {
-            return true;
-        }
-        if !part.contains(['*', '?']) && part != *folder {
-            return false;
-        }
-    }
-    true
 }
 
 #[cfg(test)]

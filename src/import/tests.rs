@@ -58,11 +58,11 @@ async fn an_import_whose_reader_fails_is_no_success() {
 
 /// Reads the document at `path` as a pass does.
 fn read(repo: &Path, path: &str) -> document::Document {
-    let PathKind::Document { format, .. } = Layout::default().classify(path.as_bytes()) else {
+    let PathKind::Document { .. } = Layout::default().classify(path.as_bytes()) else {
         panic!("`{path}` is not a document");
     };
     let content = Blob::Content(std::fs::read(repo.join(path)).unwrap());
-    document::read(path, format, &content, ServiceKind::FeatureProbe)
+    document::read(path, &content, ServiceKind::FeatureProbe)
 }
 
 /// Text as people and attackers write it.
@@ -194,8 +194,7 @@ proptest! {
                     let is_valid = live.is_ok_and(|live| {
                         let text = document::print(&live.targeting(), ServiceKind::FeatureProbe);
                         let content = Blob::Content(text.into_bytes());
-                        let format = crate::model::Format::Yaml;
-                        document::read(&path, format, &content, ServiceKind::FeatureProbe).payload.is_some()
+                        document::read(&path, &content, ServiceKind::FeatureProbe).payload.is_some()
                     });
                     prop_assert!(!is_valid, "{}", reason);
                     prop_assert!(!repo.path().join(&path).exists());
@@ -224,8 +223,7 @@ fn most_generated_toggles_are_imported() {
         };
         let content =
             Blob::Content(document::print(&live.targeting(), ServiceKind::FeatureProbe).into_bytes());
-        let format = crate::model::Format::Yaml;
-        let read = document::read("a", format, &content, ServiceKind::FeatureProbe);
+        let read = document::read("a", &content, ServiceKind::FeatureProbe);
         valid += usize::from(read.payload.is_some());
         if let Some(finding) = read.diagnostics.first() {
             let _ = writeln!(shown, "{}", finding.message);

@@ -31,7 +31,7 @@ impl DocumentWriter<'_> {
         id: &ToggleId,
         payload: &Payload,
     ) -> Result<Option<ImportResult>, ImportStop> {
-        let folded = self.config.kind.folded(id.as_str());
+        let folded = id.as_str().to_ascii_lowercase();
         match self.seen.get(&folded) {
             Some(earlier) if earlier == payload => return Ok(None),
             Some(_) => {
@@ -59,7 +59,7 @@ impl DocumentWriter<'_> {
     fn create(&self, id: &ToggleId, payload: &Payload) -> Result<ImportResult, FolderError> {
         let format = self.format(id);
         let path = self.config.layout.path(id, format);
-        let text = match self.document(payload, format, &path) {
+        let text = match self.document(payload, &path) {
             Ok(text) => text,
             Err(skipped) => return Ok(skipped),
         };
@@ -69,11 +69,7 @@ impl DocumentWriter<'_> {
             }),
             // Git ignores the file, or another process created it.
             WriteResult::Exists => {
-                let existing = ExistingDocument {
-                    id: id.clone(),
-                    format,
-                    path,
-                };
+                let existing = ExistingDocument { id: id.clone(), path };
                 self.compare(id, payload, &existing)
             }
         }
@@ -92,7 +88,7 @@ impl DocumentWriter<'_> {
             return Ok(ImportResult::Skipped(SkipReason::NotCheckedOut, reason));
         }
         let content = self.folder.read(&existing.path)?;
-        let read = document::read(&path, existing.format, &content, self.config.kind).payload;
+        let read = document::read(&path, &content, self.config.kind).payload;
         let spelling = (existing.id != *id).then(|| existing.id.clone());
         if read.as_ref() == Some(payload) {
             return Ok(ImportResult::Unchanged { path, spelling });
@@ -108,7 +104,7 @@ impl DocumentWriter<'_> {
                 spelling,
             });
         }
-        let text = match self.document(payload, existing.format, &existing.path) {
+        let text = match self.document(payload, &existing.path) {
             Ok(text) => text,
             Err(skipped) => return Ok(skipped),
         };
@@ -117,17 +113,10 @@ impl DocumentWriter<'_> {
     }
 
     /// Returns the text of the document of `payload`, which a pass reads as `payload`.
-    fn document(&self, payload: &Payload, format: Format, path: &str) -> Result<String, ImportResult> {
-        let targeting = payload.targeting();
-        let text = match format {
-            Format::Json => {
-                let json = serde_json::to_string_pretty(&targeting);
-                json.expect("text, numbers and lists always have a JSON form") + "\n"
-            }
-            Format::Yaml | Format::Yml => document::print(&targeting, self.config.kind),
-        };
+    fn document(&self, payload: &Payload, path: &str) -> Result<String, ImportResult> {
+        let text = document::print(&payload.targeting(), self.config.kind);
         let content = Blob::Content(text.clone().into_bytes());
-        let read = document::read(path, format, &content, self.config.kind);
+        let read = document::read(path, &content, self.config.kind);
         // An invalid document would be held by every pass, so that the import would only look complete.
         if read.payload.as_ref() == Some(payload) {
             return Ok(text);

@@ -1,6 +1,7 @@
 //! Keys, and ids of environments and toggles.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -225,6 +226,37 @@ impl<'de> Deserialize<'de> for ToggleId {
     }
 }
 
+/// A toggle without regard to case. Services fold ids, so ids that differ only in case are one toggle (DESIGN, section 2).
+///
+/// Shares the text of the id, because a comparison can have a million of them.
+#[derive(Clone, Debug)]
+pub struct FoldedId(ToggleId);
+
+impl From<&ToggleId> for FoldedId {
+    fn from(id: &ToggleId) -> Self {
+        Self(id.clone())
+    }
+}
+
+impl PartialEq for FoldedId {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str().eq_ignore_ascii_case(other.0.as_str())
+    }
+}
+
+impl Eq for FoldedId {}
+
+impl Hash for FoldedId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for part in self.0.as_str().as_bytes().chunks(8) {
+            let mut lower = [0; 8];
+            lower[..part.len()].copy_from_slice(part);
+            lower.make_ascii_lowercase();
+            state.write_u64(u64::from_ne_bytes(lower));
+        }
+    }
+}
+
 /// An environment of a project, written `project/environment`: the unit of rails, lanes and first passes.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct EnvironmentId {
@@ -376,6 +408,15 @@ mod tests {
         assert!("a".repeat(128).parse::<Key>().is_ok());
         assert_eq!("a/b".parse::<ToggleId>(), Err(IdError::Shape));
         assert_eq!("a/b/c/d".parse::<ToggleId>(), Err(IdError::Shape));
+    }
+
+    #[test]
+    fn folded_ids_are_equal_if_they_differ_only_in_case() {
+        let folded = |id: &str| FoldedId::from(&id.parse::<ToggleId>().unwrap());
+        let ids: std::collections::HashSet<_> =
+            ["shop/prod/one-toggle", "shop/prod/other"].map(folded).into();
+        assert!(ids.contains(&folded("Shop/PROD/one-Toggle")) && ids.contains(&folded("shop/prod/OTHER")));
+        assert!(!ids.contains(&folded("shop/prod/one-toggl")) && !ids.contains(&folded("shop/prod-/other")));
     }
 
     #[test]

@@ -33,7 +33,9 @@ pub use commit::{Attribution, Commit, CommitId, HistoryEvidence};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use escape::{Color, HarmlessJsonWriter, escaped, harmless_json, is_harmful};
 pub use hold::{Alone, HeldRequest, Hold, HoldKind};
-pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId};
+pub use id::{
+    EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId,
+};
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use return_type::{ReturnType, variation_fits};

@@ -69,7 +69,7 @@ impl Scope {
         let is_special = |part: &str| part.contains(['*', '?', '[', ']', '{', '}', '\\']);
         let may_match = |glob: &String| {
             let mut parts = glob.split('/').zip(folder.split_terminator('/'));
-            let first = parts.find(|(part, name)| is_special(part) || part != name);
+            let first = parts.find(|(part, name)| is_special(part) || !part.eq_ignore_ascii_case(name));
             first.is_none_or(|(part, _)| is_special(part))
         };
         self.is_everything() || self.globs.iter().any(may_match)
@@ -142,6 +142,8 @@ fn parse(glob: &str) -> Result<Glob, ScopeError> {
     GlobBuilder::new(glob)
         // Without this, `shop/*` would match `shop/prod/pay`.
         .literal_separator(true)
+        // Ids that differ only in case are one toggle (DESIGN, section 2).
+        .case_insensitive(true)
         .build()
         .map_err(|source| ScopeError {
             glob: glob.to_owned(),
@@ -158,7 +160,7 @@ mod tests {
         let id: ToggleId = "shop/prod/pay".parse().unwrap();
         for (glob, contains) in [
             ("shop/prod/pay", true),
-            ("shop/*/pay", true),
+            ("Shop/*/PAY", true),
             ("*/pay", false),
             ("**/pay", true),
             ("shop/**", true),
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn a_folder_without_toggles_in_scope_is_known() {
         for (glob, may) in [
-            ("shop/prod/pay", true),
+            ("Shop/prod/pay", true),
             ("shop/test/pay", false),
             ("web/**", false),
             ("sho?/prod/*", true),

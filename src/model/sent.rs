@@ -137,8 +137,9 @@ impl RequestDigest {
     #[must_use]
     pub fn new(action: Action, payload: &Payload) -> Self {
         let mut hash = Sha256::new();
-        // The action counts, because a refused update must not also park the disable that replaces it.
-        hash.update(action.as_str());
+        // A refused update must not also park the disable that replaces it. A create sends the same as an update.
+        let is_disable = action == Action::Disable;
+        hash.update(if is_disable { "disable" } else { "publish" });
         hash.update([0]);
         hash.update(payload.to_json());
         Self(hex(&hash.finalize()))

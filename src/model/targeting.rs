@@ -21,17 +21,6 @@ super::words! {
     }
 }
 
-impl ServiceKind {
-    /// Returns a text that is equal for ids that a service of this kind considers equal.
-    #[must_use]
-    pub fn folded(self, id: &str) -> String {
-        match self {
-            Self::Documented => id.to_owned(),
-            Self::FeatureProbe => id.to_ascii_lowercase(),
-        }
-    }
-}
-
 /// The targeting of a toggle in one environment: the request body without its comment.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]

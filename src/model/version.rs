@@ -5,25 +5,16 @@ use serde::Deserialize;
 use super::{ObjectId, Payload, ToggleId};
 
 super::words! {
-    /// The extension of a document, which determines its parser. A toggle has one document in one of the formats.
+    /// The extension of a document.
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
     Format {
-        /// `.json`.
+        /// `.json`: only in what earlier versions recorded.
         Json = "json",
         /// `.yaml`.
         Yaml = "yaml",
         /// `.yml`.
         Yml = "yml",
-    }
-}
-
-impl Format {
-    /// Returns the format of the file at `path`, if it has a document's extension.
-    #[must_use]
-    pub fn of(path: &str) -> Option<Self> {
-        let (_, extension) = path.rsplit_once('.')?;
-        extension.parse().ok()
     }
 }
 

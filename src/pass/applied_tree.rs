@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::{Layout, PathKind};
+use crate::document::Layout;
 use crate::git::ObjectReader;
 use crate::model::{EntryKind, Format, ObjectId, ToggleId, Trees as _};
 use crate::plan::compare::join;
@@ -29,7 +29,7 @@ pub(crate) fn applied_tree(
             match entry.kind() {
                 EntryKind::Tree => folders.push((path, entry.id)),
                 EntryKind::Blob => {
-                    if let PathKind::Document { id, format } = layout.classify(path.as_bytes()) {
+                    if let Some((id, format)) = layout.recorded(path.as_bytes()) {
                         documents.insert(id, (entry.id, format));
                     }
                 }

@@ -6,7 +6,7 @@ use super::Error;
 use super::file_trees::Folder;
 use super::validate::CheckTarget;
 use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, PathKind, tree};
-use crate::model::{Blob, EntryKind, Format, ObjectId, ServiceKind, ToggleId, Trees};
+use crate::model::{Blob, EntryKind, ObjectId, ServiceKind, ToggleId, Trees};
 use crate::plan::compare::join;
 use crate::source::{self, Source};
 
@@ -24,7 +24,6 @@ pub struct DocumentFiles {
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct DocumentFile {
     path: String,
-    format: Format,
     object: ObjectId,
 }
 
@@ -41,8 +40,6 @@ pub struct TestFile {
 pub struct ReadDocument {
     /// The path with the root.
     pub path: String,
-    /// The format of the file.
-    pub format: Format,
     /// The content of the file.
     pub content: Blob,
     /// The document.
@@ -110,8 +107,8 @@ impl DocumentFiles {
                 let path = join(&self.root, &path);
                 self.tests.insert(id, TestFile { path, object });
             }
-        } else if let PathKind::Document { id, format } = layout.classify(path.as_bytes()) {
-            let file = DocumentFile { path, format, object };
+        } else if let PathKind::Document { id, .. } = layout.classify(path.as_bytes()) {
+            let file = DocumentFile { path, object };
             self.claims.entry(id).or_default().push(file);
         }
     }
@@ -143,11 +140,11 @@ impl DocumentFiles {
         let Some(claims) = self.claims.get(id) else {
             return Ok(None);
         };
-        let DocumentFile { path, format, object } = &claims[0];
+        let DocumentFile { path, object } = &claims[0];
         let content = self.files.blob(*object, LARGEST_DOCUMENT)?;
         let path = join(&self.root, path);
         let document = match claims.len() {
-            1 => document::read(&path, *format, &content, self.kind),
+            1 => document::read(&path, &content, self.kind),
             _ => Document {
                 payload: None,
                 diagnostics: self.duplicates(id, claims),
@@ -155,7 +152,6 @@ impl DocumentFiles {
         };
         Ok(Some(ReadDocument {
             path,
-            format: *format,
             content,
             document,
         }))
@@ -163,6 +159,6 @@ impl DocumentFiles {
 
     fn duplicates(&self, id: &ToggleId, claims: &[DocumentFile]) -> Vec<Diagnostic> {
         let paths: Vec<String> = claims.iter().map(|file| join(&self.root, &file.path)).collect();
-        tree::duplicate(id, &paths)
+        tree::duplicate(id, &paths, &[])
     }
 }

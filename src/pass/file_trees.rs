@@ -29,7 +29,8 @@ impl Folder {
     /// Reads the folder `root` of `folder`.
     pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, root)?;
-        Self::read(&tree.files()?, |path| tree.content(path, LARGEST_DOCUMENT))
+        let (files, links) = tree.files_and_links(|_| true)?;
+        Self::read(&files, &links, |path| tree.content(path, LARGEST_DOCUMENT))
     }
 
     /// Reads the folder `root` of `folder`, and from `committed` the files that are not checked out: nobody removed them.
@@ -40,9 +41,9 @@ impl Folder {
     ) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, root)?;
         let left_out = worktree::not_checked_out(folder, root)?;
-        let mut paths = tree.files()?;
+        let (mut paths, links) = tree.files_and_links(|_| true)?;
         paths.extend(left_out.keys().cloned());
-        Self::read(&paths, |path| match left_out.get(path) {
+        Self::read(&paths, &links, |path| match left_out.get(path) {
             Some(id) => committed.blob(*id, LARGEST_DOCUMENT),
             None => tree.content(path, LARGEST_DOCUMENT),
         })
@@ -51,13 +52,14 @@ impl Folder {
     /// Reads only the file `path` of `folder`.
     pub(crate) fn of_file(folder: &Path, path: &str) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, "")?;
-        Self::read(&[path.as_bytes().to_vec()], |path| {
+        Self::read(&[path.as_bytes().to_vec()], &[], |path| {
             tree.content(path, LARGEST_DOCUMENT)
         })
     }
 
     fn read(
         paths: &[Vec<u8>],
+        links: &[Vec<u8>],
         content: impl Fn(&[u8]) -> Result<Blob, source::Error>,
     ) -> Result<Self, source::Error> {
         let mut files = Files::default();
@@ -71,6 +73,10 @@ impl Folder {
                 false => path_id(b"file", path),
             };
             entries(&mut folders, parent).push(Child::File(name.to_vec(), id));
+        }
+        for path in links {
+            let (parent, name) = split(path);
+            entries(&mut folders, parent).push(Child::Link(name.to_vec(), path_id(b"link", path)));
         }
         files.trees = folders
             .into_iter()
@@ -126,6 +132,7 @@ impl Trees for Folder {
 enum Child {
     File(Vec<u8>, ObjectId),
     Folder(Vec<u8>, ObjectId),
+    Link(Vec<u8>, ObjectId),
 }
 
 impl Child {
@@ -133,6 +140,11 @@ impl Child {
         match self {
             Self::File(name, id) => TreeEntry::file(name, *id),
             Self::Folder(name, id) => TreeEntry::folder(name, *id),
+            Self::Link(name, id) => TreeEntry {
+                mode: 0o120_000,
+                name,
+                id: *id,
+            },
         }
     }
 }

@@ -69,11 +69,11 @@ impl HistoryReader {
     }
 
     fn content(&self, id: &ToggleId, document: Option<(ObjectId, Format)>) -> Result<DeployedContent, Error> {
-        let Some((object, format)) = document else {
+        let Some((object, _)) = document else {
             return Ok(DeployedContent::Nothing);
         };
         let blob = self.applied.blob(object, LARGEST_DOCUMENT)?;
-        let read = document::read(id.as_str(), format, &blob, self.kind);
+        let read = document::read(id.as_str(), &blob, self.kind);
         Ok(read
             .payload
             .map_or(DeployedContent::Unreadable, DeployedContent::Known))

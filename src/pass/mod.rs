@@ -160,7 +160,7 @@ impl Reconciler {
         // A request of a killed process may be executed for one more timeout (DESIGN, section 4, *Unknown*).
         let ended_at = config.clock.instant() + store.longest_timeout();
         Ok(Self {
-            inherited: Inherited::new(store.inherited(), ended_at),
+            inherited: Inherited::new(&store.inherited(), ended_at),
             source: Source::new(config.source.clone()),
             config,
             store,

@@ -1,6 +1,6 @@
 //! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::config::Rules;
 use super::publish::tries;
@@ -8,7 +8,7 @@ use super::report::{ChangeResult, PublishSummary};
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::pack::PackCopies;
-use crate::model::{Blob, DeploymentEffect, EnvironmentId, HeldRequest, ObjectId, ToggleId, Trees};
+use crate::model::{Blob, DeploymentEffect, EnvironmentId, FoldedId, HeldRequest, ObjectId, ToggleId, Trees};
 use crate::plan::{self, Overwrite, Plan};
 use crate::source::{self, Snapshot};
 use crate::state::{self, AppliedEdit, CleanPass, DocumentReader, Failures, PassHead, Stop, Store};
@@ -26,7 +26,6 @@ pub(crate) fn record(
 ) -> Result<(Option<CleanPass>, Failures), Error> {
     let now = head.now;
     let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
-    edits.extend(taken_over(plan, published));
     edits.extend(finished_first_passes(plan, published));
     let is_recorded = store
         .view()
@@ -71,27 +70,6 @@ fn finished_first_passes(plan: &Plan, published: &PublishSummary) -> impl Iterat
     ended.map(|environment| AppliedEdit::EndFirstPass { environment })
 }
 
-/// Forgets the toggles whose renamed document is recorded now.
-fn taken_over(plan: &Plan, published: &PublishSummary) -> impl Iterator<Item = AppliedEdit> {
-    let lower = |id: &ToggleId| id.as_str().to_ascii_lowercase();
-    let recorded: BTreeSet<String> = match plan.inherited() {
-        [] => BTreeSet::new(),
-        _ => {
-            let published = plan.changes().iter().zip(&published.results);
-            let published = published.filter(|(_, result)| result.is_recorded());
-            let edits = plan.state_edits().iter().map(plan::StateEdit::id);
-            edits
-                .chain(published.map(|(change, _)| &change.id))
-                .map(lower)
-                .collect()
-        }
-    };
-    let former = plan.inherited().iter();
-    former
-        .filter(move |id| recorded.contains(&lower(id)))
-        .map(|id| AppliedEdit::Remove { id: id.clone() })
-}
-
 fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
     let (version, effect) = match record {
         plan::StateEdit::Adopt(version) => (version, DeploymentEffect::Adopt),
@@ -107,6 +85,21 @@ fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
     }
 }
 
+/// Returns what is remembered of toggles under the ids that the plan has for them, which may differ in case.
+fn under_planned_ids<T: Clone>(before: &BTreeMap<ToggleId, T>, plan: &Plan) -> BTreeMap<ToggleId, T> {
+    if before.is_empty() {
+        return BTreeMap::new();
+    }
+    let planned = plan.changes().iter().map(|change| &change.id);
+    let planned = planned.chain(plan.withheld().iter().map(|held| &held.id));
+    let planned: HashMap<FoldedId, &ToggleId> = planned.map(|id| (FoldedId::from(id), id)).collect();
+    let current = |id| planned.get(&FoldedId::from(id)).copied().unwrap_or(id).clone();
+    before
+        .iter()
+        .map(|(id, entry)| (current(id), entry.clone()))
+        .collect()
+}
+
 /// What is remembered of the requests that were held or not confirmed.
 fn tries(
     store: &Store,
@@ -118,7 +111,7 @@ fn tries(
     let unconfirmed = lines.filter(|(_, result)| !result.is_recorded());
     let unconfirmed = unconfirmed.map(|(change, result)| (&change.id, change.request(), result));
     tries::remember(
-        &store.view().failures().tries,
+        &under_planned_ids(&store.view().failures().tries, plan),
         unconfirmed,
         &published.waits,
         |id| plan.withheld().binary_search_by(|held| held.id.cmp(id)).is_ok(),

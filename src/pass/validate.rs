@@ -92,9 +92,7 @@ impl Run<'_> {
         root_tree: ObjectId,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Checked, Error> {
-        let Checks {
-            layout, kind, scope, ..
-        } = self.checks;
+        let Checks { layout, scope, .. } = self.checks;
         let roots = Roots {
             source: root_tree,
             applied: None,
@@ -103,7 +101,6 @@ impl Run<'_> {
             layout,
             root: &self.root,
             scope,
-            kind,
             side: AppliedTree::State,
         };
         let mut found =
@@ -158,7 +155,7 @@ impl Run<'_> {
         differences: Vec<Difference>,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Vec<Diagnostic>, Error> {
-        let (nothing, renamed) = (BTreeMap::new(), BTreeMap::new());
+        let (nothing, renamed) = (BTreeMap::new(), BTreeSet::new());
         let context = ReadContext {
             kind: self.checks.kind,
             root: &self.root,

@@ -23,24 +23,10 @@ pub enum Desired {
     },
     /// A valid document.
     Document(Version),
-    /// No file, but another document has keys that differ only in case.
-    Renamed {
-        /// The path that the applied document had.
-        path: String,
-        /// Whether the other document is recorded instead of this toggle.
-        state: RenameState,
-    },
-    /// A file that is not a valid document.
+    /// No file, but a document whose id differs only in case.
+    Renamed,
+    /// A file that is not a valid document, or is not read.
     Invalid,
-}
-
-/// Whether the document whose keys differ only in case is recorded instead of a toggle without a file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum RenameState {
-    /// It changes what is applied or unknown for the toggle, and is not recorded yet.
-    Pending,
-    /// It is recorded, will be recorded without a publish, or may be about another toggle.
-    Settled,
 }
 
 /// What the state records for a toggle.

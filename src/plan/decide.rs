@@ -16,9 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, FirstPass, LastOutcome, LiveAccess, LiveDifference,
-    LiveDifferences, OnRemove, Orphan, OrphanReason, Overrides, Policy, PublishAttempt, RenameState,
-    StateEdit, by_operator, hold,
+    AppliedVersion, Before, Candidate, Desired, FirstPass, LastOutcome, LiveDifference, LiveDifferences,
+    OnRemove, Orphan, OrphanReason, Overrides, Policy, PublishAttempt, StateEdit, by_operator, hold,
 };
 use crate::model::{Action, EnvironmentId, Hold, ObjectId, Payload, ToggleId, Version};
 
@@ -94,8 +93,6 @@ pub struct DecidedToggle {
 #[derive(Clone, Debug)]
 pub(super) enum ToggleDecision {
     Edit(Box<StateEdit>),
-    /// Another document takes the toggle over.
-    Inherited,
     Nothing,
     Orphan(Box<Orphan>),
     Publish(Box<DraftChange>),
@@ -143,16 +140,12 @@ fn decide(
     }
     match desired {
         Desired::Invalid => unknown(hold::unknown_invalid()).unwrap_or_else(|| withhold(hold::invalid())),
-        Desired::Absent { .. } | Desired::Renamed { .. } if matches!(applied, AppliedVersion::Nothing) => {
+        Desired::Absent { .. } | Desired::Renamed if matches!(applied, AppliedVersion::Nothing) => {
             ToggleDecision::Nothing
         }
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
-        // The state keeps this toggle until the other document is recorded, so that nothing is lost in between.
-        Desired::Renamed {
-            state: RenameState::Pending,
-            ..
-        } => ToggleDecision::Inherited,
-        Desired::Renamed { path, .. } => renamed(id, path, applied, policy),
+        // Ids that differ only in case are one toggle, so to disable this one could disable that of the document.
+        Desired::Renamed => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         Desired::Document(version) => document(version, applied, pass, overwritten),
     }
 }
@@ -231,17 +224,6 @@ fn replaced(applied: &AppliedVersion, version: &Version) -> Option<Box<ObjectId>
             payload,
         } if *format == version.format && *payload != version.payload => Some(Box::new(*object)),
         _ => None,
-    }
-}
-
-/// Decides on a toggle whose file was removed while another document has keys that differ only in case: to disable it
-/// could disable the toggle of that document.
-fn renamed(id: ToggleId, path: String, applied: AppliedVersion, policy: &Policy) -> ToggleDecision {
-    match (policy.live_access, policy.on_remove) {
-        // FeatureProbe folds keys, so the other document is about the same toggle.
-        (LiveAccess::Readable, _) => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
-        (LiveAccess::WriteOnly, OnRemove::Disable) => listed(id, path, OrphanReason::Renamed, &applied),
-        (LiveAccess::WriteOnly, on_remove) => orphan(id, path, applied, on_remove),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Turns decisions into a plan in two steps, so that commits are looked up only for changes to publish.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::change::same_environment;
@@ -13,8 +13,8 @@ use super::{
     WithheldToggle,
 };
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, HeldRequest, HistoryEvidence, Hold, ObjectId, Override,
-    Payload, RequestDigest, Reviews, Suspensions, ToggleId,
+    Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, ObjectId,
+    Override, Payload, RequestDigest, Reviews, Suspensions, ToggleId,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -27,7 +27,7 @@ pub struct Draft {
     applied_counts: BTreeMap<EnvironmentId, usize>,
     let_through: BTreeMap<ToggleId, RequestDigest>,
     overwritten: LiveDifferences,
-    parked: BTreeMap<ToggleId, HeldRequest>,
+    parked: HashMap<FoldedId, HeldRequest>,
     suspensions: Suspensions,
     #[expect(
         clippy::vec_box,
@@ -65,7 +65,11 @@ impl Draft {
             applied_counts,
             let_through,
             overwritten,
-            parked,
+            // Ids that differ only in case are one toggle.
+            parked: parked
+                .into_iter()
+                .map(|(id, parked)| (FoldedId::from(&id), parked))
+                .collect(),
             suspensions,
             changes: Vec::new(),
             plan: Plan {
@@ -87,7 +91,6 @@ impl Draft {
         let DecidedToggle { id, decision } = toggle;
         match decision {
             ToggleDecision::Nothing => {}
-            ToggleDecision::Inherited => self.plan.inherited.push(id),
             ToggleDecision::Withhold(hold) => self.plan.withheld.push(WithheldToggle {
                 id,
                 hold,

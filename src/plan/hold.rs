@@ -5,7 +5,7 @@
 //!
 //! [`decide_live`]: super::decide_live
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::decide::PassOrder;
@@ -13,8 +13,8 @@ use super::first_pass::FirstPassChoice;
 use super::live::LiveChange;
 use super::{Before, Change, FirstPass, MassChange, Overrides, Plan, Policy, PublishAttempt, Trailer};
 use crate::model::{
-    Action, EnvironmentId, HeldRequest, Hold, HoldKind, Override, Suspension, SuspensionScope, Suspensions,
-    ToggleId, ToggleState, escaped,
+    Action, EnvironmentId, FoldedId, HeldRequest, Hold, HoldKind, Override, Suspension, SuspensionScope,
+    Suspensions, ToggleId, ToggleState, escaped,
 };
 
 /// A toggle that the pass does not publish.
@@ -44,7 +44,7 @@ pub(super) struct Holds<'a> {
     pub(super) overrides: &'a Overrides,
     pub(super) environments: &'a BTreeMap<EnvironmentId, Arc<Hold>>,
     pub(super) first_passes: &'a BTreeMap<EnvironmentId, FirstPassChoice>,
-    pub(super) parked: &'a BTreeMap<ToggleId, HeldRequest>,
+    pub(super) parked: &'a HashMap<FoldedId, HeldRequest>,
     pub(super) suspensions: &'a Suspensions,
     /// The rails that are exceeded. Only known once the reasons of single changes are.
     pub(super) rails: BTreeMap<EnvironmentId, Arc<Hold>>,
@@ -106,7 +106,7 @@ impl Holds<'_> {
     }
 
     fn parked(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
-        let parked = self.parked.get(&change.id)?;
+        let parked = self.parked.get(&FoldedId::from(&change.id))?;
         let is_same = parked.request == change.request() && !self.is_adopted(change, pass);
         (is_same && !is_released(&parked.hold, change, self.overrides)).then(|| Arc::new(parked.hold.later()))
     }

@@ -62,7 +62,7 @@ mod value;
 mod with_live;
 pub(crate) mod wording;
 
-pub use candidate::{AppliedVersion, Candidate, Desired, RenameState};
+pub use candidate::{AppliedVersion, Candidate, Desired};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
 pub(crate) use diff::document_text;

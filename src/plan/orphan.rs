@@ -66,8 +66,6 @@ pub enum OrphanReason {
     Keep,
     /// `--on-remove disable`, but the source's history does not contain the applied document.
     NotInHistory,
-    /// `--on-remove disable`, but another document has keys that differ only in case, which the service may fold.
-    Renamed,
     /// `--on-remove disable`, but the applied document can no longer be read.
     Unreadable,
     /// `--on-remove disable`, but the document at the older of two revisions cannot be read. What is applied is unknown.
@@ -95,10 +93,6 @@ impl std::fmt::Display for OrphanReason {
             Self::Keep => f.write_str("the file was removed; `--on-remove keep` leaves the toggle as it is"),
             Self::NotInHistory => f.write_str(
                 "not disabled: the history of the source does not contain the applied document at this path",
-            ),
-            Self::Renamed => f.write_str(
-                "not disabled: the keys of another document differ only in case, and the service may treat both as one \
-                 toggle; to stop listing this one, run once with `--on-remove forget`",
             ),
             Self::Unreadable => f.write_str("not disabled: the applied document can no longer be read"),
             Self::UnreadableBase => f.write_str(

@@ -18,7 +18,6 @@ pub struct Plan {
     pub(super) orphans: Vec<Orphan>,
     pub(super) state_edits: Vec<StateEdit>,
     pub(super) undecided: Vec<WithheldToggle>,
-    pub(super) inherited: Vec<ToggleId>,
     pub(super) asserted: BTreeMap<EnvironmentId, CommitId>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     pub(super) findings: Vec<Diagnostic>,
@@ -96,7 +95,6 @@ impl Plan {
             orphans: Vec::new(),
             state_edits: Vec::new(),
             undecided: Vec::new(),
-            inherited: Vec::new(),
             asserted: BTreeMap::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
@@ -168,13 +166,6 @@ impl Plan {
     #[must_use]
     pub fn state_edits(&self) -> &[StateEdit] {
         &self.state_edits
-    }
-
-    /// Returns the toggles without a file that a document takes over whose keys differ only in case. The state forgets them
-    /// when that document is recorded.
-    #[must_use]
-    pub fn inherited(&self) -> &[ToggleId] {
-        &self.inherited
     }
 
     /// Returns the environments whose first pass is asserted and has not ended, with the revision at which it was. Empty

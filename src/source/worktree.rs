@@ -60,6 +60,8 @@ pub fn not_checked_out(folder: &Path, root: &str) -> Result<BTreeMap<Vec<u8>, Ob
     Ok(inner.collect())
 }
 
+type Paths = Vec<Vec<u8>>;
+
 impl WorkTree {
     /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of work trees.
     ///
@@ -99,7 +101,15 @@ impl WorkTree {
     /// # Errors
     /// As [`Self::files`].
     pub fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
-        let mut files = Vec::new();
+        Ok(self.files_and_links(is_wanted)?.0)
+    }
+
+    /// Returns the paths of the files and of the symbolic links, which are never followed.
+    ///
+    /// # Errors
+    /// As [`Self::files`].
+    pub(crate) fn files_and_links(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<(Paths, Paths), Error> {
+        let (mut files, mut links) = (Vec::new(), Vec::new());
         let mut folders = vec![(self.folder.clone(), Vec::new())];
         while let Some((folder, prefix)) = folders.pop() {
             let unreadable = |source| Error::Io {
@@ -124,13 +134,16 @@ impl WorkTree {
                 // Symbolic links, nested repositories, and submodules are never followed (DESIGN section 2).
                 if kind.is_file() {
                     files.push(path);
+                } else if kind.is_symlink() {
+                    links.push(path);
                 } else if kind.is_dir() && !entry.path().join(".git").exists() {
                     folders.push((entry.path(), path));
                 }
             }
         }
         files.sort();
-        Ok(files)
+        links.sort();
+        Ok((files, links))
     }
 
     /// Returns the content of the file at `path`, like [`content`].

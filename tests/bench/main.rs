@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use gitoggle::document::{self, LARGEST_DOCUMENT};
 use gitoggle::git::{GitAccess, RepoUrl, UserConfig};
-use gitoggle::model::{Format, ServiceKind, Trees as _};
+use gitoggle::model::{ServiceKind, Trees as _};
 use gitoggle::source::{CacheMode, Error, Parents, Reader, Source, SourceConfig};
 use gitoggle::transport::Network;
 
@@ -219,7 +219,7 @@ impl Bench {
         // A plan has read what the documents ask for before it looks for commits.
         let meaning = |reader: &Reader, id| {
             let blob = reader.blob(id, LARGEST_DOCUMENT)?;
-            let read = document::read("", Format::Yaml, &blob, ServiceKind::Documented);
+            let read = document::read("", &blob, ServiceKind::Documented);
             Ok::<_, Error>(read.payload)
         };
         let snapshot = self.source().snapshot().expect("the fixture is sound");

@@ -66,13 +66,13 @@ fn the_exit_code_shows_a_difference_on_request() {
 fn an_invalid_document_is_reported_and_not_compared() {
     let world = two_environments();
     world.repo.write("shop/staging/pay.yaml", "disabled: maybe\n");
-    world.repo.write("shop/staging/same.json", "{}");
+    world.repo.write("shop/staging/same.yml", "{}");
     diff(&world, "shop/production shop/staging")
         .exit(3)
         .stdout_contains(&[
             "0 different, 1 only in shop/production, 1 only in shop/staging, 2 invalid, 0 equal\n",
         ])
-        .stderr_contains(&["shop/staging/pay.yaml", "shop/staging/same.json"]);
+        .stderr_contains(&["shop/staging/pay.yaml", "shop/staging/same.yml"]);
 }
 
 #[test]

@@ -281,29 +281,6 @@ fn a_disable_with_an_unknown_outcome_does_not_park_the_returning_file() {
 }
 
 #[test]
-fn a_file_whose_name_changes_only_in_case_disables_nothing() {
-    let world = without_pay();
-    world
-        .repo
-        .file("shop/prod/Pay.yaml", doc(18))
-        .commit("Write Pay in upper case");
-    let plan = world.plan().set("on-remove", "disable").set("output", "json");
-    let plan = plan.exit(0).json();
-    assert_eq!(plan["changes"].as_array().map(Vec::len), Some(1), "{plan}");
-    assert_eq!(plan["changes"][0]["toggle"], json!("shop/prod/Pay"));
-    let reason = plan["orphans"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("differ only in case"), "{reason}");
-    for _ in 0..2 {
-        world.apply().set("on-remove", "disable").exit(0).any_output();
-    }
-    world.sent(&[("shop/prod/Pay", body(18, "Write Pay in upper case"))]);
-    assert_eq!(applied(&world).len(), 3);
-    world.apply().set("on-remove", "forget").exit(0).any_output();
-    world.nothing_sent();
-    assert_eq!(applied(&world), ["shop/prod/Pay.yaml", "shop/prod/search.yaml"]);
-}
-
-#[test]
 fn nothing_suspended_is_sent_whatever_the_action_is() {
     let world = World::with_pay_and_search_applied();
     let repo = &world.repo;

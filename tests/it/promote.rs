@@ -133,37 +133,26 @@ fn an_invalid_document_is_skipped_and_an_invalid_target_is_replaced() {
 }
 
 #[test]
-fn a_target_keeps_its_format_and_a_link_is_not_followed() {
+fn a_target_keeps_its_extension_and_a_link_is_not_followed() {
     let world = World::new();
     world
         .repo
-        .write("shop/staging/pay.yaml", format!("# lost\n{}", doc(21)));
+        .write("shop/staging/pay.yaml", format!("# kept\n{}", doc(21)));
     world.repo.write("shop/staging/link.yaml", doc(21));
-    // A text is no comment.
-    let hash = doc(21)
-        .replace("- { name: adults", "- { name: \"#1\"")
-        .replace("name: adults", "name: \"#1\"");
-    assert!(hash.contains('#'), "{hash}");
-    world.repo.write("shop/staging/hash.yaml", hash);
-    let json = r#"{"disabled": true, "content": {"rules": [], "variations": [{"name": "a", "value": "b"}],
-        "disabledServe": {"select": 0}, "defaultServe": {"select": 0}}}"#;
-    world.repo.write("shop/production/pay.json", json);
-    world.repo.write("shop/production/hash.json", json);
+    world.repo.write("shop/production/pay.yml", doc(1));
     let outside = world.write("outside.yaml", "outside");
     std::os::unix::fs::symlink(&outside, world.repo.path().join("shop/production/link.yaml")).unwrap();
     promote(&world, "shop/staging shop/production")
         .exit(1)
         .stdout_contains(&[
-            "~ pay (shop/production/pay.json)\n",
-            "~ hash (shop/production/hash.json)\n",
-            "\n2 copied, 0 unchanged, 1 failed\n",
+            "~ pay (shop/production/pay.yml)\n",
+            "\n1 copied, 0 unchanged, 1 failed\n",
         ])
         .stderr_contains(&[
-            "note: JSON has no comments, so shop/production/pay.json has none\n",
             "is a symbolic link, and gitoggle does not write there",
             "error: could not copy 1 toggle\n",
         ]);
-    assert!(read(&world, "shop/production/pay.json").contains("\"21\""));
+    assert!(read(&world, "shop/production/pay.yml").starts_with("# kept\n"));
     // One JSON value, which has the failure.
     let again = promote(&world, "shop/staging shop/production -o json")
         .exit(1)

@@ -128,7 +128,7 @@ fn scalars_are_sent_exactly_as_written() {
 }
 
 #[test]
-fn json_files_are_documents_too() {
+fn json_in_a_yaml_file_is_a_document() {
     let world = World::new();
     let document = json!({
         "disabled": true,
@@ -142,7 +142,7 @@ fn json_files_are_documents_too() {
     world
         .repo
         .file(
-            "shop/prod/smile.json",
+            "shop/prod/smile.yaml",
             document.to_string().replace("SMILE", "\\ud83d\\ude00"),
         )
         .commit("Smile");

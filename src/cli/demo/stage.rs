@@ -224,9 +224,9 @@ macro_rules! example {
 /// Every file of `examples/toggles`, path and content.
 pub(super) const FILES: [(&str, &str); 8] = [
     example!("search/production/ranking.yaml"),
-    example!("search/production/suggestions.json"),
+    example!("search/production/suggestions.yaml"),
     example!("search/staging/ranking.yaml"),
-    example!("search/staging/suggestions.json"),
+    example!("search/staging/suggestions.yaml"),
     example!("shop/production/free-shipping-from.yaml"),
     example!("shop/production/new-checkout.yaml"),
     example!("shop/staging/free-shipping-from.yaml"),

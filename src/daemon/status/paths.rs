@@ -60,15 +60,15 @@ mod tests {
         };
         let mut toggle = ToggleStatus::in_state("shop/prod/pay", ToggleState::Held);
         assert_eq!(paths.applied(&toggle), None);
-        toggle.format = Some(Format::Json);
+        toggle.format = Some(Format::Yml);
         assert_eq!(
             paths.applied(&toggle).as_deref(),
-            Some("config/toggles/prod/shop/pay.json")
+            Some("config/toggles/prod/shop/pay.yml")
         );
         for (path, id) in [
-            ("config/toggles/prod/shop/pay.json", Some("shop/prod/pay")),
-            ("configtoggles/prod/shop/pay.json", None),
-            ("toggles/prod/shop/pay.json", None),
+            ("config/toggles/prod/shop/pay.yml", Some("shop/prod/pay")),
+            ("configtoggles/prod/shop/pay.yml", None),
+            ("toggles/prod/shop/pay.yml", None),
             ("config/README.md", None),
         ] {
             assert_eq!(paths.toggle(path).as_ref().map(ToggleId::as_str), id, "{path}");

@@ -8,10 +8,8 @@
 //! result. Each result is checked before it is returned, so a construct that this module does not know leaves the file
 //! as it is.
 
-mod json;
 mod order;
 mod parts;
-mod print_json;
 mod print_yaml;
 #[cfg(test)]
 mod tests;
@@ -21,7 +19,7 @@ pub(super) use parts::SourceComment;
 use parts::SourceTree;
 
 use super::{Diagnostic, Document, read, text};
-use crate::model::{Blob, Format, ServiceKind};
+use crate::model::{Blob, ServiceKind};
 
 /// The result of formatting one document.
 #[derive(Clone, Debug)]
@@ -38,29 +36,29 @@ pub enum Formatting {
 
 /// Returns `content` in the canonical layout. `path` is shown in messages.
 #[must_use]
-pub fn format(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Formatting {
-    let before = read(path, format, content, kind);
+pub fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formatting {
+    let before = read(path, content, kind);
     if before.payload.is_none() {
         return Formatting::Invalid(before.diagnostics);
     }
     let (Ok(source), Blob::Content(bytes)) = (text(path, content), content) else {
         return Formatting::Invalid(before.diagnostics);
     };
-    let Some(tree) = parse(source, format) else {
+    let Some(tree) = yaml::parse(source) else {
         return Formatting::Unsupported;
     };
-    let formatted = print(&tree, format);
+    let formatted = print_yaml::print(&tree);
     if formatted.as_bytes() == bytes.as_slice() {
         return Formatting::Canonical;
     }
-    let after = read(path, format, &Blob::Content(formatted.clone().into_bytes()), kind);
-    let Some(again) = parse(&formatted, format) else {
+    let after = read(path, &Blob::Content(formatted.clone().into_bytes()), kind);
+    let Some(again) = yaml::parse(&formatted) else {
         return Formatting::Unsupported;
     };
     let is_same = means_the_same(&before, &after)
         && has_the_same_comments(&tree, &again)
         && hashes(source) == hashes(&formatted)
-        && print(&again, format) == formatted;
+        && print_yaml::print(&again) == formatted;
     match is_same {
         true => Formatting::Changed(formatted),
         false => Formatting::Unsupported,
@@ -70,30 +68,6 @@ pub fn format(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> 
 /// Returns the comments of a YAML document, or nothing if it has a construct that this module does not know.
 pub(super) fn comments(text: &str) -> Option<Vec<SourceComment<'_>>> {
     yaml::parse(text).map(|tree| tree.comments)
-}
-
-/// Returns whether a valid document in YAML has a comment.
-#[must_use]
-pub fn has_comments(content: &Blob) -> bool {
-    let Ok(text) = text("", content) else {
-        return false;
-    };
-    // A construct that this module does not know may hide one.
-    comments(text).map_or_else(|| text.contains('#'), |comments| !comments.is_empty())
-}
-
-fn parse(text: &str, format: Format) -> Option<SourceTree<'_>> {
-    match format {
-        Format::Json => json::parse(text),
-        Format::Yaml | Format::Yml => yaml::parse(text),
-    }
-}
-
-fn print(tree: &SourceTree<'_>, format: Format) -> String {
-    match format {
-        Format::Json => print_json::print(tree),
-        Format::Yaml | Format::Yml => print_yaml::print(tree),
-    }
 }
 
 /// Compares findings without their positions, which a new layout changes.

@@ -1,8 +1,6 @@
 //! The order of keys in the canonical layout.
 
 use super::parts::{PartId, SourceTree};
-use crate::document::parts as document_parts;
-use crate::model::Format;
 
 /// The place of a mapping, or of the mappings in a list, in a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,12 +30,10 @@ impl Section {
         }
     }
 
-    /// Returns the order of the keys: that of `document::print`, and in JSON that of the service.
-    fn keys(self, format: Format) -> &'static [&'static str] {
-        let is_json = format == Format::Json;
+    /// Returns the order of the keys: that of `document::print`.
+    fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Root => &["disabled", "content"],
-            Self::Content if is_json => document_parts::CONTENT,
             Self::Content => &[
                 "variations",
                 "prerequisites",
@@ -45,12 +41,9 @@ impl Section {
                 "disabledServe",
                 "defaultServe",
             ],
-            Self::Variation if is_json => document_parts::VARIATION,
             Self::Variation => &["name", "value", "description"],
-            Self::Prerequisite => document_parts::PREREQUISITE,
-            Self::Rule if is_json => document_parts::RULE,
+            Self::Prerequisite => &["key", "value", "type"],
             Self::Rule => &["name", "conditions", "serve"],
-            Self::Condition if is_json => document_parts::CONDITION,
             Self::Condition => &[
                 "type",
                 "subject",
@@ -70,9 +63,8 @@ pub(super) fn sorted(
     tree: &SourceTree<'_>,
     entries: &[(PartId, PartId)],
     shape: Section,
-    format: Format,
 ) -> Vec<(PartId, PartId)> {
-    let keys = shape.keys(format);
+    let keys = shape.keys();
     let mut entries = entries.to_vec();
     entries.sort_by_key(|(key, _)| {
         let name = tree.name(*key);

@@ -3,7 +3,6 @@
 use super::order::{Section, sorted};
 use super::parts::{PartId, PartKind, SourcePart, SourceTree};
 use crate::document::print::quoted;
-use crate::model::Format;
 
 pub(super) fn print(tree: &SourceTree<'_>) -> String {
     let mut printer = Printer {
@@ -65,7 +64,7 @@ impl<'a> Printer<'a> {
     }
 
     fn entries(&mut self, entries: &[(PartId, PartId)], shape: Section, indent: usize) {
-        for (key, value) in sorted(self.tree, entries, shape, Format::Yaml) {
+        for (key, value) in sorted(self.tree, entries, shape) {
             let entry = self.entry(key, value);
             self.lines(&entry.above, indent);
             self.pad(indent);
@@ -148,7 +147,7 @@ impl<'a> Printer<'a> {
         self.lines(&part.above, indent);
         match &part.kind {
             PartKind::Mapping(entries) if !entries.is_empty() => {
-                let entries = sorted(self.tree, entries, shape, Format::Yaml);
+                let entries = sorted(self.tree, entries, shape);
                 let mut first = self.entry(entries[0].0, entries[0].1);
                 match (part.beside, first.beside) {
                     (Some(beside), None) => first.beside = Some(beside),

@@ -7,17 +7,17 @@ use crate::document::print::print as canonical;
 use crate::document::tests::generated::any_targeting;
 use crate::model::Targeting;
 
-fn formatted(text: &str, kind: Format) -> String {
+fn formatted(text: &str) -> String {
     let blob = Blob::Content(text.as_bytes().to_vec());
-    match format("a.yaml", kind, &blob, ServiceKind::FeatureProbe) {
+    match format("a.yaml", &blob, ServiceKind::FeatureProbe) {
         Formatting::Canonical => text.to_owned(),
         Formatting::Changed(new) => new,
         other => panic!("{other:?} of\n{text}"),
     }
 }
 
-fn payload(text: &str, format: Format, kind: ServiceKind) -> Option<crate::model::Payload> {
-    read("a.yaml", format, &Blob::Content(text.as_bytes().to_vec()), kind).payload
+fn payload(text: &str, kind: ServiceKind) -> Option<crate::model::Payload> {
+    read("a.yaml", &Blob::Content(text.as_bytes().to_vec()), kind).payload
 }
 
 const MESSY: &str = "\u{feff}--- # start
@@ -98,7 +98,7 @@ content:
   disabledServe: { select: 0 }
   defaultServe: { select: 0 }
 ";
-    assert_eq!(formatted(text, Format::Yaml), expected);
+    assert_eq!(formatted(text), expected);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_comma_may_precede_a_closing_bracket() {
         "    - name: off\n      value: a # one\n      # two\n",
         "{ select: 0 }",
     );
-    assert_eq!(formatted(&text, Format::Yaml), expected);
+    assert_eq!(formatted(&text), expected);
 }
 
 #[test]
@@ -163,7 +163,7 @@ content: # everything
     variation: off # for now
 # end
 ";
-    let result = formatted(&text, Format::Yaml);
+    let result = formatted(&text);
     assert_eq!(result, expected, "{result}");
 }
 
@@ -208,41 +208,15 @@ content:
   disabledServe: { select: 0 }
   defaultServe: { split: { a: 50, b: 25, c: 25 } }
 ";
-    let result = formatted(text, Format::Yaml);
+    let result = formatted(text);
     assert_eq!(result, expected, "{result}");
-}
-
-#[test]
-fn json_gets_two_spaces_and_keeps_its_scalars() {
-    let text = r#"{"content":{"variations":[{"name":"o\u006e","value":1.10}],"rules":[],
- "defaultServe":{"variation":"on"},"disabledServe":{"select":0}},"disabled":true}"#;
-    let expected = r#"{
-  "disabled": true,
-  "content": {
-    "rules": [],
-    "disabledServe": {
-      "select": 0
-    },
-    "defaultServe": {
-      "variation": "on"
-    },
-    "variations": [
-      {
-        "value": 1.10,
-        "name": "o\u006e"
-      }
-    ]
-  }
-}
-"#;
-    assert_eq!(formatted(text, Format::Json), expected);
 }
 
 #[test]
 fn an_invalid_document_and_one_with_a_directive_stay() {
     let result = |text: &str| {
         let blob = Blob::Content(text.as_bytes().to_vec());
-        format("a.yaml", Format::Yaml, &blob, ServiceKind::Documented)
+        format("a.yaml", &blob, ServiceKind::Documented)
     };
     assert!(matches!(result("disabled: 1\n"), Formatting::Invalid(found) if !found.is_empty()));
     let directive = format!(
@@ -279,17 +253,17 @@ fn commented(text: &str, noise: &[(u8, u8)]) -> String {
 }
 
 fn check(text: &str, kind: ServiceKind) -> Result<(), TestCaseError> {
-    let before = payload(text, Format::Yaml, kind);
+    let before = payload(text, kind);
     prop_assume!(before.is_some());
     let blob = Blob::Content(text.as_bytes().to_vec());
-    let result = match format("a.yaml", Format::Yaml, &blob, kind) {
+    let result = match format("a.yaml", &blob, kind) {
         Formatting::Canonical => text.to_owned(),
         Formatting::Changed(new) => new,
         other => return Err(TestCaseError::fail(format!("{other:?} of\n{text}"))),
     };
-    prop_assert_eq!(payload(&result, Format::Yaml, kind), before);
+    prop_assert_eq!(payload(&result, kind), before);
     let comments = |text: &str| {
-        let mut found: Vec<String> = parse(text, Format::Yaml)
+        let mut found: Vec<String> = yaml::parse(text)
             .unwrap()
             .comments
             .iter()
@@ -301,7 +275,7 @@ fn check(text: &str, kind: ServiceKind) -> Result<(), TestCaseError> {
     prop_assert_eq!(comments(text), comments(&result));
     let blob = Blob::Content(result.clone().into_bytes());
     prop_assert!(
-        matches!(format("a.yaml", Format::Yaml, &blob, kind), Formatting::Canonical),
+        matches!(format("a.yaml", &blob, kind), Formatting::Canonical),
         "{}",
         result
     );
@@ -322,12 +296,8 @@ proptest! {
     fn what_import_writes_is_canonical((kind, targeting) in any_document()) {
         let text = canonical(&targeting, kind);
         let blob = Blob::Content(text.clone().into_bytes());
-        prop_assume!(payload(&text, Format::Yaml, kind).is_some());
-        let result = format("a.yaml", Format::Yaml, &blob, kind);
-        prop_assert!(matches!(result, Formatting::Canonical), "{:?} of\n{}", result, text);
-        let text = serde_json::to_string_pretty(&targeting).unwrap() + "\n";
-        let blob = Blob::Content(text.clone().into_bytes());
-        let result = format("a.json", Format::Json, &blob, kind);
+        prop_assume!(payload(&text, kind).is_some());
+        let result = format("a.yaml", &blob, kind);
         prop_assert!(matches!(result, Formatting::Canonical), "{:?} of\n{}", result, text);
     }
 

@@ -156,7 +156,7 @@ const DOCUMENTED: &[Case] = &[
         "disabled: false",
         "disabled: false",
         "disabled: [false",
-        "2:8",
+        "1:11",
     ),
     case(
         "too-deep",
@@ -225,7 +225,7 @@ pub(super) fn check(case: &Case, kind: ServiceKind) {
         }
         _ => (with(replaced, accepted), with(replaced, refused)),
     };
-    let read = |text: &str| read_as(kind, Format::Yaml, text);
+    let read = |text: &str| read_as(kind, text);
     let good = read(&accepted);
     assert!(
         good.diagnostics.iter().all(|one| one.id != id),
@@ -259,8 +259,8 @@ fn what_is_found_in_a_tree_names_the_files() {
         "shop/prod/pay".parse::<ToggleId>().unwrap(),
         "shop/Prod/pay".parse().unwrap(),
     );
-    let paths = ["shop/prod/pay.json".to_owned(), "shop/prod/pay.yaml".to_owned()];
-    let both = tree::duplicate(&first, &paths);
+    let paths = ["shop/prod/pay.yml".to_owned(), "shop/prod/pay.yaml".to_owned()];
+    let both = tree::duplicate(&first, &paths, &[]);
     assert_eq!(both.len(), 2);
     assert!(
         both[0].message.ends_with("and by `shop/prod/pay.yaml`"),
@@ -271,18 +271,26 @@ fn what_is_found_in_a_tree_names_the_files() {
     for (diagnostic, id) in [
         (both[1].clone(), "duplicate-toggle"),
         (
-            tree::case_fold(&first, &paths[0], &second),
+            tree::case_only_difference(&first, &paths[0], &second),
             "case-only-difference",
         ),
         (
-            tree::elsewhere("package.json", "{project}/{environment}/{toggle}.yaml"),
+            tree::elsewhere("package.yaml", "{project}/{environment}/{toggle}.yaml"),
             "elsewhere",
         ),
         (
             tree::bad_key("a/b/c d.yaml", "c d", &KeyError::BadCharacter(' ')),
             "bad-key",
         ),
-        (tree::extension_case("a/b/c.YAML"), "extension-case"),
+        (
+            tree::unread("a/b/c.YAML", Unread::ExtensionCase, None),
+            "extension-case",
+        ),
+        (
+            tree::unread("a/b/c.json", Unread::Json, Some(&first)),
+            "json-file",
+        ),
+        (tree::unread("a/b/c.yaml", Unread::Link, None), "link"),
         (tree::too_many_files("."), "too-many-files"),
         (tree::not_utf8_path(b"a/\xff/c.yaml"), "not-utf8"),
     ] {
@@ -299,6 +307,8 @@ fn every_check_has_a_case() {
         "duplicate-toggle",
         "elsewhere",
         "extension-case",
+        "json-file",
+        "link",
         "not-utf8",
         "too-many-files",
         // In `expectations`.

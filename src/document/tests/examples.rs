@@ -21,11 +21,11 @@ fn the_sample_repository_has_no_finding_with_any_service() {
     assert_eq!(files.len(), 8);
     for file in files {
         let path = file.strip_prefix(&root).unwrap().to_str().unwrap();
-        let PathKind::Document { format, .. } = Layout::default().classify(path.as_bytes()) else {
+        let PathKind::Document { .. } = Layout::default().classify(path.as_bytes()) else {
             panic!("{path} matches the default layout");
         };
         for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
-            let document = read(path, format, &Blob::Content(fs::read(&file).unwrap()), kind);
+            let document = read(path, &Blob::Content(fs::read(&file).unwrap()), kind);
             assert_eq!(render(&document.diagnostics, Color::Never), "");
             assert!(document.payload.is_some());
         }

@@ -73,7 +73,7 @@ fn a_file_that_is_not_a_list_of_expectations_is_an_error() {
             "- on\n",
             "1:3 wrong-type `expectations` is a list of mappings, not `on`",
         ),
-        ("- name: [\n", "1:9 syntax invalid YAML: unclosed bracket"),
+        ("- name: [\n", "1:9 syntax this `[` is not closed"),
         (
             "<<<<<<< HEAD\n",
             "1:1 wrong-type this file is a list of expectations",
@@ -169,7 +169,7 @@ fn a_suggestion_names_the_variation() {
 
 #[test]
 fn the_lines_of_serves_are_those_of_the_file() {
-    let lines = serve_lines(Format::Yaml, &Blob::Content(GOOD.into()), 1).unwrap();
+    let lines = serve_lines(&Blob::Content(GOOD.into()), 1).unwrap();
     let expected = ServeLines {
         rules: vec![7],
         default_serve: 12,

@@ -93,7 +93,7 @@ fn a_percentage_rollout_is_told_what_it_needs() {
         "{ split: 25 }",
     ] {
         for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
-            let document = read_as(kind, Format::Yaml, with("{ select: 1 }", rollout));
+            let document = read_as(kind, with("{ select: 1 }", rollout));
             let lines = lines(&document);
             assert_eq!(lines.len(), 1, "{rollout}: {lines:?}");
             let help = "percentage rollouts need `service_kind: featureprobe`: write `split: { \"on\": 25, \"off\": 75 }`";

@@ -103,27 +103,19 @@ fn characters_that_hide_text_are_refused() {
 }
 
 #[test]
-fn deep_json_is_refused() {
-    for text in ["[".repeat(500_000), "{\"a\":".repeat(200_000)] {
-        assert_eq!(found(&json(&text)).len(), 1);
-        assert_eq!(json(&text).diagnostics[0].id, "too-deep");
-    }
-}
-
-#[test]
 fn what_is_too_large_is_not_even_looked_at() {
     for blob in [
         Blob::TooLarge(2 * 1024 * 1024),
         Blob::Content(vec![b' '; LARGEST_DOCUMENT + 1]),
     ] {
-        let document = read("a.yaml", Format::Yaml, &blob, ServiceKind::Documented);
+        let document = read("a.yaml", &blob, ServiceKind::Documented);
         assert_eq!(found(&document), ["0:0 too-large"]);
     }
 }
 
 #[test]
 fn what_a_partial_clone_lacks_is_a_finding() {
-    let document = read("a.yaml", Format::Yaml, &Blob::Missing, ServiceKind::Documented);
+    let document = read("a.yaml", &Blob::Missing, ServiceKind::Documented);
     assert_eq!(found(&document), ["0:0 missing-content"]);
 }
 
@@ -181,22 +173,18 @@ proptest! {
     #[test]
     fn any_bytes_are_read(bytes in any::<Vec<u8>>()) {
         let document = yaml(&bytes);
-        let text = String::from_utf8_lossy(&bytes);
-        for document in [document, json(&text)] {
-            let has_error = document.diagnostics.iter().any(|one| one.severity == Severity::Error);
-            prop_assert_eq!(document.payload.is_none(), has_error);
-            let _ = render(&document.diagnostics, Color::Always);
-        }
+        let has_error = document.diagnostics.iter().any(|one| one.severity == Severity::Error);
+        prop_assert_eq!(document.payload.is_none(), has_error);
+        let _ = render(&document.diagnostics, Color::Always);
     }
 
     #[test]
     fn anything_like_yaml_is_read(pieces in proptest::collection::vec(piece(), 0..40)) {
         let text = pieces.concat();
-        for document in [yaml(&text), json(&text)] {
-            let has_error = document.diagnostics.iter().any(|one| one.severity == Severity::Error);
-            prop_assert_eq!(document.payload.is_none(), has_error);
-            let _ = render(&document.diagnostics, Color::Never);
-        }
+        let document = yaml(&text);
+        let has_error = document.diagnostics.iter().any(|one| one.severity == Severity::Error);
+        prop_assert_eq!(document.payload.is_none(), has_error);
+        let _ = render(&document.diagnostics, Color::Never);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(in crate::document) mod generated;
 mod help;
 mod hostile;
 mod limits;
+mod mistakes;
 mod pictures;
 mod positions;
 mod quick;
@@ -38,21 +39,38 @@ content:
   defaultServe: { select: 0 }
 "#;
 
-fn read_as(kind: ServiceKind, format: Format, text: impl AsRef<[u8]>) -> Document {
-    let path = format!("a.{}", format.as_str());
-    read(&path, format, &Blob::Content(text.as_ref().to_vec()), kind)
+fn read_as(kind: ServiceKind, text: impl AsRef<[u8]>) -> Document {
+    read("a.yaml", &Blob::Content(text.as_ref().to_vec()), kind)
 }
 
 fn yaml(text: impl AsRef<[u8]>) -> Document {
-    read_as(ServiceKind::Documented, Format::Yaml, text)
+    read_as(ServiceKind::Documented, text)
 }
 
 fn featureprobe(text: &str) -> Document {
-    read_as(ServiceKind::FeatureProbe, Format::Yaml, text)
+    read_as(ServiceKind::FeatureProbe, text)
 }
 
+/// Returns JSON in ASCII, which is valid YAML: the characters that YAML does not allow are escaped, as surrogate pairs too.
+fn in_ascii(json: &str) -> String {
+    let escape = |c: char| -> String {
+        let units = c
+            .encode_utf16(&mut [0; 2])
+            .iter()
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect();
+        if matches!(c, ' '..='~' | '\n') {
+            c.into()
+        } else {
+            units
+        }
+    };
+    json.chars().map(escape).collect()
+}
+
+/// JSON is valid YAML.
 fn json(text: &str) -> Document {
-    read_as(ServiceKind::Documented, Format::Json, text)
+    yaml(text)
 }
 
 /// Every finding as `line:column id`.

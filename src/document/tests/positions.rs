@@ -123,7 +123,7 @@ fn every_style_is_read_with_its_waivers_and_formatted() {
         };
         assert_eq!(waived.waived.as_deref(), Some("on purpose"), "{name}: {waived:?}");
         let blob = Blob::Content(text.clone().into_bytes());
-        match format("a.yaml", Format::Yaml, &blob, ServiceKind::Documented) {
+        match format("a.yaml", &blob, ServiceKind::Documented) {
             Formatting::Changed(new) => {
                 assert_eq!(yaml(&new).payload, document.payload, "{name}");
                 assert!(new.contains("# gitoggle: allow"), "{name}");
@@ -156,7 +156,7 @@ fn an_unknown_key_is_at_its_place_in_every_style() {
 #[test]
 fn what_the_fast_parser_refuses_is_refused_with_the_error_of_yaml() {
     for (from, to, expected) in [
-        ("    - name: adults", "\t- name: adults", "7:2 syntax"),
+        ("    - name: adults", "\t- name: adults", "7:1 syntax"),
         ("rules:\n", "rules:\n\u{feff}", "7:1 syntax"),
         ("\"true\"", "*.example.com", "5:28 yaml-anchor"),
         ("\"true\"", "&a b", "5:28 yaml-anchor"),

@@ -79,7 +79,7 @@ fn a_split_by_name_means_the_same_as_one_by_index() {
     assert_eq!(split("{ \"off\": 100 }"), split("[10000]"));
     assert_eq!(split("[10000]"), split("[10000, 0]"));
     let json = GOOD_JSON.replace("{\"select\": 1}", "{\"split\": {\"on\": 75, \"off\": 25}}");
-    let read = read_as(ServiceKind::FeatureProbe, Format::Json, json);
+    let read = read_as(ServiceKind::FeatureProbe, json);
     assert_eq!(read.payload, Some(expected), "{:?}", read.diagnostics);
 }
 

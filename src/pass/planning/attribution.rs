@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Files;
 use crate::document::{self, LARGEST_DOCUMENT};
-use crate::model::{Attribution, Format, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees};
+use crate::model::{Attribution, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::plan::{Change, Draft, FIRST_PASS_TRAILER, Plan, Trailer, WantedDocument};
@@ -113,7 +113,7 @@ impl WantedDocuments<'_> {
     /// Returns whether a version of the document at `path` has the desired payload.
     fn is_same(&self, path: &str, version: ObjectId) -> Result<bool, source::Error> {
         let (wanted, other) = self.wanted(path);
-        let (Some(wanted), Some(format)) = (wanted, Format::of(path)) else {
+        let Some(wanted) = wanted else {
             // A document that is gone differs from every version of it (DESIGN, section 5, *Which commit*).
             return Ok(false);
         };
@@ -122,7 +122,7 @@ impl WantedDocuments<'_> {
             return Ok(false);
         }
         let blob = self.reader.blob(version, LARGEST_DOCUMENT)?;
-        let payload = document::read(path, format, &blob, self.kind).payload;
+        let payload = document::read(path, &blob, self.kind).payload;
         Ok(payload.as_ref() == Some(wanted))
     }
 

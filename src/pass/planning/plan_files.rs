@@ -82,19 +82,9 @@ where
     F: Fn() -> Result<S, Error> + Sync,
 {
     let overrides = applied.overrides(files.snapshot.revision());
-    let mut overwritten = overwritten(drifted, &rules.policy, &overrides);
+    let overwritten = overwritten(drifted, &rules.policy, &overrides);
     let comparison = compared(files, applied, rules, &overwritten)?;
     check_source(&comparison, files.snapshot, rules)?;
-    // The service has under the new name of a document what it has under the former one.
-    for difference in &comparison.differences {
-        let live = difference
-            .former
-            .as_ref()
-            .and_then(|former| overwritten.get(former));
-        if let Some(live) = live.cloned() {
-            overwritten.insert(difference.id.clone(), live);
-        }
-    }
     Ok(Compared {
         comparison,
         overrides,
@@ -214,7 +204,6 @@ pub(super) fn places<'a>(applied: AppliedSide<'_>, rules: &'a Rules) -> Places<'
         layout: &rules.layout,
         root: &rules.root,
         scope: &rules.policy.scope,
-        kind: rules.kind,
         side: applied.kind(),
     }
 }

@@ -1,15 +1,15 @@
 //! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::applied::AppliedTrees;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
-use crate::model::{Action, Blob, Format, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
+use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Claims, Difference, join};
-use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove, RenameState};
+use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove};
 use crate::source;
 
 /// The number of documents that a thread takes at a time: several times as many as a chain of deltas has.
@@ -28,8 +28,8 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
     /// Confirmed requests that are not in the applied tree yet.
     pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
-    /// The toggles without a file whose keys differ only in case from those of a document.
-    pub(crate) renamed: &'a BTreeMap<ToggleId, RenameState>,
+    /// The toggles without a file whose ids differ only in case from that of a document.
+    pub(crate) renamed: &'a BTreeSet<ToggleId>,
 }
 
 /// The decision about each toggle, and the findings.
@@ -170,7 +170,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         match desired {
             Desired::Document(version) => Some(&version.path),
             Desired::Absent { path } if self.context.on_remove == OnRemove::Disable => Some(path),
-            Desired::Absent { .. } | Desired::Invalid | Desired::Renamed { .. } => None,
+            Desired::Absent { .. } | Desired::Invalid | Desired::Renamed => None,
         }
     }
 
@@ -183,11 +183,11 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         let (file, blob) = match (&difference.desired, blob) {
             (Claims::None, _) => return self.absent(difference),
             (Claims::One(file), Some(blob)) => (file, blob),
-            // Two files that claim the same toggle make it invalid (DESIGN, section 2).
+            // Two files that claim the same toggle make it invalid (DESIGN, section 2), and so does a file that is not read.
             _ => return Desired::Invalid,
         };
         let path = self.context.layout.path(&difference.id, file.format);
-        let (payload, found) = parse(&path, file.format, blob, self.context);
+        let (payload, found) = parse(&path, blob, self.context);
         findings.extend(found);
         match payload {
             Some(payload) => Desired::Document(Version {
@@ -202,6 +202,9 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 
     fn absent(&self, difference: &Difference) -> Desired {
+        if self.context.renamed.contains(&difference.id) {
+            return Desired::Renamed;
+        }
         let unknown = self
             .context
             .unknown
@@ -213,15 +216,12 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             Some(self.context.layout.path(&difference.id, file.format))
         };
         let path = unknown.or_else(applied).unwrap_or_default();
-        match self.context.renamed.get(&difference.id) {
-            Some(state) => Desired::Renamed { path, state: *state },
-            None => Desired::Absent { path },
-        }
+        Desired::Absent { path }
     }
 
     fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
         // The applied tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
-        if let Some(sent) = self.context.unknown.get(difference.recorded_id()) {
+        if let Some(sent) = self.context.unknown.get(&difference.id) {
             let applied = match self.recorded(difference, blob) {
                 AppliedVersion::Document { payload, .. } => Some(Box::new(payload)),
                 _ => None,
@@ -238,7 +238,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
 
     /// Returns the version that was confirmed last.
     fn recorded(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
-        if let Some(sent) = self.context.settled.get(difference.recorded_id()) {
+        if let Some(sent) = self.context.settled.get(&difference.id) {
             return settled(sent, self.context.kind);
         }
         let (file, blob) = match (&difference.applied, blob) {
@@ -249,7 +249,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         };
         let format = file.format;
         // Findings are dropped, because they would concern a file that is not in the source.
-        match parse("", format, blob, self.context).0 {
+        match parse("", blob, self.context).0 {
             Some(payload) => AppliedVersion::Document {
                 object: file.id,
                 format,
@@ -272,12 +272,7 @@ fn settled(sent: &Sent, kind: ServiceKind) -> AppliedVersion {
     }
 }
 
-fn parse(
-    path: &str,
-    format: Format,
-    blob: &Blob,
-    context: ReadContext<'_>,
-) -> (Option<Payload>, Vec<Diagnostic>) {
-    let read = document::read(&join(context.root, path), format, blob, context.kind);
+fn parse(path: &str, blob: &Blob, context: ReadContext<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
+    let read = document::read(&join(context.root, path), blob, context.kind);
     (read.payload, read.diagnostics)
 }

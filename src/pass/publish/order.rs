@@ -5,11 +5,11 @@
 //! with a newer document, so a different document waits for one timeout. The same document needs no delay, because both
 //! orders have the same result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use tokio::time::Instant;
 
-use crate::model::{Action, RequestDigest, ToggleId};
+use crate::model::{Action, FoldedId, RequestDigest, ToggleId};
 use crate::plan::{Change, Plan, PublishAttempt};
 use crate::state::StateSnapshot;
 
@@ -93,15 +93,15 @@ fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherite
 /// may still be open.
 #[derive(Debug, Default)]
 pub(crate) struct Inherited {
-    toggles: BTreeSet<ToggleId>,
+    toggles: HashSet<FoldedId>,
     /// The time at which every request of an earlier process has ended.
     ended_at: Option<Instant>,
 }
 
 impl Inherited {
-    pub(crate) fn new(toggles: BTreeSet<ToggleId>, ended_at: Instant) -> Self {
+    pub(crate) fn new(toggles: &BTreeSet<ToggleId>, ended_at: Instant) -> Self {
         Self {
-            toggles,
+            toggles: toggles.iter().map(FoldedId::from).collect(),
             ended_at: Some(ended_at),
         }
     }
@@ -118,7 +118,8 @@ impl Inherited {
     pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
         // This also holds after the service confirmed the same document to this process: the request of the earlier process
         // could still overwrite a newer document.
-        let is_open = change.attempt == PublishAttempt::First && self.toggles.contains(&change.id);
+        let is_open =
+            change.attempt == PublishAttempt::First && self.toggles.contains(&FoldedId::from(&change.id));
         self.ended_at.filter(|_| is_open)
     }
 }
@@ -160,7 +161,7 @@ mod tests {
     fn only_a_different_document_of_a_toggle_unknown_at_startup_waits() {
         let (now, ended_at) = (Instant::now(), Instant::now() + Duration::from_secs(10));
         let [left, other]: [ToggleId; 2] = ["a/b/left", "a/b/other"].map(|id| id.parse().unwrap());
-        let mut inherited = Inherited::new([left.clone()].into(), ended_at);
+        let mut inherited = Inherited::new(&[left.clone()].into(), ended_at);
         let source = SourceInfo {
             repo: String::new(),
             reference: String::new(),

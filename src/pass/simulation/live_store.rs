@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::document;
-use crate::model::{
-    Blob, Format, Live, LiveContent, LiveToggle, LiveVersion, Payload, ServiceKind, ToggleId,
-};
+use crate::model::{Blob, Live, LiveContent, LiveToggle, LiveVersion, Payload, ServiceKind, ToggleId};
 
 /// The account of the other writer.
 const EVE: &str = "eve";
@@ -196,7 +194,7 @@ impl LiveStore {
 /// Returns whether a document with this text has another meaning than `live`.
 fn is_lost_in(text: String, live: &Payload) -> bool {
     let text = Blob::Content(text.into_bytes());
-    let imported = document::read("a.yaml", Format::Yaml, &text, ServiceKind::FeatureProbe);
+    let imported = document::read("a.yaml", &text, ServiceKind::FeatureProbe);
     imported.payload.as_ref() != Some(live)
 }
 

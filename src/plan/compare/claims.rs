@@ -9,6 +9,9 @@ use crate::model::ToggleId;
 pub(crate) enum Claims {
     #[default]
     None,
+    /// A file that would be the document if it had another name or were not a link. It is not read, but it shows that
+    /// nobody removed the toggle.
+    Unread,
     /// The file whose path names the toggle.
     One(File),
     /// Several files, each with the toggle that its path names.
@@ -24,6 +27,11 @@ impl Claims {
         matches!(self, Self::None)
     }
 
+    /// Returns whether a file that is read claims the toggle.
+    pub(super) fn has_document(&self) -> bool {
+        matches!(self, Self::One(_) | Self::Clash(_))
+    }
+
     /// Returns whether several files claim the toggle.
     pub(crate) fn is_clash(&self) -> bool {
         matches!(self, Self::Clash(_))
@@ -31,7 +39,7 @@ impl Claims {
 
     pub(crate) fn first(&self) -> Option<File> {
         match self {
-            Self::None => None,
+            Self::None | Self::Unread => None,
             Self::One(file) => Some(*file),
             Self::Clash(files) => files.first().map(|(_, file)| *file),
         }
@@ -40,7 +48,7 @@ impl Claims {
     /// Returns the files of the toggle `id`, each with the toggle that its path names.
     fn named<'a>(&'a self, id: &'a ToggleId) -> impl Iterator<Item = (&'a ToggleId, File)> {
         let (one, several) = match self {
-            Self::None => (None, None),
+            Self::None | Self::Unread => (None, None),
             Self::One(file) => (Some((id, *file)), None),
             Self::Clash(files) => (None, Some(&**files)),
         };
@@ -61,7 +69,7 @@ impl Claims {
     /// Adds to the files of the toggle `id` those of another one, or more of its own.
     pub(super) fn add(&mut self, id: &ToggleId, (other, more): (&ToggleId, Self)) {
         *self = match (std::mem::take(self), more) {
-            (files, Self::None) | (Self::None, files) => files,
+            (files, Self::None | Self::Unread) | (Self::None | Self::Unread, files) => files,
             (files, more) => {
                 let all = files.named(id).chain(more.named(other));
                 Self::Clash(Box::new(all.map(|(name, file)| (name.clone(), file)).collect()))

@@ -1,6 +1,6 @@
 //! Finds the globs of `--only` that match no toggle: with a mistyped glob, every pass would succeed without an effect.
 
-use super::classifier::is_hidden;
+use super::classify::is_hidden;
 use super::{CompareError, Comparison, Places, Roots, join};
 use crate::document::{Layout, PathKind};
 use crate::model::{EntryKind, ObjectId, Trees};

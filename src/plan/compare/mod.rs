@@ -4,9 +4,7 @@
 //! ten folders. Any other layout is compared file by file (DESIGN, section 4, "Compare").
 
 mod claims;
-mod clash;
-mod classifier;
-mod folded;
+mod classify;
 mod matched;
 #[cfg(test)]
 mod tests;
@@ -16,8 +14,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Diagnostic, Layout};
-use crate::model::{EnvironmentId, Format, ObjectId, Scope, ServiceKind, ToggleId, Trees};
-use crate::plan::RenameState;
+use crate::model::{EnvironmentId, Format, ObjectId, Scope, ToggleId, Trees};
 pub(crate) use claims::Claims;
 pub(crate) use matched::has_document;
 use matched::unmatched;
@@ -38,8 +35,6 @@ pub(crate) struct Difference {
     pub(crate) desired: Claims,
     /// The applied files: several only at a revision where they clash.
     pub(crate) applied: Claims,
-    /// The toggle that the applied side is recorded for, if the case of its keys has changed since.
-    pub(crate) former: Option<Box<ToggleId>>,
 }
 
 impl Difference {
@@ -49,19 +44,12 @@ impl Difference {
             id,
             desired: Claims::None,
             applied: Claims::None,
-            former: None,
         }
-    }
-
-    /// Returns the toggle that the state records.
-    pub(crate) fn recorded_id(&self) -> &ToggleId {
-        self.former.as_deref().unwrap_or(&self.id)
     }
 
     /// Returns whether both sides are the same object in the same format.
     pub(super) fn is_unchanged(&self) -> bool {
-        // A file that is renamed from `.json` to `.yaml` keeps its object, but its bytes are parsed differently.
-        !self.desired.is_empty() && self.former.is_none() && self.desired == self.applied
+        !self.desired.is_empty() && self.desired == self.applied
     }
 }
 
@@ -72,9 +60,9 @@ pub(crate) struct Comparison {
     pub(crate) differences: Vec<Difference>,
     /// The number of applied toggles, for each compared environment.
     pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
-    /// The toggles without a file whose keys differ only in case from those of a document. The service may fold keys, so
-    /// these can be names of a toggle that the repository still has.
-    pub(crate) renamed: BTreeMap<ToggleId, RenameState>,
+    /// The toggles without a file whose ids differ only in case from that of a document: the repository still has the
+    /// toggle, under that id.
+    pub(crate) renamed: BTreeSet<ToggleId>,
     /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
     /// The findings on paths.
@@ -95,8 +83,6 @@ pub(crate) struct Places<'a> {
     pub(crate) root: &'a str,
     /// A path outside of it yields no finding.
     pub(crate) scope: &'a Scope,
-    /// To FeatureProbe, keys that differ only in case are equal.
-    pub(crate) kind: ServiceKind,
     pub(crate) side: AppliedTree,
 }
 

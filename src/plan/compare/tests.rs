@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use sha1::{Digest, Sha1};
 
 use super::*;
-use crate::model::{Blob, ObjectId, Scope, ServiceKind, Tree, TreeEntry, Trees};
+use crate::model::{Blob, ObjectId, Scope, Tree, TreeEntry, Trees};
 
 /// Trees made of paths and contents; ids follow from content, as Git's do.
 #[derive(Default)]
@@ -70,31 +70,16 @@ impl From<TooManyFiles> for Fault {
 }
 
 fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], always: &[&str]) -> Comparison {
-    compared_with(
-        AppliedTree::State,
-        ServiceKind::Documented,
-        layout,
-        source,
-        applied,
-        always,
-    )
+    compared_with(AppliedTree::State, layout, source, applied, always)
 }
 
 /// Compares two revisions.
 fn between(layout: &str, source: &[(&str, &str)], base: &[(&str, &str)]) -> Comparison {
-    compared_with(
-        AppliedTree::Revision,
-        ServiceKind::Documented,
-        layout,
-        source,
-        base,
-        &[],
-    )
+    compared_with(AppliedTree::Revision, layout, source, base, &[])
 }
 
 fn compared_with(
     side: AppliedTree,
-    kind: ServiceKind,
     layout: &str,
     source: &[(&str, &str)],
     applied: &[(&str, &str)],
@@ -110,7 +95,6 @@ fn compared_with(
         layout: &layout.parse().unwrap(),
         root: "",
         scope: &Scope::default(),
-        kind,
         side,
     };
     compare::<_, _, Fault>(&trees, Some(&trees), roots, &places, &always).unwrap()
@@ -145,14 +129,14 @@ fn what_differs_is_found_and_what_is_equal_is_not() {
     let source = [
         ("p/e/a.yaml", "1"),
         ("p/e/b.yaml", "2"),
-        ("p/e/d.json", "1"),
+        ("p/e/d.yml", "1"),
         ("q/e/a.yaml", "1"),
     ];
     let found = compared(DEFAULT, &source, &applied, &[]);
     let expected = [
         "p/e/b: p/e/b.yaml <- p/e/b.yaml",
         "p/e/c:  <- p/e/c.yaml",
-        "p/e/d: p/e/d.json <- ",
+        "p/e/d: p/e/d.yml <- ",
     ];
     assert_eq!(shown(&found, [DEFAULT; 2]), expected);
     assert_eq!(found.applied_counts.values().collect::<Vec<_>>(), [&3]);
@@ -230,7 +214,10 @@ fn odd_paths_are_told_about_and_hidden_ones_are_not() {
     let found = compared(DEFAULT, &source, &[], &[]);
     assert_eq!(
         shown(&found, [DEFAULT; 2]),
-        ["p/e/A: p/e/A.yaml <- ", "p/e/a: p/e/a.yaml <- "]
+        [
+            "p/e/A: p/e/A.yaml+p/e/a.yaml <- ",
+            "p/e/a: p/e/a.yaml+p/e/A.yaml <- "
+        ]
     );
     let mut findings: Vec<(&str, &str)> = found
         .findings
@@ -239,7 +226,8 @@ fn odd_paths_are_told_about_and_hidden_ones_are_not() {
         .collect();
     findings.sort_unstable();
     let expected = [
-        ("p/e/a.yaml", "case-only-difference"),
+        ("p/e/A.yaml", "duplicate-toggle"),
+        ("p/e/a.yaml", "duplicate-toggle"),
         ("p/e/b c.yaml", "bad-key"),
         ("p/e/deep/b.yaml", "elsewhere"),
         ("p/stray.yml", "elsewhere"),
@@ -288,9 +276,9 @@ fn a_revision_has_the_layout_of_the_source() {
 
 #[test]
 fn only_a_clash_that_a_revision_did_not_have_is_a_difference() {
-    let base = [("p/e/a.json", "1"), ("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+    let base = [("p/e/a.yaml", "1"), ("p/e/a.yml", "1"), ("p/e/b.yaml", "1")];
     for layout in [DEFAULT, OTHER] {
-        let head = [base[0], base[1], ("p/e/b.yaml", "2"), ("p/e/b.json", "3")];
+        let head = [base[0], base[1], ("p/e/b.yaml", "2"), ("p/e/b.yml", "3")];
         let found = between(layout, &head, &base);
         let differing: Vec<_> = found.differences.iter().map(|one| one.id.toggle()).collect();
         assert_eq!(differing, ["b"], "{layout}");
@@ -306,43 +294,91 @@ fn only_a_clash_that_a_revision_did_not_have_is_a_difference() {
 }
 
 #[test]
-fn a_toggle_whose_keys_have_another_case_now_is_renamed_and_its_environment_is_not_lost() {
-    let renamed = |kind, source: &[(&str, &str)], applied: &[(&str, &str)], layout| {
-        let found = compared_with(AppliedTree::State, kind, layout, source, applied, &[]);
-        let show = |id: &ToggleId| id.to_string();
+fn a_toggle_whose_id_has_another_case_now_is_renamed_and_its_environment_is_not_lost() {
+    let renamed = |source: &[(&str, &str)], applied: &[(&str, &str)], layout| {
+        let found = compared_with(AppliedTree::State, layout, source, applied, &[]);
         let lost: Vec<_> = found.lost.iter().map(ToString::to_string).collect();
-        (found.renamed.keys().map(show).collect::<Vec<_>>(), lost.join(" "))
+        let renamed: Vec<_> = found.renamed.iter().map(ToString::to_string).collect();
+        let warned = found
+            .findings
+            .iter()
+            .filter(|found| found.id == "case-only-difference");
+        assert_eq!(warned.count(), renamed.len());
+        (renamed, lost.join(" "))
     };
-    let both = [ServiceKind::Documented, ServiceKind::FeatureProbe];
     let none: (Vec<String>, String) = (Vec::new(), String::new());
-    for kind in both {
-        // The other document may be new, changed, or the same as before.
-        for other in ["1", "2"] {
-            let applied = [("p/e/A.yaml", "1"), ("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
-            let source = [("p/e/A.yaml", other), ("p/e/b.yaml", "1")];
-            let only_a = (vec!["p/e/a".to_owned()], String::new());
-            assert_eq!(renamed(kind, &source, &applied, DEFAULT), only_a, "{kind:?}");
-            assert_eq!(renamed(kind, &source, &applied[1..], DEFAULT), only_a, "{kind:?}");
-            let other_layout = [("e/p/A.yaml", other), ("e/p/b.yaml", "1")];
-            assert_eq!(renamed(kind, &other_layout, &applied, OTHER), only_a, "{kind:?}");
-        }
-        let source = [("p/e/b.yaml", "1")];
-        let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
-        assert_eq!(renamed(kind, &source, &applied, DEFAULT), none, "{kind:?}");
+    let only_a = (vec!["p/e/a".to_owned()], String::new());
+    // The other document may be new, changed, or the same as before.
+    for other in ["1", "2"] {
+        let applied = [("p/e/A.yaml", "1"), ("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+        let source = [("p/e/A.yaml", other), ("p/e/b.yaml", "1")];
+        assert_eq!(renamed(&source, &applied, DEFAULT), only_a);
+        assert_eq!(renamed(&source, &applied[1..], DEFAULT), only_a);
+        let other_layout = [("e/p/A.yaml", other), ("e/p/b.yaml", "1")];
+        assert_eq!(renamed(&other_layout, &applied, OTHER), only_a);
     }
+    let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+    assert_eq!(renamed(&[("p/e/b.yaml", "1")], &applied, DEFAULT), none);
     let source = [("P/E/a.yaml", "1")];
     for applied in [
         &[("p/e/a.yaml", "1")][..],
         &[("P/E/a.yaml", "1"), ("p/e/a.yaml", "1")],
     ] {
-        let expected = (vec!["p/e/a".to_owned()], String::new());
-        assert_eq!(renamed(both[1], &source, applied, DEFAULT), expected);
+        assert_eq!(renamed(&source, applied, DEFAULT), only_a);
     }
-    let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
     let expected = (vec!["p/e/a".to_owned()], "p/e".to_owned());
-    assert_eq!(
-        renamed(both[1], &source, &applied, DEFAULT),
-        expected,
-        "`b` was removed"
+    assert_eq!(renamed(&source, &applied, DEFAULT), expected, "`b` was removed");
+}
+
+#[test]
+fn environments_whose_ids_differ_only_in_case_count_their_toggles_together() {
+    let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+    let found = compared(
+        DEFAULT,
+        &[("P/E/a.yaml", "1"), ("P/E/b.yaml", "1")],
+        &applied,
+        &[],
     );
+    let counts: Vec<_> = found
+        .applied_counts
+        .into_iter()
+        .map(|(id, count)| format!("{id} {count}"))
+        .collect();
+    assert_eq!(counts, ["P/E 2", "p/e 2"]);
+}
+
+#[test]
+fn a_file_that_is_not_read_is_not_a_removed_file() {
+    for (file, id) in [
+        ("p/e/a.YAML", "extension-case"),
+        ("p/e/A.Yml", "extension-case"),
+        ("p/e/a.json", "json-file"),
+    ] {
+        let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+        let found = compared(DEFAULT, &[(file, "1"), ("p/e/b.yaml", "1")], &applied, &[]);
+        let [one] = &found.differences[..] else {
+            panic!("{file}: {:?}", found.differences);
+        };
+        assert_eq!(
+            (one.id.as_str(), &one.desired),
+            ("p/e/a", &Claims::Unread),
+            "{file}"
+        );
+        let [finding] = &found.findings[..] else {
+            panic!("{file}: {:?}", found.findings);
+        };
+        assert_eq!((finding.id, finding.severity.as_str()), (id, "error"));
+        // Beside the document, or for a toggle that is not applied, it is only a warning.
+        for source in [
+            &[(file, "1"), ("p/e/a.yml", "1")][..],
+            &[("p/e/b.yaml", "2"), ("p/e/c.JSON", "1")],
+        ] {
+            let found = compared(DEFAULT, source, &applied[..0], &[]);
+            assert!(
+                found.differences.iter().all(|one| one.desired.has_document()),
+                "{file}"
+            );
+            assert_eq!(found.findings[0].severity.as_str(), "warning", "{file}");
+        }
+    }
 }

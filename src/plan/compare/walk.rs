@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
-use super::classifier::{Classifier, ToggleFiles, is_hidden};
+use super::classify::{Classifier, ToggleFiles, is_hidden};
 use super::{AppliedTree, CompareError, Comparison, Places, Roots, TooManyFiles, join};
 use crate::document::MOST_FILES;
-use crate::model::{EnvironmentId, ObjectId, ServiceKind, ToggleId, Tree, Trees};
+use crate::model::{EnvironmentId, ObjectId, ToggleId, Tree, Trees};
 
 pub(super) struct Walk<'a, S, A, E> {
     source: &'a S,
@@ -113,11 +113,19 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
                 pairs.entry(entry.name).or_default().1 = Some(entry.id);
             }
         }
-        // With the applied folders, because a folder may be renamed to one that is equal to the service.
-        let twins = self.twins(depth, pairs.keys().copied());
+        // With the applied folders, because a folder may be renamed.
+        let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+        if depth < ENVIRONMENT_DEPTH {
+            for name in pairs.keys() {
+                *counts.entry(name.to_ascii_lowercase()).or_default() += 1;
+            }
+        }
         for (name, (source, applied)) in pairs {
-            // All folders under a twin can contain clashing toggles.
-            let is_twin = is_twin || (!twins.is_empty() && twins.contains(&name.to_ascii_lowercase()));
+            // All folders under a twin can contain the same toggles.
+            let is_twin = is_twin
+                || counts
+                    .get(&name.to_ascii_lowercase())
+                    .is_some_and(|count| *count > 1);
             let sides = Sides {
                 source,
                 applied,
@@ -129,17 +137,6 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             }
         }
         Ok(())
-    }
-
-    /// Returns, in lower case, the names of projects or environments that are equal to FeatureProbe.
-    fn twins<'n>(&self, depth: usize, names: impl Iterator<Item = &'n [u8]>) -> BTreeSet<Vec<u8>> {
-        let mut twins = BTreeSet::new();
-        if self.classifier.places.kind == ServiceKind::FeatureProbe && depth < ENVIRONMENT_DEPTH {
-            let mut seen = BTreeSet::new();
-            let folded = names.map(<[u8]>::to_ascii_lowercase);
-            twins.extend(folded.filter(|name| !seen.insert(name.clone())));
-        }
-        twins
     }
 
     /// Compares file by file, for layouts whose folders differ from those of the state.

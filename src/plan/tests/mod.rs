@@ -69,7 +69,7 @@ impl Doc {
 enum Want {
     Document(Doc),
     Invalid,
-    Renamed(RenameState),
+    Renamed,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -157,7 +157,7 @@ fn rich() -> Plan {
 fn broken(path: &str) -> Vec<Diagnostic> {
     let text = "disabled: false\ncolour: \"::error::\u{202e}[31m ``` ##[group]\"\n";
     let blob = Blob::Content(text.into());
-    let mut found = document::read(path, Format::Yaml, &blob, ServiceKind::Documented).diagnostics;
+    let mut found = document::read(path, &blob, ServiceKind::Documented).diagnostics;
     found.truncate(2);
     found
 }
@@ -228,7 +228,7 @@ impl World {
         match self.desired.get(id) {
             None => Desired::Absent { path },
             Some(Want::Invalid) => Desired::Invalid,
-            Some(Want::Renamed(state)) => Desired::Renamed { path, state: *state },
+            Some(Want::Renamed) => Desired::Renamed,
             Some(Want::Document(doc)) => Desired::Document(Version {
                 id: id.clone(),
                 path: path.into(),

@@ -49,79 +49,23 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
 }
 
 #[test]
-fn a_toggle_is_never_disabled_while_another_document_may_be_about_it() {
-    for (live_access, on_remove, known, expected) in [
-        (
-            LiveAccess::WriteOnly,
-            OnRemove::Keep,
-            Known::Document(doc(2)),
-            (0, 1, 0),
-        ),
-        (
-            LiveAccess::WriteOnly,
-            OnRemove::Disable,
-            Known::Document(doc(2)),
-            (0, 1, 0),
-        ),
-        (
-            LiveAccess::WriteOnly,
-            OnRemove::Forget,
-            Known::Document(doc(2)),
-            (0, 0, 1),
-        ),
-        (
-            LiveAccess::Readable,
-            OnRemove::Keep,
-            Known::Document(doc(2)),
-            (0, 0, 1),
-        ),
-        (
-            LiveAccess::Readable,
-            OnRemove::Disable,
-            Known::Document(doc(2)),
-            (0, 0, 1),
-        ),
-        (
-            LiveAccess::Readable,
-            OnRemove::Disable,
-            Known::Unknown(Action::Update, doc(2)),
-            (0, 0, 1),
-        ),
-    ] {
-        let policy = Policy {
-            live_access,
-            on_remove,
-            ..Policy::default()
-        };
-        let world = World::of(3, 0, 0).knows("p/e/x", known);
-        let plan = world
-            .want("p/e/x", Want::Renamed(RenameState::Settled))
-            .plan(&policy);
-        let found = (
-            plan.changes().len(),
-            plan.orphans().len(),
-            plan.state_edits().len(),
-        );
-        assert_eq!(found, expected, "{live_access:?} {on_remove:?} {known:?}");
-    }
-}
-
-#[test]
-fn a_toggle_that_a_document_takes_over_stays_recorded_until_that_document_is() {
+fn a_toggle_whose_document_has_an_id_that_differs_only_in_case_is_forgotten_and_never_disabled() {
     for on_remove in [OnRemove::Disable, OnRemove::Forget, OnRemove::Keep] {
         for known in [Known::Document(doc(2)), Known::Unknown(Action::Update, doc(2))] {
             let policy = Policy {
-                live_access: LiveAccess::Readable,
                 on_remove,
                 ..Policy::default()
             };
             let world = World::of(3, 0, 0).knows("p/e/x", known);
-            let plan = world
-                .want("p/e/x", Want::Renamed(RenameState::Pending))
-                .plan(&policy);
-            assert!(plan.is_empty(), "{on_remove:?} {known:?}");
-            let inherited: Vec<_> = plan.inherited().iter().map(ToString::to_string).collect();
-            assert_eq!(inherited, ["p/e/x"], "{on_remove:?} {known:?}");
+            let plan = world.want("p/e/x", Want::Renamed).plan(&policy);
+            assert!(
+                plan.changes().is_empty() && plan.orphans().is_empty(),
+                "{on_remove:?} {known:?}"
+            );
+            assert!(
+                matches!(plan.state_edits(), [StateEdit::Forget { .. }]),
+                "{on_remove:?} {known:?}"
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document;
-use crate::model::{Blob, Color, Format, ServiceKind, escaped};
+use crate::model::{Blob, Color, ServiceKind, escaped};
 
 #[test]
 fn the_text_is_for_people() {
@@ -336,7 +336,7 @@ fn a_flood_is_cut_and_says_by_how_much() {
 fn many_warnings_are_cut_in_the_text_and_no_error_is() {
     let read = |path: &str, text: &str| {
         let blob = Blob::Content(text.into());
-        document::read(path, Format::Yaml, &blob, ServiceKind::Documented).diagnostics
+        document::read(path, &blob, ServiceKind::Documented).diagnostics
     };
     let mut world = World::of(3, 1, 0);
     let lonely = "disabled: false\ncontent:\n  variations: [{ name: a, value: b }]\n  rules: []\n  \

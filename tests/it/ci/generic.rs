@@ -79,7 +79,7 @@ fn the_hooks_of_pre_commit_check_the_work_tree() {
         for (path, is_document) in [
             ("shop/prod/pay.yaml", true),
             ("shop/prod/pay.yml", true),
-            ("shop/prod/pay.json", true),
+            ("shop/prod/pay.json", false),
             ("README.md", false),
             ("yaml/README", false),
         ] {

@@ -1,6 +1,6 @@
 //! Documents that exist are compared by what they mean.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{canonical, file, files, import_lines, line, record};
 use crate::support::document::reformatted;
@@ -21,51 +21,43 @@ fn a_document_with_the_same_meaning_stays_as_it_was_written() {
 #[test]
 fn a_document_with_another_meaning_stays_unless_it_may_be_overwritten() {
     let world = World::new();
-    for extension in ["yaml", "yml", "json"] {
-        let text = match extension {
-            "json" => json!({ "disabled": true, "content": content(1) }).to_string(),
-            _ => doc(1),
-        };
+    for extension in ["yaml", "yml"] {
         world
             .repo
-            .write(&format!("shop/prod/{extension}.{extension}"), text);
+            .write(&format!("shop/prod/{extension}.{extension}"), doc(1));
     }
-    let lines = ["yaml", "yml", "json"]
+    let lines = ["yaml", "yml"]
         .map(|name| line(&format!("shop/prod/{name}"), 18))
         .concat();
     import_lines(&world, &lines)
         .exit(0)
         .stdout(
-            "different shop/prod/json: the document has another meaning (shop/prod/json.json)\n\
-             different shop/prod/yaml: the document has another meaning (shop/prod/yaml.yaml)\n\
+            "different shop/prod/yaml: the document has another meaning (shop/prod/yaml.yaml)\n\
              different shop/prod/yml: the document has another meaning (shop/prod/yml.yml)\n\
              \n\
-             0 written, 0 unchanged, 3 different\n",
+             0 written, 0 unchanged, 2 different\n",
         )
-        .stderr("note: kept 3 different documents; `--overwrite` replaces documents\n");
+        .stderr("note: kept 2 different documents; `--overwrite` replaces documents\n");
     assert_eq!(file(&world, "shop/prod/yaml.yaml"), doc(1));
     import_lines(&world, &lines)
         .arg("--overwrite")
         .exit(0)
         .stdout(
-            "replaced shop/prod/json (shop/prod/json.json)\n\
-             replaced shop/prod/yaml (shop/prod/yaml.yaml)\n\
+            "replaced shop/prod/yaml (shop/prod/yaml.yaml)\n\
              replaced shop/prod/yml (shop/prod/yml.yml)\n\
              \n\
-             0 written, 0 unchanged, 0 different, 3 replaced\n",
+             0 written, 0 unchanged, 0 different, 2 replaced\n",
         )
         .stderr_contains(&["next:\n", " add shop\n"]);
     assert_eq!(file(&world, "shop/prod/yaml.yaml"), canonical(18));
     assert_eq!(file(&world, "shop/prod/yml.yml"), canonical(18));
-    let json: Value = serde_json::from_str(&file(&world, "shop/prod/json.json")).unwrap();
-    assert_eq!(json, json!({ "disabled": false, "content": content(18) }));
     world
         .validate()
         .exit(0)
-        .stdout("checked 3 documents: no findings\n");
+        .stdout("checked 2 documents: no findings\n");
     import_lines(&world, &lines)
         .exit(0)
-        .stdout("0 written, 3 unchanged, 0 different\n");
+        .stdout("0 written, 2 unchanged, 0 different\n");
 }
 
 #[test]
@@ -93,28 +85,28 @@ fn an_invalid_document_is_different_and_can_be_overwritten() {
 fn a_toggle_that_two_documents_claim_is_left_alone() {
     let world = World::new();
     world.repo.write("shop/prod/pay.yaml", doc(1));
-    world.repo.write("shop/prod/pay.json", "{}");
+    world.repo.write("shop/prod/pay.yml", "{}");
     import_lines(&world, &(line("shop/prod/pay", 18) + &line("shop/prod/old", 18)))
         .arg("--overwrite")
         .exit(0)
         .stdout(
-            "skipped shop/prod/pay (several documents): `shop/prod/pay.json` and `shop/prod/pay.yaml` claim it; keep one \
+            "skipped shop/prod/pay (several documents): `shop/prod/pay.yaml` and `shop/prod/pay.yml` claim it; keep one \
              of them\n\
              \n\
              1 written, 0 unchanged, 0 different, 1 skipped (several documents: 1)\n",
         )
         .any_stderr();
     assert_eq!(file(&world, "shop/prod/pay.yaml"), doc(1));
-    assert_eq!(file(&world, "shop/prod/pay.json"), "{}");
+    assert_eq!(file(&world, "shop/prod/pay.yml"), "{}");
 }
 
 #[test]
-fn with_featureprobe_a_document_spelled_in_another_case_is_the_document_of_the_toggle() {
+fn a_document_spelled_in_another_case_is_the_document_of_the_toggle() {
     let world = World::new();
     world.repo.write("Shop/prod/PAY.yaml", doc(18));
     world.repo.write("shop/PROD/old.yaml", doc(1));
     let lines = line("shop/prod/pay", 18) + &line("shop/prod/old", 18);
-    let run = || import_lines(&world, &lines).set("service-kind", "featureprobe");
+    let run = || import_lines(&world, &lines);
     run()
         .exit(0)
         .stdout(
@@ -129,11 +121,6 @@ fn with_featureprobe_a_document_spelled_in_another_case_is_the_document_of_the_t
     run().arg("--overwrite").exit(0).any_output();
     assert_eq!(files(&world), ["Shop/prod/PAY.yaml", "shop/PROD/old.yaml"]);
     assert_eq!(file(&world, "shop/PROD/old.yaml"), canonical(18));
-    // Any other service may have two toggles.
-    import_lines(&world, &lines)
-        .exit(0)
-        .stdout("2 written, 0 unchanged, 0 different\n")
-        .any_stderr();
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn toggles_whose_ids_differ_only_in_case_are_skipped_whatever_the_globs_select()
         .set("output", "json")
         .exit(0)
         .json();
-    assert_eq!(found["skipped"], json!({ "ambiguous_case": 1 }));
+    assert_eq!(found["skipped"], json!({ "ambiguous_case": 2 }));
     assert_eq!(found["toggles"][0]["toggle"], "shop/prod/Pay");
     assert_eq!(file(&world, "shop/prod/pay.yaml"), doc(1));
     let tries = tries.lock().unwrap();
@@ -71,7 +71,7 @@ fn toggles_of_projects_and_environments_that_differ_only_in_case_are_skipped() {
             .exit(0)
             .stdout_contains(&[
                 "skipped shop/prod/pay (an id that differs only in case from another one): ",
-                "\n\n0 written, 0 unchanged, 0 different, 1 skipped ",
+                "\n\n0 written, 0 unchanged, 0 different, 2 skipped ",
             ])
             .stderr("");
         assert!(files(&world).is_empty());

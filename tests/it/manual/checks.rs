@@ -102,8 +102,7 @@ fn rows(severity: Severity) -> String {
             .iter()
             .find(|(id, _)| *id == check.id)
             .unwrap_or_else(|| panic!("{} has no example", check.id));
-        let is_documented =
-            severity == Severity::Warning && (id.starts_with("unknown-") || *id == "case-only-difference");
+        let is_documented = severity == Severity::Warning && id.starts_with("unknown-");
         let kind = if is_documented {
             "documented"
         } else {

@@ -101,18 +101,28 @@ fn an_unchanged_invalid_document_stops_the_plan_that_apply_would_stop() {
 }
 
 #[test]
-fn a_rename_in_case_only_is_no_change_for_featureprobe() {
+fn a_rename_in_case_only_is_a_create_and_the_comment_says_so() {
     let world = forked();
     world
         .repo
         .rename("shop/prod/pay.yaml", "shop/prod/Pay.yaml")
         .commit("Rename pay");
-    let run = || pull_request(&world).set("service-kind", "featureprobe");
-    planned(run(), &[]);
-    set(&world.repo, "Pay", 21).commit("Raise the age");
-    let plan = planned(run(), &["update shop/prod/Pay"]);
-    let sentences = plan["changes"][0]["sentences"].to_string();
-    assert!(!sentences.contains("cannot be read"), "{sentences}");
+    for kind in ["documented", "featureprobe"] {
+        let plan = planned(
+            pull_request(&world).set("service-kind", kind),
+            &["create shop/prod/Pay"],
+        );
+        let findings = plan["findings"].to_string();
+        assert!(findings.contains("case-only-difference"), "{findings}");
+        pull_request(&world)
+            .set("service-kind", kind)
+            .set("output", "markdown")
+            .exit(0)
+            .stdout_contains(&[
+                "this creates `shop/prod/Pay`",
+                "`shop/prod/pay` is dropped from the state",
+            ]);
+    }
 }
 
 #[test]
@@ -120,16 +130,16 @@ fn a_clash_of_files_counts_where_it_began() {
     let world = forked();
     world
         .repo
-        .file("shop/prod/pay.json", "{}")
+        .file("shop/prod/pay.yml", "{}")
         .commit("Claim pay twice");
     pull_request(&world)
         .exit(3)
-        .stdout_contains(&["pay.json", "pay.yaml"]);
+        .stdout_contains(&["pay.yml", "pay.yaml"]);
     offline(&world).args("--from HEAD").exit(0).any_stdout();
     world.repo.branch("later");
     set(&world.repo, "cart", 21).commit("Change the cart");
     planned(offline(&world).args("--from feature"), &["update shop/prod/cart"]);
-    world.repo.remove("shop/prod/pay.json").commit("Claim it once");
+    world.repo.remove("shop/prod/pay.yml").commit("Claim it once");
     planned(
         offline(&world).args("--from feature"),
         &["update shop/prod/cart", "update shop/prod/pay"],

@@ -28,8 +28,6 @@ fn warnings_never_change_the_exit_code() {
                 + "",
         )
         .file("shop/prod/deeper/down.yaml", doc(18))
-        .file("shop/prod/case.yaml", doc(18))
-        .file("shop/prod/CASE.yaml", doc(18))
         .commit("Odd, not wrong");
     let json = world.validate().set("output", "json").exit(0).json();
     let ids: Vec<_> = findings(&json)
@@ -39,7 +37,7 @@ fn warnings_never_change_the_exit_code() {
             finding["id"].as_str().unwrap().to_owned()
         })
         .collect();
-    for id in ["matches-everyone", "elsewhere", "case-only-difference"] {
+    for id in ["matches-everyone", "elsewhere"] {
         assert!(ids.iter().any(|found| found == id), "{id} in {ids:?}");
     }
 }
@@ -50,12 +48,12 @@ fn two_files_for_one_toggle_name_each_other() {
     world
         .repo
         .file("shop/prod/pay.yaml", doc(18))
-        .file("shop/prod/pay.json", "{}")
+        .file("shop/prod/pay.yml", "{}")
         .commit("Twice");
     world
         .validate()
         .exit(3)
-        .says(&["shop/prod/pay.yaml", "shop/prod/pay.json", "duplicate-toggle"]);
+        .says(&["shop/prod/pay.yaml", "shop/prod/pay.yml", "duplicate-toggle"]);
 }
 
 #[test]
@@ -71,7 +69,16 @@ fn hidden_and_reserved_paths_are_not_documents() {
         .link("shop/prod/linked.yaml", "pay.test.yaml")
         .commit_pay(18, "Things that are no documents");
     let json = world.validate().set("output", "json").exit(0).json();
-    assert_eq!(findings(&json), Vec::<Value>::new());
+    // Nobody reads the link, which may stand for a document.
+    let findings = findings(&json);
+    let found: Vec<_> = findings
+        .iter()
+        .map(|found| (&found["file"], &found["id"]))
+        .collect();
+    assert_eq!(
+        found,
+        [(&Value::from("shop/prod/linked.yaml"), &Value::from("link"))]
+    );
 }
 
 #[test]

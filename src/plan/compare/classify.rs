@@ -1,12 +1,13 @@
 //! Classifies files and compares environments: which files claim which toggle, and which toggles differ.
+//!
+//! Ids that differ only in case are one toggle (DESIGN, section 2), and a file that is only misspelled is not removed.
+//! Both show only when everything is collected, so [`Classifier::finish`] decides about them.
 
-use std::collections::hash_map::Entry as Seen;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::folded::FoldedId;
-use super::{AppliedTree, Claims, Comparison, Difference, File, Places, clash, join};
-use crate::document::{Layout, PathKind, tree};
-use crate::model::{EntryKind, ObjectId, ServiceKind, ToggleId, Tree, TreeDiff, TreeEntry};
+use super::{AppliedTree, Claims, Comparison, Difference, File, Places, join};
+use crate::document::{Diagnostic, Layout, PathKind, Unread, tree};
+use crate::model::{EntryKind, EnvironmentId, FoldedId, ToggleId, Tree, TreeDiff, TreeEntry};
 
 /// Files, by the toggle that they claim.
 pub(super) type ToggleFiles = Vec<(ToggleId, File)>;
@@ -17,8 +18,8 @@ pub(super) struct Classifier<'a> {
     /// The toggles that are differences even if both sides are equal.
     always: &'a BTreeSet<ToggleId>,
     pub(super) found: Comparison,
-    /// All toggles so far, and whether a finding about the toggle is wanted.
-    folded: HashMap<FoldedId, bool>,
+    /// The files that are not read, although they are at a document's place: path, toggle and reason.
+    unread: Vec<(String, ToggleId, Unread)>,
 }
 
 impl<'a> Classifier<'a> {
@@ -27,7 +28,7 @@ impl<'a> Classifier<'a> {
             places,
             always,
             found: Comparison::default(),
-            folded: HashMap::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -43,12 +44,12 @@ impl<'a> Classifier<'a> {
         entries: impl Iterator<Item = TreeEntry<'e>>,
     ) -> ToggleFiles {
         let mut documents = Vec::new();
-        for entry in entries.filter(is_file) {
+        for entry in entries.filter(is_no_folder) {
             match std::str::from_utf8(entry.name) {
-                Ok(name) => documents.extend(self.place(&join(prefix, name), entry.id)),
-                // No document has a hidden name, so its bytes do not matter.
-                Err(_) if is_hidden(entry.name) => {}
-                Err(_) => self.not_utf8(prefix, entry.name),
+                Ok(name) => documents.extend(self.place(&join(prefix, name), &entry)),
+                Err(_) if is_file(&entry) && !is_hidden(entry.name) => self.not_utf8(prefix, entry.name),
+                // No document has a hidden name or is a link, so its bytes do not matter.
+                Err(_) => {}
             }
         }
         documents
@@ -68,11 +69,26 @@ impl<'a> Classifier<'a> {
         self.places.layout.count(prefix, files.map(|file| file.name))
     }
 
-    fn place(&mut self, path: &str, id: ObjectId) -> Option<(ToggleId, File)> {
+    fn place(&mut self, path: &str, entry: &TreeEntry<'_>) -> Option<(ToggleId, File)> {
+        let id = entry.id;
         match self.places.layout.classify(path.as_bytes()) {
-            PathKind::Document { id: toggle, format } => {
+            PathKind::Document { id: toggle, format } if is_file(entry) => {
                 self.found.any_document = true;
                 return Some((toggle, File { format, id }));
+            }
+            PathKind::Document { id: toggle, .. } => {
+                self.unread.push((path.to_owned(), toggle, Unread::Link));
+            }
+            PathKind::Unread {
+                id: Some(toggle),
+                why,
+            } => self.unread.push((path.to_owned(), toggle, why)),
+            // A link is never followed, so its name does not matter elsewhere.
+            _ if !is_file(entry) => {}
+            PathKind::Unread { id: None, why } => {
+                self.found
+                    .findings
+                    .push(tree::unread(&self.shown(path), why, None));
             }
             // A mistake outside `--only` must not stop the toggles inside it.
             PathKind::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
@@ -82,10 +98,6 @@ impl<'a> Classifier<'a> {
             }
             PathKind::Elsewhere => {
                 let finding = tree::elsewhere(&self.shown(path), self.places.layout.pattern());
-                self.found.findings.push(finding);
-            }
-            PathKind::ExtensionCase => {
-                let finding = tree::extension_case(&self.shown(path));
                 self.found.findings.push(finding);
             }
             PathKind::Ignored => {}
@@ -112,8 +124,10 @@ impl<'a> Classifier<'a> {
         }
         let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (our, their) in TreeDiff::new(ours, theirs) {
-            let (our, their) = (our.filter(is_file), their.filter(is_file));
-            if our.map(|entry| entry.id) == their.map(|entry| entry.id) {
+            let (our, their) = (our.filter(is_no_folder), their.filter(is_file));
+            if our.filter(is_file).map(|entry| entry.id) == their.map(|entry| entry.id)
+                && our.is_none_or(|entry| is_file(&entry))
+            {
                 continue;
             }
             let names = our.into_iter().chain(their).map(|entry| stem(entry.name));
@@ -135,12 +149,13 @@ impl<'a> Classifier<'a> {
                 siblings.push(*entry);
             }
         });
+        let differing_files = desired.iter().filter(|entry| is_file(entry)).count();
         let (same, other) = match self.places.side {
             // It contains nothing but documents.
-            AppliedTree::State => (files.count() - desired.len(), recorded.len()),
+            AppliedTree::State => (files.count() - differing_files, recorded.len()),
             AppliedTree::Revision => {
                 let all = self.count(prefix, files);
-                let count = |entries: &[_]| self.count(prefix, entries.iter().copied());
+                let count = |entries: &[_]| self.count(prefix, entries.iter().copied().filter(is_file));
                 (all - count(&desired), count(&recorded))
             }
         };
@@ -204,47 +219,89 @@ impl<'a> Classifier<'a> {
             }
             is_same
         });
-        for difference in differences {
-            self.fold(&difference);
-            if self.is_relevant(&difference) {
-                self.found.differences.push(difference);
+        // What did not change may still clash with another toggle, which shows only at the end.
+        self.found.differences.extend(differences);
+    }
+
+    /// Finds clashes, renames and files that are not read, and sorts everything.
+    pub(super) fn finish(mut self) -> Comparison {
+        // First, because the file of an unknown toggle may be renamed too.
+        self.add_unknown_without_files();
+        self.unite();
+        let always = self.always;
+        let differences = &mut self.found.differences;
+        differences.retain(|one| !one.is_unchanged() || always.contains(&one.id));
+        let clashes = differences.iter().filter(|one| one.desired.is_clash());
+        let clashes = clashes.filter(|one| self.places.scope.contains(&one.id));
+        let clashes: Vec<_> = clashes.flat_map(|one| clash(one, &self.places)).collect();
+        self.found.findings.extend(clashes);
+        self.hold_unread();
+        // The environment may have its documents under an id that differs only in case.
+        let renamed = &self.found.renamed;
+        let is_removed = |one: &&Difference| !one.desired.has_document() && !renamed.contains(&one.id);
+        let removed = self.found.differences.iter().filter(is_removed);
+        let emptied: BTreeSet<_> = removed.map(|one| one.id.environment()).collect();
+        self.found.lost.retain(|lost| emptied.contains(lost));
+        unite_counts(&mut self.found.applied_counts);
+        self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
+        self.found.findings.sort();
+        self.found
+    }
+
+    /// Treats toggles whose ids differ only in case as one: their documents clash, and what has no document was renamed.
+    fn unite(&mut self) {
+        let differences = &mut self.found.differences;
+        for group in same_toggle(differences) {
+            merge(differences, &group, |one| &mut one.desired);
+            // Otherwise, a clash that the revision had already would look new.
+            if self.places.side == AppliedTree::Revision {
+                merge(differences, &group, |one| &mut one.applied);
+            }
+            let (documents, others): (Vec<usize>, Vec<usize>) = group
+                .iter()
+                .partition(|at| differences[**at].desired.has_document());
+            let Some(document) = documents.first().map(|at| &differences[*at]) else {
+                continue;
+            };
+            for former in others.into_iter().map(|at| &differences[at]) {
+                self.found.renamed.insert(former.id.clone());
+                let file = document.desired.first();
+                if let Some(file) = file.filter(|_| self.places.scope.contains(&document.id)) {
+                    let path = join(
+                        self.places.root,
+                        &self.places.layout.path(&document.id, file.format),
+                    );
+                    let finding = tree::case_only_difference(&document.id, &path, &former.id);
+                    self.found.findings.push(finding);
+                }
             }
         }
     }
 
-    /// Adds the clashes, which show only at the end, and sorts everything.
-    pub(super) fn finish(mut self) -> Comparison {
-        // First, because the file of an unknown toggle may be renamed too.
-        self.add_unknown_without_files();
-        let differences = &mut self.found.differences;
-        let mut renamed = clash::renamed(differences, &self.folded);
-        if self.places.kind == ServiceKind::FeatureProbe {
-            // The environment has its documents under a name that is equal to the service.
-            let is_removed = |one: &&Difference| {
-                one.desired.is_empty() && !one.applied.is_empty() && !renamed.contains_key(&one.id)
-            };
-            let emptied: BTreeSet<_> = differences
-                .iter()
-                .filter(is_removed)
-                .map(|one| one.id.environment())
-                .collect();
-            self.found.lost.retain(|lost| emptied.contains(lost));
-            // Otherwise, a clash that the revision had already would look new. Before the inheritance, because a former
-            // name is not a second file.
-            if self.places.side == AppliedTree::Revision {
-                clash::merge(differences, |one| &mut one.applied);
-            }
-            clash::inherit(differences, &mut renamed, self.always);
-            clash::merge(differences, |one| &mut one.desired);
-            // Unchanged toggles were kept only to find clashes.
-            differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
+    /// Keeps the toggles whose file is only misspelled or a link: nobody removed them.
+    fn hold_unread(&mut self) {
+        if self.unread.is_empty() {
+            return;
         }
-        self.found.renamed = renamed;
-        let clashes = clash::duplicates(differences, &self.places);
-        self.found.findings.extend(clashes);
-        self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
-        self.found.findings.sort();
-        self.found
+        let mut held: HashMap<FoldedId, ToggleId> = HashMap::new();
+        let unread: BTreeSet<String> = (self.unread.iter())
+            .map(|(_, id, _)| id.as_str().to_ascii_lowercase())
+            .collect();
+        for one in &mut self.found.differences {
+            let is_unread = unread.contains(&one.id.as_str().to_ascii_lowercase());
+            if is_unread && one.desired.is_empty() && !self.found.renamed.contains(&one.id) {
+                one.desired = Claims::Unread;
+                held.insert(FoldedId::from(&one.id), one.id.clone());
+            }
+        }
+        for (path, id, why) in std::mem::take(&mut self.unread) {
+            if self.places.scope.contains(&id) {
+                let held = held.get(&FoldedId::from(&id));
+                self.found
+                    .findings
+                    .push(tree::unread(&self.shown(&path), why, held));
+            }
+        }
     }
 
     /// Adds the unknown toggles that have neither a file nor an applied document, which are in the plan like all others.
@@ -260,34 +317,60 @@ impl<'a> Classifier<'a> {
     fn shown(&self, path: &str) -> String {
         join(self.places.root, path)
     }
+}
 
-    /// Returns whether a difference stays in the comparison.
-    fn is_relevant(&self, difference: &Difference) -> bool {
-        !difference.is_unchanged()
-            || self.always.contains(&difference.id)
-            // Equal sides may still clash with another toggle, which shows only at the end.
-            || self.places.kind == ServiceKind::FeatureProbe
-    }
-
-    /// Warns of toggles whose ids differ only in case: the documented API does not define whether they are equal.
-    fn fold(&mut self, difference: &Difference) {
-        let id = &difference.id;
-        // FeatureProbe folds keys, so such toggles are errors there, which `clash` finds.
-        let file = match (difference.desired.first(), self.places.kind) {
-            (Some(file), ServiceKind::Documented) => file,
-            _ => return,
-        };
-        // The findings of a comparison of revisions are about what changed.
-        let is_new = self.places.side == AppliedTree::State || !difference.is_unchanged();
-        match self.folded.entry(FoldedId::from(id)) {
-            Seen::Vacant(free) => drop(free.insert(is_new)),
-            Seen::Occupied(taken) if is_new || *taken.get() => {
-                let path = join(self.places.root, &self.places.layout.path(id, file.format));
-                let finding = tree::case_fold(id, &path, taken.key().id());
-                self.found.findings.push(finding);
-            }
-            Seen::Occupied(_) => {}
+/// Returns the differences of toggles whose ids differ only in case, by index.
+fn same_toggle(differences: &[Difference]) -> Vec<Vec<usize>> {
+    let mut first = HashMap::with_capacity(differences.len());
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, one) in differences.iter().enumerate() {
+        let first = *first.entry(FoldedId::from(&one.id)).or_insert(at);
+        if first != at {
+            groups.entry(first).or_insert_with(|| vec![first]).push(at);
         }
+    }
+    groups.into_values().collect()
+}
+
+/// Gives each toggle of a group that has a document on one side the documents of the others: each claims them all.
+fn merge(differences: &mut [Difference], group: &[usize], side: fn(&mut Difference) -> &mut Claims) {
+    let mut own = Vec::new();
+    for at in group {
+        let claims = side(&mut differences[*at]).clone();
+        if claims.has_document() {
+            own.push((*at, differences[*at].id.clone(), claims));
+        }
+    }
+    for (at, id, _) in &own {
+        for (_, other, files) in own.iter().filter(|(other, ..)| other != at) {
+            side(&mut differences[*at]).add(id, (other, files.clone()));
+        }
+    }
+}
+
+/// Returns one error for each file that claims a toggle together with another file.
+fn clash(difference: &Difference, places: &Places<'_>) -> Vec<Diagnostic> {
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for (toggle, path) in difference.desired.paths(&difference.id, places.layout) {
+        let path = join(places.root, &path);
+        if *toggle == difference.id {
+            own.push(path);
+        } else {
+            others.push(path);
+        }
+    }
+    tree::duplicate(&difference.id, &own, &others)
+}
+
+/// Counts the toggles of environments whose ids differ only in case together: they are one environment.
+fn unite_counts(counts: &mut BTreeMap<EnvironmentId, usize>) {
+    let folded = |environment: &EnvironmentId| environment.to_string().to_ascii_lowercase();
+    let mut sums: HashMap<String, usize> = HashMap::new();
+    for (environment, count) in &*counts {
+        *sums.entry(folded(environment)).or_default() += count;
+    }
+    for (environment, count) in counts {
+        *count = sums[&folded(environment)];
     }
 }
 
@@ -321,16 +404,19 @@ fn documents_among<'e>(
         .filter(is_file)
         .filter_map(|entry| {
             let path = join(prefix, std::str::from_utf8(entry.name).ok()?);
-            match layout.classify(path.as_bytes()) {
-                PathKind::Document { id: toggle, format } => Some((toggle, File { format, id: entry.id })),
-                _ => None,
-            }
+            let (toggle, format) = layout.recorded(path.as_bytes())?;
+            Some((toggle, File { format, id: entry.id }))
         })
         .collect()
 }
 
 fn is_file(entry: &TreeEntry<'_>) -> bool {
     entry.kind() == EntryKind::Blob
+}
+
+/// Returns whether an entry is a file or a link, which is never followed, but shows that nobody removed the document.
+fn is_no_folder(entry: &TreeEntry<'_>) -> bool {
+    entry.kind() != EntryKind::Tree
 }
 
 /// Returns whether a component begins with `.` or `_`, so that no document is under it.

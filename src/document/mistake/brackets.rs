@@ -1,0 +1,322 @@
+//! Reads values in brackets as an author writes them.
+
+use super::line::reserved;
+use super::{Line, Scanned, closing, found};
+use crate::model::escaped;
+
+/// The last token inside of brackets.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Token {
+    Colon,
+    Comma,
+    Open,
+    Value,
+}
+
+/// A value in brackets.
+struct Flow<'a> {
+    lines: &'a [Line<'a>],
+    line: usize,
+    byte: usize,
+    /// The open brackets with their places, and whether the entry has a colon.
+    open: Vec<(char, usize, usize, bool)>,
+    last: Token,
+}
+
+/// Returns the line behind a value in brackets, which begins at the value of the line `at`.
+pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
+    let byte = lines[at].value;
+    let mut flow = Flow {
+        lines,
+        line: at,
+        byte,
+        open: Vec::new(),
+        last: Token::Open,
+    };
+    let start = lines[at].indent;
+    while flow.line < lines.len() {
+        let line = &lines[flow.line];
+        let is_block = line.has_dash() || (line.colon.is_some() && !line.key().starts_with('"'));
+        // What is in brackets is indented by more than the line that they begin in.
+        if flow.line > at && is_block && (line.indent <= start || line.has_dash()) {
+            break;
+        }
+        while flow.byte < line.text.len() {
+            flow.token()?;
+            if flow.open.is_empty() {
+                trailing(line, flow.line, flow.byte)?;
+                return Ok(flow.line + 1);
+            }
+        }
+        flow.line += 1;
+        flow.byte = lines.get(flow.line).map_or(0, |line| line.indent);
+    }
+    let (bracket, line, from, _) = flow.open[flow.open.len() - 1];
+    let close = closer(bracket);
+    let help = format!("write `{close}` at the end of what it contains");
+    found(
+        line,
+        from,
+        from + 1,
+        format!("this `{bracket}` is not closed"),
+        help,
+    )
+}
+
+fn closer(bracket: char) -> char {
+    if bracket == '[' { ']' } else { '}' }
+}
+
+/// Checks what follows a value that is complete at `from`.
+pub(super) fn trailing(line: &Line<'_>, at: usize, from: usize) -> Scanned<()> {
+    let rest = line.text[from..].trim_start();
+    let from = line.text.len() - rest.len();
+    let to = line.text.trim_end().len();
+    if rest.trim_end() == "," {
+        let help = "remove it: outside of brackets, a line ends without a comma";
+        return found(at, from, to, "a comma follows the value", help);
+    }
+    if rest.starts_with("//") || rest.starts_with("/*") {
+        return slashes(at, from, to);
+    }
+    match rest.chars().next() {
+        None | Some('#') => Ok(()),
+        Some(c @ (']' | '}')) => {
+            let open = if c == ']' { '[' } else { '{' };
+            found(
+                at,
+                from,
+                from + 1,
+                format!("this `{c}` closes nothing"),
+                format!("remove it, or add the missing `{open}`"),
+            )
+        }
+        Some(_) => {
+            let value = escaped(line.plain_value()).to_string().replace('"', "\\\"");
+            let help = format!("put the whole text in quotes: `\"{value}\"`");
+            found(at, from, to, "text follows a value that is complete", help)
+        }
+    }
+}
+
+fn slashes<T>(at: usize, from: usize, to: usize) -> Scanned<T> {
+    found(
+        at,
+        from,
+        to,
+        "this is not a comment in YAML",
+        "begin comments with `# `, or remove it",
+    )
+}
+
+impl Flow<'_> {
+    /// Reads one token.
+    fn token(&mut self) -> Scanned<()> {
+        let text = self.lines[self.line].text;
+        let (line, from) = (self.line, self.byte);
+        let Some(c) = text[from..].chars().next() else {
+            return Ok(());
+        };
+        self.byte += c.len_utf8();
+        match c {
+            ' ' | '\t' => Ok(()),
+            '#' if from == 0 || text[..from].ends_with([' ', '\t']) => {
+                self.byte = text.len();
+                Ok(())
+            }
+            '[' | '{' => {
+                self.value(from)?;
+                self.open.push((c, line, from, false));
+                self.last = Token::Open;
+                Ok(())
+            }
+            ']' | '}' => self.close(c, from),
+            ',' if matches!(self.last, Token::Comma | Token::Open) => found(
+                line,
+                from,
+                from + 1,
+                "there is no value before this comma",
+                "remove the comma, or write the value",
+            ),
+            ',' => {
+                self.entry(false);
+                self.last = Token::Comma;
+                Ok(())
+            }
+            ':' if self.is_colon(text) => self.colon(from),
+            '"' | '\'' => self.quoted(c, from),
+            '/' if text[self.byte..].starts_with(['/', '*']) => slashes(line, from, text.len()),
+            _ => self.plain(from),
+        }
+    }
+
+    fn is_colon(&self, text: &str) -> bool {
+        let next = text[self.byte..].chars().next();
+        next.is_none_or(|c| matches!(c, ' ' | '\t' | ',' | '[' | ']' | '{' | '}'))
+            || self.last == Token::Value
+    }
+
+    fn entry(&mut self, has_colon: bool) {
+        if let Some(open) = self.open.last_mut() {
+            open.3 = has_colon;
+        }
+    }
+
+    fn colon(&mut self, from: usize) -> Scanned<()> {
+        let text = self.lines[self.line].text;
+        if self.open.last().is_some_and(|open| open.3) {
+            // The key is the last word of the value before it.
+            let word = text[..from].rfind([' ', ',', '{', '[']).map_or(0, |at| at + 1);
+            let help = "write `,` between the entries";
+            return found(self.line, word, from, "a comma is missing before this key", help);
+        }
+        self.entry(true);
+        self.last = Token::Colon;
+        Ok(())
+    }
+
+    /// Checks that a value may begin.
+    fn value(&self, from: usize) -> Scanned<()> {
+        if self.last == Token::Value {
+            let help = "write `,` between the items";
+            return found(
+                self.line,
+                from,
+                from + 1,
+                "a comma is missing before this value",
+                help,
+            );
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, close: char, from: usize) -> Scanned<()> {
+        if let Some((open, ..)) = self.open.pop() {
+            let wanted = closer(open);
+            if close != wanted {
+                let message = format!("this `{close}` closes a `{open}`");
+                return found(self.line, from, from + 1, message, format!("write `{wanted}`"));
+            }
+        }
+        self.last = Token::Value;
+        Ok(())
+    }
+
+    fn quoted(&mut self, quote: char, from: usize) -> Scanned<()> {
+        self.value(from)?;
+        let text = self.lines[self.line].text;
+        let Some(end) = closing(&text[from..], quote) else {
+            let help = format!("write `{quote}` at the end of the text");
+            return found(
+                self.line,
+                from,
+                text.len(),
+                format!("this `{quote}` is not closed"),
+                help,
+            );
+        };
+        let end = from + end + 1;
+        let rest = text[end..].trim_start();
+        let to = text.len() - rest.len();
+        bad_escape(text, self.line, from, end)?;
+        if rest.starts_with(['"', '\'']) {
+            let help = "write `,` between the items";
+            return found(
+                self.line,
+                to,
+                to + 1,
+                "a comma is missing before this value",
+                help,
+            );
+        }
+        if !rest.is_empty() && !rest.starts_with([',', ']', '}', ':', '#']) {
+            let help = "write each text with a quote at both ends, and `,` between them";
+            return found(
+                self.line,
+                from,
+                end,
+                "the quotes do not match: text follows this one",
+                help,
+            );
+        }
+        self.byte = end;
+        self.last = Token::Value;
+        Ok(())
+    }
+
+    fn plain(&mut self, from: usize) -> Scanned<()> {
+        self.value(from)?;
+        let text = self.lines[self.line].text;
+        if let Some(found) = reserved(&text[from..], self.line, from) {
+            return Err(Box::new(found));
+        }
+        let rest = &text[from..];
+        let end = rest.find([',', '[', ']', '{', '}']).unwrap_or(rest.len());
+        let end = rest[..end]
+            .find(": ")
+            .unwrap_or(end)
+            .min(rest.find(" #").unwrap_or(end));
+        self.byte = from + end.max(1);
+        self.last = Token::Value;
+        Ok(())
+    }
+}
+
+/// Checks the escapes of a text in double quotes.
+pub(super) fn bad_escape(text: &str, at: usize, from: usize, end: usize) -> Scanned<()> {
+    const SINGLE: &str = "0abt\tnvfre \"/\\N_LP";
+    if !text[from..].starts_with('"') {
+        return Ok(());
+    }
+    let mut chars = text[from..end].char_indices();
+    while let Some((back, c)) = chars.next() {
+        if c != '\\' {
+            continue;
+        }
+        let Some((_, escape)) = chars.next() else {
+            return Ok(());
+        };
+        let back = from + back;
+        let digits = match escape {
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            c if SINGLE.contains(c) => continue,
+            c => {
+                let help = format!("write `\\\\{c}` for a backslash, or put the text in single quotes");
+                return found(
+                    at,
+                    back,
+                    back + 1 + c.len_utf8(),
+                    format!("`\\{c}` is not an escape"),
+                    help,
+                );
+            }
+        };
+        let hex = text[back + 2..end]
+            .chars()
+            .take_while(char::is_ascii_hexdigit)
+            .take(digits)
+            .count();
+        if hex < digits {
+            let message = format!("`\\{escape}` needs {digits} hexadecimal digits");
+            let help = format!("write all digits, or `\\\\{escape}` for a backslash");
+            return found(at, back, back + 2 + hex, message, help);
+        }
+        let code = u32::from_str_radix(&text[back + 2..back + 2 + digits], 16).unwrap_or_default();
+        let is_pair = text[back + 2 + digits..].starts_with("\\u");
+        if (0xd800..0xdc00).contains(&code) && is_pair {
+            chars.nth(digits + 5);
+        } else if char::from_u32(code).is_none() {
+            let help = "write the character itself, or both halves of the pair";
+            return found(
+                at,
+                back,
+                back + 2 + digits,
+                "this escape is half of a surrogate pair",
+                help,
+            );
+        }
+    }
+    Ok(())
+}
