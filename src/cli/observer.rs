@@ -110,6 +110,7 @@ pub(super) fn log_result(change: &Change, result: &ChangeResult, answer: Option<
                 ToggleState::Pending => {
                     tracing::warn!(name: "pending", %toggle, reason, status, took_ms, "pending");
                 }
+                _ if !hold.is_live() => tracing::info!(name: "held", %toggle, kind, reason, "held"),
                 _ => {
                     tracing::warn!(name: "live_hold", %toggle, kind, reason, "held because of its live state");
                 }

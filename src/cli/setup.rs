@@ -136,6 +136,8 @@ fn policy(settings: &Settings) -> Policy {
             false => MassChange::Held,
             true => MassChange::Allowed,
         },
+        windows: settings.windows.clone(),
+        ignores_windows: settings.ignore_windows,
         comment_max_chars: settings.comment_max_chars,
         on_drift: match settings.on_drift {
             // What is to be overwritten must be read.

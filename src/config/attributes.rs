@@ -75,6 +75,8 @@ impl Command {
 /// The sources that can set a setting; without it, all of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sources {
+    /// It is a list of entries, which no flag can express.
+    File,
     /// It concerns only one invocation.
     Flag,
     /// It is needed before the file is read.

@@ -81,10 +81,10 @@ impl SettingInfo {
         };
         Self {
             name,
-            flag: (sources != Some(Sources::Variable)).then(|| format!("--{long}")),
+            flag: (!matches!(sources, Some(Sources::File | Sources::Variable))).then(|| format!("--{long}")),
             opposite,
-            variable: (sources != Some(Sources::Flag)).then(|| variable(name)),
-            key: sources.is_none().then_some(name),
+            variable: (!matches!(sources, Some(Sources::File | Sources::Flag))).then(|| variable(name)),
+            key: matches!(sources, None | Some(Sources::File)).then_some(name),
             default: preset.map_or(described, str::to_owned),
             help,
             more,

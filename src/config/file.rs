@@ -21,6 +21,17 @@ pub(crate) struct FileLine {
 }
 
 impl FileLine {
+    /// Returns the line of a list whose values are all read. Entries become one value, which its own parser reads.
+    fn ended(self) -> Self {
+        match self.key == ENTRIES && !self.values.is_empty() {
+            true => Self {
+                values: vec![format!("[{}]", self.values.join(","))],
+                ..self
+            },
+            false => self,
+        }
+    }
+
     /// Returns the line number in the file.
     pub(crate) fn number(&self) -> &str {
         self.place.rsplit(':').nth(1).unwrap_or_default()
@@ -35,18 +46,17 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     parse(&name, &text)
 }
 
+/// The key of the only setting whose value is a list of entries.
+const ENTRIES: &str = "windows";
+
 const NESTED: &str = "settings are not nested: write one `key: value` per line";
 
 /// Parses `text`, and keeps scalars exactly as written.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError> {
-    let mut lines = Vec::new();
     // Events instead of values, so that YAML's types do not change `0.30` or `no`.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut events = Parser::new_from_str_with_options(text, options! { emit_anchor_events: true });
-    let mut depth = 0_usize;
-    let mut documents = 0_usize;
-    let mut list: Option<FileLine> = None;
-    let mut key: Option<FileLine> = None;
+    let (mut documents, mut content) = (0_usize, Content::default());
     while let Some(event) = events.next_event() {
         let (event, span) = event.map_err(|error| {
             let at = error.marker();
@@ -54,44 +64,92 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
             ConfigError::new(place, "invalid YAML")
         })?;
         let place = place(name, &span.tag_span().unwrap_or(span));
-        let flat = || ConfigError::new(place.clone(), NESTED);
-        match event {
-            Event::DocumentStart(..) => {
-                documents += 1;
-                if documents > 1 {
-                    return Err(ConfigError::new(
-                        place,
-                        "the file must contain only one YAML document",
-                    ));
-                }
-            }
-            // `None` stands for no tag, and an anchor is an event behind its value; the last pattern rejects both.
-            Event::MappingStart(_, _, None) if depth == 0 => depth = 1,
-            Event::MappingEnd => depth = 0,
-            Event::SequenceStart(_, _, None) if key.is_some() && list.is_none() => list = key.take(),
-            Event::SequenceEnd => lines.extend(list.take()),
-            Event::Scalar(text, style, _, None) => match (&mut list, key.take()) {
-                (Some(list), _) => list.values.push(text.into_owned()),
-                (None, Some(mut line)) => {
-                    line.values = scalar_values(text.into_owned(), style);
-                    lines.push(line);
-                }
-                (None, None) if depth == 1 => {
-                    key = Some(FileLine {
-                        key: text.into_owned(),
-                        values: Vec::new(),
-                        place,
-                    });
-                }
-                // The parser reports an empty document as one empty scalar.
-                (None, None) if is_null(&text, style) => {}
-                (None, None) => return Err(flat()),
-            },
-            Event::DocumentEnd | Event::StreamEnd | Event::StreamStart => {}
-            _ => return Err(flat()),
+        documents += usize::from(matches!(event, Event::DocumentStart(..)));
+        if documents > 1 {
+            return Err(ConfigError::new(
+                place,
+                "the file must contain only one YAML document",
+            ));
+        }
+        if !content.take(event, &place) {
+            return Err(ConfigError::new(place, NESTED));
         }
     }
-    Ok(lines)
+    Ok(content.lines)
+}
+
+/// What was read of a file so far.
+#[derive(Default)]
+struct Content {
+    lines: Vec<FileLine>,
+    is_open: bool,
+    /// A key whose value comes next.
+    key: Option<FileLine>,
+    list: Option<FileLine>,
+    /// The keys and values of an entry of a list.
+    entry: Option<Vec<String>>,
+}
+
+impl Content {
+    /// Returns whether the event belongs into a flat file.
+    fn take(&mut self, event: Event<'_>, place: &str) -> bool {
+        match event {
+            // `None` stands for no tag, and an anchor is an event behind its value; the last pattern rejects both.
+            Event::MappingStart(_, _, None) if !self.is_open => self.is_open = true,
+            Event::MappingStart(_, _, None) if self.entry.is_none() && self.has_entries() => {
+                self.entry = Some(Vec::new());
+            }
+            Event::MappingEnd => match (self.entry.take(), &mut self.list) {
+                (Some(entry), Some(list)) => list.values.push(object(&entry)),
+                _ => self.is_open = false,
+            },
+            Event::SequenceStart(_, _, None) if self.key.is_some() && self.list.is_none() => {
+                self.list = self.key.take();
+            }
+            Event::SequenceEnd => self.lines.extend(self.list.take().map(FileLine::ended)),
+            Event::Scalar(text, style, _, None) => return self.scalar(text.into_owned(), style, place),
+            Event::DocumentStart(..) | Event::DocumentEnd | Event::StreamEnd | Event::StreamStart => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn has_entries(&self) -> bool {
+        self.list.as_ref().is_some_and(|list| list.key == ENTRIES)
+    }
+
+    fn scalar(&mut self, text: String, style: ScalarStyle, place: &str) -> bool {
+        if let Some(entry) = &mut self.entry {
+            entry.push(text);
+            return true;
+        }
+        match (&mut self.list, self.key.take()) {
+            (Some(list), _) => list.values.push(text),
+            (None, Some(mut line)) => {
+                line.values = scalar_values(text, style);
+                self.lines.push(line);
+            }
+            (None, None) if self.is_open => {
+                self.key = Some(FileLine {
+                    key: text,
+                    values: Vec::new(),
+                    place: place.to_owned(),
+                });
+            }
+            // The parser reports an empty document as one empty scalar.
+            (None, None) => return is_null(&text, style),
+        }
+        true
+    }
+}
+
+/// Returns an entry, whose keys and values alternate, as a JSON object.
+fn object(entry: &[String]) -> String {
+    let quoted = |text: &String| serde_json::to_string(text).expect("a string");
+    let members = entry
+        .chunks(2)
+        .map(|pair| pair.iter().map(quoted).collect::<Vec<_>>().join(":"));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 fn place(name: &str, span: &Span) -> String {

@@ -17,16 +17,17 @@ use super::attributes::Command::{
     Run, Sandbox, Schema, Status, Suspend, Test, Validate,
 };
 use super::attributes::SettingArg as _;
-use super::attributes::Sources::{Flag, FlagAndVariable, Variable};
+use super::attributes::Sources::{File, Flag, FlagAndVariable, Variable};
 use super::values::{
     ColorChoice, LogFormat, LogLevel, OutputFormat, Reviewed, StateRemote, any_text, count, interval, listen,
     notify_url, positive_duration, ratio, reference, revision, root, scope, secret, size, state_name,
+    windows,
 };
 use crate::document::Layout;
 use crate::forge::{ApiUrl, ForgeApi};
 use crate::git::RepoUrl;
 use crate::model::{Scope, ServiceKind};
-use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove};
+use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Windows};
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
@@ -330,6 +331,17 @@ pub struct Settings {
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
     #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag), hide_short_help(false))]
     pub allow_mass_change: bool,
+    /// Publish only within these change windows [at any time]
+    ///
+    /// A list of `{ deny: SCOPE, at: SCHEDULE, zone: NAME }`, or with `allow`. A schedule is `Fri 16:00 - Mon 08:00`,
+    /// `Mon-Thu 09:00-16:00` or `2026-12-20 - 2027-01-02`. A switch-off is always published.
+    #[arg(long, of(SAFETY, PLANNING), only(File), trusted(), value_name = "ENTRY",
+        action = ArgAction::Append, default_value = "", value_parser = windows)]
+    pub windows: Windows,
+    /// Publish outside the change windows in this pass
+    // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
+    #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag))]
+    pub ignore_windows: bool,
     /// Exit with 0 instead of 4 if something is held
     ///
     /// For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what is held.

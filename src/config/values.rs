@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::forge::ForgeApi;
 use crate::git::{RepoUrl, RepoUrlError};
 use crate::model::{Scope, duration, escaped, words};
+use crate::plan::Windows;
 use crate::service;
 use crate::transport::{Secret, SecretSource};
 
@@ -220,6 +221,10 @@ pub(super) fn any_text(text: &str) -> Result<String, String> {
         true => Err("must not contain a control character".to_owned()),
         false => Ok(text.to_owned()),
     }
+}
+
+pub(super) fn windows(text: &str) -> Result<Windows, String> {
+    text.parse()
 }
 
 pub(super) fn scope(text: &str) -> Result<Scope, String> {

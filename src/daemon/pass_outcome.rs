@@ -44,7 +44,7 @@ impl PassOutcome {
         for (change, result) in report.lines() {
             match result {
                 ChangeResult::Applied | ChangeResult::Converged => outcome.applied.push(change.id.clone()),
-                ChangeResult::Held(hold) if result.is_refused() || result.is_held() => {
+                ChangeResult::Held(hold) if result.is_refused() || hold.is_live() => {
                     let parked = HeldRequest::new(change.request(), Hold::clone(hold));
                     outcome.parked.push((change.id.clone(), parked));
                 }

@@ -22,16 +22,19 @@ pub enum Override {
     MassChange,
     /// Overwrite changes that were made on the service.
     OverwriteDrift,
+    /// Publish outside the change windows of an environment.
+    Window,
 }
 
 impl Override {
     /// All overrides, in display order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::FirstPassAssert,
         Self::FirstPassAdopt,
         Self::MassChange,
         Self::History,
         Self::OverwriteDrift,
+        Self::Window,
     ];
 
     /// Returns the name, such as `mass-change`.
@@ -43,6 +46,7 @@ impl Override {
             Self::History => "history",
             Self::MassChange => "mass-change",
             Self::OverwriteDrift => "overwrite-drift",
+            Self::Window => "window",
         }
     }
 

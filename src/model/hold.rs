@@ -46,6 +46,8 @@ super::words! {
         Suspended = "suspended",
         /// The last outcome is unknown, and the request cannot be retried.
         Unknown = "unknown",
+        /// No change window is open.
+        Window = "window",
     }
 }
 
@@ -66,6 +68,9 @@ pub struct Hold {
     /// such a permission has no effect.
     #[serde(default, rename = "live_version")]
     pub version: Option<u64>,
+    /// The time at which a change window opens, in seconds since 1970-01-01 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opens: Option<i64>,
 }
 
 impl Hold {
@@ -78,6 +83,7 @@ impl Hold {
             text: text.into(),
             releases: releases.to_vec(),
             version: None,
+            opens: None,
         }
     }
 
@@ -97,6 +103,7 @@ impl Hold {
             text: text.into(),
             releases: Vec::new(),
             version: None,
+            opens: None,
         }
     }
 
@@ -164,6 +171,7 @@ impl HoldKind {
                 ToggleState::Held,
                 &[Override::FirstPassAdopt, Override::FirstPassAssert],
             ),
+            Self::Window => (ToggleState::Held, &[Override::Window]),
             Self::Suspended | Self::Unknown => (ToggleState::Pending, &[]),
         }
     }

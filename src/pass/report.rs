@@ -66,9 +66,13 @@ impl ChangeResult {
         self.is_in(ToggleState::Failed)
     }
 
-    /// Returns whether nothing was sent because the live state of the toggle does not permit it.
+    /// Returns whether nothing was sent because the live state of the toggle does not permit it, or a change window has
+    /// closed during the pass.
     pub(crate) fn is_held(&self) -> bool {
-        self.hold().is_some_and(|hold| hold.is_live())
+        matches!(
+            self.hold().map(|hold| hold.state),
+            Some(ToggleState::Drifted | ToggleState::Held)
+        )
     }
 
     /// Returns whether the service refused it.
@@ -230,6 +234,12 @@ impl Report {
     pub fn lines(&self) -> impl Iterator<Item = (&Change, &ChangeResult)> {
         let earlier = self.earlier.iter().map(|(change, result)| (change, result));
         earlier.chain(self.plan.changes().iter().zip(&self.results))
+    }
+
+    /// Returns the time at which the next change window opens for a held change, in seconds since 1970-01-01 UTC.
+    pub(crate) fn opens_at(&self) -> Option<i64> {
+        let results = self.results.iter().filter_map(|result| result.hold()?.opens);
+        results.chain(self.plan.opens_at()).min()
     }
 
     /// Returns the number of changes with a result that `wanted` accepts.

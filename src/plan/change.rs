@@ -64,6 +64,16 @@ impl Change {
         has_started || self.passed
     }
 
+    /// Returns whether it does nothing but disable the toggle.
+    pub(super) fn only_switches_off(&self) -> bool {
+        let applied = match &self.before {
+            Before::Unknown { applied, .. } => applied.as_deref(),
+            _ => None,
+        };
+        let before = [self.before.payload(), applied].into_iter().flatten();
+        self.payload.is_disabled() && before.map(Payload::disabled).any(|before| before == self.payload)
+    }
+
     /// Returns the digest of the request.
     #[must_use]
     pub fn request(&self) -> RequestDigest {

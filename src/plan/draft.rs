@@ -28,6 +28,7 @@ pub struct Draft {
     let_through: BTreeMap<ToggleId, RequestDigest>,
     overwritten: LiveDifferences,
     parked: HashMap<FoldedId, HeldRequest>,
+    now: Option<i64>,
     suspensions: Suspensions,
     #[expect(
         clippy::vec_box,
@@ -51,6 +52,7 @@ impl Draft {
             parked,
             let_through,
             overwritten,
+            now,
             suspensions,
             overrides,
             mut findings,
@@ -70,6 +72,7 @@ impl Draft {
                 .into_iter()
                 .map(|(id, parked)| (FoldedId::from(&id), parked))
                 .collect(),
+            now,
             suspensions,
             changes: Vec::new(),
             plan: Plan {
@@ -197,37 +200,10 @@ impl Draft {
             first_passes: &choices,
             parked: &self.parked,
             suspensions: &self.suspensions,
+            now: self.now,
             rails: BTreeMap::new(),
         };
-        let mut changes = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let pass = draft.pass;
-            let mut change = self.change(*draft, attributions);
-            let unproven = OrphanReason::of(evidence.get(&change.id));
-            let unproven = unproven.filter(|_| change.action == Action::Disable);
-            if let Some(hold) = holds.before_rails(&change, pass) {
-                plan.withheld.push(WithheldToggle::of(hold, change));
-            } else if holds.is_adopted(&change, pass) && self.policy.reads_live() {
-                // The live state decides, so the change goes through the lanes.
-                change.action = Action::Adopt;
-                plan.changes.push(change);
-            } else if holds.is_adopted(&change, pass) {
-                plan.state_edits.push(StateEdit::Adopt(change.version));
-            } else if let Some(reason) = unproven {
-                // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is
-                // gone.
-                plan.orphans.push(Orphan {
-                    outcome: LastOutcome::of(&change.before),
-                    id: change.version.id,
-                    path: change.version.path.into(),
-                    reason,
-                    object: None,
-                    renamed_to: None,
-                });
-            } else {
-                changes.push(change);
-            }
-        }
+        let mut changes = self.sort_out(drafts, &holds, attributions, evidence, &mut plan);
         // Comes before rails, because what nobody reviewed is not published and must not hold what was.
         if let Some(reviews) = review(&changes)? {
             let is_listed = |change: &Change| reviews.list(change.digest());
@@ -275,6 +251,51 @@ impl Draft {
                 .and_then(|object| created.get(&place(&orphan.id, object)));
             orphan.renamed_to = found.map(|id| (*id).clone());
         }
+    }
+
+    /// Adds what is held, adopted or only listed to the plan. Returns the other changes.
+    #[expect(
+        clippy::vec_box,
+        reason = "each is freed before its change is made, so a large plan is in memory once"
+    )]
+    fn sort_out(
+        &self,
+        drafts: Vec<Box<DraftChange>>,
+        holds: &Holds<'_>,
+        attributions: &BTreeMap<String, Attribution>,
+        evidence: &BTreeMap<ToggleId, HistoryEvidence>,
+        plan: &mut Plan,
+    ) -> Vec<Change> {
+        let mut changes = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let pass = draft.pass;
+            let mut change = self.change(*draft, attributions);
+            let unproven = OrphanReason::of(evidence.get(&change.id));
+            let unproven = unproven.filter(|_| change.action == Action::Disable);
+            if let Some(hold) = holds.before_rails(&change, pass) {
+                plan.withheld.push(WithheldToggle::of(hold, change));
+            } else if holds.is_adopted(&change, pass) && self.policy.reads_live() {
+                // The live state decides, so the change goes through the lanes.
+                change.action = Action::Adopt;
+                plan.changes.push(change);
+            } else if holds.is_adopted(&change, pass) {
+                plan.state_edits.push(StateEdit::Adopt(change.version));
+            } else if let Some(reason) = unproven {
+                // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is
+                // gone.
+                plan.orphans.push(Orphan {
+                    outcome: LastOutcome::of(&change.before),
+                    id: change.version.id,
+                    path: change.version.path.into(),
+                    reason,
+                    object: None,
+                    renamed_to: None,
+                });
+            } else {
+                changes.push(change);
+            }
+        }
+        changes
     }
 
     /// Returns the rails that the changes exceed, whatever a run or an operator permits.

@@ -46,6 +46,8 @@ pub(super) struct Holds<'a> {
     pub(super) first_passes: &'a BTreeMap<EnvironmentId, FirstPassChoice>,
     pub(super) parked: &'a HashMap<FoldedId, HeldRequest>,
     pub(super) suspensions: &'a Suspensions,
+    /// The time for change windows; none if they do not apply.
+    pub(super) now: Option<i64>,
     /// The rails that are exceeded. Only known once the reasons of single changes are.
     pub(super) rails: BTreeMap<EnvironmentId, Arc<Hold>>,
 }
@@ -60,7 +62,7 @@ impl Holds<'_> {
         [Self::environment, Self::first_pass, Self::parked];
     /// The reasons that are tried after the rails have counted. What they hold still counts, so that releasing it cannot
     /// publish more than a rail allows. `on_invalid: stop` comes last and holds everything.
-    const AFTER_RAILS: [fn(&Self, &Change) -> MaybeHeld; 2] = [Self::rail, Self::suspended];
+    const AFTER_RAILS: [fn(&Self, &Change) -> MaybeHeld; 3] = [Self::rail, Self::suspended, Self::window];
 
     pub(super) fn before_rails(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
         Self::BEFORE_RAILS
@@ -118,10 +120,42 @@ impl Holds<'_> {
         (!is_permitted).then_some(rail)
     }
 
+    fn window(&self, change: &Change) -> MaybeHeld {
+        window(change, self.policy, self.overrides, self.now?).map(Arc::new)
+    }
+
     fn suspended(&self, change: &Change) -> MaybeHeld {
         let (scope, suspension) = self.suspensions.of(&change.id)?;
         Some(Arc::new(suspended(scope, suspension)))
     }
+}
+
+/// Returns why a change may not be sent at `now`: no change window is open. A switch-off always passes.
+pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, now: i64) -> Option<Hold> {
+    let closed = policy.windows.closed(&change.id, now)?;
+    let environment = change.id.environment();
+    let by_trailer = policy.trailer == Trailer::Allowed && change.attribution.allows(Override::Window);
+    let is_lifted = policy.ignores_windows || by_trailer || overrides.windows.contains(&environment);
+    if is_lifted || change.only_switches_off() {
+        return None;
+    }
+    let opens = match &closed.opens_there {
+        Some(there) => format!("opens {there}"),
+        None => "no window opens again".to_owned(),
+    };
+    let by_trailer = match policy.trailer {
+        Trailer::Allowed => "put the trailer `Gitoggle-Allow: window` on the commit, ",
+        Trailer::Ignored => "",
+    };
+    let text = format!(
+        "outside the change windows ({}): {opens}; to publish it before, pass `--ignore-windows`, {by_trailer}or run `gitoggle \
+         allow window {environment}` for a running daemon",
+        closed.by
+    );
+    Some(Hold {
+        opens: closed.opens,
+        ..Hold::new(HoldKind::Window, text)
+    })
 }
 
 /// Returns the hold of a change's environment.

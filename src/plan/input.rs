@@ -30,6 +30,9 @@ pub struct Input {
     pub let_through: BTreeMap<ToggleId, RequestDigest>,
     /// What the service has of the toggles that may be overwritten.
     pub overwritten: LiveDifferences,
+    /// The time for change windows, in seconds since 1970-01-01 UTC; none if they do not apply, as in a comparison of
+    /// revisions.
+    pub now: Option<i64>,
     /// The active suspensions.
     pub suspensions: Suspensions,
     /// What operators allowed for this revision.

@@ -59,6 +59,7 @@ mod source_info;
 #[cfg(test)]
 mod tests;
 mod value;
+mod window;
 mod with_live;
 pub(crate) mod wording;
 
@@ -91,3 +92,4 @@ pub use policy::{
 pub use sentences::sentences;
 pub use source_info::{Base, FETCH_ALL, History, SourceInfo};
 pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};
+pub use window::{Closed, Windows};

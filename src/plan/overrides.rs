@@ -14,6 +14,8 @@ pub struct Overrides {
     pub history: Option<CommitId>,
     /// Environments whose rails are lifted.
     pub mass_change: BTreeSet<EnvironmentId>,
+    /// Environments whose change windows are lifted.
+    pub windows: BTreeSet<EnvironmentId>,
     /// Live versions that may be overwritten.
     pub overwrite_versions: BTreeMap<ToggleId, u64>,
 }
@@ -34,6 +36,9 @@ impl Overrides {
                 }
                 (Override::MassChange, Some(environment)) => {
                     overrides.mass_change.insert(environment);
+                }
+                (Override::Window, Some(environment)) => {
+                    overrides.windows.insert(environment);
                 }
                 (Override::History, _) => overrides.history = Some(revision),
                 // An order of an older version lists nothing, so it covers nothing.

@@ -2,6 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::Windows;
 use crate::model::{Scope, hex, words};
 
 /// The settings that a plan depends on (DESIGN, sections 3, 4 and 7).
@@ -23,6 +24,10 @@ pub struct Policy {
     pub trailer: Trailer,
     /// Whether the rails apply.
     pub mass_change: MassChange,
+    /// The change windows.
+    pub windows: Windows,
+    /// Whether the change windows are lifted (`--ignore-windows`).
+    pub ignores_windows: bool,
     /// The maximum length of a comment, in Unicode scalar values.
     pub comment_max_chars: usize,
     /// What happens to a toggle that was changed on the service.
@@ -143,6 +148,8 @@ impl Default for Policy {
             max_change_count: None,
             trailer: Trailer::default(),
             mass_change: MassChange::default(),
+            windows: Windows::default(),
+            ignores_windows: false,
             comment_max_chars: 1024,
             on_drift: OnDrift::default(),
             on_approval: OnApproval::default(),
@@ -173,6 +180,8 @@ impl Policy {
             max_change_count,
             trailer,
             mass_change,
+            windows,
+            ignores_windows,
             comment_max_chars,
             on_drift,
             on_approval,
@@ -181,9 +190,10 @@ impl Policy {
         } = self;
         let text = format!(
             "{:?} {first_pass:?} {on_remove:?} {on_invalid:?} {max_change_ratio:?} {max_change_count:?} {trailer:?} \
-             {mass_change:?} {comment_max_chars} {on_drift:?} {on_approval:?} {on_missing:?} \
+             {mass_change:?} {} {ignores_windows:?} {comment_max_chars} {on_drift:?} {on_approval:?} {on_missing:?} \
              {live_access:?}",
-            scope.globs()
+            scope.globs(),
+            windows.digest()
         );
         hex(&Sha256::digest(text))
     }

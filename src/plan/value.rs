@@ -127,6 +127,11 @@ impl Plan {
         self.base_url.as_deref()
     }
 
+    /// Returns the time at which the next change window opens for a withheld toggle, in seconds since 1970-01-01 UTC.
+    pub(crate) fn opens_at(&self) -> Option<i64> {
+        self.withheld.iter().filter_map(|held| held.hold.opens).min()
+    }
+
     /// Returns the changes to publish and the documents to adopt after a comparison with the service, by toggle.
     #[must_use]
     pub fn changes(&self) -> &[Change] {

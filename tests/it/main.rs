@@ -80,3 +80,4 @@ mod validate;
 mod verbose;
 mod vocabulary;
 mod waivers;
+mod windows;

@@ -102,6 +102,7 @@ fn effect(what: Override) -> &'static str {
         Override::History => "Apply a revision that does not descend from the recorded one",
         Override::MassChange => "Publish all of it, over the limit",
         Override::OverwriteDrift => "Replace what the service has by the document",
+        Override::Window => "Publish it now, outside the change windows",
     }
 }
 

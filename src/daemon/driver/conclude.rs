@@ -42,7 +42,7 @@ impl Driver {
             self.metrics.succeeded_at(at);
         }
         let suspensions = planning::suspensions(reconciler.view(), at);
-        schedule_next(reconciler, &suspensions, state, at);
+        schedule_next(reconciler, &suspensions, &result, state, at);
         if let Some(toggles) = &mut toggles {
             show(toggles, &DriftFacts::new(), &state.drift.facts);
             self.count(toggles, state);
@@ -113,13 +113,20 @@ impl Driver {
     }
 }
 
-/// Schedules the next retry of a toggle, and a pass for the end of the next suspension.
-fn schedule_next(reconciler: &Reconciler, suspensions: &Suspensions, state: &mut LoopState, at: i64) {
+/// Schedules the next retry of a toggle, and a pass for the end of the next suspension or the opening of a change window.
+fn schedule_next(
+    reconciler: &Reconciler,
+    suspensions: &Suspensions,
+    result: &Result<Report, String>,
+    state: &mut LoopState,
+    at: i64,
+) {
     // After `on_pass_finished`, which sets the time that this only brings forward.
     if let Some(wait) = tries::next_retry(&reconciler.view().failures().tries, at) {
         state.schedule.retry_after(Instant::now(), wait);
     }
-    if let Some(until) = suspensions.next_end() {
+    let opens = result.as_ref().ok().and_then(Report::opens_at);
+    if let Some(until) = suspensions.next_end().into_iter().chain(opens).min() {
         let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
         state.schedule.no_later_than(Instant::now() + left);
     }

@@ -325,6 +325,7 @@ mod tests {
         gitoggle_withheld{reason="stopped"} 0
         gitoggle_withheld{reason="suspended"} 0
         gitoggle_withheld{reason="unknown"} 0
+        gitoggle_withheld{reason="window"} 0
         "#
         );
     }

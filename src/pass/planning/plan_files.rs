@@ -103,6 +103,7 @@ pub(in crate::pass) fn hold(
     let input = Input {
         parked: parked.clone(),
         suspensions: applied.suspensions(config.clock.unix()),
+        now: applied.base().is_none().then(|| config.clock.unix()),
         ..decided
     };
     Draft::new(input, &config.rules.policy)
@@ -193,6 +194,7 @@ where
         parked: BTreeMap::new(),
         let_through: applied.let_through(),
         overwritten,
+        now: None,
         suspensions: Suspensions::default(),
         overrides,
         findings,

@@ -15,9 +15,9 @@ use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
 #[cfg(test)]
 use crate::git::simulated::{Mutation, makes};
-use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
+use crate::model::{Action, Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
 use crate::pass::context::{Event, PublishAnswer};
-use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
+use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
 use crate::service::Outcome;
 use crate::state::Begun;
 
@@ -33,6 +33,17 @@ enum Patched {
 
 impl Sender {
     pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, Abandoned> {
+        let change = &self.changes()[job.change];
+        // A window may close during a pass, which then starts no further request (DESIGN, section 14.1).
+        let closed = hold::window(
+            change,
+            self.policy(),
+            self.job.plan.overrides(),
+            self.job.clock.unix(),
+        );
+        if let Some(hold) = closed.filter(|_| change.action != Action::Adopt) {
+            return Ok(Attempt::Held(hold));
+        }
         match self.policy().reads_live() {
             true => self.compare_and_set(job).await,
             false => self.send_blindly(job).await,

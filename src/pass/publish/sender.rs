@@ -142,6 +142,11 @@ impl Sender {
             Ok(Attempt::Converged) => {
                 self.settle_without_request(job, ChangeResult::Converged, Response::Applied);
             }
+            Ok(Attempt::Held(hold)) if !hold.is_live() => {
+                self.settle(job.change, ChangeResult::Held(Arc::new(hold)));
+                self.dispatcher().finish(job, Response::Void, self.now());
+                self.changed.notify_waiters();
+            }
             Ok(Attempt::Held(hold)) => {
                 self.settle_without_request(job, ChangeResult::Held(Arc::new(hold)), Response::Refused);
             }

@@ -2,6 +2,7 @@
 //! The state folder keeps them across restarts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{Alone, HeldRequest, Hold, HoldKind, RequestDigest, ToggleId};
@@ -27,8 +28,9 @@ pub(crate) fn remember<'a>(
     let mut tries: BTreeMap<_, _> = withheld.map(|(id, tried)| (id.clone(), tried.clone())).collect();
     for (id, request, result) in lines {
         let earlier = before.get(id).filter(|tried| tried.request == request);
-        let Some(hold) = result.hold() else {
-            let unsent = earlier.filter(|_| *result == ChangeResult::NotSent);
+        let is_closed = |hold: &&Arc<Hold>| hold.kind == Some(HoldKind::Window);
+        let Some(hold) = result.hold().filter(|hold| !is_closed(hold)) else {
+            let unsent = earlier.filter(|_| !result.is_recorded());
             tries.extend(unsent.map(|tried| (id.clone(), tried.clone())));
             continue;
         };

@@ -122,6 +122,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         parked: BTreeMap::new(),
         let_through: BTreeMap::new(),
         overwritten: world.overwritten.clone(),
+        now: None,
         suspensions: Suspensions::default(),
         overrides: Overrides::default(),
         findings: vec![],

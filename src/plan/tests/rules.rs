@@ -382,3 +382,58 @@ fn a_digest_is_about_what_is_sent() {
     assert!(!held.has_changes(), "a rail holds all of them");
     assert_eq!(held.reviewed(), all.reviewed());
 }
+
+#[test]
+fn a_change_window_comes_after_rails_and_lets_switch_offs_pass() {
+    let freeze = r#"[{"deny":"p/**","at":"2026-12-20 - 2027-01-02","zone":"Europe/Berlin"}]"#;
+    let policy = |ratio| Policy {
+        max_change_ratio: ratio,
+        windows: freeze.parse().unwrap(),
+        ..Policy::default()
+    };
+    // Meanings are enabled if they are even, so this one only switches a toggle off.
+    let off = Doc { meaning: 3, ..doc(3) };
+    let christmas = 1_798_156_800;
+    let world = World {
+        now: Some(christmas),
+        ..World::of(20, 2, 0)
+            .knows("p/e/off", Known::Document(doc(2)))
+            .want("p/e/off", Want::Document(off))
+    };
+    let held = world.plan(&policy(0.3));
+    assert_eq!(reasons(&held), [("p/e/t000", "window"), ("p/e/t001", "window")]);
+    assert_eq!(
+        held.withheld()[0].hold.opens,
+        Some(1_798_930_800),
+        "midnight in Berlin"
+    );
+    assert_eq!(
+        (published(&held).len(), held.has_held(), held.opens_at()),
+        (1, true, Some(1_798_930_800))
+    );
+    assert_eq!(
+        reasons(&world.plan(&policy(0.01)))[0].1,
+        "rail",
+        "a held change still counts"
+    );
+    let later = World {
+        now: Some(1_798_930_800),
+        ..world.clone()
+    };
+    assert_eq!(published(&later.plan(&policy(0.3))).len(), 3);
+    let lifted = World {
+        overrides: Overrides {
+            windows: BTreeSet::from([id("p/e/x").environment()]),
+            ..Overrides::default()
+        },
+        ..world.clone()
+    };
+    assert_eq!(published(&lifted.plan(&policy(0.3))).len(), 3);
+    let ignored = Policy {
+        ignores_windows: true,
+        ..policy(0.3)
+    };
+    assert_eq!(published(&world.plan(&ignored)).len(), 3);
+    let trailer = world.message("m\n\nGitoggle-Allow: window");
+    assert_eq!(published(&trailer.plan(&policy(0.3))).len(), 3);
+}

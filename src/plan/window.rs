@@ -1,0 +1,436 @@
+//! Change windows: when the toggles of a scope may be published (DESIGN, section 14.1). The time comes in as a value.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan as _};
+use serde::Deserialize;
+
+use crate::model::{Scope, ToggleId, escaped};
+
+/// The change windows of a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Windows(Vec<Window>);
+
+/// Why a toggle may not be published at a time.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Closed {
+    /// The window that forbids it, as text.
+    pub by: String,
+    /// The time at which it may be published, in seconds since 1970-01-01 UTC; none if no window opens again.
+    pub opens: Option<i64>,
+    /// That time on the clock of the window's zone.
+    pub opens_there: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Window {
+    is_deny: bool,
+    scope: Scope,
+    schedule: Schedule,
+    zone: TimeZone,
+    /// As it was written.
+    text: String,
+    zone_name: String,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Schedule {
+    /// From the first day through the last one.
+    Dates(Date, Date),
+    /// On each of these days, from one time to another; over midnight if it ends earlier.
+    Days(Vec<Weekday>, Moment, Moment),
+    /// Once a week, from one moment to another.
+    Week((Weekday, Moment), (Weekday, Moment)),
+}
+
+/// The minutes since midnight; 1440 for `24:00`.
+type Moment = i64;
+
+const DAY: Moment = 24 * 60;
+
+/// An entry of the setting.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    deny: Option<String>,
+    allow: Option<String>,
+    at: String,
+    zone: String,
+}
+
+impl Windows {
+    /// Returns whether a toggle may be published at `now`, in seconds since 1970-01-01 UTC, or why not.
+    pub fn closed(&self, id: &ToggleId, now: i64) -> Option<Closed> {
+        let windows: Vec<&Window> = self.0.iter().filter(|window| window.scope.contains(id)).collect();
+        let now = Timestamp::from_second(now).ok()?;
+        let by = closed_by(&windows, now)?;
+        let opens = opening(&windows, now);
+        Some(Closed {
+            by: by.to_string(),
+            opens: opens.map(Timestamp::as_second),
+            opens_there: opens.map(|at| {
+                let there = at
+                    .to_zoned(by.zone.clone())
+                    .strftime("%a %Y-%m-%d %H:%M")
+                    .to_string();
+                format!("{there} {}", escaped(&by.zone_name))
+            }),
+        })
+    }
+
+    /// Returns the text of all windows, for the digest of a policy.
+    pub(super) fn digest(&self) -> String {
+        format!("{:?}", self.0.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+}
+
+/// Returns the window that forbids a publish at `now`. A window that denies wins.
+fn closed_by<'a>(windows: &[&'a Window], now: Timestamp) -> Option<&'a Window> {
+    let mut denies = windows.iter().filter(|window| window.is_deny);
+    let allows = || windows.iter().filter(|window| !window.is_deny);
+    denies
+        .find(|window| window.is_in_force(now))
+        .or_else(|| {
+            allows()
+                .next()
+                .filter(|_| !allows().any(|window| window.is_in_force(now)))
+        })
+        .copied()
+}
+
+/// Returns the first time after `now` at which no window forbids a publish.
+fn opening(windows: &[&Window], now: Timestamp) -> Option<Timestamp> {
+    /// More than two years of a window that opens and closes each day.
+    const MOST: usize = 2_000;
+    let mut at = now;
+    for _ in 0..MOST {
+        at = windows.iter().filter_map(|window| window.next_change(at)).min()?;
+        if closed_by(windows, at).is_none() {
+            return Some(at);
+        }
+    }
+    None
+}
+
+impl Window {
+    fn is_in_force(&self, now: Timestamp) -> bool {
+        let mut spans = self.spans(now).into_iter();
+        spans.any(|(from, to)| from <= now && now < to)
+    }
+
+    /// Returns the next time after `now` at which the window starts or ends.
+    fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        let ends = self.spans(now).into_iter().flat_map(|(from, to)| [from, to]);
+        ends.filter(|end| *end > now).min()
+    }
+
+    /// Returns the times around `now` at which the window is in force.
+    fn spans(&self, now: Timestamp) -> Vec<(Timestamp, Timestamp)> {
+        let today = now.to_zoned(self.zone.clone()).date();
+        let days = (-8..=8).filter_map(|days: i64| today.checked_add(Span::new().days(days)).ok());
+        let spans: Vec<(DateTime, DateTime)> = match &self.schedule {
+            Schedule::Dates(first, last) => first_and_end(*first, *last).into_iter().collect(),
+            Schedule::Days(weekdays, from, to) => days
+                .filter(|day| weekdays.contains(&day.weekday()))
+                .filter_map(|day| {
+                    let end = if to <= from { to + DAY } else { *to };
+                    Some((moment(day, *from)?, moment(day, end)?))
+                })
+                .collect(),
+            Schedule::Week((first, from), (last, to)) => days
+                .filter(|day| day.weekday() == *first)
+                .filter_map(|day| {
+                    let length = i64::from(last.since(*first)) * DAY + to;
+                    let end = if length <= *from { length + 7 * DAY } else { length };
+                    Some((moment(day, *from)?, moment(day, end)?))
+                })
+                .collect(),
+        };
+        let in_zone = |at: DateTime| {
+            // A time that daylight saving skips is as much later; of one that occurs twice, the first counts.
+            self.zone
+                .to_ambiguous_zoned(at)
+                .compatible()
+                .ok()
+                .map(|at| at.timestamp())
+        };
+        spans
+            .into_iter()
+            .filter_map(|(from, to)| Some((in_zone(from)?, in_zone(to)?)))
+            .collect()
+    }
+}
+
+fn first_and_end(first: Date, last: Date) -> Option<(DateTime, DateTime)> {
+    Some((moment(first, 0)?, moment(last, DAY)?))
+}
+
+/// Returns a wall-clock time; `minutes` may be on a later day.
+fn moment(day: Date, minutes: Moment) -> Option<DateTime> {
+    let day = day.checked_add((minutes / DAY).days()).ok()?;
+    let (hour, minute) = (minutes % DAY / 60, minutes % 60);
+    let time = Time::new(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0).ok()?;
+    Some(day.to_datetime(time))
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (effect, scope) = (
+            if self.is_deny { "deny" } else { "allow" },
+            self.scope.globs().join(" "),
+        );
+        write!(
+            f,
+            "{effect} `{}` at `{}`, {}",
+            escaped(&scope),
+            escaped(&self.text),
+            escaped(&self.zone_name)
+        )
+    }
+}
+
+impl FromStr for Windows {
+    type Err = String;
+
+    /// Parses the entries from a JSON array, which the reader of the configuration file makes of them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let entries: Vec<Entry> = serde_json::from_str(text).map_err(|error| {
+            // Its position is one in the array, not in the file.
+            let why = error.to_string();
+            let why = why.split(" at line ").next().unwrap_or_default();
+            format!("{why}; write a list of `{{ deny: SCOPE, at: SCHEDULE, zone: NAME }}`")
+        })?;
+        entries
+            .into_iter()
+            .map(Window::try_from)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+impl TryFrom<Entry> for Window {
+    type Error = String;
+
+    fn try_from(entry: Entry) -> Result<Self, String> {
+        let Entry {
+            deny,
+            allow,
+            at,
+            zone,
+        } = entry;
+        let (is_deny, scope) = match (deny, allow) {
+            (Some(scope), None) => (true, scope),
+            (None, Some(scope)) => (false, scope),
+            _ => {
+                return Err(
+                    "a window needs either `deny` or `allow`, with a scope such as `shop/**`".to_owned(),
+                );
+            }
+        };
+        let globs: Vec<&str> = scope.split_whitespace().collect();
+        let scope = Scope::new(&globs).map_err(|error| error.to_string())?;
+        if scope.is_everything() {
+            return Err("the scope of a window is empty; write `**` for everything".to_owned());
+        }
+        let time_zone = TimeZone::get(&zone).map_err(|_| {
+            format!(
+                "unknown time zone `{}`; use an IANA name such as `Europe/Berlin` or `UTC`",
+                escaped(&zone)
+            )
+        })?;
+        Ok(Self {
+            is_deny,
+            scope,
+            schedule: at.parse()?,
+            zone: time_zone,
+            text: at,
+            zone_name: zone,
+        })
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{}` is not a schedule; write `Fri 16:00 - Mon 08:00`, `Mon-Thu 09:00-16:00` or `2026-12-20 - 2027-01-02`",
+                escaped(text)
+            )
+        };
+        if let Some((from, to)) = text.split_once(" - ") {
+            let (from, to) = (from.trim(), to.trim());
+            if let (Ok(first), Ok(last)) = (from.parse::<Date>(), to.parse::<Date>()) {
+                return (first <= last)
+                    .then_some(Self::Dates(first, last))
+                    .ok_or_else(wrong);
+            }
+            let at = |text: &str| {
+                let (day, time) = text.split_once(' ')?;
+                Some((weekday(day)?, clock(time.trim())?))
+            };
+            let week = at(from).zip(at(to)).filter(|(from, to)| from != to);
+            return week.map(|(from, to)| Self::Week(from, to)).ok_or_else(wrong);
+        }
+        let parse = || {
+            let (days, times) = text.trim().split_once(' ')?;
+            let (first, last) = days.split_once('-').unwrap_or((days, days));
+            let (first, last) = (weekday(first)?, weekday(last)?);
+            let (from, to) = times.trim().split_once('-')?;
+            let (from, to) = (clock(from.trim())?, clock(to.trim())?);
+            let count = usize::try_from(last.since(first)).ok()? + 1;
+            let days = first.cycle_forward().take(count).collect();
+            (from != to && from < DAY).then_some(Self::Days(days, from, to))
+        };
+        parse().ok_or_else(wrong)
+    }
+}
+
+fn weekday(text: &str) -> Option<Weekday> {
+    const NAMES: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let short = text.trim().to_ascii_lowercase();
+    let at = NAMES.iter().position(|name| *name == short)?;
+    Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()
+}
+
+/// Parses `HH:MM`, up to `24:00`.
+fn clock(text: &str) -> Option<Moment> {
+    let (hour, minute) = text.split_once(':')?;
+    let is_number = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(hour) || !is_number(minute) {
+        return None;
+    }
+    let (hour, minute): (i64, i64) = (hour.parse().ok()?, minute.parse().ok()?);
+    let at = hour * 60 + minute;
+    (minute < 60 && at <= DAY).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows(entries: &[(&str, &str, &str, &str)]) -> Windows {
+        let entries = entries
+            .iter()
+            .map(|(effect, scope, at, zone)| serde_json::json!({ *effect: scope, "at": at, "zone": zone }));
+        serde_json::Value::from_iter(entries).to_string().parse().unwrap()
+    }
+
+    /// Returns when a publish of `shop/prod/pay` may start, of one that is tried at `now`.
+    fn opens(windows: &Windows, now: &str) -> String {
+        let now: Timestamp = now.parse().unwrap();
+        match windows.closed(&"shop/prod/pay".parse().unwrap(), now.as_second()) {
+            None => "open".to_owned(),
+            Some(Closed { opens: None, .. }) => "never".to_owned(),
+            Some(Closed { opens: Some(at), .. }) => Timestamp::from_second(at).unwrap().to_string(),
+        }
+    }
+
+    #[test]
+    fn a_freeze_over_the_weekend_ends_on_monday_in_its_zone() {
+        let freeze = windows(&[("deny", "shop/**", "Fri 16:00 - Mon 08:00", "Europe/Berlin")]);
+        for (now, expected) in [
+            ("2026-11-20T14:59:59Z", "open"),
+            ("2026-11-20T15:00:00Z", "2026-11-23T07:00:00Z"),
+            ("2026-11-23T06:59:59Z", "2026-11-23T07:00:00Z"),
+            ("2026-11-23T07:00:00Z", "open"),
+            // The clock goes forward in the night to 2026-03-29, and back in the night to 2026-10-25.
+            ("2026-03-28T12:00:00Z", "2026-03-30T06:00:00Z"),
+            ("2026-10-24T12:00:00Z", "2026-10-26T07:00:00Z"),
+        ] {
+            assert_eq!(opens(&freeze, now), expected, "{now}");
+        }
+        assert_eq!(
+            freeze.closed(&"web/prod/pay".parse().unwrap(), 1_795_200_000),
+            None
+        );
+    }
+
+    #[test]
+    fn publishing_hours_follow_daylight_saving_in_two_zones() {
+        for (zone, now, expected) in [
+            ("Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29T07:00:00Z"),
+            ("Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T08:00:00Z"),
+            ("America/New_York", "2026-03-08T05:00:00Z", "2026-03-08T13:00:00Z"),
+            ("America/New_York", "2026-11-01T05:00:00Z", "2026-11-01T14:00:00Z"),
+            ("UTC", "2026-03-29T00:00:00Z", "2026-03-29T09:00:00Z"),
+        ] {
+            let hours = windows(&[("allow", "shop/**", "Mon-Sun 09:00-16:00", zone)]);
+            assert_eq!(opens(&hours, now), expected, "{zone} {now}");
+        }
+        // 02:30 does not exist in Berlin on 2026-03-29, so the window is empty; it exists twice on 2026-10-25.
+        let night = windows(&[("deny", "**", "Sun 02:30-03:00", "Europe/Berlin")]);
+        assert_eq!(opens(&night, "2026-03-29T01:15:00Z"), "open");
+        assert_eq!(opens(&night, "2026-10-25T00:45:00Z"), "2026-10-25T02:00:00Z");
+    }
+
+    #[test]
+    fn dates_are_inclusive_and_pass_the_end_of_a_year() {
+        let freeze = windows(&[("deny", "**", "2026-12-20 - 2027-01-02", "Europe/Berlin")]);
+        for (now, expected) in [
+            ("2026-12-19T22:59:59Z", "open"),
+            ("2026-12-31T23:30:00Z", "2027-01-02T23:00:00Z"),
+            ("2027-01-02T23:00:00Z", "open"),
+        ] {
+            assert_eq!(opens(&freeze, now), expected, "{now}");
+        }
+    }
+
+    #[test]
+    fn windows_overlap_and_one_that_denies_wins() {
+        let both = windows(&[
+            ("allow", "shop/**", "Mon-Thu 09:00-16:00", "UTC"),
+            ("allow", "shop/prod/*", "Sat 22:00-02:00", "UTC"),
+            ("deny", "**", "2026-12-20 - 2027-01-02", "UTC"),
+        ]);
+        for (now, expected) in [
+            ("2026-11-24T10:00:00Z", "open"),
+            ("2026-11-24T16:00:00Z", "2026-11-25T09:00:00Z"),
+            ("2026-11-28T23:00:00Z", "open"),
+            ("2026-11-29T01:59:00Z", "open"),
+            ("2026-11-29T02:00:00Z", "2026-11-30T09:00:00Z"),
+            // The freeze ends on a Saturday night.
+            ("2026-12-21T10:00:00Z", "2027-01-03T00:00:00Z"),
+            // The clock jumped: each time is looked at by itself.
+            ("2030-01-01T10:00:00Z", "open"),
+            ("1999-01-01T10:00:00Z", "1999-01-02T22:00:00Z"),
+        ] {
+            assert_eq!(opens(&both, now), expected, "{now}");
+        }
+        let past = windows(&[("allow", "**", "2020-01-01 - 2020-01-02", "UTC")]);
+        assert_eq!(opens(&past, "2026-01-01T00:00:00Z"), "never");
+    }
+
+    #[test]
+    fn a_mistake_is_reported_with_what_to_write() {
+        let parse = |entry: &str| format!("[{entry}]").parse::<Windows>().unwrap_err();
+        let with = |at: &str, zone: &str| parse(&format!(r#"{{"deny":"**","at":"{at}","zone":"{zone}"}}"#));
+        assert_eq!(
+            with("Fri 16:00 - Mon 08:00", "Europe/Berln"),
+            "unknown time zone `Europe/Berln`; use an IANA name such as `Europe/Berlin` or `UTC`"
+        );
+        for at in [
+            "Fri",
+            "Fri 16:00 - Fri 16:00",
+            "Fri 24:01-08:00",
+            "Foo 08:00-09:00",
+            "2027-01-02 - 2026-12-20",
+        ] {
+            assert!(
+                with(at, "UTC").contains("is not a schedule; write `Fri 16:00 - Mon 08:00`"),
+                "{at}"
+            );
+        }
+        assert!(parse(r#"{"at":"Fri 16:00-17:00","zone":"UTC"}"#).contains("either `deny` or `allow`"));
+        assert!(parse(r#"{"deny":"","at":"Fri 16:00-17:00","zone":"UTC"}"#).contains("write `**`"));
+        assert!(parse(r#"{"deny":"**","at":"Fri 16:00-17:00"}"#).starts_with("missing field `zone`; write"));
+        assert!(parse(r#"{"dney":"**"}"#).starts_with("unknown field `dney`"));
+    }
+}

@@ -1,0 +1,173 @@
+//! Change windows: what waits for one, what passes, and what a daemon does when one opens.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Daemon, Gitoggle, World, doc};
+
+const FREEZE: &str = "2020-01-01 - 2099-12-31";
+
+/// A world with three changes to applied toggles, one of which only switches a toggle off.
+fn three_changes() -> World {
+    let world = World::new();
+    for name in ["one", "two", "off"] {
+        world.repo.file(&format!("shop/prod/{name}.yaml"), doc(18));
+    }
+    world.repo.commit("Add three");
+    world.settle();
+    world.service.take();
+    world
+        .repo
+        .file("shop/prod/one.yaml", doc(21))
+        .commit("Change one");
+    world
+        .repo
+        .file("shop/prod/two.yaml", doc(21))
+        .commit("Change two");
+    let off = doc(18).replace("disabled: false", "disabled: true");
+    world.repo.file("shop/prod/off.yaml", off).commit("Switch it off");
+    world
+}
+
+/// Writes the settings with a window that denies `at`.
+fn deny(world: &World, at: &str) -> std::path::PathBuf {
+    let entry = format!("{{ deny: \"shop/**\", at: \"{at}\", zone: UTC }}");
+    world.write("config.yaml", &format!("windows:\n  - {entry}\n"))
+}
+
+fn sent(world: &World) -> Vec<String> {
+    let sent = world.service.take();
+    sent.iter().map(crate::support::Request::toggle).collect()
+}
+
+#[test]
+fn a_freeze_holds_changes_with_the_time_it_ends_and_lets_a_switch_off_pass() {
+    let world = three_changes();
+    let config = deny(&world, FREEZE);
+    let says = [
+        "outside the change windows (deny `shop/**` at `2020-01-01 - 2099-12-31`, UTC)",
+        "opens Fri 2100-01-01 00:00 UTC",
+        "--ignore-windows",
+        "Gitoggle-Allow: window",
+        "gitoggle allow window shop/prod",
+    ];
+    world.plan().set("config", &config).exit(4).says(&says);
+    assert_eq!(sent(&world), Vec::<String>::new());
+    let json = world
+        .apply()
+        .set("config", &config)
+        .args("-o json")
+        .exit(4)
+        .any_stderr()
+        .json();
+    let held: Vec<_> = json["held"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["kind"], &one["state"]))
+        .collect();
+    assert_eq!(held, [(&Value::from("window"), &Value::from("held")); 2]);
+    assert_eq!(sent(&world), ["shop/prod/off"]);
+    world.status().set("config", &config).exit(4).says(&[
+        "held",
+        "shop/prod/one",
+        "outside the change windows",
+    ]);
+    world
+        .apply()
+        .set("config", &config)
+        .arg("--ignore-windows")
+        .exit(0)
+        .any_output();
+    assert_eq!(sent(&world), ["shop/prod/one", "shop/prod/two"]);
+}
+
+#[test]
+fn a_trailer_on_its_commit_lets_a_change_pass_unless_trailers_are_off() {
+    let world = three_changes();
+    let config = deny(&world, FREEZE);
+    world.apply().set("config", &config).exit(4).any_output();
+    world
+        .repo
+        .file("shop/prod/one.yaml", doc(30))
+        .commit("Fix it now\n\nGitoggle-Allow: window");
+    sent(&world);
+    world
+        .apply()
+        .set("config", &config)
+        .arg("--no-allow-trailer")
+        .exit(4)
+        .any_output();
+    assert_eq!(sent(&world), Vec::<String>::new());
+    world.apply().set("config", &config).exit(4).any_output();
+    assert_eq!(sent(&world), ["shop/prod/one"]);
+}
+
+#[test]
+fn mistakes_and_windows_in_the_source_are_rejected() {
+    let world = three_changes();
+    let config = world.write(
+        "config.yaml",
+        "windows:\n  - { deny: '**', at: 'Fri 16:00-17:00', zone: Europe/Berln }\n",
+    );
+    world
+        .plan()
+        .set("config", &config)
+        .exit(64)
+        .says(&["unknown time zone `Europe/Berln`", "`windows`"]);
+    let inside = world.repo.path().join("config.yaml");
+    std::fs::write(
+        &inside,
+        format!("windows:\n  - {{ deny: '**', at: '{FREEZE}', zone: UTC }}\n"),
+    )
+    .unwrap();
+    world
+        .plan()
+        .set("config", &inside)
+        .exit(64)
+        .says(&["it must not set `windows`"]);
+}
+
+#[test]
+fn a_daemon_publishes_when_an_operator_allows_it_and_when_the_window_opens() {
+    let world = three_changes();
+    let now = jiff::Timestamp::now().as_second();
+    // The next full minute that is at least fifteen seconds away.
+    let opens = (now + 75) / 60 * 60;
+    let minute = opens % 86_400 / 60;
+    let minute = if minute == 0 { 1440 } else { minute };
+    let config = deny(
+        &world,
+        &format!("Mon-Sun 00:00-{:02}:{:02}", minute / 60, minute % 60),
+    );
+    world
+        .repo
+        .file("shop/test/x.yaml", doc(18))
+        .commit("Add one elsewhere");
+    let daemon = Daemon::start(&world, |run: Gitoggle| {
+        run.set("config", &config)
+            .set("poll-interval", "1h")
+            .set("first-pass", "assert")
+            .set("admin-token-file", world.write("admin", "admin-token"))
+    });
+    daemon.becomes("shop/prod/one", "held");
+    assert_eq!(daemon.metric("gitoggle_withheld{reason=\"window\"}"), Some(3.0));
+    daemon.says(&["window"]);
+    assert_eq!(sent(&world), ["shop/prod/off"]);
+    eventually_within(Duration::from_secs(100), || {
+        let state = daemon.state("shop/prod/one")?;
+        (state == "in_sync").then_some(())
+    });
+    assert!(jiff::Timestamp::now().as_second() >= opens, "too early");
+    daemon.stops_cleanly();
+}
+
+/// Waits longer than other tests, because a window opens at a full minute.
+fn eventually_within(limit: Duration, check: impl Fn() -> Option<()>) {
+    let end = std::time::Instant::now() + limit;
+    while check().is_none() {
+        assert!(std::time::Instant::now() < end, "the window did not open");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
