@@ -46,7 +46,6 @@ use args::{CommandArgs, Invocation};
 use failure::{ExitStatus, Failure};
 
 /// Runs the program with the arguments `typed`, the program's name first, and returns the exit code (DESIGN, section 3).
-#[must_use]
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let invocation = match args::parse(typed.iter().cloned()) {

@@ -1,15 +1,20 @@
 //! Starts and stops the sandbox, and tells how to use it.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum_server::Handle;
-use axum_server::accept::NoDelayAcceptor;
-use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
-use tokio::task::JoinHandle;
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
 
 use super::certificate::{CertificateError, Identity, write_pem};
 use super::featureprobe::{Api, ApiCall, ScriptRequest, ScriptStep};
@@ -40,7 +45,6 @@ pub struct SandboxConfig {
 impl SandboxConfig {
     /// Returns a sandbox with the documented endpoint, without faults, on any free port of `127.0.0.1`, with its
     /// history in memory.
-    #[must_use]
     pub fn new(token: Secret) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -94,8 +98,8 @@ pub struct Sandbox {
     connection: SandboxConnection,
     state: Arc<SandboxState>,
     pub(super) api: Option<Arc<Api>>,
-    handle: Handle<SocketAddr>,
-    task: Option<JoinHandle<std::io::Result<()>>>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
 }
 
 impl Sandbox {
@@ -133,9 +137,6 @@ impl Sandbox {
         if let Some(path) = ca_file.clone() {
             write_pem(&path, &ca_pem).map_err(|source| Error::CaFile { path, source })?;
         }
-        let handle = Handle::new();
-        // Without `TCP_NODELAY`, requests over HTTP/2 stall for 40 ms (measurements, section 3).
-        let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(NoDelayAcceptor::new());
         let connection = SandboxConnection {
             url: format!("https://{address}"),
             ca_file,
@@ -146,47 +147,38 @@ impl Sandbox {
             Some(api) => featureprobe::router(Arc::clone(api)),
             None => endpoint::router(Arc::clone(&state)),
         };
-        let service = router.into_make_service();
-        let server_handle = handle.clone();
-        let task = tokio::spawn(async move {
-            let server = axum_server::from_tcp(listener)?.acceptor(acceptor);
-            server.handle(server_handle).serve(service).await
-        });
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(serve(listener, tls.into(), router, stopped));
         Ok(Self {
             connection,
             state,
             api,
-            handle,
-            task: Some(task),
+            stop,
+            task,
         })
     }
 
     /// Returns the base URL, without a slash at its end.
-    #[must_use]
     pub fn url(&self) -> String {
         self.connection.url.clone()
     }
 
     /// Returns what a person enters in a shell to use the sandbox.
-    #[must_use]
     pub fn instructions(&self) -> String {
         self.connection.instructions()
     }
 
     /// Returns all publishes, in order of arrival, including those that were refused or dropped.
-    #[must_use]
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.state.request_log.received()
     }
 
     /// Returns the most requests that were ever open for one toggle at the same time.
-    #[must_use]
     pub fn most_open_for_one_toggle(&self) -> usize {
         self.state.request_log.most_open()
     }
 
     /// Returns all requests to a service of kind `featureprobe`, in order of arrival.
-    #[must_use]
     pub fn calls(&self) -> Vec<ApiCall> {
         self.api.as_ref().map(|api| api.calls()).unwrap_or_default()
     }
@@ -217,20 +209,15 @@ impl Sandbox {
 
     /// Stops the sandbox: it accepts nothing new, and open requests have a second to end.
     pub async fn stop(mut self) {
-        self.handle.graceful_shutdown(Some(Duration::from_secs(1)));
-        if let Some(task) = self.task.take() {
-            // The sandbox is stopping, so its result does not matter.
-            let _ = task.await;
-        }
+        self.stop.send_replace(true);
+        // The sandbox is stopping, so a panic of its task does not matter.
+        let _ = (&mut self.task).await;
     }
 }
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        self.handle.shutdown();
-        if let Some(task) = &self.task {
-            task.abort();
-        }
+        self.task.abort();
     }
 }
 
@@ -238,13 +225,50 @@ fn open_history(path: PathBuf) -> Result<(HistoryFile, Vec<StoredDocument>), Err
     HistoryFile::open(&path).map_err(|source| Error::History { path, source })
 }
 
+/// Serves requests until `stop` is raised; then open ones have a second to end.
+async fn serve(listener: TcpListener, tls: TlsAcceptor, router: Router, mut stop: watch::Receiver<bool>) {
+    let open = GracefulShutdown::new();
+    // Ends every connection when this task is aborted.
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve_connection(stream, tls.clone(), router.clone(), open.watcher()));
+                }
+                // Such as too many open files: the others must end first.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+            Some(_) = connections.join_next() => {}
+            () = raised(&mut stop) => break,
+        }
+    }
+    let _ = tokio::time::timeout(Duration::from_secs(1), open.shutdown()).await;
+}
+
+async fn raised(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+async fn serve_connection(stream: TcpStream, tls: TlsAcceptor, router: Router, watcher: Watcher) {
+    // Without this, requests over HTTP/2 stall for 40 ms (measurements, section 3).
+    let _ = stream.set_nodelay(true);
+    let Ok(stream) = tls.accept(stream).await else {
+        return;
+    };
+    let http = Builder::new(TokioExecutor::new());
+    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // An error is the client's: it hung up.
+    let _ = watcher.watch(connection).await;
+}
+
 fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let listen = || {
-        let listener = TcpListener::bind(address)?;
+        let listener = std::net::TcpListener::bind(address)?;
         // The asynchronous runtime requires a listener that does not block.
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok((listener, address))
+        Ok((TcpListener::from_std(listener)?, address))
     };
     listen().map_err(|source| Error::Listen { address, source })
 }

@@ -186,7 +186,6 @@ pub enum Stream {
 
 impl Stream {
     /// Returns whether the stream is a terminal.
-    #[must_use]
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Stderr => io::stderr().is_terminal(),
@@ -200,7 +199,6 @@ impl Stream {
     }
 
     /// Decides whether to use color on this stream, by `choice` and the environment of this process.
-    #[must_use]
     pub fn color(self, choice: ColorChoice) -> Color {
         let terminal = match self.is_terminal() {
             true => Color::Always,

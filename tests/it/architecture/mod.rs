@@ -17,7 +17,6 @@ struct File {
 const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["document"]),
     ("axum", &["admin", "sandbox"]),
-    ("axum_server", &["admin", "sandbox"]),
     ("clap", &["cli", "config", "main"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
@@ -36,6 +35,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("serde_yaml", &["config", "document"]),
     ("semver", &["evaluate"]),
     ("similar", &["plan"]),
+    ("tokio_rustls", &["sandbox"]),
 ];
 
 /// Which modules each module may name.
