@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use git2::{ErrorCode, Oid, Repository, Revwalk, Sort};
 
 use super::RepositoryError;
-use super::ids::{object_id, oid};
-use super::libgit2_error::Libgit2Error;
+use super::commit::{object_id, oid};
+use super::error::Libgit2Error;
 use crate::model::CommitId;
 
 /// The parents of a merge that a walk follows.

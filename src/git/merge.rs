@@ -16,10 +16,10 @@ use git2::{
 };
 
 use super::commit::CommitNode;
+use super::commit::{object_id, oid};
+use super::error::Libgit2Error;
 use super::error::ObjectFault;
 use super::history;
-use super::ids::{object_id, oid};
-use super::libgit2_error::Libgit2Error;
 use super::objects;
 use super::pack::{ObjectKind, id_of};
 use super::repository::open_bare;

@@ -28,17 +28,15 @@
 //! remotes. Besides this module, only the state names types of libgit2, because it writes its own commits and refs.
 
 mod access;
-mod commit;
+pub(crate) mod commit;
 mod copies;
 mod error;
 mod failpoint;
 pub(crate) mod history;
 mod host_error;
 mod host_words;
-mod ids;
 mod ignored;
 mod libgit2;
-mod libgit2_error;
 pub(crate) mod merge;
 mod objects;
 pub(crate) mod pack;
@@ -52,7 +50,6 @@ mod process_group;
 pub(crate) mod refs;
 mod repack;
 mod repository;
-pub(crate) mod revision;
 mod sample;
 mod status;
 #[cfg(test)]
@@ -62,6 +59,8 @@ mod url;
 
 pub use access::{GitAccess, GitCredentials, UserConfig};
 pub(crate) use commit::{CommitNode, commit, lacks_parent_tree};
+pub(crate) use commit::{object_id, oid};
+pub use error::{Libgit2Error, UnsupportedFormat, is_full};
 pub use error::{ObjectError, ObjectFault, RepositoryError};
 pub use failpoint::FailpointHook;
 pub(crate) use failpoint::Failpoints;
@@ -72,9 +71,7 @@ pub use git2::Repository;
 pub use history::Parents;
 pub use host_error::{GitError, GitFailure, GitFault};
 pub use host_words::GitWords;
-pub(crate) use ids::{object_id, oid};
 pub(crate) use ignored::{Ignored, os_path};
-pub use libgit2_error::{Libgit2Error, UnsupportedFormat, is_full};
 pub use objects::ObjectReader;
 pub(crate) use objects::{blob, tree};
 pub use pool::{PooledRepository, RepositoryPool};

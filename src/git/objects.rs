@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use git2::{ObjectType, Odb, OdbLookupFlags, Repository};
 
+use super::commit::oid;
 use super::copies;
 use super::error::{ObjectError, ObjectFault};
-use super::ids::oid;
 use super::pack::{ObjectKind, PackCopies};
 use super::pool::{PooledRepository, RepositoryPool};
 use super::unpack::Unpacker;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use git2::{ObjectType, Repository};
 use proptest::prelude::*;
 
+use super::commit::oid;
 use super::copies;
-use super::ids::oid;
 use super::objects::ObjectReader;
 use super::pack::{ObjectKind, PackCopies, PackWriter, id_of, missing};
 use super::packs::Packs;

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use git2::Repository;
 use tempfile::TempDir;
 
-use super::libgit2_error::Libgit2Error;
+use super::error::Libgit2Error;
 use super::packs::Packs;
 use super::repository::open_bare;
 
@@ -29,7 +29,6 @@ impl RepositoryPool {
     const MOST_IDLE: usize = 2;
 
     /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
-    #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -40,7 +39,6 @@ impl RepositoryPool {
     }
 
     /// Keeps the temporary folder of the repository on disk for as long as anything reads it.
-    #[must_use]
     pub fn within(self, temporary: Option<Arc<TempDir>>) -> Self {
         Self {
             _temporary: temporary,
@@ -49,7 +47,6 @@ impl RepositoryPool {
     }
 
     /// Creates a pool with the handle `repository`.
-    #[must_use]
     pub fn of(repository: Repository) -> Self {
         let folder = repository.commondir().to_owned();
         // The handle of a linked work tree becomes unusable when the work tree is removed.
@@ -61,7 +58,6 @@ impl RepositoryPool {
     }
 
     /// Returns the folder of the objects and refs.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }

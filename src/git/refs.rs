@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use git2::{ErrorCode, Reference, Repository};
 
-use super::ids::{object_id, oid};
-use super::libgit2_error::Libgit2Error;
+use super::commit::{object_id, oid};
+use super::error::Libgit2Error;
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::CommitId;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Repository};
 
-use super::ids::oid;
+use super::commit::oid;
 use super::pack::{ObjectKind, PackWriter, id_of};
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository, RepositoryInitOptions, RepositoryOpenFlags};
 
+use super::error::Libgit2Error;
 use super::error::RepositoryError;
 use super::failpoint::Failpoints;
 use super::libgit2::libgit2;
-use super::libgit2_error::Libgit2Error;
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
 /// Does not search parent folders.

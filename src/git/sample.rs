@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use git2::{IndexAddOption, Oid, Repository, RepositoryInitOptions, Signature};
 
+use super::commit::object_id;
 use super::error::RepositoryError;
-use super::ids::object_id;
 use super::repository::init;
 use crate::model::CommitId;
 

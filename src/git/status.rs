@@ -6,9 +6,9 @@ use std::path::Path;
 
 use git2::{ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, Repository, StatusOptions};
 
-use super::ids::object_id;
+use super::commit::object_id;
+use super::error::Libgit2Error;
 use super::ignored::os_path;
-use super::libgit2_error::Libgit2Error;
 use crate::model::ObjectId;
 
 /// Returns the changed, new, or removed files under `root`, as paths relative to the top. A file that is not checked out is

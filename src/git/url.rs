@@ -54,13 +54,11 @@ pub enum RepoUrlError {
 
 impl RepoUrl {
     /// Returns the address of the repository at `path`.
-    #[must_use]
     pub fn local(path: impl Into<PathBuf>) -> Self {
         Self(Kind::Local(path.into()))
     }
 
     /// Returns the path of a repository on this machine.
-    #[must_use]
     pub fn local_path(&self) -> Option<&Path> {
         match &self.0 {
             Kind::Local(path) => Some(path),
@@ -69,7 +67,6 @@ impl RepoUrl {
     }
 
     /// Returns the host in lower case, with the port unless it is the default; `None` for a path.
-    #[must_use]
     pub fn host(&self) -> Option<String> {
         let (host, port) = match &self.0 {
             Kind::Https(url) => (url.host_str()?, url.port()),

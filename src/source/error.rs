@@ -131,7 +131,6 @@ pub enum ErrorKind {
 
 impl Error {
     /// Returns the consequence of the error for a pass.
-    #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::NoRoot { .. }
@@ -159,7 +158,6 @@ impl Error {
     }
 
     /// Returns advice for the operator.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::AmbiguousId(_) => "use more digits of the commit id",

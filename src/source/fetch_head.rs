@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::resolve::Resolved;
-use crate::git::{Repository, history, refs, revision};
+use crate::git::{Repository, commit, history, refs};
 use crate::model::CommitId;
 
 /// The number of bytes of the file that are read. The commit to be checked out comes first.
@@ -103,7 +103,7 @@ fn problem(repository: &Repository, path: &Path, checkout: CommitId) -> Option<F
     // Local commits come after the fetched ones. A detached checkout has no local commits.
     let follows = refs::is_detached(repository);
     let contains = |id| !follows && history::is_descendant(repository, checkout, id).unwrap_or_default();
-    let peel = |id: &CommitId| revision::peel(repository, *id);
+    let peel = |id: &CommitId| commit::peel(repository, *id);
     let is_current = |id: &CommitId| peel(id).is_some_and(|id| id == checkout || contains(id));
     if fetched.contains(&checkout) || fetched.iter().take(MOST_CANDIDATES).any(is_current) {
         return None;

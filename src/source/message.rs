@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::reader::Reader;
-use super::{SourceConfig, local};
+use super::{SourceConfig, resolve};
 use crate::git::{commit, history};
 use crate::model::{Commit, CommitId};
 
@@ -38,7 +38,7 @@ pub fn subjects(
 ) -> BTreeMap<CommitId, String> {
     let clone = source.cache.as_deref();
     let path = source.location.local_path().or(clone);
-    let Some(repository) = path.and_then(|path| local::open(path).ok()) else {
+    let Some(repository) = path.and_then(|path| resolve::open(path).ok()) else {
         return BTreeMap::new();
     };
     let subject = |id: CommitId| {

@@ -9,7 +9,6 @@
 mod error;
 mod fetch_head;
 mod history;
-mod local;
 mod message;
 mod mirror;
 mod place;
@@ -19,7 +18,6 @@ mod revisions;
 mod search;
 mod snapshot;
 mod trees;
-mod uncommitted;
 pub mod watch;
 pub mod worktree;
 
@@ -32,7 +30,7 @@ pub use message::subjects;
 pub use reader::Reader;
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
 pub use snapshot::{Relation, Snapshot};
-pub use uncommitted::uncommitted;
+pub use worktree::uncommitted;
 
 /// The parents of a merge that the search for the commit of a change follows.
 pub use crate::git::Parents;
@@ -67,7 +65,6 @@ pub struct SourceConfig {
 
 impl SourceConfig {
     /// Returns whether the ref is a full commit id, which never moves.
-    #[must_use]
     pub fn is_pinned(&self) -> bool {
         let is_id = |name: &String| name.len() == 40 && resolve::is_id(name);
         self.reference.as_ref().is_some_and(is_id)
@@ -94,7 +91,6 @@ pub struct Source {
 
 impl Source {
     /// Creates a source without reading the repository.
-    #[must_use]
     pub fn new(config: SourceConfig) -> Self {
         Self {
             config,
@@ -124,7 +120,6 @@ impl Source {
     }
 
     /// Returns whether the repository is on this machine, where a lookup costs microseconds.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         self.config.location.local_path().is_some()
     }
@@ -139,21 +134,19 @@ impl Source {
             return self.mirror.resolve(config);
         };
         let reference = config.reference.as_deref();
-        let (repository, resolved) = local::open_and_resolve(path, reference)?;
+        let (repository, resolved) = resolve::open_and_resolve(path, reference)?;
         self.fetch_head.update(&repository, reference, &resolved);
         Ok(resolved.commit)
     }
 
     /// Returns when a checkout was last current, as of the last lookup; `None` for a URL and for a repository without a
     /// fetch.
-    #[must_use]
     pub fn fetched(&self) -> Option<Fetched> {
         self.fetch_head.fetched()
     }
 
     /// Returns whether another snapshot may avoid `error`, which a reader of a snapshot returned. The next snapshot of a URL
     /// then clones the mirror again.
-    #[must_use]
     pub fn repair(&mut self, error: &Error) -> bool {
         let may_help = error.is_damage();
         if may_help && !self.is_local() {
@@ -169,7 +162,7 @@ impl Source {
     /// If the repository cannot be opened.
     pub fn origin_url(&self) -> Result<Option<String>, Error> {
         match self.config.location.local_path() {
-            Some(path) => local::origin_url(path),
+            Some(path) => resolve::origin_url(path),
             None => Ok(Some(self.config.location.to_string())),
         }
     }
@@ -186,7 +179,7 @@ impl Source {
 }
 
 fn local_snapshot(config: &SourceConfig, path: &Path, place: &RepositoryPlace) -> Result<Snapshot, Error> {
-    let (repository, resolved) = local::open_and_resolve(path, config.reference.as_deref())?;
+    let (repository, resolved) = resolve::open_and_resolve(path, config.reference.as_deref())?;
     let cache = ReaderCache::new(RepositoryPool::of(repository), Some(place.clone()));
     Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
 }

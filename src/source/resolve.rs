@@ -1,9 +1,11 @@
 //! Resolves the configured ref to a commit.
 
-use super::error::{Error, HeadKind};
-use crate::git::Repository;
+use std::path::Path;
+
+use super::error::{Error, HeadKind, cannot_open};
+use crate::git::commit::{self, NamedObject};
 use crate::git::refs::{self, HeadTarget, RefTarget};
-use crate::git::revision::{self, NamedObject};
+use crate::git::{self, Repository};
 use crate::model::CommitId;
 
 /// A ref and its commit.
@@ -63,7 +65,7 @@ fn by_id(repository: &Repository, name: &str) -> Result<Resolved, Error> {
     if !is_id(name) {
         return Err(unknown(repository, name));
     }
-    match revision::by_id(repository, &name.to_ascii_lowercase())? {
+    match commit::by_id(repository, &name.to_ascii_lowercase())? {
         NamedObject::Ambiguous => Err(Error::AmbiguousId(name.to_owned())),
         NamedObject::Commit(commit) => resolved(RefTarget::Commit(commit), commit.to_string()),
         NamedObject::Other(_) => Err(Error::NotACommit(name.to_owned())),
@@ -93,4 +95,40 @@ pub(super) fn near(wanted: &str, names: Vec<String>) -> Vec<String> {
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.dedup();
     scored.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+pub(super) fn open(path: &Path) -> Result<Repository, Error> {
+    git::open(path).map_err(|error| cannot_open(path, error))
+}
+
+pub(super) fn open_and_resolve(
+    path: &Path,
+    reference: Option<&str>,
+) -> Result<(Repository, Resolved), Error> {
+    let repository = open(path)?;
+    match resolve(&repository, reference) {
+        Ok(resolved) => Ok((repository, resolved)),
+        // A sidecar may have swapped the checkout since it was opened (DESIGN section 5).
+        Err(_) if !repository.path().exists() => Err(Error::Vanished(path.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the URL of `origin`, the only value that is read from the repository's configuration. As in git, a relative
+/// path is relative to the top of the work tree, or to a bare repository itself.
+pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
+    let repository = open(path)?;
+    let top = repository.workdir().unwrap_or_else(|| repository.path());
+    let url = git::config_value(&repository, "remote.origin.url")?;
+    Ok(url.map(|url| match is_relative(&url) {
+        true => top.join(url).to_string_lossy().into_owned(),
+        false => url,
+    }))
+}
+
+/// Returns whether a remote's URL is a relative path.
+fn is_relative(url: &str) -> bool {
+    // As in git, `host:path` is an address only if the colon comes before any slash.
+    let first = url.split('/').next().unwrap_or_default();
+    !first.contains(':') && Path::new(url).is_relative()
 }

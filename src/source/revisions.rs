@@ -8,9 +8,9 @@ use super::error::Error;
 use super::place::RepositoryPlace;
 use super::reader::{Reader, ReaderCache};
 use super::resolve::{Resolved, resolve};
-use super::{Parents, Snapshot, SourceConfig, local};
+use super::{Parents, Snapshot, SourceConfig, resolve};
+use crate::git::commit::{self, NamedObject};
 use crate::git::merge::{SideNames, merge};
-use crate::git::revision::{self, NamedObject};
 use crate::git::{CommitNode, Repository, RepositoryPool, history, refs};
 use crate::model::CommitId;
 
@@ -46,7 +46,7 @@ pub enum RevisionError {
 impl RevisionLookup {
     pub(super) fn open(config: &SourceConfig, path: &Path) -> Result<Self, Error> {
         let place = RepositoryPlace::at(path);
-        let repository = local::open(path).map_err(|error| place.explain(error))?;
+        let repository = resolve::open(path).map_err(|error| place.explain(error))?;
         Ok(Self {
             config: config.clone(),
             repository,
@@ -73,7 +73,7 @@ impl RevisionLookup {
             Err(error @ Error::NotACommit(_)) => (Vec::new(), Some(error)),
             Err(error) => return Err(RevisionError::Source(self.place.explain(error))),
         };
-        let found = revision::find(&self.repository, name);
+        let found = commit::find(&self.repository, name);
         match found.map_err(|error| RevisionError::Source(self.place.explain(error.into())))? {
             NamedObject::Ambiguous => Err(RevisionError::Ambiguous),
             NamedObject::Commit(commit) if error.is_none() => Ok(named(name, commit)),
@@ -116,7 +116,6 @@ impl RevisionLookup {
     }
 
     /// Returns the parents of a commit; `None` if the repository lacks the commit.
-    #[must_use]
     pub fn parents(&self, commit: CommitId) -> Option<Vec<CommitId>> {
         let node = CommitNode::read(&self.repository, commit).ok()?;
         Some(node.parents(Parents::All).to_vec())
@@ -138,7 +137,6 @@ impl RevisionLookup {
     }
 
     /// Returns whether the repository lacks the beginning of its history.
-    #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.repository.is_shallow()
     }

@@ -70,13 +70,11 @@ impl Snapshot {
     }
 
     /// Returns the id of the snapshot's commit.
-    #[must_use]
     pub const fn revision(&self) -> CommitId {
         self.commit.id
     }
 
     /// Returns the ref: its full name, a commit id, or `HEAD (detached)`.
-    #[must_use]
     pub fn reference(&self) -> &str {
         &self.reference
     }
@@ -106,25 +104,21 @@ impl Snapshot {
     }
 
     /// Returns the tree of the root folder.
-    #[must_use]
     pub const fn root_tree(&self) -> ObjectId {
         self.root_tree
     }
 
     /// Returns the commit with its message.
-    #[must_use]
     pub const fn commit(&self) -> &Commit {
         &self.commit
     }
 
     /// Returns whether the clone is shallow, so that [`Snapshot::last_commits`] may return guesses.
-    #[must_use]
     pub const fn is_shallow(&self) -> bool {
         self.is_shallow
     }
 
     /// Returns whether part of the history is known to be missing: the clone is shallow, or lacks the tree of a parent.
-    #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_shallow()
             || self

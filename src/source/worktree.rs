@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use super::local;
+use super::resolve;
 use super::snapshot::components;
-use crate::git::{self, Ignored, Repository, os_path};
-use crate::model::{Blob, ObjectId};
+use crate::git::refs::{self, HeadTarget, RefTarget};
+use crate::git::{self, Ignored, Repository, changed_files, os_path};
+use crate::model::{Blob, CommitId, ObjectId};
 
 /// A folder of files with its ignore rules.
 pub struct WorkTree {
@@ -19,24 +20,21 @@ pub struct WorkTree {
 }
 
 /// Returns the top folder of the work tree that contains `path`, if any.
-#[must_use]
 pub fn top_of(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    let mut repositories = path.ancestors().filter_map(|folder| local::open(folder).ok());
+    let mut repositories = path.ancestors().filter_map(|folder| resolve::open(folder).ok());
     repositories.next()?.workdir().map(Path::to_owned)
 }
 
 /// Returns whether both paths lead to the same existing folder.
-#[must_use]
 pub fn is_same_folder(one: &Path, other: &Path) -> bool {
     let [one, other] = [one, other].map(Path::canonicalize);
     one.is_ok_and(|one| other.is_ok_and(|other| one == other))
 }
 
 /// Returns whether `folder` is a bare repository.
-#[must_use]
 pub fn is_bare(folder: &Path) -> bool {
-    local::open(folder).is_ok_and(|repository| repository.is_bare())
+    resolve::open(folder).is_ok_and(|repository| repository.is_bare())
 }
 
 /// Returns the files below the folder `root` of `folder` that are committed but not checked out, by their path relative to
@@ -45,7 +43,7 @@ pub fn is_bare(folder: &Path) -> bool {
 /// # Errors
 /// If the repository cannot be read.
 pub fn not_checked_out(folder: &Path, root: &str) -> Result<BTreeMap<Vec<u8>, ObjectId>, Error> {
-    let repository = match local::open(folder) {
+    let repository = match resolve::open(folder) {
         Ok(repository) => repository,
         Err(Error::NoRepository(_)) => return Ok(BTreeMap::new()),
         Err(error) => return Err(error),
@@ -68,7 +66,7 @@ impl WorkTree {
     /// # Errors
     /// If the folder does not exist, or `folder` is a bare repository.
     pub fn open(folder: &Path, root: &str) -> Result<Self, Error> {
-        let repository = match local::open(folder) {
+        let repository = match resolve::open(folder) {
             Ok(repository) => Some(repository),
             Err(Error::NoRepository(_)) => None,
             Err(error) => return Err(error),
@@ -155,7 +153,6 @@ impl WorkTree {
     }
 
     /// Returns the folder of the root.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -201,6 +198,23 @@ fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
         [] => name.to_vec(),
         prefix => [prefix, b"/", name].concat(),
     }
+}
+
+/// Returns the files under `root` that differ from the commit `revision`, as paths relative to the top: changed, new, or
+/// removed files. Returns none if another commit is checked out, or if the repository is bare.
+///
+/// # Errors
+/// If the repository or a file cannot be read.
+pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let repository = resolve::open(folder)?;
+    let is_checked_out = refs::head(&repository).is_ok_and(|head| match head {
+        HeadTarget::Branch(_, target) | HeadTarget::Detached(target) => target == RefTarget::Commit(revision),
+        HeadTarget::Unborn(_) => false,
+    });
+    if repository.is_bare() || !is_checked_out {
+        return Ok(Vec::new());
+    }
+    Ok(changed_files(&repository, root)?)
 }
 
 #[cfg(test)]
@@ -272,5 +286,50 @@ mod tests {
         let top = fs::canonicalize(repo.path()).unwrap();
         assert_eq!(fs::canonicalize(top_of(&repo.join("x/y")).unwrap()).unwrap(), top);
         assert_eq!(top_of(tempfile::tempdir().unwrap().path()), None);
+    }
+}
+
+#[cfg(test)]
+mod uncommitted_tests {
+    use super::super::testing::Repo;
+    use super::*;
+
+    #[test]
+    fn what_differs_from_the_checked_out_commit_is_listed() {
+        let repo = Repo::new();
+        repo.write("in/same", "1");
+        repo.write("in/changed", "1");
+        repo.write("out/changed", "1");
+        repo.commit_file("in/removed", "1");
+        let revision = CommitId(repo.git(&["rev-parse", "HEAD"]).parse().unwrap());
+        let found = |root| -> Vec<String> {
+            let paths = uncommitted(repo.path(), revision, root).unwrap().into_iter();
+            paths.map(|path| String::from_utf8(path).unwrap()).collect()
+        };
+        assert_eq!(found(""), Vec::<String>::new());
+        repo.write("in/changed", "2");
+        repo.write("in/new/file", "1");
+        repo.write("out/changed", "2");
+        repo.git(&["rm", "-q", "in/removed"]);
+        assert_eq!(found("in"), ["in/changed", "in/new/file", "in/removed"]);
+        assert_eq!(found("").len(), 4);
+        repo.git(&["commit", "-q", "-a", "-m", "Another"]);
+        assert_eq!(found(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_sparse_checkout_leaves_out_was_not_removed() {
+        let repo = Repo::new();
+        repo.write("in/removed", "1");
+        repo.write("out/other", "1");
+        repo.commit_file("in/same", "1");
+        let revision = CommitId(repo.git(&["rev-parse", "HEAD"]).parse().unwrap());
+        repo.git(&["sparse-checkout", "set", "in"]);
+        fs::remove_file(repo.join("in/removed")).unwrap();
+        assert!(!repo.join("out").exists());
+        assert_eq!(
+            uncommitted(repo.path(), revision, "").unwrap(),
+            [b"in/removed".to_vec()]
+        );
     }
 }

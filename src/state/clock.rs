@@ -36,7 +36,6 @@ pub trait SimulatedClock: std::fmt::Debug + Send + Sync {
 impl Clock {
     /// Returns the time since an arbitrary moment. It never goes backward, and includes time in which the machine was
     /// suspended.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         match self {
             Self::System => since_boot(),
@@ -46,7 +45,6 @@ impl Clock {
     }
 
     /// Returns the wall time, in seconds since 1970-01-01 UTC.
-    #[must_use]
     pub fn unix(&self) -> i64 {
         match self {
             Self::System => jiff::Timestamp::now().as_second(),
@@ -56,7 +54,6 @@ impl Clock {
     }
 
     /// Returns the time for computing deadlines. It may stand still while the machine is suspended.
-    #[must_use]
     pub fn instant(&self) -> Instant {
         match self {
             Self::System => Instant::now(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::RemoteFault;
-use super::holder::Holder;
+use super::lock::Holder;
 use super::place::Place;
 use crate::git::{Libgit2Error, ObjectError, ObjectFault, RepositoryError, is_full};
 use crate::model::{ObjectId, ToggleId};
@@ -157,7 +157,6 @@ pub enum Error {
 
 impl Error {
     /// Returns the advice for the operator, if there is any.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         // No wildcard arm, so that each new error needs a decision.
         Some(match self {

@@ -10,7 +10,6 @@ const OF_VOLUMES: &str = "lost+found";
 
 /// Returns the first file or folder in `dir` that is not from gitoggle; none if `dir` is empty, missing or a state
 /// folder.
-#[must_use]
 pub fn foreign(dir: &Path) -> Option<String> {
     if OWN.iter().any(|name| dir.join(name).symlink_metadata().is_ok()) {
         return None;

@@ -52,7 +52,6 @@ pub struct EqualVersion {
 
 impl LiveVersions {
     /// Reads the cache in `dir`. It is empty if it is missing, unreadable or about another service.
-    #[must_use]
     pub fn open(dir: &Path, base_url: &str) -> Self {
         let kept: Option<Self> = sidecar::or_ignored(&dir.join(FILE));
         let kept = kept.filter(|kept| kept.base_url == base_url);

@@ -35,7 +35,6 @@ mod clock;
 mod error;
 mod files;
 mod folder;
-mod holder;
 mod journal;
 mod live_versions;
 mod lock;
@@ -56,9 +55,9 @@ pub use clock::SimulatedClock;
 pub use clock::{Clock, Stop};
 pub use error::Error;
 pub use folder::foreign;
-pub use holder::{Holder, this_process};
 pub use journal::{Begun, Journal};
 pub use live_versions::{EqualVersion, LiveVersions, OtherVersion};
+pub use lock::{Holder, this_process};
 pub use orders::Orders;
 pub use shared::MayRestore;
 #[cfg(test)]

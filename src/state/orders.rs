@@ -42,7 +42,6 @@ struct Allowed {
 
 impl Orders {
     /// Returns the orders in `dir`, without reading them.
-    #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self::with(dir, Failpoints::default())
     }

@@ -222,13 +222,11 @@ impl StateSnapshot {
     }
 
     /// Returns the tip of the record; none if nothing was ever applied.
-    #[must_use]
     pub fn tip(&self) -> Option<&Tip> {
         self.tip.as_ref()
     }
 
     /// Returns the newest revision of a pass. On shared state, it may be announced and not recorded yet.
-    #[must_use]
     pub fn newest(&self) -> Option<CommitId> {
         self.newest
     }
@@ -239,19 +237,16 @@ impl StateSnapshot {
     }
 
     /// Returns the process that has announced a pass on shared state. It may have died since.
-    #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
     }
 
     /// Returns the recorded base URL.
-    #[must_use]
     pub fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref()
     }
 
     /// Returns the last requests whose outcome is not known. Each is sent again if the same document is desired.
-    #[must_use]
     pub fn unknown(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.unknown
     }
@@ -263,38 +258,32 @@ impl StateSnapshot {
 
     /// Returns confirmed requests that the tip does not have yet: a pass is running, or its process died. Empty in a
     /// [`Store`](super::Store) that was just opened, which records them first.
-    #[must_use]
     pub fn settled(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.settled
     }
 
     /// Returns the refusals, tries and holds of unconfirmed requests.
-    #[must_use]
     pub fn failures(&self) -> &Failures {
         &self.failures
     }
 
     /// Returns whether any document is applied.
-    #[must_use]
     pub fn has_applied(&self) -> bool {
         // A commit that records only a revision, or forgets the last toggle, has an empty tree.
         self.tip.as_ref().is_some_and(|tip| tip.tree != EMPTY_TREE)
     }
 
     /// Returns the last pass, if it was clean.
-    #[must_use]
     pub fn last_clean_pass(&self) -> Option<&CleanPass> {
         self.clean_pass.as_ref()
     }
 
     /// Returns the suspensions, ended ones included.
-    #[must_use]
     pub fn suspensions(&self) -> &Suspensions {
         &self.suspensions
     }
 
     /// Returns the allowances, for any revision.
-    #[must_use]
     pub fn allowances(&self) -> &[Allowance] {
         &self.allowances
     }

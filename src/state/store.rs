@@ -142,13 +142,11 @@ impl Store {
 
     /// Returns the toggles that earlier processes with this folder left unknown, or with a request that may still be
     /// open. Call it before the first pass.
-    #[must_use]
     pub fn inherited(&self) -> BTreeSet<ToggleId> {
         self.journal.inherited()
     }
 
     /// Returns the longest timeout of the requests of this process and of those that earlier processes left open.
-    #[must_use]
     pub fn longest_timeout(&self) -> Duration {
         self.journal.longest_timeout()
     }
@@ -162,13 +160,11 @@ impl Store {
     }
 
     /// Returns whether the folder was neither moved nor replaced since it was opened.
-    #[must_use]
     pub fn is_in_place(&self) -> bool {
         self.lock.is_in_place()
     }
 
     /// Returns the recorded state as of the last call that changed it.
-    #[must_use]
     pub fn view(&self) -> &StateSnapshot {
         &self.view
     }
@@ -381,7 +377,6 @@ impl Store {
     }
 
     /// Returns the orders in this folder. Call [`Store::reload`] after changing them.
-    #[must_use]
     pub fn orders(&self) -> Orders {
         Orders::with(&self.dir, self.failpoints.clone())
     }

@@ -62,7 +62,6 @@ impl fmt::Display for DaemonUrl {
 
 impl DaemonUrl {
     /// Returns whether the token would be sent in the clear over a network.
-    #[must_use]
     pub fn is_exposed(&self) -> bool {
         let is_loopback = match self.0.host() {
             Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -1,10 +1,12 @@
 //! Creates HTTPS clients from one set of CA, proxy, and timeout settings.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::proxy_setting::{self, ProxySettingError};
+use hyper_util::client::proxy::matcher::Matcher;
+
 use super::read_limited;
 
 /// In bytes; bundles of every public CA have less than 1 MiB.
@@ -90,7 +92,6 @@ impl NetworkError {
     }
 
     /// Returns advice for the operator.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::CaFile { .. } | Self::NoCertificate(_) => {
@@ -144,7 +145,7 @@ impl Network {
     ) -> Result<reqwest::blocking::Client, NetworkError> {
         provider();
         let builder = reqwest::blocking::Client::builder()
-            // The transport for Git follows its redirects itself, and other callers follow none.
+            // No caller follows redirects.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)
@@ -167,7 +168,7 @@ impl Network {
     /// Returns the certificates of the CA file if the proxies are usable, too.
     fn checked(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
         if self.proxies == Proxies::Environment {
-            proxy_setting::check(|name| std::env::var_os(name))?;
+            check_proxies(|name| std::env::var_os(name))?;
         }
         self.certificates()
     }
@@ -240,6 +241,36 @@ pub fn provider() {
     });
 }
 
+/// A variable that does not name a proxy. Its value is not shown, because it may contain a password.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{0}` is not the address of a proxy")]
+pub struct ProxySettingError(&'static str);
+
+/// Checks the first variable that is set, as the client looks for them. `variable` returns the value of a variable.
+fn check_proxies(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), ProxySettingError> {
+    // In a CGI program, a request sets such variables, so the client ignores all of them.
+    if variable("REQUEST_METHOD").is_some() {
+        return Ok(());
+    }
+    for names in [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]] {
+        let first = names.into_iter().find_map(|name| Some((name, variable(name)?)));
+        match first {
+            Some((_, value)) if value.is_empty() => {}
+            Some((name, value)) => return is_proxy(&value).then_some(()).ok_or(ProxySettingError(name)),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_proxy(value: &OsString) -> bool {
+    let (Some(value), Ok(target)) = (value.to_str(), "https://host.example".parse()) else {
+        return false;
+    };
+    let matcher = Matcher::builder().https(value.to_owned()).build();
+    matcher.intercept(&target).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,5 +310,47 @@ mod tests {
         let client = Network::default().client(Duration::from_secs(1)).unwrap();
         let error = client.get("http://127.0.0.1:9/").send().await.unwrap_err();
         assert!(error.is_builder(), "{error:?}");
+    }
+}
+
+#[cfg(test)]
+mod proxy_setting_tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    fn checked(variables: &[(&str, &str)]) -> Result<(), ProxySettingError> {
+        check_proxies(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn the_variable_that_the_client_uses_names_a_proxy() {
+        for usable in [
+            &[][..],
+            &[("HTTPS_PROXY", "")],
+            &[("HTTPS_PROXY", "http://proxy.example:3128")],
+            &[("https_proxy", "proxy.example:3128")],
+            &[("HTTPS_PROXY", "http://user:secret@proxy.example:3128/")],
+            &[("ALL_PROXY", "socks5h://proxy.example:1080")],
+            &[("HTTPS_PROXY", "proxy.example"), ("ALL_PROXY", "%%")],
+            &[("HTTPS_PROXY", "proxy.example"), ("https_proxy", "%%")],
+            &[("HTTPS_PROXY", "%%"), ("REQUEST_METHOD", "GET")],
+            &[("HTTP_PROXY", "%%")],
+        ] {
+            assert_eq!(checked(usable), Ok(()), "{usable:?}");
+        }
+        for (unusable, name) in [
+            (&[("HTTPS_PROXY", "http://")][..], "HTTPS_PROXY"),
+            (&[("https_proxy", "proxy example")], "https_proxy"),
+            (&[("HTTPS_PROXY", "ftp://proxy.example")], "HTTPS_PROXY"),
+            (&[("HTTPS_PROXY", ""), ("all_proxy", "/proxy")], "all_proxy"),
+        ] {
+            assert_eq!(checked(unusable), Err(ProxySettingError(name)), "{unusable:?}");
+        }
+        let bytes = |name: &str| (name == "HTTPS_PROXY").then(|| OsString::from_vec(vec![0xff]));
+        assert_eq!(check_proxies(bytes), Err(ProxySettingError("HTTPS_PROXY")));
     }
 }

@@ -1,13 +1,10 @@
 //! Describes failed requests: the cause in plain words instead of a library's, and the proxy if it is at fault.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use hyper_util::client::proxy::matcher::Matcher;
 
-use super::causes::chain;
-use super::certificate::{CertificateFault, certificate_fault};
 use crate::model::{escaped, plain};
 
 /// A proxy that did not connect to the target.
@@ -52,7 +49,6 @@ impl fmt::Display for ProxyFault {
 }
 
 /// Returns why the proxy did not connect to the target, if the request failed there.
-#[must_use]
 pub fn proxy_fault(error: &reqwest::Error) -> Option<ProxyFault> {
     if !error.is_connect() && !error.is_timeout() {
         return None;
@@ -94,7 +90,6 @@ fn tunnel_fault(error: &(dyn Error + 'static)) -> Option<TunnelFault> {
 pub struct Reason(String);
 
 /// Returns the last cause of `error`, which is the most specific one.
-#[must_use]
 pub fn reason(error: &(dyn Error + 'static)) -> Reason {
     // rustls reports an early end of the connection with the URL of its manual, and hyper in the terms of its parser.
     if chain(error).any(is_cut) {
@@ -130,6 +125,76 @@ fn is_cut(error: &(dyn Error + 'static)) -> bool {
         || error
             .to_string()
             .starts_with("connection closed before message completed")
+}
+
+/// Returns `error` and its causes, including the error that an I/O error wraps, which its `source` skips.
+pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| cause(*error))
+}
+
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match wrapped {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}
+
+/// Why a server's certificate was rejected.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CertificateFault {
+    /// A CA certificate, such as plain `openssl req -x509` makes.
+    CaCertificate,
+    /// Past the end of its validity.
+    Expired,
+    /// Before the start of its validity; usually a clock is wrong.
+    NotYetValid,
+    /// Another fault: malformed, revoked, or made for another purpose.
+    Other,
+    /// Not signed by a trusted CA.
+    Untrusted,
+    /// Made for another host.
+    WrongName,
+}
+
+impl fmt::Display for CertificateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CaCertificate => "a CA certificate is used as the server's certificate",
+            Self::Expired => "it has expired",
+            Self::NotYetValid => "it is not valid yet",
+            Self::Other => "it is not acceptable",
+            Self::Untrusted => "unknown issuer",
+            Self::WrongName => "it is for another name",
+        })
+    }
+}
+
+/// Returns the fault of the server's certificate if the request failed because of it.
+pub fn certificate_fault(error: &reqwest::Error) -> Option<CertificateFault> {
+    chain(error).find_map(|cause| match cause.downcast_ref() {
+        Some(rustls::Error::InvalidCertificate(fault)) => Some(classify(fault)),
+        _ => None,
+    })
+}
+
+/// Returns whether the request failed because the server does not speak TLS.
+pub fn is_without_tls(error: &reqwest::Error) -> bool {
+    chain(error).any(|cause| matches!(cause.downcast_ref(), Some(rustls::Error::InvalidMessage(_))))
+}
+
+fn classify(fault: &rustls::CertificateError) -> CertificateFault {
+    use rustls::CertificateError as E;
+    match fault {
+        E::Expired | E::ExpiredContext { .. } => CertificateFault::Expired,
+        E::NotValidYet | E::NotValidYetContext { .. } => CertificateFault::NotYetValid,
+        // A CA that was created again has the same name, so a certificate of the old one fails only at the signature.
+        E::UnknownIssuer | E::BadSignature => CertificateFault::Untrusted,
+        E::NotValidForName | E::NotValidForNameContext { .. } => CertificateFault::WrongName,
+        // The type of the wrapped error is private to rustls. It prints as its name.
+        E::Other(other) if other.to_string() == "CaUsedAsEndEntity" => CertificateFault::CaCertificate,
+        _ => CertificateFault::Other,
+    }
 }
 
 #[cfg(test)]
@@ -169,5 +234,30 @@ mod tests {
         let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "refused");
         let outer = io::Error::other(io::Error::other(refused));
         assert_eq!(reason(&outer).to_string(), "refused");
+    }
+}
+
+#[cfg(test)]
+mod certificate_tests {
+    use std::sync::Arc;
+
+    use rustls::{CertificateError as E, OtherError};
+
+    use super::*;
+
+    #[test]
+    fn each_fault_of_a_certificate_has_its_own_kind() {
+        let other = |name: &str| E::Other(OtherError(Arc::new(io::Error::other(name.to_owned()))));
+        for (fault, kind) in [
+            (other("CaUsedAsEndEntity"), CertificateFault::CaCertificate),
+            (other("PathLenConstraintViolated"), CertificateFault::Other),
+            (E::Expired, CertificateFault::Expired),
+            (E::NotValidYet, CertificateFault::NotYetValid),
+            (E::UnknownIssuer, CertificateFault::Untrusted),
+            (E::NotValidForName, CertificateFault::WrongName),
+            (E::Revoked, CertificateFault::Other),
+        ] {
+            assert_eq!(classify(&fault), kind);
+        }
     }
 }

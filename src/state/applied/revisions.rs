@@ -29,7 +29,6 @@ pub struct AppliedRevision {
 
 impl Revisions {
     /// Returns the revision at which `id` was applied, and the time.
-    #[must_use]
     pub fn get(&self, id: &ToggleId) -> Option<AppliedRevision> {
         self.at.get(id).copied()
     }
