@@ -246,3 +246,28 @@ fn a_file_in_the_repository_cannot_send_the_token_elsewhere() {
             .stderr_contains(&[line.split(':').next().unwrap()]);
     }
 }
+
+#[test]
+fn a_file_that_is_not_a_plan_is_a_usage_error() {
+    let world = World::with_pay_applied();
+    for text in [
+        "",
+        "{}",
+        r#"{"version":1,"error":{"message":"x"}}"#,
+        r#"{"version":2,"changes":[],"held":[]}"#,
+    ] {
+        world.write("plan.json", text);
+        let run = world
+            .apply()
+            .set("reviewed", world.path("plan.json"))
+            .exit(64)
+            .stdout("");
+        run.stderr_contains(&[
+            "could not read the reviewed plan in `",
+            "the forge that has the reviews: `github`, `gitlab`, `gitea`",
+        ]);
+    }
+    let missing = world.apply().set("reviewed", "gihtub").exit(64).stdout("");
+    missing.stderr_contains(&["could not read the reviewed plan in `gihtub`"]);
+    world.nothing_sent();
+}

@@ -491,26 +491,86 @@ fn a_reviewed_change_that_is_held_is_published_when_it_is_released() {
 }
 
 #[test]
-fn a_file_that_is_not_a_plan_is_a_usage_error() {
-    let world = World::with_pay_applied();
-    for text in [
-        "",
-        "{}",
-        r#"{"version":1,"error":{"message":"x"}}"#,
-        r#"{"version":2,"changes":[],"held":[]}"#,
-    ] {
-        world.write("plan.json", text);
-        let run = world
-            .apply()
-            .set("reviewed", world.path("plan.json"))
-            .exit(64)
-            .stdout("");
-        run.stderr_contains(&[
-            "could not read the reviewed plan in `",
-            "the forge that has the reviews: `github`, `gitlab`, `gitea`",
-        ]);
+fn a_day_with_three_requests_publishes_what_was_reviewed_and_nothing_else() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        // Ada's request falls behind, and Ben's is stacked on it.
+        team.request(1, "t0", 21);
+        repo.branch("r2");
+        team.set("t1", 21).plan(2);
+        repo.checkout("main")
+            .file("README.md", "text")
+            .commit("Describe it");
+        // The third has an invalid document, which its comment says first, with the way out.
+        repo.branch("r3")
+            .file("shop/prod/t2.yaml", doc(21).replace("select: 1", "select: 7"))
+            .commit("Break t2");
+        let world = &team.world;
+        let plan = || {
+            let run = world.bare("plan").set("repo", repo.path()).args("--pull-request");
+            team.forge
+                .job_for(3, world, run)
+                .set("comment-on", team.forge.name())
+        };
+        plan().exit(3).any_output();
+        let comment = |request: u64| {
+            let comments = team.forge.comments().into_iter();
+            let own: Vec<String> = comments
+                .filter(|comment| comment.request == request)
+                .map(|comment| comment.body)
+                .collect();
+            assert_eq!(own.len(), 1, "created once, and updated");
+            own[0].clone()
+        };
+        let broken = comment(3);
+        assert!(
+            broken.contains("#### Findings\n\n* **error** ") && broken.contains("*help*"),
+            "{broken}"
+        );
+        team.set("t2", 21).plan(3);
+        assert!(!comment(3).contains("Findings"));
+
+        // Two are merged within a minute, and the job of the first is cancelled while it sends.
+        team.merge(1, Merge::Squash);
+        team.world.kill_in_first_request(team.job());
+        team.world.service.take();
+        crate::shared::age(&Repo::at(&team.world.path("remote.git")));
+        team.merge(2, Merge::Commit).publishes(&["t0", "t1"]);
+        team.merge(3, Merge::Rebase).set("t3", 21);
+        let pushed = team.head();
+        team.holds(
+            &format!("commit {pushed}, which was not merged from a pull request; to publish it, "),
+            &["t2"],
+        );
+        // A pull request that shows the pushed commit again is a review of it.
+        repo.branch("r4")
+            .file("shop/prod/t3.yaml", doc(22))
+            .commit("Set t3 to 22");
+        team.plan(4).merge(4, Merge::Squash).publishes(&["t3"]);
     }
-    let missing = world.apply().set("reviewed", "gihtub").exit(64).stdout("");
-    missing.stderr_contains(&["could not read the reviewed plan in `gihtub`"]);
-    world.nothing_sent();
+}
+
+#[test]
+fn the_comment_of_a_new_environment_says_how_to_decide_on_its_first_pass() {
+    let team = Team::new(Kind::GitHub);
+    team.world
+        .repo
+        .branch("r7")
+        .file("shop/test/pay.yaml", doc(5))
+        .commit("Add a test");
+    team.plan(7);
+    let body = team.forge.comments()[0].body.clone();
+    for part in [
+        "> **Note**: ",
+        "`shop/test`",
+        "for a first pass",
+        "Gitoggle-First-Pass: assert",
+        "`adopt`",
+    ] {
+        assert!(body.contains(part), "{part} in {body}");
+    }
+    team.merge(7, Merge::Commit);
+    team.job().exit(4).says(&["held shop/test"]);
+    team.sent(&[]);
 }

@@ -60,3 +60,35 @@ fn no_command_exceeds_the_limit_of_the_job_summary() {
         assert!(size <= LIMIT as u64, "{size}\n{}", ran.both());
     }
 }
+
+#[test]
+fn a_plan_that_fails_is_a_page_and_a_summary_with_the_way_out() {
+    let world = World::with_pay_applied();
+    let summary = world.path("summary.md");
+    let run = |output: &str| {
+        let run = world.plan().set("ref", "gone").set("output", output);
+        run.env("GITHUB_STEP_SUMMARY", &summary).exit(1)
+    };
+    let page =
+        "### gitoggle plan\n\n**The plan failed**, so there is nothing to review yet.\n\n```text\nerror: ";
+    run("markdown")
+        .stdout_contains(&[page, "gone", "\nhint: "])
+        .any_stderr();
+    run("github").any_output();
+    assert!(std::fs::read_to_string(&summary).unwrap().starts_with(page));
+}
+
+#[test]
+fn a_plan_says_that_a_document_was_renamed_and_that_the_old_toggle_stays() {
+    let world = World::with_pay_and_search_applied();
+    world
+        .repo
+        .rename("shop/prod/search.yaml", "shop/prod/find.yaml")
+        .commit("Rename the search");
+    for output in ["human", "markdown", "json"] {
+        let plan = world.plan().set("output", output).exit(0).any_stderr();
+        plan.stdout_contains(&[
+            "was renamed to that of `shop/prod/find`, which is a new toggle, and the old one keeps",
+        ]);
+    }
+}
