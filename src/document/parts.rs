@@ -10,7 +10,7 @@ use super::raw::{
     RawCondition, RawContent, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
 };
 use super::scalar;
-use super::shape::{Field, Fields, ShapeReader, first_line_of};
+use super::shape::{DOCUMENT, Field, Fields, ShapeReader, first_line_of};
 
 pub(super) const CONTENT: &[&str] = &[
     "rules",
@@ -29,9 +29,16 @@ pub(super) const CONDITION: &[&str] = &[
     "rightPredicate",
     "rightObjects",
 ];
-pub(super) const SERVE: &[&str] = &["select", "variation", "split"];
+const SERVE: &[&str] = &["select", "variation", "split"];
 pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
 pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
+
+/// Returns whether a key occurs anywhere in a document.
+pub(super) fn is_known_key(name: &str) -> bool {
+    [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE]
+        .iter()
+        .any(|keys| keys.contains(&name))
+}
 
 impl ShapeReader<'_> {
     pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {

@@ -6,19 +6,11 @@ use super::check;
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
 use super::help::{example, quoted};
 use super::node::{Node, NodeKind, Span};
-use super::parts::{CONDITION, CONTENT, PREREQUISITE, RULE, SERVE, VARIATION};
 use super::raw::RawDocument;
 use super::scalar::{self, Problem};
 use crate::model::{closest, listed};
 
-/// Returns whether a key occurs anywhere in a document.
-pub(super) fn is_known_key(name: &str) -> bool {
-    [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE]
-        .iter()
-        .any(|keys| keys.contains(&name))
-}
-
-const DOCUMENT: &[&str] = &["disabled", "content"];
+pub(super) const DOCUMENT: &[&str] = &["disabled", "content"];
 
 /// Reads `root` as a document. Reports values that cannot be read and leaves them out.
 pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {

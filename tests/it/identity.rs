@@ -94,7 +94,7 @@ fn only_ignores_case() {
 fn a_refused_request_stays_parked_whatever_the_case_of_its_document() {
     let world = World::with_pay_and_search_applied();
     let daemon = Daemon::ready(&world, |run| {
-        run.set("poll-interval", "200ms").set("on-remove", "disable")
+        run.set("poll-interval", "200ms").set("max-change-ratio", "1")
     });
     world.service.answers([Answer::html(413)]);
     world.repo.commit_pay(21, "Raise the age");

@@ -1,7 +1,6 @@
 //! Reads values in brackets as an author writes them.
 
-use super::line::reserved;
-use super::{Line, Scanned, closing, found};
+use super::{Found, Line, Scanned, closing, found};
 use crate::model::escaped;
 
 /// The last token inside of brackets.
@@ -319,4 +318,34 @@ pub(super) fn bad_escape(text: &str, at: usize, from: usize, end: usize) -> Scan
         }
     }
     Ok(())
+}
+
+/// Returns the mistake at the start of a plain value.
+pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
+    let c = value.chars().next()?;
+    let next = value[c.len_utf8()..].chars().next();
+    let is_bad = match c {
+        '@' | '`' | '%' | ',' | ']' | '}' | '|' | '>' => true,
+        '*' | '&' => next.is_none_or(|next| !next.is_alphanumeric()),
+        '-' | '?' => next == Some(' '),
+        _ => false,
+    };
+    let text = value.trim_end();
+    let shown = match (c, text.find([',', ']', '}'])) {
+        ('*' | '&' | '@', Some(end)) if end > 0 => &text[..end],
+        _ => text,
+    };
+    let help = format!("put it in quotes: `\"{}\"`", escaped(&shown.replace('"', "\\\"")));
+    is_bad.then(|| {
+        Found::new(
+            at,
+            from,
+            from + shown.len(),
+            match c {
+                '`' => "a value cannot begin with a backtick".to_owned(),
+                c => format!("a value cannot begin with `{c}`"),
+            },
+            help,
+        )
+    })
 }

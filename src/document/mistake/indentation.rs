@@ -14,12 +14,84 @@ struct Column {
 /// Finds out why the indentation of a line fits to none above.
 pub(super) fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
     let line = &lines[at];
-    let mut open: Vec<Column> = Vec::new();
-    for (number, above) in lines[..at]
+    let open = columns(&lines[..at]);
+    let first = lines.iter().position(|line| !line.is_empty())?;
+    let to = line.text.trim_end().len();
+    let here = |message: String, help: String| Some(Found::new(at, line.indent, to, message, help));
+    if lines[first].indent > line.indent {
+        let spaces = lines[first].indent;
+        let message = "the first line is indented, and a later one is not";
+        return Some(Found::new(
+            first,
+            0,
+            spaces,
+            message,
+            "remove the spaces before it",
+        ));
+    }
+    let inner = open
         .iter()
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty())
-    {
+        .filter(|column| column.at <= line.indent)
+        .max_by_key(|column| (column.at, !column.is_item))?;
+    let above = &lines[inner.line];
+    let name = escaped(above.key());
+    if line.indent > inner.at && !inner.is_item && !above.plain_value().is_empty() && above.colon.is_some() {
+        return Some(too_deep(lines, at, inner));
+    }
+    if inner.at == line.indent && inner.is_item && !line.has_dash() {
+        let spaces = lines[inner.line].content;
+        let message = "the next item of the list begins here, and it has no dash".to_owned();
+        return here(
+            message,
+            format!("indent the line by {spaces} spaces like the keys above, or write `- ` before it"),
+        );
+    }
+    if inner.at == line.indent && !inner.is_item && line.has_dash() {
+        let message = format!("a list item cannot be beside the key `{}`", name);
+        return here(
+            message,
+            format!(
+                "write either keys or `- ` items at this indentation: check `{}` and this line",
+                name
+            ),
+        );
+    }
+    if inner.at != line.indent {
+        let nearest = open_columns(lines, at)
+            .into_iter()
+            .min_by_key(|column| column.abs_diff(line.indent))?;
+        let message = format!("no line above is indented by {} spaces", line.indent);
+        return here(message, format!("indent it by {nearest} spaces"));
+    }
+    None
+}
+
+/// Returns the mistake of a line that is indented by more than a key that has a value.
+fn too_deep(lines: &[Line<'_>], at: usize, inner: &Column) -> Found {
+    let (line, above) = (&lines[at], &lines[inner.line]);
+    let name = escaped(above.key());
+    let mut before = lines[..inner.line].iter().rev().filter(|line| !line.is_empty());
+    let is_last = lines[inner.line + 1..at].iter().all(Line::is_empty);
+    if is_last && before.any(|before| before.content == line.indent) {
+        let message = format!("`{name}` is not indented like the lines around it");
+        let help = format!("indent it by {} spaces", line.indent);
+        return Found::new(
+            inner.line,
+            above.indent,
+            above.text.trim_end().len(),
+            message,
+            help,
+        );
+    }
+    let message = format!("nothing can be indented below `{name}`, which has a value");
+    let help = format!("indent this line by {} spaces, or remove that value", inner.at);
+    Found::new(at, line.indent, line.text.trim_end().len(), message, help)
+}
+
+/// Returns the indentations to which the next line can return.
+fn columns(lines: &[Line<'_>]) -> Vec<Column> {
+    let mut open: Vec<Column> = Vec::new();
+    for (number, above) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
         open.retain(|column| column.at <= above.indent);
         let mut add = |at, is_item| {
             if !open
@@ -43,78 +115,7 @@ pub(super) fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
         }
         add(above.content, false);
     }
-    let first = lines.iter().position(|line| !line.is_empty())?;
-    let to = line.text.trim_end().len();
-    let here = |message: String, help: String| Some(Found::new(at, line.indent, to, message, help));
-    if lines[first].indent > line.indent {
-        let spaces = lines[first].indent;
-        let message = "the first line is indented, and a later one is not";
-        return Some(Found::new(
-            first,
-            0,
-            spaces,
-            message,
-            "remove the spaces before it",
-        ));
-    }
-    let name = |column: &Column| escaped(lines[column.line].key()).to_string();
-    let inner = open
-        .iter()
-        .filter(|column| column.at <= line.indent)
-        .max_by_key(|column| (column.at, !column.is_item))?;
-    let above = &lines[inner.line];
-    let last = lines[..at].iter().rposition(|line| !line.is_empty())?;
-    if line.indent > inner.at && !inner.is_item && !above.plain_value().is_empty() && above.colon.is_some() {
-        let is_alone = lines[..last]
-            .iter()
-            .rev()
-            .any(|line| !line.is_empty() && line.content == lines[at].indent);
-        if is_alone && inner.line == last {
-            let message = format!("`{}` is not indented like the lines around it", name(inner));
-            let end = above.text.trim_end().len();
-            return Some(Found::new(
-                last,
-                above.indent,
-                end,
-                message,
-                format!("indent it by {} spaces", line.indent),
-            ));
-        }
-        let message = format!(
-            "nothing can be indented below `{}`, which has a value",
-            name(inner)
-        );
-        return here(
-            message,
-            format!("indent this line by {} spaces, or remove that value", inner.at),
-        );
-    }
-    if inner.at == line.indent && inner.is_item && !line.has_dash() {
-        let spaces = lines[inner.line].content;
-        let message = "the next item of the list begins here, and it has no dash".to_owned();
-        return here(
-            message,
-            format!("indent the line by {spaces} spaces like the keys above, or write `- ` before it"),
-        );
-    }
-    if inner.at == line.indent && !inner.is_item && line.has_dash() {
-        let message = format!("a list item cannot be beside the key `{}`", name(inner));
-        return here(
-            message,
-            format!(
-                "write either keys or `- ` items at this indentation: check `{}` and this line",
-                name(inner)
-            ),
-        );
-    }
-    if inner.at != line.indent {
-        let nearest = open_columns(lines, at)
-            .into_iter()
-            .min_by_key(|column| column.abs_diff(line.indent))?;
-        let message = format!("no line above is indented by {} spaces", line.indent);
-        return here(message, format!("indent it by {nearest} spaces"));
-    }
-    None
+    open
 }
 
 /// Returns the indentations of the lines directly above that have the same kind, keys or items.

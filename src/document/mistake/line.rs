@@ -1,39 +1,9 @@
 //! Finds mistakes that one line shows.
 
-use super::brackets::{bad_escape, trailing};
+use super::brackets::{bad_escape, reserved, trailing};
 use super::{Found, Line, Scanned, closing, found, is_odd, is_white};
-use crate::document::shape::is_known_key;
+use crate::document::parts::is_known_key;
 use crate::model::escaped;
-
-/// Returns the mistake at the start of a plain value.
-pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
-    let c = value.chars().next()?;
-    let next = value[c.len_utf8()..].chars().next();
-    let is_bad = match c {
-        '@' | '`' | '%' | ',' | ']' | '}' | '|' | '>' => true,
-        '*' | '&' => next.is_none_or(|next| !next.is_alphanumeric()),
-        '-' | '?' => next == Some(' '),
-        _ => false,
-    };
-    let text = value.trim_end();
-    let shown = match (c, text.find([',', ']', '}'])) {
-        ('*' | '&' | '@', Some(end)) if end > 0 => &text[..end],
-        _ => text,
-    };
-    let help = format!("put it in quotes: `\"{}\"`", escaped(&shown.replace('"', "\\\"")));
-    is_bad.then(|| {
-        Found::new(
-            at,
-            from,
-            from + shown.len(),
-            match c {
-                '`' => "a value cannot begin with a backtick".to_owned(),
-                c => format!("a value cannot begin with `{c}`"),
-            },
-            help,
-        )
-    })
-}
 
 /// Finds a mistake that one line shows.
 pub(super) fn in_line(lines: &[Line<'_>], at: usize) -> Option<Found> {
