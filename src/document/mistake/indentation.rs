@@ -47,13 +47,10 @@ pub(super) fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
         );
     }
     if inner.at == line.indent && !inner.is_item && line.has_dash() {
-        let message = format!("a list item cannot be beside the key `{}`", name);
+        let message = format!("a list item cannot be beside the key `{name}`");
         return here(
             message,
-            format!(
-                "write either keys or `- ` items at this indentation: check `{}` and this line",
-                name
-            ),
+            format!("write either keys or `- ` items at this indentation: check `{name}` and this line"),
         );
     }
     if inner.at != line.indent {
