@@ -3,8 +3,17 @@
 use git2::{ErrorCode, Object, Oid, Repository};
 
 use super::error::Libgit2Error;
-use super::history::Parents;
 use crate::model::{Commit, CommitId, ObjectId};
+
+/// The parents of a merge that a walk follows.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Parents {
+    /// All parents, which finds the commit of a merged branch.
+    #[default]
+    All,
+    /// The first parent, which finds the merge.
+    First,
+}
 
 /// A commit without its message.
 pub(crate) struct CommitNode {

@@ -5,19 +5,9 @@ use std::collections::HashSet;
 use git2::{ErrorCode, Oid, Repository, Revwalk, Sort};
 
 use super::RepositoryError;
-use super::commit::{object_id, oid};
+use super::commit::{Parents, object_id, oid};
 use super::error::Libgit2Error;
 use crate::model::CommitId;
-
-/// The parents of a merge that a walk follows.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Parents {
-    /// All parents, which finds the commit of a merged branch.
-    #[default]
-    All,
-    /// The first parent, which finds the merge.
-    First,
-}
 
 /// Returns the commits of the histories of `tips` without those of `hidden`, in no particular order.
 pub(crate) fn commits<'a>(

@@ -58,6 +58,7 @@ mod unpack;
 mod url;
 
 pub use access::{GitAccess, GitCredentials, UserConfig};
+pub use commit::Parents;
 pub(crate) use commit::{CommitNode, commit, lacks_parent_tree};
 pub(crate) use commit::{object_id, oid};
 pub use error::{Libgit2Error, UnsupportedFormat, is_full};
@@ -68,7 +69,6 @@ pub(crate) use failpoint::Failpoints;
 pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
-pub use history::Parents;
 pub use host_error::{GitError, GitFailure, GitFault};
 pub use host_words::GitWords;
 pub(crate) use ignored::{Ignored, os_path};
