@@ -1,20 +1,30 @@
-//! Handles `GET /api/status` and `GET /api/plan`. What the page shows is also here (DESIGN, section 9.3).
+//! Handles `GET /api/status`, `/api/plan` and `/api/history`. What the page shows is also here (DESIGN, section 9.3).
 
+use std::io::{self, Write as _};
 use std::iter::once;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use axum::extract::State;
+use axum::body::Body;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::unfold;
 use serde::{Deserialize, Serialize};
 
-use super::AdminState;
-use super::answer::{PageLimit, Parameters, invalid, problem_with_hint, valid};
-use super::json_stream::json_stream;
-use super::selection::Selection;
-use super::webhook::Deliveries;
-use crate::daemon::{Overview, Readiness, Status, StatusJson, ToggleStatus};
-use crate::model::{BUILD, ToggleId};
+use crate::admin::AdminState;
+use crate::admin::answer::{
+    PageLimit, Parameters, invalid, json_body, problem, problem_with_hint, shutting_down, valid,
+};
+use crate::admin::webhook::Deliveries;
+use crate::daemon::{
+    DeploymentJson, DeploymentLog, DeploymentPart, Overview, Readiness, Status, StatusJson, ToggleState,
+    ToggleStatus, deployment_json, history_json,
+};
+use crate::model::{
+    BUILD, CommitId, EnvironmentId, HarmlessJsonWriter, HistoryPage, Scope, ToggleId, escaped, harmless_json,
+};
 use crate::plan::page_pieces;
 
 const EXAMPLE: &str =
@@ -210,4 +220,284 @@ fn pieces(
 
 fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("a status always has a JSON form")
+}
+
+/// The toggles that a reader wants to see; all of them by default.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Selection {
+    /// In lower case. Each is a part of the toggle's full key.
+    words: Vec<String>,
+    state: Option<ToggleState>,
+    environment: Option<EnvironmentId>,
+}
+
+impl Selection {
+    /// Selects by the text of a search, a state and an environment; empty texts select nothing in particular.
+    ///
+    /// # Errors
+    /// Why the state or the environment cannot be one.
+    pub(super) fn parse(text: &str, state: &str, environment: &str) -> Result<Self, String> {
+        let state = match state {
+            "" => None,
+            state => Some(state.parse().map_err(|reason| format!("state: {reason}"))?),
+        };
+        let environment = match environment {
+            "" => None,
+            environment => {
+                let parsed = environment.parse::<EnvironmentId>();
+                Some(parsed.map_err(|error| format!("environment: {error}"))?)
+            }
+        };
+        Ok(Self {
+            words: text.split_whitespace().map(str::to_lowercase).collect(),
+            state,
+            environment,
+        })
+    }
+
+    /// Returns whether it selects every toggle.
+    pub(super) fn is_everything(&self) -> bool {
+        self.words.is_empty() && self.state.is_none() && self.environment.is_none()
+    }
+
+    /// Returns the selected toggles, sorted.
+    pub(super) fn of<'a>(&'a self, status: &'a Status) -> impl Iterator<Item = &'a ToggleStatus> {
+        let toggles = status.toggles.get(self.place(status)).unwrap_or_default();
+        toggles.iter().filter(|toggle| self.has(toggle))
+    }
+
+    /// Returns the part of the toggles in which the selected ones are.
+    pub(super) fn place(&self, status: &Status) -> Range<usize> {
+        match &self.environment {
+            None => 0..status.toggles.len(),
+            Some(environment) => {
+                let found = status.overview.environment(environment);
+                found.map_or(0..0, |found| found.place.clone())
+            }
+        }
+    }
+
+    /// Returns whether it selects this toggle of its [`place`](Self::place).
+    pub(super) fn has(&self, toggle: &ToggleStatus) -> bool {
+        let name = toggle.toggle.as_str().as_bytes();
+        self.state.is_none_or(|state| state == toggle.state())
+            && self.words.iter().all(|word| contains(name, word.as_bytes()))
+    }
+}
+
+/// Returns whether `name` contains `word`, which is in lower case, in any case. Names are ASCII.
+fn contains(name: &[u8], word: &[u8]) -> bool {
+    // Without an allocation, because a search looks at every toggle.
+    name.windows(word.len())
+        .any(|part| part.eq_ignore_ascii_case(word))
+}
+
+/// The number of deployments of a page, and of toggles of a deployment, if the request gives none.
+const LIMIT: usize = 20;
+/// The most that a request may ask for. A response has to end before its connection does.
+const MOST: usize = 500;
+
+const HISTORY_EXAMPLE: &str = "for example /api/history?limit=20&toggle=shop/production/*; the next page is before=NEXT, with \
+                       `next` of the response; the differences are at /api/history/COMMIT";
+
+/// The parameters of `/api/history`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PageParameters {
+    limit: Option<PageLimit>,
+    before: Option<String>,
+    toggle: Option<String>,
+}
+
+/// The parameters of `/api/history/COMMIT`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PartParameters {
+    limit: Option<PageLimit>,
+    after: Option<String>,
+    toggle: Option<String>,
+}
+
+pub(super) async fn page(
+    State(shared): State<AdminState>,
+    parameters: Parameters<PageParameters>,
+) -> Result<Response, Response> {
+    let refused = |reason: String| invalid(&reason, HISTORY_EXAMPLE);
+    let PageParameters {
+        limit,
+        before,
+        toggle,
+    } = valid(parameters).map_err(refused)?;
+    let scope = scope(toggle).map_err(refused)?;
+    let before = before.map(|text| commit(&text)).transpose().map_err(refused)?;
+    let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
+    let read = shared.page(move |shared| {
+        let page = shared.0.admin.history.page(&scope, before, limit);
+        page.map(|page| page.map(page_body))
+            .map_err(|error| error.in_full())
+    });
+    Ok(response(read.await))
+}
+
+pub(super) async fn deployment(
+    State(shared): State<AdminState>,
+    Path(id): Path<String>,
+    parameters: Parameters<PartParameters>,
+) -> Result<Response, Response> {
+    let refused = |reason: String| invalid(&reason, HISTORY_EXAMPLE);
+    let PartParameters { limit, after, toggle } = valid(parameters).map_err(refused)?;
+    let (id, scope) = (commit(&id).map_err(refused)?, scope(toggle).map_err(refused)?);
+    let after = after.map(|text| {
+        text.parse::<ToggleId>()
+            .map_err(|error| format!("`{}` is not a toggle: {error}", escaped(&text)))
+    });
+    let after = after.transpose().map_err(refused)?;
+    let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
+    let read = shared.page(move |shared| {
+        let history = &shared.0.admin.history;
+        let part = history.deployment(id, &scope, after.as_ref(), limit);
+        part.map(|part| part.map(|part| part_body(&part)))
+            .map_err(|error| error.in_full())
+    });
+    Ok(response(read.await))
+}
+
+fn page_body(page: HistoryPage) -> String {
+    let log = DeploymentLog {
+        page,
+        diffs: Vec::new(),
+    };
+    serde_json::to_string(&history_json(&log)).expect("a history always has a JSON form")
+}
+
+/// The body of `/api/history/COMMIT`.
+#[derive(Serialize)]
+struct PartBody<'a> {
+    version: u32,
+    deployment: DeploymentJson<'a>,
+    next: Option<&'a ToggleId>,
+}
+
+fn part_body(part: &DeploymentPart) -> String {
+    let body = PartBody {
+        version: 1,
+        deployment: deployment_json(&part.deployment, &part.diffs),
+        next: part.next.as_ref(),
+    };
+    serde_json::to_string(&body).expect("a deployment always has a JSON form")
+}
+
+/// Returns the response for a body, for a commit that is not part of the history, or for an error.
+fn response(read: Option<Result<Option<String>, String>>) -> Response {
+    match read {
+        Some(Ok(Some(body))) => json_body(format!("{}\n", harmless_json(&body))),
+        Some(Ok(None)) => {
+            let reason = "the commit is not part of the deployment history";
+            problem_with_hint(StatusCode::NOT_FOUND, reason, HISTORY_EXAMPLE)
+        }
+        Some(Err(reason)) => {
+            let reason = format!("could not read the deployment history: {reason}");
+            problem(StatusCode::INTERNAL_SERVER_ERROR, &reason)
+        }
+        None => shutting_down(),
+    }
+}
+
+fn scope(toggle: Option<String>) -> Result<Scope, String> {
+    let globs: Vec<String> = toggle.into_iter().collect();
+    let scope = Scope::new(&globs).map_err(|error| error.to_string())?;
+    let is_unmatchable = scope.unmatchable().next().is_some();
+    match is_unmatchable {
+        false => Ok(scope),
+        true => Err("`toggle` is `project/environment/toggle`, or a glob over that".to_owned()),
+    }
+}
+
+fn commit(text: &str) -> Result<CommitId, String> {
+    let parsed = text.parse().map(CommitId);
+    parsed.map_err(|error| format!("`{}` is not the full id of a commit: {error}", escaped(text)))
+}
+
+/// Pieces are joined up to this size.
+const CHUNK: usize = 16 * 1024;
+
+/// Responds with the JSON whose pieces `begin` returns, each a few characters or one toggle. All work is done on threads
+/// that serve no other requests, in turns with other pages.
+pub(super) fn json_stream<I>(
+    shared: AdminState,
+    begin: impl FnOnce(&AdminState) -> I + Send + 'static,
+) -> Response
+where
+    I: Iterator<Item = String> + Send + 'static,
+{
+    let state = shared.clone();
+    let pieces = std::iter::once_with(move || begin(&state)).flatten();
+    let chunks = unfold((shared, Some(pieces)), async |(shared, pieces)| {
+        let mut pieces = pieces?;
+        let made = shared.page(move |_| (chunk(&mut pieces), pieces)).await;
+        match made {
+            Some((chunk, _)) if chunk.is_empty() => None,
+            Some((chunk, pieces)) => Some((Ok(chunk), (shared, Some(pieces)))),
+            // Without the error, the response would look complete.
+            None => Some((Err(io::Error::other("shutting down")), (shared, None))),
+        }
+    });
+    json_body(Body::from_stream(chunks))
+}
+
+fn chunk(pieces: &mut impl Iterator<Item = String>) -> Bytes {
+    let mut chunk = Vec::new();
+    while chunk.len() < CHUNK
+        && let Some(piece) = pieces.next()
+    {
+        let written = HarmlessJsonWriter(&mut chunk).write_all(piece.as_bytes());
+        written.expect("memory can be written");
+    }
+    Bytes::from(chunk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status() -> Status {
+        let mut status = Status::default();
+        let toggles = [
+            ("shop/production/new-Payment", ToggleState::Held),
+            ("shop/production/search", ToggleState::InSync),
+            ("shop/staging/new-payment", ToggleState::InSync),
+        ];
+        let toggles = toggles.map(|(id, state)| ToggleStatus::in_state(id, state));
+        status.set_toggles(toggles.to_vec());
+        status
+    }
+
+    #[test]
+    fn words_state_and_environment_narrow_a_selection() {
+        let status = status();
+        for (text, state, environment, expected) in [
+            ("", "", "", "3"),
+            ("payment", "", "", "2"),
+            ("PAY shop/st", "", "", "1"),
+            ("", "in_sync", "", "2"),
+            ("pay", "in_sync", "shop/production", "0"),
+            ("", "", "shop/production", "2"),
+            ("", "", "shop/none", "0"),
+            ("héllo", "", "", "0"),
+        ] {
+            let selection = Selection::parse(text, state, environment).unwrap();
+            let count = selection.of(&status).count();
+            assert_eq!(count.to_string(), expected, "{text} {state} {environment}");
+            assert_eq!(
+                selection.is_everything(),
+                (text, state, environment) == ("", "", "")
+            );
+        }
+        for (state, environment) in [("green", ""), ("", "shop"), ("", "shop/<b>")] {
+            assert!(
+                Selection::parse("", state, environment).is_err(),
+                "{state} {environment}"
+            );
+        }
+    }
 }

@@ -5,18 +5,10 @@
 //!
 //! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
 
-mod allow;
 mod answer;
 mod api;
-mod cache;
 mod control;
-mod history;
-mod json_stream;
-mod operator;
 mod page;
-mod probes;
-mod reader;
-mod selection;
 mod server;
 mod signature;
 mod web;
@@ -27,10 +19,10 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
+use crate::admin::answer::StatusCache;
 use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Status};
 use crate::report::Links;
 use crate::transport::SecretSource;
-use cache::StatusCache;
 
 pub use server::serve;
 

@@ -22,13 +22,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::answer::problem;
-use super::operator::LARGEST_BODY;
 use super::signature::WebhookKind;
-use super::{
-    Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, api, control, history, page, probes,
-    reader, webhook,
-};
+use crate::admin::control::LARGEST_BODY;
 use crate::admin::web::asset_response;
+use crate::admin::{
+    Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, answer, api, control, page, webhook,
+};
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
@@ -87,20 +86,20 @@ fn router(admin: Admin) -> Router {
         .route("/", get(page::show))
         .route("/api/status", get(api::status))
         .route("/api/plan", get(api::plan))
-        .route("/api/history", get(history::page))
-        .route("/api/history/{commit}", get(history::deployment))
-        .route_layer(from_fn_with_state(state.clone(), reader::authorize));
+        .route("/api/history", get(api::page))
+        .route("/api/history/{commit}", get(api::deployment))
+        .route_layer(from_fn_with_state(state.clone(), control::authorize));
     Router::new()
         // The files of the page are the same everywhere, so they need no token.
         .route(
             "/assets/{name}",
             get(async |Path(name): Path<String>| asset_response(&name)),
         )
-        .route("/healthz", get(probes::health))
-        .route("/readyz", get(probes::readiness))
-        .route("/metrics", get(probes::metrics))
+        .route("/healthz", get(answer::health))
+        .route("/readyz", get(answer::readiness))
+        .route("/metrics", get(answer::metrics))
         .route("/reconcile", post(control::reconcile))
-        .route("/allow", post(allow::allow))
+        .route("/allow", post(control::allow))
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
         .merge(read)

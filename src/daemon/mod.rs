@@ -33,28 +33,22 @@
 mod control;
 mod drift;
 mod driver;
-mod freshness;
-mod heartbeat;
 mod loop_state;
 mod metrics;
-mod pass_outcome;
 mod probe;
-mod release;
 mod schedule;
 mod status;
-mod watch;
 
 pub use crate::model::{HoldKind, ToggleState};
 pub use crate::pass::{DeploymentHistory, DeploymentPart};
 pub use crate::plan::{DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json};
-pub use control::{Control, ControlError, DriverCommand, Trigger};
+pub use control::{AllowRequest, Control, ControlError, DriverCommand, Rejection, Released, Trigger};
+pub(crate) use control::{is_first_pass_over, released_by};
 pub use driver::Driver;
-pub use heartbeat::Heartbeat;
-pub use metrics::{Metrics, ScanResult};
 #[cfg(test)]
-pub(crate) use pass_outcome::PassOutcome;
-pub use release::{AllowRequest, Rejection, Released};
-pub(crate) use release::{is_first_pass_over, released_by};
+pub(crate) use loop_state::PassOutcome;
+pub use metrics::{Metrics, ScanResult};
+pub use probe::{Heartbeat, watch_source};
 #[cfg(test)]
 pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{
@@ -62,4 +56,3 @@ pub use status::{
     ScopedSuspensionJson, ServiceWait, SourceStatus, StateCounts, Status, StatusJson, StatusReport, Success,
     SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status, status_live,
 };
-pub use watch::watch_source;

@@ -1,17 +1,22 @@
 //! Looks up the ref between and during passes, so that the driver knows that a pass is due or that the running one is
-//! outdated. The result only starts or stops a pass and is never applied.
+//! outdated. The result only starts or stops a pass and is never applied. Publishes the age of the source with each lookup.
 //!
-//! The ref of a local repository is looked up every second, which takes microseconds. The ref of a remote repository is
-//! looked up in the background when the driver requests it.
+//! The ref of a local repository is looked up every second, which takes microseconds, and at each file event. The ref of a
+//! remote repository is looked up in the background when the driver requests it.
 
-use std::time::{Duration, SystemTime};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::freshness::Freshness;
-use crate::model::CommitId;
-use crate::source::{CacheMode, Fetched, Source, SourceConfig};
+use crate::daemon::status::Status;
+use crate::daemon::{Metrics, Trigger};
+use crate::model::{CommitId, escaped, rfc3339};
+use crate::source::watch::{Watcher, watch as watch_repository};
+use crate::source::{CacheMode, FetchProblem, Fetched, Source, SourceConfig};
 
 /// The time for which a local ref may be unreadable, as it is while the checkout is replaced.
 const LOST_AFTER: Duration = Duration::from_secs(1);
@@ -113,5 +118,211 @@ impl HeadProbe {
             self.record_lookup(SystemTime::now());
         }
         found
+    }
+}
+
+/// Publishes the age of the source.
+#[derive(Debug)]
+pub(super) struct Freshness {
+    pub(super) status: watch::Sender<Status>,
+    pub(super) metrics: Metrics,
+    /// The age from which the source counts as out of date.
+    pub(super) stale_after: Duration,
+}
+
+impl Freshness {
+    /// Publishes the time at which the source was last current, and whether that is too long before `now`.
+    pub(super) fn publish(&self, fetched: Option<Fetched>, now: SystemTime) {
+        let fetched_at = fetched.map(|fetched| seconds(fetched.at));
+        self.metrics.source_fetched_at(fetched_at);
+        let stale = fetched.and_then(|fetched| stale(fetched, now, self.stale_after));
+        // The age is published every second, and each change of the status wakes its readers.
+        self.status.send_if_modified(|status| {
+            let source = &mut status.source;
+            log(source.stale.as_deref(), stale.as_deref());
+            let is_new = (source.fetched_at, &source.stale) != (fetched_at, &stale);
+            (source.fetched_at, source.stale) = (fetched_at, stale);
+            is_new
+        });
+    }
+}
+
+fn log(before: Option<&str>, now: Option<&str>) {
+    match (before, now) {
+        (None, Some(reason)) => tracing::warn!(name: "source_stale", reason, "the source is out of date"),
+        (Some(_), None) => tracing::info!(name: "source_fetched", "the source is up to date again"),
+        _ => {}
+    }
+}
+
+/// Describes the age of a source that was last current longer ago than `stale_after`.
+fn stale(fetched: Fetched, now: SystemTime, stale_after: Duration) -> Option<String> {
+    // The fetch is in the future if the clock was set back.
+    let age = now.duration_since(fetched.at).unwrap_or_default();
+    if age <= stale_after {
+        return None;
+    }
+    let last = format!("{} ago, at {}", rounded(age), rfc3339(seconds(fetched.at)));
+    Some(match fetched.problem {
+        None => format!("the source was last fetched {last}"),
+        Some(FetchProblem::Failed) => {
+            format!("the source was last fetched {last}; the fetch since then did not succeed")
+        }
+        Some(FetchProblem::NotCheckedOut(commit)) => {
+            let commit = commit.short();
+            format!("the source was last up to date {last}; {commit} was fetched and is not checked out")
+        }
+    })
+}
+
+/// Formats a time span in the largest unit that it has at least twice.
+fn rounded(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Returns a time in seconds since 1970-01-01 UTC.
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Fires `lookup` at each file event of the repository at `path`, until the task is aborted.
+///
+/// Without file events, the ref is looked up every second.
+pub fn watch_source(
+    path: PathBuf,
+    reference: Option<String>,
+    status: watch::Receiver<Status>,
+    lookup: Trigger,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        // A lookup, not a pass, because another process may fetch and collect garbage there all the time.
+        match watch_repository(&path, reference.as_deref(), move || lookup.fire()) {
+            Ok(watcher) => follow(watcher, status).await,
+            Err(error) => {
+                let reason = escaped(&error.to_string()).to_string();
+                tracing::warn!(
+                    name: "no_file_events",
+                    reason,
+                    "no file events; the ref is looked up every second instead"
+                );
+            }
+        }
+    })
+}
+
+/// Watches the folders that the repository is in after each new revision.
+async fn follow(mut watcher: Watcher, mut status: watch::Receiver<Status>) {
+    let mut seen = None;
+    let mut is_logged = false;
+    while status.changed().await.is_ok() {
+        let revision = status.borrow_and_update().source.revision;
+        if revision == seen {
+            continue;
+        }
+        seen = revision;
+        // A new revision may come from a swapped link, which leads to other folders.
+        if let Err(error) = watcher.renew()
+            && !is_logged
+        {
+            is_logged = true;
+            tracing::warn!(name: "file_events_incomplete", reason = %error, "not every file event arrives; the ref is looked up every second");
+        }
+    }
+}
+
+/// The time of the driver loop's last turn. A driver whose passes all fail has a heartbeat as well.
+#[derive(Clone, Debug)]
+pub struct Heartbeat {
+    last: Arc<Mutex<Instant>>,
+    silence_allowed: Duration,
+}
+
+impl Heartbeat {
+    /// Creates a heartbeat that has just beaten. The loop counts as stalled after `silence_allowed`, which must be longer
+    /// than the longest time between two beats: the poll interval, or one step of a long pass.
+    pub(crate) fn new(silence_allowed: Duration) -> Self {
+        Self {
+            last: Arc::new(Mutex::new(Instant::now())),
+            silence_allowed,
+        }
+    }
+
+    /// Records a turn of the loop.
+    pub fn beat(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Returns the time since the last beat if the loop has stalled.
+    pub(crate) fn stalled_for(&self) -> Option<Duration> {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(last.elapsed()).filter(|silence| *silence > self.silence_allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    mod freshness {
+        use super::super::*;
+        use crate::model::{CommitId, ObjectId};
+
+        #[test]
+        fn a_source_is_stale_once_it_is_older_than_allowed() {
+            let at = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+            let allowed = Duration::from_secs(300);
+            let commit = CommitId(ObjectId([0xab; 20]));
+            let expected = [
+                (None, 300, None),
+                (
+                    None,
+                    301,
+                    Some("the source was last fetched 5 min ago, at 2023-11-14T22:13:20Z"),
+                ),
+                (
+                    Some(FetchProblem::Failed),
+                    7200,
+                    Some(
+                        "the source was last fetched 2 h ago, at 2023-11-14T22:13:20Z; the fetch since then did not succeed",
+                    ),
+                ),
+                (
+                    Some(FetchProblem::NotCheckedOut(commit)),
+                    260_000,
+                    Some(
+                        "the source was last up to date 3 days ago, at 2023-11-14T22:13:20Z; ababababab was fetched and is not checked out",
+                    ),
+                ),
+            ];
+            for (problem, age, text) in expected {
+                let found = stale(Fetched { at, problem }, at + Duration::from_secs(age), allowed);
+                assert_eq!(found.as_deref(), text);
+            }
+            let ahead = Fetched {
+                at: at + allowed * 2,
+                problem: None,
+            };
+            assert_eq!(stale(ahead, at, allowed), None, "a clock that was set back");
+        }
+    }
+
+    mod heartbeat {
+        use super::super::*;
+
+        #[tokio::test(start_paused = true)]
+        async fn a_loop_without_a_beat_for_too_long_has_stalled() {
+            let heart = Heartbeat::new(Duration::from_secs(60));
+            tokio::time::advance(Duration::from_secs(60)).await;
+            assert_eq!(heart.stalled_for(), None);
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert_eq!(heart.stalled_for(), Some(Duration::from_secs(61)));
+            heart.beat();
+            assert_eq!(heart.stalled_for(), None);
+        }
     }
 }

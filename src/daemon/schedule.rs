@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::pass_outcome::PassOutcome;
+use crate::daemon::loop_state::PassOutcome;
 use crate::model::{FoldedId, HeldRequest, ToggleId};
 use crate::service::retry::{self, PROBE_INTERVAL};
 

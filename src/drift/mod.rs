@@ -13,16 +13,12 @@
 //! * A failed read never ends a known drift. It ends when the toggle is read again, or when a pass applies the toggle.
 //! * A toggle that was applied while it was read is not reported as drifted.
 
-mod applied;
 mod check;
 mod memory;
 mod reading;
-mod request;
 mod scan;
-mod scanner;
-mod versions;
 
+pub use crate::drift::check::DriftScanner;
+pub use crate::drift::scan::{DriftScan, ScanDepth, ScanRequest};
 pub(crate) use check::overwritable;
 pub use check::{DriftCheck, plan_live};
-pub use request::{DriftScan, ScanDepth, ScanRequest};
-pub use scanner::DriftScanner;

@@ -1,17 +1,16 @@
-//! One scan: receives what is read, and compares it.
+//! One scan: what it reads and compares, and its result.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
-use super::applied::AppliedDocuments;
-use super::memory::{KnownDifference, ScanMemory};
-use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
-use super::request::{DriftScan, ScanRequest};
-use super::versions::versions_from;
-use crate::model::{EnvironmentId, Live, LiveToggle, ToggleId};
+use futures_util::{StreamExt as _, stream};
+
+use crate::drift::memory::{AppliedDocuments, KnownDifference, ScanMemory};
+use crate::drift::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
+use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, Scope, ToggleId};
 use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, LiveChange, MissingToggle, UnreadToggle};
-use crate::service::{LiveReader, Outcome};
+use crate::service::{LiveReader, Outcome, ReadSession};
 use crate::state::{EqualVersion, StateSnapshot};
 
 /// How many seconds the service's payload for SDKs may lag behind a change (`featureprobe-behaviour.md`, section 0).
@@ -332,4 +331,92 @@ fn hint(failure: &Outcome) -> Option<&'static str> {
             None
         }
     }
+}
+
+/// The toggles that a scan reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ScanDepth {
+    /// Those that may have changed; every toggle if the last such scan is long ago.
+    Changes,
+    /// Every toggle.
+    Everything,
+}
+
+/// What to scan.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRequest<'a> {
+    /// What was applied.
+    pub view: &'a StateSnapshot,
+    /// The toggles to compare, of those that match `--only`; none for all of them.
+    pub globs: Option<&'a Scope>,
+    /// The toggles to read.
+    pub depth: ScanDepth,
+    /// The toggles with documents. If given, all lists are read, so that toggles without one are found.
+    pub documents: Option<&'a BTreeSet<ToggleId>>,
+    /// Further toggles to read, applied or not.
+    pub wanted: Option<&'a BTreeSet<ToggleId>>,
+}
+
+impl<'a> ScanRequest<'a> {
+    /// Returns whether the scan keeps the versions of payloads for SDKs. A command that runs once compares all versions
+    /// instead: "unchanged" proves nothing after a lost increment, and its globs may leave out toggles of an environment.
+    pub(super) const fn keeps_payloads(&self) -> bool {
+        self.documents.is_none()
+    }
+
+    /// Compares every toggle of `view`, and reads those that may have changed.
+    pub const fn of(view: &'a StateSnapshot) -> Self {
+        Self {
+            view,
+            globs: None,
+            depth: ScanDepth::Changes,
+            documents: None,
+            wanted: None,
+        }
+    }
+}
+
+/// The result of a scan.
+#[derive(Clone, Debug)]
+pub struct DriftScan {
+    /// The differences.
+    pub report: DriftReport,
+    /// The live states of the wanted toggles that could be read.
+    pub live: BTreeMap<ToggleId, Live>,
+    /// Whether the scan was stopped before its end.
+    pub is_interrupted: bool,
+    /// Whether another process applied toggles while they were read.
+    pub is_outrun: bool,
+}
+
+/// Reads the versions of each toggle from a number on, newest first. A toggle is absent if its versions could not be
+/// read, or if the pass was stopped.
+pub(super) fn versions_from(
+    reader: &LiveReader,
+    wanted: Vec<(ToggleId, u64)>,
+    in_flight: usize,
+    context: &PassContext,
+) -> Result<BTreeMap<ToggleId, Vec<LiveVersion>>, Error> {
+    if wanted.is_empty() || context.is_stopped() {
+        return Ok(BTreeMap::new());
+    }
+    let session = Arc::new(ReadSession::new(reader.clone()));
+    let stop = context.stop.clone();
+    let task = context.runtime.spawn(async move {
+        let reads = stream::iter(wanted)
+            .map(|(id, first)| {
+                let session = Arc::clone(&session);
+                async move {
+                    let read = session.read(|| session.reader().versions_from(&id, first));
+                    let versions = read.await.ok()?;
+                    Some((id, versions))
+                }
+            })
+            .buffer_unordered(in_flight);
+        tokio::select! {
+            found = reads.filter_map(std::future::ready).collect() => found,
+            () = crate::pass::publish::stopped(stop) => BTreeMap::new(),
+        }
+    });
+    context.runtime.finish(&task)
 }

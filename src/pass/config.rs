@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::origin::SharedState;
-use super::publish::Limits;
-use super::reviews::ReviewSource;
 use crate::document::Layout;
-use crate::git::{GitAccess, RepoUrl, UserConfig};
-use crate::model::ServiceKind;
+use crate::git::{GitAccess, GitCredentials, RepoUrl, UserConfig};
+use crate::model::{Scope, ServiceKind};
+use crate::pass::Error;
+use crate::pass::publish::Limits;
+use crate::pass::reviews::ReviewSource;
 use crate::plan::{HistoryRule, Policy};
 use crate::service::ClientConfig;
-use crate::source::{CacheMode, Parents, SourceConfig};
-use crate::state::Clock;
-use crate::transport::Network;
+use crate::source::{CacheMode, Parents, Source, SourceConfig};
+use crate::state::{Clock, SharedRemote};
+use crate::transport::{Network, SecretSource};
 
 /// Everything a pass needs to know.
 #[derive(Clone, Debug)]
@@ -92,7 +92,6 @@ impl Config {
 
     /// Returns the configuration for the repository at `path`, with every setting at its default: no service, and state
     /// in a folder that a plan only reads.
-    #[must_use]
     pub fn local(path: &Path, state_dir: PathBuf) -> Self {
         Self {
             source: SourceConfig {
@@ -134,10 +133,94 @@ impl Config {
     }
 
     /// Publishes to the service of `client`, which the plan names.
-    #[must_use]
     pub fn with_service(mut self, client: ClientConfig) -> Self {
         self.rules.base_url = Some(client.base_url.to_string());
         self.service = Some(client);
         self
     }
+}
+
+/// The remote of shared state.
+#[derive(Clone, Debug)]
+pub enum SharedState {
+    /// A remote with a configured URL.
+    At(SharedRemote),
+    /// The `origin` of the source's checkout.
+    Origin(OriginState),
+}
+
+/// Shared state on the `origin` of a checkout.
+#[derive(Clone, Debug)]
+pub struct OriginState {
+    /// The name of the state.
+    pub name: String,
+    /// The access to the remote, without credentials.
+    pub access: GitAccess,
+    /// The user name and password for the host of the remote.
+    pub login: Option<(Option<String>, SecretSource)>,
+    /// The name of this process, as other processes show it.
+    pub holder: String,
+}
+
+impl SharedState {
+    /// Returns the remote of the state. Reads `origin` if necessary.
+    ///
+    /// # Errors
+    /// [`Error::Source`] without a checkout, [`Error::NoOrigin`] and [`Error::BadOrigin`] without a usable `origin`.
+    pub fn resolve(&self, source: &SourceConfig) -> Result<SharedRemote, Error> {
+        match self {
+            Self::At(shared) => Ok(shared.clone()),
+            Self::Origin(state) => state.at(origin(source)?),
+        }
+    }
+
+    /// Returns whether `opened` is still the remote.
+    pub(super) fn is_at(&self, opened: &RepoUrl, source: &SourceConfig) -> bool {
+        match self {
+            Self::At(_) => true,
+            // The pass reports why `origin` cannot be read.
+            Self::Origin(_) => origin(source).map_or(true, |origin| origin == *opened),
+        }
+    }
+}
+
+impl OriginState {
+    fn at(&self, remote: RepoUrl) -> Result<SharedRemote, Error> {
+        // Credentials are sent to one host only (DESIGN, section 5), and a path has no host.
+        let credentials = remote.host().zip(self.login.clone());
+        let credentials = credentials.map(|(host, (username, password))| GitCredentials {
+            host,
+            username,
+            password,
+        });
+        Ok(SharedRemote {
+            remote,
+            name: self.name.clone(),
+            access: GitAccess {
+                credentials,
+                ..self.access.clone()
+            },
+            holder: self.holder.clone(),
+        })
+    }
+}
+
+fn origin(source: &SourceConfig) -> Result<RepoUrl, Error> {
+    let url = Source::new(source.clone()).origin_url()?;
+    Ok(url.ok_or(Error::NoOrigin)?.parse()?)
+}
+
+/// Warns of globs that match no toggle.
+///
+/// # Errors
+/// [`Error::NothingMatches`] if no glob matches a toggle.
+pub fn check_scope(scope: &Scope, unmatched: &[String]) -> Result<(), Error> {
+    // A scope that matches nothing would always succeed (DESIGN, section 3, *Never green by accident*).
+    if !unmatched.is_empty() && unmatched.len() == scope.globs().len() {
+        return Err(Error::NothingMatches(unmatched.to_owned()));
+    }
+    for glob in unmatched {
+        tracing::warn!(name: "scope_unmatched", glob, "no toggle matches this glob of `--only`");
+    }
+    Ok(())
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::planning::range::RangeError;
 use crate::document::{Diagnostic, MOST_FILES};
 use crate::git::{ObjectError, RepoUrlError};
 use crate::model::{CommitId, chain, counted, escaped};
+use crate::pass::range::RangeError;
 use crate::plan::compare::TooManyFiles;
 use crate::service::ClientError;
 use crate::source::Source;

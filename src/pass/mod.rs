@@ -36,45 +36,37 @@
 //! signal with it. A checkpoint that hangs on a remote therefore delays neither the lanes nor their end. Time, the runtime
 //! and the service are enums with a variant for tests, so that a test can run passes in virtual time.
 
-mod applied_tree;
-mod checkpoints;
+mod attribution;
+mod compare;
 mod config;
 mod context;
-mod document_files;
 mod error;
-mod file_trees;
+mod files;
 mod history;
-mod origin;
 pub(crate) mod planning;
 pub(crate) mod publish;
+mod range;
+mod read;
 mod record;
 mod report;
 mod reviews;
-mod runtime;
-mod scope;
 #[cfg(test)]
 mod simulation;
-mod stop_reason;
+mod staleness;
 mod validate;
 
-pub(crate) use applied_tree::applied_tree;
-pub use config::{Config, Rules};
-pub use context::{Event, Observe, PassContext, PublishAnswer};
-pub use document_files::{DocumentFiles, ReadDocument, TestFile};
+pub use config::{Config, OriginState, Rules, SharedState, check_scope};
+pub(crate) use context::cores;
+pub use context::{Event, Observe, PassContext, PublishAnswer, Runtime};
 pub use error::{Error, Stale};
+pub use files::{DocumentFiles, ReadDocument, TestFile};
 pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader, name_subjects};
-pub use origin::{OriginState, SharedState};
-pub use planning::range::{
-    BranchRange, FetchHints, FindingScope, Range, RangeError, TargetOrigin, plan_range,
-};
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
-pub use report::{ChangeResult, Report};
+pub use range::{BranchRange, FetchHints, FindingScope, Range, RangeError, TargetOrigin, plan_range};
+pub(crate) use record::applied_tree;
+pub use report::{ChangeResult, Report, StopReason};
 pub(crate) use reviews::ReviewSource;
-pub use runtime::Runtime;
-pub(crate) use runtime::cores;
-pub use scope::check_scope;
-pub use stop_reason::StopReason;
 pub use validate::{CheckTarget, Checked, Checks, check};
 
 use std::collections::BTreeMap;
@@ -87,14 +79,12 @@ use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
-use checkpoints::{abandon, publish_with_checkpoints};
-use planning::applied::AppliedSide;
-use planning::plan_files::{attribute, committed, compare, decide, hold};
-use planning::{Precheck, staleness};
+use compare::{AppliedSide, attribute, committed, compare, decide, hold};
+use planning::Precheck;
 use publish::order::{Inherited, Order};
 use publish::service::Service;
 use publish::{PublishJob, sent};
-use record::Documents;
+use record::{Documents, abandon, publish_with_checkpoints};
 use report::PublishSummary;
 
 /// How long a pass starts over because the source vanished or another process was faster.

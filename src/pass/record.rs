@@ -1,17 +1,27 @@
-//! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped.
+//! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped. While the requests
+//! of a long pass are sent, checkpoints record what was confirmed so far.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
-use super::config::Rules;
-use super::publish::tries;
-use super::report::{ChangeResult, PublishSummary};
-use super::{Error, planning};
-use crate::document::LARGEST_DOCUMENT;
+use crate::document::{LARGEST_DOCUMENT, Layout};
+use crate::git::ObjectReader;
 use crate::git::pack::PackCopies;
-use crate::model::{Blob, DeploymentEffect, EnvironmentId, FoldedId, HeldRequest, ObjectId, ToggleId, Trees};
+use crate::model::{
+    Blob, DeploymentEffect, EntryKind, EnvironmentId, FoldedId, Format, HeldRequest, ObjectId, ToggleId,
+    Trees,
+};
+use crate::pass::config::Rules;
+use crate::pass::context::Waited;
+use crate::pass::publish::{PublishJob, order, publish};
+use crate::pass::report::{ChangeResult, PublishSummary};
+use crate::pass::{Error, planning};
+use crate::plan::compare::join;
 use crate::plan::{self, Overwrite, Plan};
 use crate::source::{self, Snapshot};
-use crate::state::{self, AppliedEdit, CleanPass, DocumentReader, Failures, PassHead, Stop, Store};
+use crate::state::{
+    self, AppliedEdit, CleanPass, DocumentReader, Failures, PassHead, StateSnapshot, Stop, Store,
+};
 
 /// Records outcomes and what needs no publish. Returns the pass, if it left nothing to do, and what is remembered of
 /// requests that were not confirmed.
@@ -110,7 +120,7 @@ fn tries(
     let lines = plan.changes().iter().zip(&published.results);
     let unconfirmed = lines.filter(|(_, result)| !result.is_recorded());
     let unconfirmed = unconfirmed.map(|(change, result)| (&change.id, change.request(), result));
-    tries::remember(
+    order::remember(
         &under_planned_ids(&store.view().failures().tries, plan),
         unconfirmed,
         &published.waits,
@@ -178,4 +188,93 @@ impl DocumentReader for Documents {
         objects.sort_by_cached_key(|object| self.0.place(*object));
         copies
     }
+}
+
+/// How often a long pass records what it has done so far, and renews its announcement on shared state if that is due.
+// Well below the 20 s within which an announcement must be renewed (DESIGN, section 4, *Announcing*).
+const CHECKPOINT: Duration = Duration::from_secs(5);
+
+/// Sends the requests of `job`, and records every few seconds what was confirmed so far.
+pub(super) fn publish_with_checkpoints(
+    store: &mut Store,
+    job: PublishJob,
+    head: PassHead,
+) -> Result<PublishSummary, Error> {
+    let (clock, context) = (job.clock.clone(), job.context.clone());
+    // The lanes run beside this thread, which may hang in a checkpoint: they watch `stop` and the lease themselves.
+    let lanes = context.runtime.spawn(publish(job));
+    let mut broken = None;
+    let mut summary = loop {
+        match context.runtime.wait(&lanes, CHECKPOINT) {
+            Waited::Done(summary) => break summary,
+            // The journal has every outcome, so the next process records them.
+            Waited::Cancelled => return Err(Error::Cancelled),
+            // A push that fails for a moment is not an error, and the next checkpoint repeats it. After any other failure,
+            // the journal keeps the outcomes for the next pass.
+            Waited::Elapsed if broken.is_some() => {}
+            Waited::Elapsed => {
+                let now = clock.unix();
+                broken = store.checkpoint(&PassHead { now, ..head }).err();
+            }
+        }
+    };
+    let failed = summary.error.take();
+    // Lanes that may send no more requests do not know the cause.
+    match broken.map(Error::from).or(failed) {
+        None => Ok(summary),
+        Some(error) => abandon(store, &head, summary, error, &|| context.is_stopped()),
+    }
+}
+
+/// Closes the journal of a pass that an error ended. The journal keeps every outcome for the next pass, and the report
+/// keeps every result.
+pub(super) fn abandon(
+    store: &mut Store,
+    head: &PassHead,
+    summary: PublishSummary,
+    error: Error,
+    stop: Stop<'_>,
+) -> Result<PublishSummary, Error> {
+    let error = match store.abandon(head, stop) {
+        Ok(()) => error,
+        Err(cause) if matches!(error, Error::State(state::Error::LeaseOver)) => cause.into(),
+        Err(other) => {
+            // The error that ended the pass is reported, and usually is the cause of this one.
+            tracing::debug!(name: "journal_open", error = %other, "could not close the journal");
+            error
+        }
+    };
+    summary.ended_by(error)
+}
+
+/// Returns the documents in the applied tree of `view`, read with its reader.
+///
+/// # Errors
+/// If the tree cannot be read.
+pub(crate) fn applied_tree(
+    view: &StateSnapshot,
+    reader: Option<&ObjectReader>,
+) -> Result<BTreeMap<ToggleId, (ObjectId, Format)>, Error> {
+    let (Some(tip), Some(reader)) = (view.tip(), reader) else {
+        return Ok(BTreeMap::new());
+    };
+    // The applied tree has the default layout, whatever that of the source is (DESIGN, section 4).
+    let layout = Layout::default();
+    let mut documents = BTreeMap::new();
+    let mut folders = vec![(String::new(), tip.tree)];
+    while let Some((prefix, folder)) = folders.pop() {
+        for entry in reader.tree(folder)?.entries() {
+            let path = join(&prefix, &String::from_utf8_lossy(entry.name));
+            match entry.kind() {
+                EntryKind::Tree => folders.push((path, entry.id)),
+                EntryKind::Blob => {
+                    if let Some((id, format)) = layout.recorded(path.as_bytes()) {
+                        documents.insert(id, (entry.id, format));
+                    }
+                }
+                EntryKind::Other => {}
+            }
+        }
+    }
+    Ok(documents)
 }

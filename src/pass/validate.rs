@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::Error;
-use super::file_trees::Folder;
-use super::planning::read::{ReadContext, read};
 use super::planning::with_snapshot;
 use crate::document::{Diagnostic, Layout, tree};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
+use crate::pass::files::Folder;
+use crate::pass::read::{ReadContext, read};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, is_within, join};
 use crate::plan::{Candidate, OnRemove};
 use crate::source::{self, Snapshot, SourceConfig};

@@ -13,7 +13,6 @@ pub enum ServiceTrust {
 }
 
 /// Classifies a response.
-#[must_use]
 pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     let ServiceResponse {
         status,

@@ -1,5 +1,6 @@
 //! Sends the requests of the publisher and of the reader, with one set of connections and one token.
 
+use std::error::Error as _;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -12,13 +13,14 @@ use reqwest::header::{
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
-use super::failure::unanswered;
-use super::response::LARGEST_BODY;
-use super::retry::TokenState;
-use super::{BaseUrl, Body, Outcome, ServiceResponse};
-use crate::transport::retry_after;
-use crate::transport::sanitized;
-use crate::transport::{Network, NetworkError, Secret, SecretError, SecretSource};
+use crate::model::Certainty;
+use crate::service::response::LARGEST_BODY;
+use crate::service::retry::TokenState;
+use crate::service::{BaseUrl, Body, Outcome, ServiceResponse};
+use crate::transport::{
+    CertificateFault, Network, NetworkError, Secret, SecretError, SecretSource, certificate_fault,
+    is_without_tls, proxy_fault, reason, retry_after, sanitized,
+};
 
 /// The configuration of a [`super::Client`] or a [`super::LiveReader`].
 #[derive(Clone, Debug)]
@@ -51,7 +53,6 @@ pub enum ClientError {
 
 impl ClientError {
     /// Returns how to fix the error, if there is advice.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Network(error) => error.hint(),
@@ -337,30 +338,179 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
+/// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret` from its
+/// texts.
+pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Outcome {
+    // A rejected certificate also counts as a failed connection, so it comes first.
+    if let Some(fault) = certificate_fault(error) {
+        return untrusted(fault, host);
+    }
+    if is_without_tls(error) {
+        return Outcome::Untrusted {
+            fault: CertificateFault::Other,
+            reason: format!("`{host}` does not speak TLS, so nothing was sent"),
+        };
+    }
+    // A timeout while connecting has sent nothing, so this comes before the check for timeouts.
+    if error.is_connect() || error.is_builder() {
+        return Outcome::Busy {
+            status: None,
+            retry_after: None,
+            certainty: Certainty::NotStored,
+            reason: format!("could not connect to `{host}`: {}", not_connected(error, secret)),
+        };
+    }
+    let why = match error.is_timeout() {
+        true => "no complete response arrived within `--timeout`".to_owned(),
+        false => format!(
+            "no response arrived: {}",
+            sanitized(&reason(error).to_string(), secret)
+        ),
+    };
+    Outcome::Lost {
+        reason: format!("the request was sent to `{host}`, but {why}"),
+    }
+}
+
+fn not_connected(error: &reqwest::Error, secret: &str) -> String {
+    if let Some(fault) = proxy_fault(error) {
+        return sanitized(&fault.to_string(), secret);
+    }
+    if error.is_timeout() {
+        return "no connection was made in time".to_owned();
+    }
+    let mut cause = error.source();
+    while let Some(current) = cause {
+        // The type of this error is private to the client, so only its text identifies it.
+        if current.to_string() == "dns error" {
+            return format!(
+                "its host name could not be resolved ({})",
+                sanitized(&reason(error).to_string(), secret)
+            );
+        }
+        cause = current.source();
+    }
+    sanitized(&reason(error).to_string(), secret)
+}
+
+/// Returns the outcome of a request to a `host` whose certificate was rejected.
+pub(crate) fn untrusted(fault: CertificateFault, host: &str) -> Outcome {
+    Outcome::Untrusted {
+        fault,
+        reason: certificate(fault, host),
+    }
+}
+
+fn certificate(fault: CertificateFault, host: &str) -> String {
+    match fault {
+        CertificateFault::CaCertificate => format!(
+            "could not verify the certificate of `{host}`: {fault}; create a server certificate with the basic \
+             constraint `CA:FALSE`"
+        ),
+        CertificateFault::Expired => format!("the certificate of `{host}` has expired"),
+        CertificateFault::NotYetValid => {
+            format!("the certificate of `{host}` is not valid yet; check the clock of this machine")
+        }
+        CertificateFault::Other => format!("could not verify the certificate of `{host}`: {fault}"),
+        CertificateFault::Untrusted => format!(
+            "the certificate of `{host}` is not signed by a trusted CA; to trust its CA, pass the CA certificate with \
+             `--ca-file`"
+        ),
+        CertificateFault::WrongName => {
+            format!("the certificate of `{host}` is for another name; check `--base-url`")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    mod connection {
+        use super::super::*;
 
-    #[test]
-    fn a_rotated_token_is_read_again_and_an_invalid_one_is_ignored() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let write = |token: &str| std::fs::write(file.path(), token).unwrap();
-        write("api-old\n");
-        let connection = ServiceConnection::new(ClientConfig {
-            base_url: "https://toggles.example.org".parse().unwrap(),
-            token: SecretSource::File(file.path().to_owned()),
-            network: Network::default(),
-            timeout: Duration::from_secs(1),
-        })
-        .unwrap();
-        assert!(!format!("{connection:?}").contains("api-old"), "{connection:?}");
-        connection.reload_token().unwrap();
-        assert_eq!(connection.token_generation(), 0);
-        write("api-new\n");
-        connection.reload_token().unwrap();
-        write("api\u{7f}\n");
-        assert!(matches!(connection.reload_token(), Err(ClientError::Unsendable)));
-        assert_eq!(connection.token().authorization.secret.expose(), "api-new");
-        assert_eq!(connection.token_generation(), 1);
+        #[test]
+        fn a_rotated_token_is_read_again_and_an_invalid_one_is_ignored() {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let write = |token: &str| std::fs::write(file.path(), token).unwrap();
+            write("api-old\n");
+            let connection = ServiceConnection::new(ClientConfig {
+                base_url: "https://toggles.example.org".parse().unwrap(),
+                token: SecretSource::File(file.path().to_owned()),
+                network: Network::default(),
+                timeout: Duration::from_secs(1),
+            })
+            .unwrap();
+            assert!(!format!("{connection:?}").contains("api-old"), "{connection:?}");
+            connection.reload_token().unwrap();
+            assert_eq!(connection.token_generation(), 0);
+            write("api-new\n");
+            connection.reload_token().unwrap();
+            write("api\u{7f}\n");
+            assert!(matches!(connection.reload_token(), Err(ClientError::Unsendable)));
+            assert_eq!(connection.token().authorization.secret.expose(), "api-new");
+            assert_eq!(connection.token_generation(), 1);
+        }
+    }
+
+    mod failure {
+        use std::net::TcpListener;
+        use std::time::Duration;
+
+        use super::super::*;
+
+        /// Sends a request to `address`, where nothing responds.
+        async fn sent_to(address: std::net::SocketAddr) -> Outcome {
+            let client = reqwest::Client::builder()
+                .no_proxy()
+                .timeout(Duration::from_millis(200));
+            let sent = client
+                .build()
+                .unwrap()
+                .get(format!("http://{address}/"))
+                .send()
+                .await;
+            unanswered(&sent.unwrap_err(), "", "t.example")
+        }
+
+        #[tokio::test]
+        async fn only_a_request_that_may_have_left_is_unknown() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            // The system accepts the connection, and nobody reads the request.
+            let silent = sent_to(address).await;
+            drop(listener.accept().unwrap());
+            let cutting = std::thread::spawn(move || drop(listener.accept().unwrap().0));
+            let cut = sent_to(address).await;
+            cutting.join().unwrap();
+            let refused = sent_to(address).await;
+            for (outcome, word, certainty, reason) in [
+                (silent, "lost", Certainty::Unknown, "within `--timeout`"),
+                (cut, "lost", Certainty::Unknown, "no response arrived: "),
+                (
+                    refused,
+                    "busy",
+                    Certainty::NotStored,
+                    "could not connect to `t.example`: ",
+                ),
+                (
+                    untrusted(CertificateFault::Expired, "t.example"),
+                    "untrusted",
+                    Certainty::NotStored,
+                    "has expired",
+                ),
+            ] {
+                assert_eq!(
+                    (outcome.as_str(), outcome.certainty()),
+                    (word, certainty),
+                    "{outcome}"
+                );
+                assert!(outcome.to_string().contains(reason), "{outcome}");
+            }
+        }
+
+        #[test]
+        fn the_reason_of_an_untrusted_certificate_names_the_flag() {
+            let outcome = untrusted(CertificateFault::Untrusted, "t.example");
+            assert!(outcome.to_string().contains("`--ca-file`"));
+        }
     }
 }

@@ -7,23 +7,21 @@
 //! Invariants: a toggle counts as applied only if a response confirms it, and the token is sent only to the configured
 //! host.
 
-mod base_url;
 mod classify;
 mod client;
 mod connection;
-mod failure;
 mod outcome;
 mod reader;
 mod response;
 pub mod retry;
 
-pub use base_url::{BaseUrl, BaseUrlError, https};
+pub use crate::service::client::{BaseUrl, BaseUrlError, https};
+#[cfg(test)]
+pub(crate) use crate::service::connection::untrusted;
 pub(crate) use classify::CREATE_FIRST;
 pub use classify::{ServiceTrust, classify};
 pub use client::{Client, Session};
 pub use connection::{ClientConfig, ClientError};
-#[cfg(test)]
-pub(crate) use failure::untrusted;
 pub use outcome::Outcome;
 pub use reader::{
     ByKey, EnvironmentInfo, EnvironmentReader, InvalidKey, ListedToggle, Listing, LiveReader,

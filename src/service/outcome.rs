@@ -78,7 +78,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// Returns whether the service stored the document.
-    #[must_use]
     pub const fn certainty(&self) -> Certainty {
         match self {
             Self::Applied { status: _ } => Certainty::Stored,
@@ -94,7 +93,6 @@ impl Outcome {
     }
 
     /// Returns the outcome without its details.
-    #[must_use]
     pub const fn kind(&self) -> PublishOutcome {
         match self {
             Self::Applied { .. } => PublishOutcome::Applied,
@@ -109,7 +107,6 @@ impl Outcome {
     }
 
     /// Returns the status of the response, if there was one and the outcome depends on it.
-    #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Applied { status }

@@ -52,7 +52,6 @@ pub enum Body {
 
 impl Body {
     /// Classifies `bytes`: a whole body, or the first 64 KiB of a longer one.
-    #[must_use]
     pub fn new(bytes: &[u8], encoding: Option<&str>, secret: &str) -> Self {
         let Some((bytes, length)) = decoded(bytes, encoding, LARGEST_BODY) else {
             return Self::Other {

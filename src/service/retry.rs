@@ -65,7 +65,6 @@ pub enum PassEffect {
 }
 
 /// Decides what follows `outcome`.
-#[must_use]
 pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
     let RetryContext { tries, jitter, token } = context;
     match outcome {
@@ -115,14 +114,12 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
 
 /// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service ended: two
 /// seconds, doubling up to five minutes, times the jitter.
-#[must_use]
 pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
     growing(Duration::from_secs(2), Duration::from_secs(300), failures, jitter)
 }
 
 /// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30 s, doubling up
 /// to an hour, times the jitter.
-#[must_use]
 pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
     growing(
         Duration::from_secs(30),

@@ -6,8 +6,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::{Driver, TICK, stopped};
-use crate::daemon::loop_state::LoopState;
-use crate::daemon::pass_outcome::PassOutcome;
+use crate::daemon::loop_state::{LoopState, PassOutcome};
 use crate::daemon::status::{LastPass, PassResult, Role};
 use crate::daemon::{ControlError, DriverCommand};
 use crate::model::{Suspension, rfc3339};

@@ -3,31 +3,27 @@
 //! Poll, webhook and `POST /reconcile` are the same trigger, without data. The driver owns the reconciler, so nothing
 //! else writes while a pass runs.
 
-mod checkout;
 mod conclude;
 mod leader;
-mod orders;
 mod running_pass;
-mod scan;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tracing::Span;
 
-use super::freshness::Freshness;
-use super::loop_state::LoopState;
-use super::probe::HeadProbe;
-use super::status::{Status, ToggleStatus, toggles};
-use super::{DriverCommand, Heartbeat, Metrics, Trigger};
+use crate::daemon::driver::running_pass::{RunningPass, reload};
+use crate::daemon::loop_state::LoopState;
+use crate::daemon::probe::{Freshness, HeadProbe};
+use crate::daemon::status::{Status, ToggleStatus, toggles};
+use crate::daemon::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, chain};
 use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report};
 use crate::state::Revisions;
-use orders::reload;
-use running_pass::RunningPass;
 
 /// The interval at which a local ref is looked up, and at which a follower tries to become the writer.
 const TICK: Duration = Duration::from_secs(1);
@@ -316,4 +312,26 @@ fn pass_span() -> Span {
 /// Waits until `stop` becomes true or its sender is gone. Can be called again.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
+}
+
+impl Driver {
+    /// Returns the path of the missing checkout if no repository has existed there since startup.
+    pub(crate) fn awaited<'e>(&self, error: &'e Error) -> Option<&'e Path> {
+        // A repository that vanishes later is an error, which the pass reports.
+        let is_new = self.status.borrow().source.revision.is_none();
+        error.missing_checkout().filter(|_| is_new)
+    }
+
+    /// Reports that no checkout exists at `path` yet; logs it once.
+    pub(crate) fn wait_for_checkout(&self, path: &Path) {
+        self.status.send_if_modified(|status| {
+            let awaited = &mut status.source.awaited;
+            let is_new = awaited.as_deref() != Some(path);
+            if is_new {
+                tracing::info!(name: "waiting_for_checkout", path = %path.display(), "waiting for a checkout at the path of the source");
+                *awaited = Some(path.to_owned());
+            }
+            is_new
+        });
+    }
 }

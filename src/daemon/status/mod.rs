@@ -1,28 +1,20 @@
 //! Holds the result of the last pass, for `status`, `/readyz` and `/api/status`.
 
-mod drift;
-mod json;
-mod overview;
-mod paths;
-mod read;
 mod readiness;
 pub(super) mod toggles;
 mod withheld;
 
-pub(crate) use drift::{DriftFacts, show};
-pub use json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
-pub use overview::{EnvironmentStatus, Overview, StateCounts};
-pub use paths::DocumentPaths;
-pub use read::{StatusReport, status, status_live};
 pub use readiness::Readiness;
-pub use withheld::{Withheld, WithheldGroup};
+pub use toggles::{DocumentPaths, StatusReport, status, status_live};
+pub(crate) use toggles::{DriftFacts, show};
+pub use withheld::{EnvironmentStatus, Overview, StateCounts, Withheld, WithheldGroup};
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
 use crate::model::{
@@ -50,7 +42,6 @@ pub struct ToggleStatus {
 
 impl ToggleStatus {
     /// Returns the status of a toggle of which nothing is applied.
-    #[must_use]
     pub fn new(toggle: ToggleId, hold: Option<Arc<Hold>>) -> Self {
         Self {
             toggle,
@@ -69,19 +60,16 @@ impl ToggleStatus {
     }
 
     /// Returns its state after the last pass.
-    #[must_use]
     pub fn state(&self) -> ToggleState {
         self.hold.as_ref().map_or(ToggleState::InSync, |hold| hold.state)
     }
 
     /// Returns the kind of reason; none unless the toggle is withheld.
-    #[must_use]
     pub fn kind(&self) -> Option<HoldKind> {
         self.hold.as_ref()?.kind
     }
 
     /// Returns the reason for the state; none if the toggle is in sync.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.hold.as_ref().map(|hold| hold.text.as_str())
     }
@@ -155,7 +143,7 @@ impl PassResult {
 }
 
 impl Serialize for PassResult {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
@@ -179,11 +167,11 @@ impl LastPass {
     }
 }
 
-fn as_rfc3339<S: serde::Serializer>(seconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_rfc3339<S: Serializer>(seconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&rfc3339(*seconds))
 }
 
-fn as_rfc3339_if_any<S: serde::Serializer>(seconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_rfc3339_if_any<S: Serializer>(seconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
     seconds.map(rfc3339).serialize(serializer)
 }
 
@@ -339,6 +327,126 @@ fn suspended((scope, suspension): (&SuspensionScope, &Suspension)) -> String {
         until.unwrap_or_default(),
         reason.unwrap_or_default()
     )
+}
+
+/// A status without its toggles, in serializable form. Times are in RFC 3339 form.
+#[derive(Debug, Serialize)]
+pub struct StatusJson<'a> {
+    ready: bool,
+    reason: Option<&'a str>,
+    remarks: Vec<String>,
+    service: Option<&'a str>,
+    source: &'a SourceStatus,
+    last_pass: Option<&'a LastPass>,
+    last_success: Option<String>,
+    /// Absent where nothing schedules passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_pass: Option<String>,
+    suspended: Option<SuspensionJson<'a>>,
+    suspensions: Vec<ScopedSuspensionJson<'a>>,
+    groups: &'a Withheld,
+}
+
+impl<'a> StatusJson<'a> {
+    /// Combines a status with its readiness.
+    pub(crate) fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
+        // Destructured, so that no new field can be forgotten.
+        let Status {
+            service,
+            source,
+            last_pass,
+            last_success,
+            role: _,
+            suspensions,
+            waiting: _,
+            // One of the remarks.
+            doubt: _,
+            // One of the remarks.
+            drift_failure: _,
+            // One of the remarks.
+            awaits_scan: _,
+            next_pass,
+            // Each output lists them in its own way.
+            toggles: _,
+            withheld,
+            // Only in `/api/status`, `/api/plan` and `/api/drift`.
+            overview: _,
+            plan: _,
+            drifted: _,
+        } = status;
+        Self {
+            ready: *readiness == Readiness::Ready,
+            reason: readiness.reason(),
+            remarks: status.remarks(),
+            service: service.as_deref(),
+            source,
+            last_pass: last_pass.as_ref(),
+            last_success: last_success.map(|success| rfc3339(success.at)),
+            next_pass: next_pass.map(rfc3339),
+            suspended: suspensions.everything().map(SuspensionJson::from),
+            suspensions: suspensions.iter().map(ScopedSuspensionJson::from).collect(),
+            groups: withheld,
+        }
+    }
+}
+
+/// A suspension in serializable form.
+#[derive(Debug, Serialize)]
+pub struct SuspensionJson<'a> {
+    reason: Option<&'a str>,
+    until: Option<String>,
+}
+
+impl<'a> From<&'a Suspension> for SuspensionJson<'a> {
+    fn from(suspension: &'a Suspension) -> Self {
+        let Suspension { reason, until } = suspension;
+        Self {
+            reason: reason.as_deref(),
+            until: until.map(rfc3339),
+        }
+    }
+}
+
+/// A suspension with its scope, which is `null` for everything, in serializable form.
+#[derive(Debug, Serialize)]
+pub struct ScopedSuspensionJson<'a> {
+    scope: &'a SuspensionScope,
+    #[serde(flatten)]
+    suspension: SuspensionJson<'a>,
+}
+
+impl<'a> From<(&'a SuspensionScope, &'a Suspension)> for ScopedSuspensionJson<'a> {
+    fn from((scope, suspension): (&'a SuspensionScope, &'a Suspension)) -> Self {
+        Self {
+            scope,
+            suspension: suspension.into(),
+        }
+    }
+}
+
+/// A toggle in serializable form.
+#[derive(Serialize)]
+struct ToggleJson<'a> {
+    toggle: &'a ToggleId,
+    state: ToggleState,
+    reason: Option<&'a str>,
+    kind: Option<HoldKind>,
+    revision: Option<CommitId>,
+    applied_at: Option<String>,
+}
+
+impl Serialize for ToggleStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let toggle = ToggleJson {
+            toggle: &self.toggle,
+            state: self.state(),
+            reason: self.reason(),
+            kind: self.kind(),
+            revision: self.revision,
+            applied_at: self.applied_at.map(rfc3339),
+        };
+        toggle.serialize(serializer)
+    }
 }
 
 #[cfg(test)]

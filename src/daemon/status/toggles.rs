@@ -1,13 +1,15 @@
-//! Computes the status of every toggle, before and after a pass.
+//! Computes the status of every toggle, before and after a pass, and with what scans for drift have found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{DocumentPaths, ToggleStatus};
-use crate::document::Severity;
-use crate::model::{Action, Hold, HoldKind, Scope, ToggleId, ToggleState, escaped};
-use crate::pass::{ChangeResult, Error, Report, Rules, applied_tree};
-use crate::plan::{Change, Plan};
+use crate::daemon::status::{SourceStatus, Status, ToggleStatus};
+use crate::document::{Layout, PathKind, Severity};
+use crate::drift::plan_live;
+use crate::model::{Action, Format, Hold, HoldKind, Scope, ToggleId, ToggleState, escaped};
+use crate::pass::planning::{self, Planned};
+use crate::pass::{ChangeResult, Config, Error, Files, PassContext, Report, Rules, applied_tree};
+use crate::plan::{Change, LiveDifferences, Plan};
 use crate::state::{Revisions, StateSnapshot};
 
 /// Why toggles are not in sync; none if a toggle is.
@@ -158,4 +160,189 @@ fn complete(
         }
     };
     Ok(lines.into_iter().map(status).collect())
+}
+
+/// Why toggles count as drifted.
+pub(crate) type DriftFacts = BTreeMap<ToggleId, Hold>;
+
+/// Marks the toggles in sync that have drifted. `shown` are the facts that the toggles show already.
+pub(crate) fn show(toggles: &mut [ToggleStatus], shown: &DriftFacts, facts: &DriftFacts) {
+    for toggle in toggles {
+        // A toggle with a change that drift holds is drifted because of the pass.
+        if shown.get(&toggle.toggle) == toggle.hold.as_deref() {
+            toggle.hold = None;
+        }
+        if toggle.hold.is_none() {
+            toggle.hold = facts.get(&toggle.toggle).map(|fact| Arc::new(fact.clone()));
+        }
+    }
+}
+
+/// The status and the plan that it follows from.
+#[derive(Debug)]
+pub struct StatusReport {
+    /// The plan.
+    pub planned: Planned,
+    /// The status of the source and of every toggle.
+    pub status: Status,
+}
+
+/// Returns the status of every toggle. Has no side effects, like [`plan`](crate::pass::plan).
+///
+/// # Errors
+/// As for [`plan`](crate::pass::plan).
+pub fn status(config: &Config) -> Result<StatusReport, Error> {
+    // State before source, as in a pass.
+    let view = planning::view(config)?;
+    planning::with_snapshot(&config.source, |snapshot| {
+        let planned = planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)?;
+        let mut status = of(&planned, &view, config)?;
+        status.source.set_head(snapshot.commit());
+        Ok(StatusReport { planned, status })
+    })
+}
+
+/// Returns the status of every toggle with what the service has now. Has no side effects.
+///
+/// # Errors
+/// As for [`plan`](crate::pass::plan).
+pub fn status_live(config: &Config, context: &PassContext) -> Result<StatusReport, Error> {
+    let view = planning::view(config)?;
+    let planned = plan_live(config, Files::Committed, context)?;
+    let mut status = of(&planned, &view, config)?;
+    if let Some(drift) = planned.plan.drift() {
+        let mut toggles = (*status.toggles).clone();
+        show(
+            &mut toggles,
+            &DriftFacts::new(),
+            &drift.facts(config.rules.policy.on_missing),
+        );
+        status.set_toggles(toggles);
+        status.drift_failure = drift.failure();
+    }
+    Ok(StatusReport { planned, status })
+}
+
+fn of(planned: &Planned, view: &StateSnapshot, config: &Config) -> Result<Status, Error> {
+    let (plan, source) = (&planned.plan, planned.plan.source());
+    let mut status = Status {
+        service: plan.base_url().map(str::to_owned),
+        source: SourceStatus {
+            repo: config.rules.repo.clone(),
+            reference: Some(source.reference.clone()),
+            revision: Some(source.revision),
+            history: plan.history(),
+            ..SourceStatus::default()
+        },
+        suspensions: planning::suspensions(view, config.clock.unix()),
+        ..Status::default()
+    };
+    status.set_toggles(before(plan, view, &config.rules.policy.scope)?);
+    Ok(status)
+}
+
+/// Where documents are in the repository.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentPaths {
+    /// The folder of the documents; empty for the top.
+    pub root: String,
+    /// Their paths in it.
+    pub layout: Layout,
+}
+
+impl DocumentPaths {
+    /// Returns the path of the document that was applied for a toggle; none if nothing is applied.
+    pub(crate) fn applied(&self, toggle: &ToggleStatus) -> Option<String> {
+        let format = toggle.format?;
+        Some(self.below_root(&self.layout.path(&toggle.toggle, format)))
+    }
+
+    /// Returns the paths that the document of a toggle can have.
+    pub(crate) fn candidates(&self, toggle: &ToggleStatus) -> Vec<String> {
+        let path = |format| self.below_root(&self.layout.path(&toggle.toggle, format));
+        Format::ALL.into_iter().map(path).collect()
+    }
+
+    /// Returns the toggle whose document is at a path in the repository.
+    pub(crate) fn toggle(&self, path: &str) -> Option<ToggleId> {
+        let below_root = match self.root.trim_matches('/') {
+            "" => path,
+            root => path.strip_prefix(root)?.strip_prefix('/')?,
+        };
+        match self.layout.classify(below_root.as_bytes()) {
+            PathKind::Document { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Returns the path in the repository of a path below the root.
+    pub(crate) fn below_root(&self, path: &str) -> String {
+        match self.root.trim_matches('/') {
+            "" => path.to_owned(),
+            root => format!("{root}/{path}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    mod drift {
+        use super::super::*;
+        use crate::model::{HoldKind, ToggleState};
+
+        fn facts(toggles: &[&str]) -> DriftFacts {
+            let fact = || Hold::over(HoldKind::Drifted, 3, "changed by Eve");
+            toggles.iter().map(|id| (id.parse().unwrap(), fact())).collect()
+        }
+
+        fn states(toggles: &[ToggleStatus]) -> Vec<&'static str> {
+            toggles.iter().map(|toggle| toggle.state().as_str()).collect()
+        }
+
+        #[test]
+        fn only_toggles_in_sync_become_drifted_and_they_return() {
+            let mut toggles = [
+                ToggleStatus::in_state("a/b/c", ToggleState::InSync),
+                ToggleStatus::in_state("a/b/d", ToggleState::Held),
+                ToggleStatus::in_state("a/b/e", ToggleState::Drifted),
+                ToggleStatus::in_state("a/b/f", ToggleState::InSync),
+            ];
+            let before = facts(&["a/b/c", "a/b/d", "a/b/e"]);
+            show(&mut toggles, &DriftFacts::new(), &before);
+            assert_eq!(states(&toggles), ["drifted", "held", "drifted", "in_sync"]);
+            show(&mut toggles, &before, &facts(&["a/b/f"]));
+            assert_eq!(states(&toggles), ["in_sync", "held", "drifted", "drifted"]);
+            let versions = toggles.each_ref().map(|toggle| toggle.hold.as_ref()?.version);
+            assert_eq!(versions, [None, None, None, Some(3)]);
+        }
+    }
+
+    mod paths {
+        use super::super::*;
+        use crate::daemon::ToggleState;
+
+        #[test]
+        fn the_path_has_the_root_the_layout_and_the_extension_that_was_applied() {
+            let paths = DocumentPaths {
+                root: "config/".to_owned(),
+                layout: "toggles/{environment}/{project}/{toggle}.yaml".parse().unwrap(),
+            };
+            let mut toggle = ToggleStatus::in_state("shop/prod/pay", ToggleState::Held);
+            assert_eq!(paths.applied(&toggle), None);
+            toggle.format = Some(Format::Yml);
+            assert_eq!(
+                paths.applied(&toggle).as_deref(),
+                Some("config/toggles/prod/shop/pay.yml")
+            );
+            for (path, id) in [
+                ("config/toggles/prod/shop/pay.yml", Some("shop/prod/pay")),
+                ("configtoggles/prod/shop/pay.yml", None),
+                ("toggles/prod/shop/pay.yml", None),
+                ("config/README.md", None),
+            ] {
+                assert_eq!(paths.toggle(path).as_ref().map(ToggleId::as_str), id, "{path}");
+            }
+            assert_eq!(DocumentPaths::default().below_root("a.yaml"), "a.yaml");
+        }
+    }
 }

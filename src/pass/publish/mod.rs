@@ -5,16 +5,14 @@
 //! and the pass reports each outcome.
 
 mod attempt;
-mod creation;
 #[cfg(test)]
 mod delays_tests;
 pub(super) mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
-pub(super) mod order;
+pub(crate) mod order;
 mod sender;
 pub(super) mod service;
-pub(crate) mod tries;
 
 use std::fmt::Write as _;
 use std::pin::pin;
@@ -23,18 +21,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use order::Order;
+use sender::Sender;
+use service::Service;
 use tokio::sync::watch;
 
 use super::Error;
 use super::context::PassContext;
 use super::report::PublishSummary;
-use super::stop_reason::StopReason;
 use crate::model::{Action, Sent};
+use crate::pass::report::StopReason;
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
 use crate::state::{Clock, Journal};
-use order::Order;
-use sender::Sender;
-use service::Service;
 
 /// Limits on open requests, and on the wait for a service that gives no useful response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,11 +1,15 @@
-//! Reads the lists of projects, environments and toggles.
+//! Reads lists of the service: projects, environments, toggles, and the versions in the payload for SDKs.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
-use super::LiveReader;
-use super::wire::{WireEnvironment, WirePage, WireProject, WireToggle};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
 use crate::model::{Certainty, EnvironmentId, Key, KeyError, ReturnType};
 use crate::service::Outcome;
+use crate::service::connection::Authorization;
+use crate::service::reader::{ByKey, LiveReader, parse, refused};
 use crate::transport::Secret;
 
 /// The number of toggles of a page at the first attempt.
@@ -228,5 +232,198 @@ pub(super) fn listed_toggle(key: Key, wire: &WireToggle) -> ListedToggle {
         is_locked: wire.locked,
         is_archived: wire.archived,
         return_type: wire.return_type.as_deref().and_then(|text| text.parse().ok()),
+    }
+}
+
+/// A page of a list. Its `pageable` is an object or a text, so it is not read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WirePage<T> {
+    pub(super) content: Vec<T>,
+    pub(super) total_elements: usize,
+    pub(super) total_pages: usize,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireProject {
+    pub(super) key: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireEnvironment {
+    pub(super) key: String,
+    #[serde(default, deserialize_with = "false_if_null")]
+    pub(super) enable_approval: bool,
+    pub(super) server_sdk_key: Option<String>,
+}
+
+/// A toggle, alone or in a list.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireToggle {
+    pub(super) key: String,
+    pub(super) return_type: Option<String>,
+    pub(super) disabled: Option<bool>,
+    pub(super) locked: Option<bool>,
+    #[serde(default, deserialize_with = "false_if_null")]
+    pub(super) archived: bool,
+}
+
+/// The targeting of a toggle: live, or that of a draft if `locked`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireTargeting {
+    pub(super) version: u64,
+    pub(super) disabled: bool,
+    pub(super) content: Value,
+    #[serde(default, deserialize_with = "false_if_null")]
+    pub(super) locked: bool,
+    #[serde(default, deserialize_with = "false_if_null")]
+    pub(super) enable_approval: bool,
+    pub(super) modified_by: Option<String>,
+    pub(super) modified_time: Option<String>,
+    pub(super) publish_time: Option<String>,
+    pub(super) submit_by: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireVersions {
+    pub(super) versions: Vec<WireVersion>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireVersion {
+    pub(super) version: u64,
+    pub(super) disabled: bool,
+    pub(super) content: Value,
+    pub(super) comment: Option<String>,
+    pub(super) created_by: Option<String>,
+    pub(super) created_time: Option<String>,
+}
+
+/// The payload of an environment for SDKs.
+#[derive(Deserialize)]
+pub(super) struct WirePayload {
+    pub(super) version: u64,
+    pub(super) toggles: BTreeMap<String, WireDelivered>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireDelivered {
+    pub(super) version: Option<u64>,
+}
+
+fn false_if_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// The versions of the toggles that SDKs get.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PayloadVersions {
+    /// The environment has the known version. Its toggles may have changed nevertheless, if the service lost an
+    /// increment of that version.
+    Unchanged,
+    /// The environment has another version.
+    Versions {
+        /// The version of the environment.
+        version: u64,
+        /// The live version of each delivered toggle. Archived toggles and those that are broken for SDKs are missing.
+        toggles: ByKey<u64>,
+    },
+}
+
+impl LiveReader {
+    /// Returns the versions of the delivered toggles, unless the environment still has the version `known`. The service
+    /// updates its payload up to 1.3 s after a publish.
+    ///
+    /// Lists the environments of the project if the SDK key is not known yet or was reset.
+    ///
+    /// # Errors
+    /// The outcome of the read that failed. *Refused* if the service does not accept the SDK key, which does not concern
+    /// the token.
+    pub async fn payload_versions(
+        &self,
+        environment: &EnvironmentId,
+        known: Option<u64>,
+    ) -> Result<PayloadVersions, Outcome> {
+        let mut rejected = None;
+        if let Some(key) = self.kept_sdk_key(environment) {
+            match self.payload(environment, &key, known).await? {
+                Ok(versions) => return Ok(versions),
+                Err(status) => rejected = Some((key, status)),
+            }
+        }
+        self.environments(&environment.project).await?;
+        let key = self.kept_sdk_key(environment).ok_or_else(|| {
+            let reason =
+                format!("the service does not list an environment `{environment}` with a server SDK key");
+            refused(200, reason)
+        })?;
+        let versions = match rejected {
+            Some((old, status)) if old == key => Err(status),
+            _ => self.payload(environment, &key, known).await?,
+        };
+        versions.map_err(|status| {
+            let reason =
+                format!("the service responded with {status} to the server SDK key of `{environment}`");
+            refused(status, reason)
+        })
+    }
+
+    /// Asks for the payload. The inner error is the status with which the service rejected the SDK key.
+    async fn payload(
+        &self,
+        environment: &EnvironmentId,
+        key: &Secret,
+        known: Option<u64>,
+    ) -> Result<Result<PayloadVersions, u16>, Outcome> {
+        let mut url = self.base_url().below(&["internal", "server", "toggles"]);
+        if let Some(version) = known {
+            url.query_pairs_mut().append_pair("version", &version.to_string());
+        }
+        let authorization = Authorization::new(key.clone()).map_err(|_| {
+            let reason = format!("the server SDK key of `{environment}` is not valid in an HTTP header");
+            refused(200, reason)
+        })?;
+        let received = self.get(url, authorization).await?;
+        match received.status {
+            406 if known.is_some() => return Ok(Ok(PayloadVersions::Unchanged)),
+            // FeatureProbe's status for an unknown key depends on where it caches payloads.
+            status @ (400 | 401 | 403 | 404) => return Ok(Err(status)),
+            _ => {}
+        }
+        let payload: WirePayload = parse(&received, "a payload for SDKs")?;
+        let toggles = payload.toggles.into_iter().filter_map(|(key, toggle)| {
+            // A toggle with an invalid key cannot have a document.
+            Some((key.parse().ok()?, toggle.version?))
+        });
+        Ok(Ok(PayloadVersions::Versions {
+            version: payload.version,
+            toggles: toggles.collect(),
+        }))
+    }
+
+    /// Forgets the SDK keys, so that the next reads look them up. A key that was reset is not rejected while the service
+    /// has its payload in a cache, which no change reaches.
+    pub fn forget_sdk_keys(&self) {
+        let mut kept = self.sdk_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clear();
+    }
+
+    /// Keeps the SDK keys of a project for later scans.
+    pub(super) fn keep_sdk_keys(&self, project: &Key, environments: &[EnvironmentInfo]) {
+        let keys = environments
+            .iter()
+            .filter_map(|environment| Some((environment.key.clone(), environment.server_sdk_key.clone()?)));
+        let mut kept = self.sdk_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(project.clone(), keys.collect());
+    }
+
+    fn kept_sdk_key(&self, environment: &EnvironmentId) -> Option<Secret> {
+        let kept = self.sdk_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_project = kept.get(&environment.project)?;
+        of_project.get(environment.environment.as_str()).cloned()
     }
 }

@@ -6,32 +6,29 @@
 //! The service compares keys without regard to case, so lookups do, too ([`ByKey`]). Keys that are not valid in a
 //! repository are kept aside ([`Listing`]).
 
-mod answer;
-mod by_key;
-mod environment;
 mod lists;
-mod payload;
 mod project;
-mod session;
-mod toggle;
-mod wire;
+
+pub use crate::service::reader::lists::PayloadVersions;
+pub use crate::service::reader::lists::{EnvironmentInfo, InvalidKey, ListedToggle, Listing};
+pub use crate::service::reader::project::{EnvironmentReader, ToggleIndex};
+pub use crate::service::reader::project::{ProjectReader, ToggleDemand};
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::Instrument as _;
 use url::Url;
 
-pub use by_key::ByKey;
-pub use environment::{EnvironmentReader, ToggleIndex};
-pub use lists::{EnvironmentInfo, InvalidKey, ListedToggle, Listing};
-pub use payload::PayloadVersions;
-pub use project::{ProjectReader, ToggleDemand};
-pub use session::ReadSession;
-
-use super::connection::{Authorization, Received, ServiceConnection};
-use super::{BaseUrl, ClientConfig, ClientError, Outcome};
-use crate::model::Key;
+use crate::model::{Certainty, Key};
+use crate::service::classify::description;
+use crate::service::connection::{Authorization, Received, ReceivedBody, ServiceConnection};
+use crate::service::response::{Length, decoded};
+use crate::service::retry::{Again, PassEffect, RetryContext, decide};
+use crate::service::{BaseUrl, Body, ClientConfig, ClientError, Outcome, ServiceTrust, classify};
 use crate::transport::Secret;
 
 /// In bytes, before and after decompression. A page of 1,000 toggles is 0.4 MiB, a targeting up to 1 MiB, and the history
@@ -63,13 +60,11 @@ impl LiveReader {
     }
 
     /// Returns the address of the service.
-    #[must_use]
     pub const fn base_url(&self) -> &BaseUrl {
         self.connection.base_url()
     }
 
     /// See [`super::Client::token_generation`].
-    #[must_use]
     pub fn token_generation(&self) -> u64 {
         self.connection.token_generation()
     }
@@ -85,11 +80,331 @@ impl LiveReader {
     /// Returns the JSON at `url`. `expected` is a noun phrase for the message about any other JSON.
     async fn json<T: DeserializeOwned>(&self, url: Url, expected: &str) -> Result<T, Outcome> {
         let received = self.get(url, self.connection.authorization()).await?;
-        answer::parse(&received, expected)
+        parse(&received, expected)
     }
 
     async fn get(&self, url: Url, authorization: Authorization) -> Result<Received, Outcome> {
         let received = self.connection.get(url, authorization, LARGEST_READ);
         received.await.map_err(Outcome::of_read)
+    }
+}
+
+/// The number of reads in a row that may fail before the others are not tried anymore, like the breaker of a pass.
+const MOST_FAILURES: u32 = 5;
+
+/// The reads of one scan or one import, of which some may run at the same time.
+///
+/// A `Retry-After` holds back all of them. When the service as a whole has failed, every further read fails immediately
+/// with the same outcome.
+#[derive(Debug)]
+pub struct ReadSession {
+    reader: LiveReader,
+    // Concurrent reads record their outcomes. Held only for that.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    held_until: Option<Instant>,
+    failures: u32,
+    ended: Option<Outcome>,
+}
+
+impl ReadSession {
+    /// Begins a session.
+    pub fn new(reader: LiveReader) -> Self {
+        Self {
+            reader,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Returns the reader.
+    pub const fn reader(&self) -> &LiveReader {
+        &self.reader
+    }
+
+    /// Returns the outcome that ended the session, if it has ended.
+    pub fn ended(&self) -> Option<Outcome> {
+        self.state().ended.clone()
+    }
+
+    /// Calls `read` until it succeeds or the policy gives it up.
+    ///
+    /// # Errors
+    /// The last outcome, or the outcome that ended the session.
+    pub async fn read<T, F>(&self, read: impl Fn() -> F) -> Result<T, Outcome>
+    where
+        F: Future<Output = Result<T, Outcome>>,
+    {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            self.permitted().await?;
+            // Read before the request, so that a token that another read loads meanwhile counts as newer.
+            let generation = self.reader.token_generation();
+            let failure = match read()
+                .instrument(tracing::debug_span!("read", attempt = tries))
+                .await
+            {
+                Ok(value) => {
+                    self.state().failures = 0;
+                    return Ok(value);
+                }
+                Err(failure) => failure,
+            };
+            match self.next(&failure, tries, generation) {
+                Again::After(wait) => {
+                    let wait_s = wait.as_secs_f64();
+                    tracing::debug!(name: "retry", attempt = tries, wait_s, reason = %failure, "will be tried again");
+                    sleep(wait).await;
+                }
+                Again::Now => {}
+                Again::Never => return Err(failure),
+            }
+        }
+    }
+
+    /// Waits while reads are held back.
+    async fn permitted(&self) -> Result<(), Outcome> {
+        loop {
+            let until = {
+                let state = self.state();
+                if let Some(outcome) = &state.ended {
+                    return Err(outcome.clone());
+                }
+                state.held_until.filter(|until| *until > Instant::now())
+            };
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn next(&self, failure: &Outcome, tries: u32, generation: u64) -> Again {
+        let decision = decide(
+            failure,
+            RetryContext {
+                tries,
+                jitter: fastrand::f64(),
+                token: self.reader.connection.token_state(failure, generation),
+            },
+        );
+        let mut state = self.state();
+        match decision.pass {
+            PassEffect::End | PassEffect::EndFor(_) => state.ended = Some(failure.clone()),
+            PassEffect::GoOn => {}
+            PassEffect::HoldBack(wait) => {
+                state.held_until = state.held_until.max(Some(Instant::now() + wait));
+            }
+        }
+        // A refusal concerns one toggle or environment, and proves that the service works.
+        match (decision.toggle, failure) {
+            (Again::Never, Outcome::Refused { .. }) => state.failures = 0,
+            (Again::Never, _) => state.failures += 1,
+            (Again::After(_) | Again::Now, _) => {}
+        }
+        if state.failures >= MOST_FAILURES {
+            state.ended.get_or_insert_with(|| failure.clone());
+        }
+        decision.toggle
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Parses the body of a 2xx as `expected`, a noun phrase for messages. Every other response is a failed read.
+pub(crate) fn parse<T: DeserializeOwned>(received: &Received, expected: &str) -> Result<T, Outcome> {
+    if !matches!(received.status, 200..=299) {
+        return Err(failed(received));
+    }
+    let bytes = match received.body() {
+        ReceivedBody::Broken => return Err(cut_short(received.status, expected)),
+        ReceivedBody::Cut(_) => return Err(too_long(received.status, expected)),
+        ReceivedBody::Whole(bytes) => bytes,
+    };
+    let text = match decoded(bytes, received.encoding(), LARGEST_READ) {
+        None => return Err(not_json(received, expected)),
+        Some((_, Length::Cut)) => return Err(too_long(received.status, expected)),
+        Some((text, Length::Whole)) => text,
+    };
+    serde_json::from_slice(&text).map_err(|error| match error.classify() {
+        Category::Data => unexpected(received, expected, &error),
+        Category::Eof if !text.trim_ascii().is_empty() => cut_short(received.status, expected),
+        Category::Eof | Category::Io | Category::Syntax => not_json(received, expected),
+    })
+}
+
+/// Classifies a response that is not a success.
+///
+/// FeatureProbe responds with 400 if something does not exist, so a 404 always means a wrong base URL.
+pub(crate) fn failed(received: &Received) -> Outcome {
+    let response = received.response();
+    match classify(&response, ServiceTrust::Unproven).of_read() {
+        // The reason for a publish also names a missing toggle.
+        Outcome::Misrouted {
+            status: status @ (404 | 405),
+            certainty,
+            ..
+        } => Outcome::Misrouted {
+            status,
+            certainty,
+            reason: format!(
+                "{}; check `--base-url`",
+                description(response.status, &response.body)
+            ),
+        },
+        // The reason for a publish also advises to create what is missing. A refused list does not say what that is.
+        Outcome::Refused {
+            status,
+            code,
+            certainty,
+            ..
+        } => Outcome::Refused {
+            status,
+            code,
+            certainty,
+            reason: description(status, &response.body),
+        },
+        other => other,
+    }
+}
+
+fn unexpected(received: &Received, expected: &str, error: &serde_json::Error) -> Outcome {
+    let (status, error) = (received.status, error.to_string());
+    // The part before it may quote the body, in which SDK keys may be.
+    let shape = match error.rsplit_once(", expected ") {
+        Some((_, wanted)) => match wanted.split_once(" at line ") {
+            // The names of types in Rust mean nothing to a user.
+            Some(("usize" | "u64", place)) => format!("expected a whole number at line {place}"),
+            Some((wanted, place)) if wanted.starts_with("struct ") => {
+                format!("expected an object at line {place}")
+            }
+            _ => format!("expected {wanted}"),
+        },
+        None => error,
+    };
+    refused(
+        status,
+        format!(
+            "the service responded with {status} and JSON that is not {expected}: {}",
+            received.sanitized(&shape)
+        ),
+    )
+}
+
+fn too_long(status: u16, expected: &str) -> Outcome {
+    let limit = LARGEST_READ >> 20;
+    refused(
+        status,
+        format!(
+            "the service responded with {status} and a body of more than {limit} MiB, the limit for {expected}"
+        ),
+    )
+}
+
+pub(crate) fn refused(status: u16, reason: String) -> Outcome {
+    Outcome::Refused {
+        status,
+        code: None,
+        certainty: Certainty::NotStored,
+        reason,
+    }
+}
+
+fn cut_short(status: u16, expected: &str) -> Outcome {
+    Outcome::Busy {
+        status: Some(status),
+        retry_after: None,
+        certainty: Certainty::NotStored,
+        reason: format!("the service responded with {status} and only the beginning of {expected}"),
+    }
+}
+
+fn not_json(received: &Received, expected: &str) -> Outcome {
+    let status = received.status;
+    let what = match received.response().body {
+        Body::Empty => "an empty body".to_owned(),
+        // The beginning of broken JSON may contain SDK keys.
+        Body::Other { begins } if !begins.starts_with(['{', '[']) => {
+            format!("a body that is not JSON (`{begins}`)")
+        }
+        Body::Broken | Body::Json { .. } | Body::Other { .. } => "a body that is not JSON".to_owned(),
+    };
+    Outcome::Misrouted {
+        status,
+        certainty: Certainty::NotStored,
+        reason: format!(
+            "the service responded with {status} and {what} instead of {expected}; check `--base-url`"
+        ),
+    }
+}
+
+/// Values by key, in the service's spelling. Lookups ignore case, because `feature_4` and `FEATURE_4` are one toggle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ByKey<T> {
+    values: BTreeMap<Key, T>,
+    /// Spellings by key in lower case.
+    spellings: BTreeMap<String, Vec<Key>>,
+}
+
+impl<T> ByKey<T> {
+    /// Returns the value of `key`.
+    ///
+    /// A service whose database respects case may have keys that differ only in case. They are different then, so only
+    /// the exact spelling finds one of them.
+    pub fn get(&self, key: &str) -> Option<&T> {
+        match self.spellings.get(&key.to_ascii_lowercase())?.as_slice() {
+            [only] => self.values.get(only),
+            several => {
+                let exact = several.iter().find(|spelling| spelling.as_str() == key)?;
+                self.values.get(exact)
+            }
+        }
+    }
+
+    /// Returns all keys with their values, sorted by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
+        self.values.iter()
+    }
+}
+
+impl<T> FromIterator<(Key, T)> for ByKey<T> {
+    fn from_iter<I: IntoIterator<Item = (Key, T)>>(values: I) -> Self {
+        let values: BTreeMap<Key, T> = values.into_iter().collect();
+        let mut spellings: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+        for key in values.keys() {
+            let folded = key.as_str().to_ascii_lowercase();
+            spellings.entry(folded).or_default().push(key.clone());
+        }
+        Self { values, spellings }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_ignores_case_unless_only_case_tells_keys_apart() {
+        let values: ByKey<u8> = [("Pay", 1), ("ship", 2), ("SHIP", 3)]
+            .map(|(key, value)| (key.parse().unwrap(), value))
+            .into_iter()
+            .collect();
+        for (key, value) in [
+            ("Pay", Some(1)),
+            ("PAY", Some(1)),
+            ("ship", Some(2)),
+            ("SHIP", Some(3)),
+            ("Ship", None),
+            ("none", None),
+        ] {
+            assert_eq!(values.get(key).copied(), value, "{key}");
+        }
+        let keys: Vec<&str> = values.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["Pay", "SHIP", "ship"]);
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::applied::AppliedTrees;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
+use crate::pass::compare::AppliedTrees;
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Claims, Difference, join};
 use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove};

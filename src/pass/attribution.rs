@@ -4,26 +4,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Files;
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{Attribution, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
+use crate::pass::planning::Files;
 use crate::plan::{Change, Draft, FIRST_PASS_TRAILER, Plan, Trailer, WantedDocument};
 use crate::source::{self, Reader, Snapshot};
 
 /// What the attribution of changes depends on besides the changes.
-pub(super) struct Attributions<'a> {
-    pub(super) snapshot: &'a Snapshot,
-    pub(super) files: Files,
-    pub(super) rules: &'a Rules,
+pub(crate) struct Attributions<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) files: Files,
+    pub(crate) rules: &'a Rules,
     /// The number of toggles of undecided first passes whose commits are looked up.
-    pub(super) most_undecided: usize,
+    pub(crate) most_undecided: usize,
 }
 
 impl Attributions<'_> {
     /// Finds the commits of all changes and completes the draft with them, and with the reviews that `review` returns.
-    pub(super) fn complete(
+    pub(crate) fn complete(
         &self,
         draft: Draft,
         review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, Error>,

@@ -1,26 +1,16 @@
-//! Plans a pass from a snapshot of the source and the state, for `plan`, `apply` and `run`. Writes nothing.
+//! Plans without side effects, for `plan` and `status`, and the checks before documents are compared.
 
-pub(super) mod applied;
-mod attribution;
-mod emptied;
-pub(super) mod plan_files;
-pub(super) mod range;
-pub(super) mod read;
-pub(crate) mod staleness;
-mod uncommitted;
-mod unfinished;
-
-use super::Error;
-use super::config::{Config, Rules};
-use super::file_trees::Folder;
+use crate::document::PathKind;
 use crate::model::{CommitId, Suspensions};
+use crate::pass::Error;
+use crate::pass::compare::{AppliedSide, PlanFiles, committed, plan_files};
+use crate::pass::config::{Config, Rules};
+use crate::pass::files::Folder;
+use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
 use crate::plan::{History, LiveDifferences, Plan, SourceInfo};
-use crate::source::{Relation, Snapshot, Source, SourceConfig};
+use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::place::{self, Place};
 use crate::state::{self, CleanPass, StateSnapshot};
-use applied::AppliedSide;
-use plan_files::{PlanFiles, committed, plan_files};
-use staleness::{Circumstances, RevisionStep, StepDecision};
 
 /// A plan with its notes.
 #[derive(Debug)]
@@ -61,7 +51,7 @@ pub(crate) fn plan_over(
     with_snapshot(&config.source, |snapshot| match files {
         Files::Committed => {
             let mut planned = plan_read_only(snapshot, view, drifted, config)?;
-            planned.notes.extend(uncommitted::note(config, snapshot));
+            planned.notes.extend(uncommitted(config, snapshot));
             Ok(planned)
         }
         Files::WorkTree => plan_work_tree(snapshot, view, drifted, config),
@@ -253,4 +243,44 @@ pub(crate) fn memory(snapshot: &Snapshot, tip: CommitId, rules: &Rules, at: i64)
         revision: snapshot.revision(),
         at,
     }
+}
+
+/// Returns a note about uncommitted documents.
+fn uncommitted(config: &Config, snapshot: &Snapshot) -> Option<String> {
+    match count(&config.source, &config.rules, snapshot)? {
+        0 => None,
+        1 => Some(
+            "1 document in the work tree differs from the committed version; `--worktree` plans it"
+                .to_owned(),
+        ),
+        count => Some(format!(
+            "{count} documents in the work tree differ from the committed versions; `--worktree` plans them"
+        )),
+    }
+}
+
+/// Returns a note about uncommitted documents, which a comparison of revisions leaves out.
+pub(crate) fn range_note(source: &SourceConfig, rules: &Rules, snapshot: &Snapshot) -> Option<String> {
+    let count = count(source, rules, snapshot).filter(|count| *count > 0)?;
+    let documents = match count {
+        1 => "1 document in the work tree is".to_owned(),
+        count => format!("{count} documents in the work tree are"),
+    };
+    Some(format!("{documents} not committed: only commits are compared"))
+}
+
+/// Returns the number of documents that differ between the work tree and the snapshot.
+fn count(source: &SourceConfig, rules: &Rules, snapshot: &Snapshot) -> Option<usize> {
+    let folder = source.location.local_path()?;
+    // Errors are ignored, because the plan does not depend on the note.
+    let differing = source::uncommitted(folder, snapshot.revision(), &source.root).ok()?;
+    let root = match source.root.as_str() {
+        "" => String::new(),
+        root => format!("{root}/"),
+    };
+    let is_document = |path: &&Vec<u8>| {
+        let inner = path.strip_prefix(root.as_bytes());
+        inner.is_some_and(|inner| matches!(rules.layout.classify(inner), PathKind::Document { .. }))
+    };
+    Some(differing.iter().filter(is_document).count())
 }

@@ -1,25 +1,30 @@
-//! Plans the files of a source: compares them with the applied side, decides about each toggle, and attributes the
-//! changes. The side is the recorded state or another revision; everything else is the same.
+//! The steps from files to a plan: compare, decide, hold, attribute. The other side is the recorded state or another revision;
+//! everything else is the same.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::applied::AppliedSide;
-use super::attribution::Attributions;
-use super::read::{ReadContext, read};
-use super::unfinished::unfinished;
-use super::{Files, emptied, source_info};
-use crate::model::{Action, EnvironmentId, HeldRequest, ObjectId, Sent, Suspensions, ToggleId, Trees};
+use crate::document::Diagnostic;
+use crate::git::ObjectReader;
+use crate::model::{
+    Action, Blob, CommitId, EnvironmentId, HeldRequest, Hold, ObjectId, RequestDigest, Sent, Suspensions,
+    ToggleId, Tree, Trees,
+};
+use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
+use crate::pass::planning::{Files, source_info};
+use crate::pass::read::{ReadContext, read};
 use crate::pass::{Error, check_scope};
-use crate::plan::compare::{self as trees, AppliedTree, Comparison, Difference, Places, Roots, has_document};
+use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
-    DecisionContext, Draft, Input, LiveDifference, LiveDifferences, OnDrift, OnMissing, Overrides, Plan,
-    Policy, SourceInfo,
+    self, Base, DecisionContext, Draft, Input, LiveDifference, LiveDifferences, MassChange, OnDrift,
+    OnMissing, Overrides, Plan, Policy, SourceInfo, compare as trees,
 };
 use crate::source::{self, Reader, Snapshot};
+use crate::state::StateSnapshot;
 
 /// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
-pub(in crate::pass) struct PlanFiles<'a, F> {
+pub(super) struct PlanFiles<'a, F> {
     pub(super) files: Files,
     pub(super) snapshot: &'a Snapshot,
     pub(super) root_tree: ObjectId,
@@ -28,9 +33,7 @@ pub(in crate::pass) struct PlanFiles<'a, F> {
 }
 
 /// Returns the committed files of a snapshot.
-pub(in crate::pass) fn committed(
-    snapshot: &Snapshot,
-) -> PlanFiles<'_, impl Fn() -> Result<Reader, Error> + Sync> {
+pub(super) fn committed(snapshot: &Snapshot) -> PlanFiles<'_, impl Fn() -> Result<Reader, Error> + Sync> {
     PlanFiles {
         files: Files::Committed,
         snapshot,
@@ -61,7 +64,7 @@ where
 }
 
 /// The toggles that may have to be published, and what decides about them.
-pub(in crate::pass) struct Compared {
+pub(super) struct Compared {
     comparison: Comparison,
     overrides: Overrides,
     overwritten: LiveDifferences,
@@ -71,7 +74,7 @@ pub(in crate::pass) struct Compared {
 ///
 /// # Errors
 /// If the files contain no document, or the scope matches nothing.
-pub(in crate::pass) fn compare<S, F>(
+pub(super) fn compare<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
@@ -94,7 +97,7 @@ where
 
 /// Holds what is not sent whatever its commit says: suspended and parked changes, those of a first pass, and what a
 /// document elsewhere stops.
-pub(in crate::pass) fn hold(
+pub(super) fn hold(
     decided: Input,
     parked: &BTreeMap<ToggleId, HeldRequest>,
     applied: AppliedSide<'_>,
@@ -110,7 +113,7 @@ pub(in crate::pass) fn hold(
 }
 
 /// Finds the commits of the changes, whose trailers and reviews decide what the rails hold.
-pub(in crate::pass) fn attribute<F>(
+pub(super) fn attribute<F>(
     draft: Draft,
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
@@ -142,7 +145,7 @@ fn overwritten(drifted: &LiveDifferences, policy: &Policy, overrides: &Overrides
 }
 
 /// Reads the differing documents and decides about each toggle.
-pub(in crate::pass) fn decide<S, F>(
+pub(super) fn decide<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
@@ -157,7 +160,7 @@ where
         overrides,
         overwritten,
     } = compared;
-    let environment_holds = emptied::holds(comparison.lost, &comparison.differences, rules, &overrides);
+    let environment_holds = emptied(comparison.lost, &comparison.differences, rules, &overrides);
     let unfinished = unfinished(files.snapshot, applied, rules)?;
     let deciding = DecisionContext {
         policy: &rules.policy,
@@ -272,4 +275,221 @@ fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> 
         });
     }
     check_scope(&rules.policy.scope, &comparison.unmatched)
+}
+
+/// The documents that take the place of the applied ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum AppliedSide<'a> {
+    State(&'a StateSnapshot),
+    Revision(&'a BaseRevision),
+}
+
+/// The documents of a revision.
+#[derive(Clone, Debug)]
+pub(super) struct BaseRevision {
+    pub(super) base: Base,
+    /// The repository.
+    pub(super) snapshot: Snapshot,
+    /// The tree of the root; none without a document.
+    pub(super) tree: Option<ObjectId>,
+}
+
+impl<'a> AppliedSide<'a> {
+    pub(super) fn tree(self) -> Option<ObjectId> {
+        match self {
+            Self::State(view) => view.tip().map(|tip| tip.tree),
+            Self::Revision(base) => base.tree,
+        }
+    }
+
+    /// Returns the revision that was applied last.
+    pub(super) fn revision(self) -> Option<CommitId> {
+        match self {
+            Self::State(view) => view.tip().map(|tip| tip.revision),
+            Self::Revision(_) => None,
+        }
+    }
+
+    pub(super) fn kind(self) -> AppliedTree {
+        match self {
+            Self::State(_) => AppliedTree::State,
+            Self::Revision(_) => AppliedTree::Revision,
+        }
+    }
+
+    /// Opens the documents; none if there are none.
+    pub(super) fn trees(self) -> Result<Option<AppliedTrees>, Error> {
+        Ok(match self {
+            Self::State(view) => view.reader()?.map(AppliedTrees::State),
+            Self::Revision(base) => Some(AppliedTrees::Revision(base.snapshot.reader()?)),
+        })
+    }
+
+    /// Returns the requests without a known outcome. A revision has none.
+    pub(super) fn unknown(self) -> BTreeMap<ToggleId, Sent> {
+        let Self::State(view) = self else {
+            return BTreeMap::new();
+        };
+        view.unknown().clone()
+    }
+
+    /// Returns the confirmed requests that are not in the tree yet. A revision has none.
+    pub(super) fn settled(self) -> &'a BTreeMap<ToggleId, Sent> {
+        static NONE: BTreeMap<ToggleId, Sent> = BTreeMap::new();
+        match self {
+            Self::State(view) => view.settled(),
+            Self::Revision(_) => &NONE,
+        }
+    }
+
+    /// Returns the environments whose first pass was asserted and has not ended. A revision has none.
+    pub(super) fn asserted(self) -> BTreeMap<EnvironmentId, CommitId> {
+        match self {
+            Self::State(view) => view.asserted(),
+            Self::Revision(_) => BTreeMap::new(),
+        }
+    }
+
+    /// Returns the unsent requests that the rails have let through. A revision has none.
+    pub(super) fn let_through(self) -> BTreeMap<ToggleId, RequestDigest> {
+        match self {
+            Self::State(view) => view.let_through().clone(),
+            Self::Revision(_) => BTreeMap::new(),
+        }
+    }
+
+    /// Returns the decisions of operators that are valid at `revision`.
+    pub(super) fn overrides(self, revision: CommitId) -> Overrides {
+        match self {
+            Self::State(view) => Overrides::at(revision, view.allowances()),
+            Self::Revision(_) => Overrides::default(),
+        }
+    }
+
+    /// Returns the suspensions at `now`. A revision has none.
+    pub(super) fn suspensions(self, now: i64) -> Suspensions {
+        match self {
+            Self::State(view) => view.suspensions().at(now),
+            Self::Revision(_) => Suspensions::default(),
+        }
+    }
+
+    /// Returns the recorded base URL.
+    pub(super) fn base_url(self) -> Option<String> {
+        match self {
+            Self::State(view) => view.tip().map(|tip| tip.base_url.clone()),
+            Self::Revision(_) => None,
+        }
+    }
+
+    /// Returns those of the findings about the trees that this comparison reports.
+    pub(super) fn tree_findings(
+        self,
+        found: Vec<Diagnostic>,
+        head: ObjectId,
+        rules: &Rules,
+    ) -> Result<Vec<Diagnostic>, source::Error> {
+        match self {
+            Self::Revision(base) => base.new_findings(found, head, rules),
+            Self::State(_) => Ok(found),
+        }
+    }
+
+    /// Returns the revision that takes the place of the state.
+    pub(super) fn base(self) -> Option<Base> {
+        match self {
+            Self::State(_) => None,
+            Self::Revision(base) => Some(base.base.clone()),
+        }
+    }
+}
+
+/// Reads the documents that take the place of the applied ones. Each thread needs its own.
+#[derive(Debug)]
+pub(super) enum AppliedTrees {
+    State(ObjectReader),
+    Revision(Reader),
+}
+
+impl Trees for AppliedTrees {
+    type Error = Error;
+
+    fn tree(&self, id: ObjectId) -> Result<Tree, Error> {
+        Ok(match self {
+            Self::State(trees) => trees.tree(id)?,
+            Self::Revision(trees) => trees.tree(id)?,
+        })
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        match self {
+            Self::State(trees) => trees.find_tree(id),
+            Self::Revision(trees) => trees.find_tree(id),
+        }
+    }
+
+    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, Error> {
+        Ok(match self {
+            Self::State(trees) => trees.blob(id, limit)?,
+            Self::Revision(trees) => trees.blob(id, limit)?,
+        })
+    }
+}
+
+/// Returns the held environments with the reason.
+fn emptied(
+    lost: BTreeSet<EnvironmentId>,
+    differences: &[Difference],
+    rules: &Rules,
+    overrides: &Overrides,
+) -> BTreeMap<EnvironmentId, Arc<Hold>> {
+    let scope = &rules.policy.scope;
+    // A toggle outside `--only` is never an orphan (DESIGN, section 4), so nothing there needs a hold.
+    let is_in_scope = |environment: &EnvironmentId| {
+        let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
+        scope.is_everything() || differences.iter().any(in_scope)
+    };
+    match rules.policy.mass_change {
+        MassChange::Allowed => BTreeMap::new(),
+        // An environment that loses all documents never means that everything was removed (DESIGN, section 5).
+        MassChange::Held => lost
+            .into_iter()
+            .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))
+            .map(|environment| (environment.clone(), Arc::new(emptied_hold(&environment))))
+            .collect(),
+    }
+}
+
+fn emptied_hold(environment: &EnvironmentId) -> Hold {
+    plan::hold::environment(&format!(
+        "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
+         `gitoggle allow mass-change {environment}` for a running daemon; `--on-remove` (`disable` or `forget`) \
+         decides about its toggles"
+    ))
+}
+
+/// Returns the toggles without an applied document that asserted first passes were to create.
+pub(super) fn unfinished(
+    snapshot: &Snapshot,
+    applied: AppliedSide<'_>,
+    rules: &Rules,
+) -> Result<BTreeSet<ToggleId>, Error> {
+    let mut all = BTreeSet::new();
+    for (environment, revision) in applied.asserted() {
+        let Some(source) = snapshot.known_root_tree(revision)? else {
+            continue;
+        };
+        let (documents, trees) = (snapshot.reader()?, applied.trees()?);
+        let roots = Roots {
+            source,
+            applied: applied.tree(),
+        };
+        let places = places(applied, rules);
+        let found: Comparison =
+            trees::compare::<_, _, Error>(&documents, trees.as_ref(), roots, &places, &BTreeSet::new())?;
+        let created = found.differences.into_iter();
+        let created = created.filter(|one| one.applied.is_empty() && one.id.is_in(&environment));
+        all.extend(created.map(|one| one.id));
+    }
+    Ok(all)
 }

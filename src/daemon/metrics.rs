@@ -1,24 +1,23 @@
 //! Defines the metrics (DESIGN, section 9, "Metrics"). Every value of every label exists from the start, so that a rate
 //! is right from the first event.
 
-mod labels;
-mod source_age;
-
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{HoldKind, PublishOutcome, Suspensions, ToggleState, words};
+use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
+use crate::model::{BUILD, HoldKind, PublishOutcome, Suspensions, ToggleState, words};
 use crate::state::Clock;
-use labels::{Labeled, build_info};
-use source_age::SourceAge;
 
 /// The metrics of one process. Clones share them.
 #[derive(Clone, Debug)]
@@ -64,7 +63,6 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Creates metrics without events.
-    #[must_use]
     pub fn new() -> Self {
         let mut inner = Inner {
             registry: Registry::default(),
@@ -156,7 +154,6 @@ impl Metrics {
     }
 
     /// Returns all metrics as OpenMetrics text.
-    #[must_use]
     pub fn encode(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.0.registry).expect("writing into a string does not fail");
@@ -240,6 +237,81 @@ fn start() -> Gauge {
     let start = Gauge::default();
     start.set(Clock::System.unix());
     start
+}
+
+/// The time at which the source was last current, in seconds since 1970-01-01 UTC.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceAge(Arc<AtomicI64>);
+
+/// The value for a source without an age.
+const NONE: i64 = i64::MIN;
+
+impl Default for SourceAge {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(NONE)))
+    }
+}
+
+impl SourceAge {
+    pub(crate) fn set(&self, fetched_at: Option<i64>) {
+        // No other memory depends on this value.
+        self.0.store(fetched_at.unwrap_or(NONE), Ordering::Relaxed);
+    }
+
+    /// Returns the age in seconds; 0 if the clock was set back.
+    fn age(&self, now: SystemTime) -> Option<i64> {
+        let fetched_at = self.0.load(Ordering::Relaxed);
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        (fetched_at != NONE).then(|| now.saturating_sub(fetched_at).max(0))
+    }
+}
+
+impl Collector for SourceAge {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let Some(age) = self.age(SystemTime::now()) else {
+            return Ok(());
+        };
+        let gauge = ConstGauge::new(age);
+        let help = "Time since the source was last fetched or looked up successfully";
+        let metric =
+            encoder.encode_descriptor("source_age", help, Some(&Unit::Seconds), gauge.metric_type())?;
+        gauge.encode(metric)
+    }
+}
+
+/// `N` labels: their names and values.
+pub(crate) type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+#[derive(Clone, Debug)]
+pub(crate) struct Labeled<M> {
+    label: &'static str,
+    pub(crate) family: Family<Labels<1>, M>,
+}
+
+impl<M: Clone + Default> Labeled<M> {
+    /// Creates the metric of each of these values.
+    pub(crate) fn new(label: &'static str, values: impl IntoIterator<Item = &'static str>) -> Self {
+        let family = Family::default();
+        let labeled = Self { label, family };
+        values.into_iter().for_each(|value| drop(labeled.with(value)));
+        labeled
+    }
+
+    /// Returns the metric of a value.
+    pub(crate) fn with(&self, value: &'static str) -> M {
+        self.family.get_or_create_owned(&[(self.label, value)])
+    }
+}
+
+/// Returns the metric that shows the version and the commit of the program.
+pub(crate) fn build_info() -> Family<Labels<2>, Gauge> {
+    let build: Family<Labels<2>, Gauge> = Family::default();
+    let commit = BUILD.commit.unwrap_or("unknown");
+    let _ = build
+        .get_or_create(&[("version", BUILD.version), ("commit", commit)])
+        .set(1);
+    build
 }
 
 #[cfg(test)]

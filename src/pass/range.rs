@@ -1,0 +1,529 @@
+//! Plans the step from one revision to another: the documents at the base take the place of what was applied. Needs no
+//! state, and is otherwise the same as any plan.
+//!
+//! A pull request is the step from the tip of its target to the result of the merge. So the shape of its branch needs no
+//! rules: a commit that the target has already is neither a change nor a revert, however it got there (DESIGN, section
+//! 13.1).
+
+use std::collections::BTreeSet;
+
+use crate::document::{Diagnostic, tree};
+use crate::model::{CommitId, EntryKind, EnvironmentId, ObjectId, Trees, escaped, similar_names};
+use crate::pass::Error;
+use crate::pass::attribution::Attributions;
+use crate::pass::compare::{AppliedSide, BaseRevision, committed, compare, decide};
+use crate::pass::config::Rules;
+use crate::pass::planning::{Planned, range_note};
+use crate::pass::validate::{Checks, check_snapshot};
+use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, LiveDifferences, OnInvalid, Plan, Trailer};
+use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
+
+/// The files whose findings a comparison of revisions reports.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FindingScope {
+    /// All files at the newer revision.
+    All,
+    /// The files that differ between the revisions.
+    Changed,
+}
+
+/// Plans the step between two revisions of a repository at a path. Reads no state, writes nothing, and connects to no
+/// host.
+///
+/// # Errors
+/// If a revision or the base of a pull request cannot be found, or the repository cannot be read.
+pub fn plan_range(
+    source: &SourceConfig,
+    rules: &Rules,
+    range: &Range,
+    findings: FindingScope,
+) -> Result<Planned, Error> {
+    let revisions = Source::new(source.clone()).revisions()?;
+    let revisions = revisions.ok_or(RangeError::Remote)?;
+    let ends = range.resolve(&revisions)?;
+    // The work tree of another commit differs from the planned one in any case.
+    let is_checked_out = revisions
+        .find("HEAD")
+        .is_ok_and(|found| found.commit == ends.head.commit);
+    let (snapshot, conflicts) = if ends.is_merge {
+        revisions.merge(&ends.base, &ends.head)?
+    } else {
+        (revisions.snapshot(&ends.head)?, BTreeSet::new())
+    };
+    let base = BaseRevision::of(&ends.base, &snapshot)?;
+    let (files, applied) = (committed(&snapshot), AppliedSide::Revision(&base));
+    let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
+    let mut input = decide(&files, applied, rules, compared)?;
+    // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
+    if findings == FindingScope::All || rules.policy.on_invalid == OnInvalid::Stop {
+        input.findings = all_findings(input.findings, &snapshot, rules)?;
+    }
+    let unmerged = explain_conflicts(&mut input.findings, conflicts, &ends);
+    let new: Vec<EnvironmentId> = input
+        .applied_counts
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(environment, _)| environment.clone())
+        .collect();
+    let attributions = Attributions {
+        snapshot: &snapshot,
+        files: files.files,
+        rules,
+        most_undecided: usize::MAX,
+    };
+    let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(None))?;
+    let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
+    let notes = unmerged
+        .into_iter()
+        .chain(first_pass_note(&new, &plan, rules))
+        .chain(uncommitted.flatten());
+    Ok(Planned {
+        notes: notes.collect(),
+        plan,
+        is_forward: true,
+    })
+}
+
+/// Returns `found`, in which are those about the base, and the findings in all files.
+fn all_findings(
+    mut found: Vec<Diagnostic>,
+    snapshot: &Snapshot,
+    rules: &Rules,
+) -> Result<Vec<Diagnostic>, Error> {
+    let checks = Checks {
+        layout: &rules.layout,
+        kind: rules.kind,
+        scope: &rules.policy.scope,
+        within: &[],
+    };
+    found.extend(check_snapshot(snapshot, &rules.root, checks)?.findings);
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Says in the findings about conflict markers which branches contradict each other. Returns a note about the other files
+/// that cannot be merged.
+fn explain_conflicts(
+    findings: &mut [Diagnostic],
+    mut conflicts: BTreeSet<String>,
+    ends: &Ends,
+) -> Option<String> {
+    let (target, head) = (escaped(&ends.base.name), escaped(&ends.head.name));
+    let advice = format!("merge `{target}` into `{head}`, and resolve the conflict");
+    for finding in findings {
+        if conflicts.remove(&finding.path) {
+            finding.message =
+                format!("`{target}` and `{head}` changed this document in ways that cannot be merged");
+            finding.help = Some(advice.clone());
+        }
+    }
+    let shown: Vec<String> = conflicts
+        .iter()
+        .take(3)
+        .map(|path| format!("`{}`", escaped(path)))
+        .collect();
+    let more = conflicts.len() - shown.len();
+    (!shown.is_empty()).then(|| {
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        format!(
+            "this branch cannot be merged yet: {}{more} changed on both sides; {advice}",
+            shown.join(", ")
+        )
+    })
+}
+
+/// Returns a note that `apply` holds what the plan shows for these environments until an operator decides.
+fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<String> {
+    if rules.policy.first_pass.is_some() {
+        return None;
+    }
+    let is_decided = |environment: &&EnvironmentId| {
+        let changes = plan.changes().iter();
+        let mut own = changes.filter(|change| change.id.environment() == **environment);
+        let decides = |trailer: &str| trailer.parse::<crate::plan::FirstPass>().is_ok();
+        rules.policy.trailer == Trailer::Allowed
+            && own.any(|change| {
+                let trailers = change.attribution.trailers(FIRST_PASS_TRAILER);
+                trailers.iter().any(|trailer| decides(trailer))
+            })
+    };
+    let is_planned = |environment: &&EnvironmentId| {
+        plan.changes()
+            .iter()
+            .any(|change| change.id.environment() == **environment)
+    };
+    let open = new
+        .iter()
+        .filter(is_planned)
+        .filter(|environment| !is_decided(environment));
+    let open: Vec<String> = open.map(|environment| format!("`{environment}`")).collect();
+    (!open.is_empty()).then(|| {
+        let trailer = match rules.policy.trailer {
+            Trailer::Allowed => format!(
+                "put the trailer `{FIRST_PASS_TRAILER}: assert` on a commit of this branch (`adopt`, if the service has \
+                 them already), or "
+            ),
+            Trailer::Ignored => String::new(),
+        };
+        format!(
+            "no document existed in {} before: unless something is applied there, `apply` holds these changes for a first \
+             pass; to publish them, {trailer}pass `--first-pass assert` to `apply`",
+            open.join(", ")
+        )
+    })
+}
+
+impl BaseRevision {
+    fn of(base: &NamedCommit, snapshot: &Snapshot) -> Result<Self, source::Error> {
+        Ok(Self {
+            tree: snapshot.root_tree_at(base.commit)?,
+            base: Base {
+                reference: base.name.clone(),
+                revisions: [base.commit],
+            },
+            snapshot: snapshot.clone(),
+        })
+    }
+
+    /// Returns `findings` without those about the path of a file that the base has, too.
+    pub(crate) fn new_findings(
+        &self,
+        mut findings: Vec<Diagnostic>,
+        head: ObjectId,
+        rules: &Rules,
+    ) -> Result<Vec<Diagnostic>, source::Error> {
+        if findings.is_empty() {
+            return Ok(findings);
+        }
+        let trees = self.snapshot.reader()?;
+        let mut kept = Vec::new();
+        for finding in findings.drain(..) {
+            let path = finding
+                .path
+                .strip_prefix(rules.root.as_str())
+                .unwrap_or(&finding.path);
+            let is_old = tree::is_about_path(&finding) && {
+                let now = file_at(&trees, Some(head), path)?;
+                now.is_some() && now == file_at(&trees, self.tree, path)?
+            };
+            if !is_old {
+                kept.push(finding);
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// Returns the blob at `path` below `root`.
+fn file_at<T: Trees>(trees: &T, root: Option<ObjectId>, path: &str) -> Result<Option<ObjectId>, T::Error> {
+    let (mut folder, mut file) = (root, None);
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        let Some(id) = folder.take() else {
+            return Ok(None);
+        };
+        let tree = trees.tree(id)?;
+        let entry = tree.get(part).map(|entry| (entry.kind(), entry.id));
+        (folder, file) = match entry {
+            Some((EntryKind::Tree, id)) => (Some(id), None),
+            Some((_, id)) => (None, Some(id)),
+            None => (None, None),
+        };
+    }
+    Ok(file)
+}
+
+/// Why two revisions cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RangeError {
+    /// A short id that matches several objects.
+    #[error("the commit id `{}` of `{flag}` is ambiguous", escaped(revision))]
+    Ambiguous {
+        /// The flag.
+        flag: &'static str,
+        /// Its value.
+        revision: String,
+    },
+    /// A clone that lacks the common ancestor of a branch and its target.
+    #[error(
+        "the history of this clone is cut before the common ancestor of `{}` and `{}`",
+        escaped(target),
+        escaped(head)
+    )]
+    Cut {
+        /// The target branch.
+        target: String,
+        /// The branch of the pull request.
+        head: String,
+        /// How to fetch the rest.
+        hint: String,
+    },
+    /// A clone that lacks the newest commit of a pull request.
+    #[error("the commit `{}` of the pull request is not in this clone", escaped(head))]
+    NoHead {
+        /// The commit.
+        head: String,
+        /// How to fetch it.
+        hint: String,
+    },
+    /// The name of another object than a commit.
+    #[error("`{}` of `{flag}` names a {kind}, not a commit", escaped(revision))]
+    NotARevision {
+        /// The flag.
+        flag: &'static str,
+        /// Its value.
+        revision: String,
+        /// The kind of the object.
+        kind: &'static str,
+    },
+    /// A clone without the target branch.
+    #[error("the target branch `{}` is not in this clone", escaped(target))]
+    NoTarget {
+        /// The branch.
+        target: String,
+        /// How to fetch it.
+        hint: String,
+    },
+    /// A repository behind a URL, of which only one ref is fetched.
+    #[error("two revisions can be compared only in a repository on this machine")]
+    Remote,
+    /// A name that no commit has.
+    #[error(
+        "could not find the revision `{}` of `{flag}`{}",
+        escaped(revision),
+        similar_names(near)
+    )]
+    Unknown {
+        /// The flag.
+        flag: &'static str,
+        /// Its value.
+        revision: String,
+        /// Similar names of existing refs, best first.
+        near: Vec<String>,
+        /// What to do.
+        hint: String,
+    },
+    /// Branches without a common ancestor.
+    #[error(
+        "`{}` and `{}` have no common ancestor: their histories are unrelated",
+        escaped(target),
+        escaped(head)
+    )]
+    Unrelated {
+        /// The target branch.
+        target: String,
+        /// The branch of the pull request.
+        head: String,
+    },
+}
+
+impl RangeError {
+    /// Returns what to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Ambiguous { .. } => "use more digits of the commit id".to_owned(),
+            Self::Cut { hint, .. }
+            | Self::NoHead { hint, .. }
+            | Self::NoTarget { hint, .. }
+            | Self::Unknown { hint, .. } => hint.clone(),
+            Self::NotARevision { .. } => {
+                "pass a branch, a tag, a commit, or an expression such as `HEAD~2`".to_owned()
+            }
+            Self::Remote => "clone the repository, and pass the clone as `--repo`".to_owned(),
+            Self::Unrelated { .. } => {
+                "check `--target`; to compare any two revisions, pass `--from` and `--to`".to_owned()
+            }
+        }
+    }
+}
+
+/// The revisions to compare.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Range {
+    /// Those of a pull request: the tip of its target, and the merge of its newest commit into it.
+    PullRequest(BranchRange),
+    /// Two revisions by name.
+    Revisions {
+        /// The older one.
+        from: String,
+        /// The newer one, by default `HEAD`.
+        to: Option<String>,
+    },
+}
+
+/// The branches of a pull request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BranchRange {
+    /// The target branch, or any other revision.
+    pub target: String,
+    /// Who named the target branch.
+    pub target_origin: TargetOrigin,
+    /// The id of the newest commit; by default that of `HEAD`.
+    pub head: Option<String>,
+    /// The name of the branch.
+    pub source: Option<String>,
+    /// How to fetch what is missing.
+    pub fetch: FetchHints,
+}
+
+/// Who named the target branch of a pull request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TargetOrigin {
+    /// The user.
+    Flag,
+    /// The CI job, which may have checked out a merge of the branches.
+    Job,
+}
+
+/// How to fetch what a clone lacks.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FetchHints {
+    /// The whole history.
+    pub history: String,
+    /// The target branch.
+    pub target: String,
+}
+
+/// The two ends of a comparison.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Ends {
+    pub(crate) base: NamedCommit,
+    pub(crate) head: NamedCommit,
+    /// Whether the base is compared with the merge of `head` into it, and not with `head`.
+    pub(crate) is_merge: bool,
+}
+
+impl Range {
+    pub(crate) fn resolve(&self, revisions: &RevisionLookup) -> Result<Ends, Error> {
+        match self {
+            Self::PullRequest(range) => range.resolve(revisions),
+            Self::Revisions { from, to } => {
+                let base = find(revisions, "--from", from)?;
+                let head = find(revisions, "--to", to.as_deref().unwrap_or("HEAD"))?;
+                Ok(Ends {
+                    base,
+                    head,
+                    is_merge: false,
+                })
+            }
+        }
+    }
+}
+
+impl BranchRange {
+    fn resolve(&self, revisions: &RevisionLookup) -> Result<Ends, Error> {
+        let checked_out = find(revisions, "HEAD", "HEAD")?;
+        let head = self.head(revisions, &checked_out)?;
+        let target = match self.merged_target(revisions, &checked_out, &head) {
+            Some(target) => target,
+            None => self.target(revisions)?,
+        };
+        let name = |commit: &NamedCommit| commit.name.clone();
+        match revisions.merge_bases(target.commit, head.commit)? {
+            None => Err(RangeError::Cut {
+                target: name(&target),
+                head: name(&head),
+                hint: self.fetch.history.clone(),
+            })?,
+            Some(bases) if bases.is_empty() => Err(RangeError::Unrelated {
+                target: name(&target),
+                head: name(&head),
+            })?,
+            Some(_) => Ok(Ends {
+                base: target,
+                head,
+                is_merge: true,
+            }),
+        }
+    }
+
+    fn head(&self, revisions: &RevisionLookup, checked_out: &NamedCommit) -> Result<NamedCommit, Error> {
+        let found = match &self.head {
+            None => checked_out.clone(),
+            Some(head) => match revisions.find(head) {
+                Err(RevisionError::Unknown(_)) => Err(RangeError::NoHead {
+                    head: head.clone(),
+                    hint: format!("check out the pull request, or {}", self.fetch.history),
+                })?,
+                found => found.map_err(|error| failed("HEAD", head, revisions, error))?,
+            },
+        };
+        Ok(NamedCommit {
+            name: self.source.clone().unwrap_or(found.name),
+            ..found
+        })
+    }
+
+    /// Returns the commit of the target branch if the job has checked out a merge of it with the pull request.
+    fn merged_target(
+        &self,
+        revisions: &RevisionLookup,
+        checked_out: &NamedCommit,
+        head: &NamedCommit,
+    ) -> Option<NamedCommit> {
+        // A branch of the user's choice is not the one that the job has merged.
+        if self.target_origin == TargetOrigin::Flag {
+            return None;
+        }
+        let parents = revisions.parents(checked_out.commit)?;
+        let [one, other]: [CommitId; 2] = parents.try_into().ok()?;
+        // GitHub merges the pull request into the target, and Bitbucket the target into the pull request.
+        let commit = match (one == head.commit, other == head.commit) {
+            (false, true) => one,
+            (true, false) => other,
+            _ => return None,
+        };
+        // A shallow clone may lack it.
+        revisions.parents(commit).map(|_| NamedCommit {
+            name: self.target.clone(),
+            commit,
+        })
+    }
+
+    fn target(&self, revisions: &RevisionLookup) -> Result<NamedCommit, Error> {
+        if let Some(found) = revisions.branch(&self.target)? {
+            return Ok(found);
+        }
+        match revisions.find(&self.target) {
+            Err(RevisionError::Unknown(_)) => Err(RangeError::NoTarget {
+                target: self.target.clone(),
+                hint: self.fetch.target.clone(),
+            })?,
+            found => found.map_err(|error| failed("--target", &self.target, revisions, error)),
+        }
+    }
+}
+
+fn find(revisions: &RevisionLookup, flag: &'static str, name: &str) -> Result<NamedCommit, Error> {
+    revisions
+        .find(name)
+        .map_err(|error| failed(flag, name, revisions, error))
+}
+
+fn failed(flag: &'static str, revision: &str, revisions: &RevisionLookup, error: RevisionError) -> Error {
+    let revision = revision.to_owned();
+    let error = match error {
+        RevisionError::Source(error) => return error.into(),
+        RevisionError::Ambiguous => RangeError::Ambiguous { flag, revision },
+        RevisionError::NotACommit(kind) => RangeError::NotARevision { flag, revision, kind },
+        RevisionError::Unknown(near) => RangeError::Unknown {
+            flag,
+            revision,
+            near,
+            hint: match revisions.is_shallow() {
+                true => "this clone is shallow: fetch the whole history (`git fetch --unshallow`, `fetch-depth: 0` for \
+                         actions/checkout, `GIT_DEPTH: 0` for GitLab CI), or fetch the branch"
+                    .to_owned(),
+                false => "pass a branch, a tag, a commit, or an expression such as `HEAD~2`; fetch a branch that is not \
+                          there (`git fetch origin`)"
+                    .to_owned(),
+            },
+        },
+    };
+    error.into()
+}
