@@ -65,12 +65,17 @@ impl Scope {
     /// Returns whether toggles in `folder`, such as `shop/` or `shop/prod/`, can be in scope.
     #[must_use]
     pub fn may_contain_in(&self, folder: &str) -> bool {
-        // From the first special character on, a component can match anything.
-        let is_special = |part: &str| part.contains(['*', '?', '[', ']', '{', '}', '\\']);
         let may_match = |glob: &String| {
-            let mut parts = glob.split('/').zip(folder.split_terminator('/'));
-            let first = parts.find(|(part, name)| is_special(part) || !part.eq_ignore_ascii_case(name));
-            first.is_none_or(|(part, _)| is_special(part))
+            for (part, name) in glob.split('/').zip(folder.split_terminator('/')) {
+                // After one of these, the components of the glob need not be those of an id.
+                if part.contains(['[', ']', '{', '}', '\\']) || part.contains("**") {
+                    return true;
+                }
+                if !part.contains(['*', '?']) && !part.eq_ignore_ascii_case(name) {
+                    return false;
+                }
+            }
+            true
         };
         self.is_everything() || self.globs.iter().any(may_match)
     }
@@ -196,7 +201,7 @@ mod tests {
             ("sho?/prod/*", true),
             ("shop/{test,dev}/pay", true),
             ("**/pay", true),
-            ("*/test/pay", true),
+            ("*/test/pay", false),
         ] {
             let scope = Scope::new(&[glob]).unwrap();
             assert_eq!(scope.may_contain_in("shop/prod/"), may, "{glob}");
