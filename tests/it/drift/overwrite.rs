@@ -43,7 +43,7 @@ fn a_document_that_was_renamed_only_in_case_is_published_once_over_drift() {
         .apply()
         .set("on-drift", "overwrite")
         .exit(0)
-        .stdout_contains(&["applied shop/prod/Pay (update)", "applied 1 of 1 change\n"])
+        .stdout_contains(&["applied shop/prod/Pay (create)", "applied 1 of 1 change\n"])
         .any_stderr();
     assert_eq!(published(&stand), [targeting("Pay")]);
     stand.apply().set("on-drift", "overwrite").exit(0).any_output();
