@@ -14,7 +14,6 @@ pub enum Severity {
 
 impl Severity {
     /// Returns `error` or `warning`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",

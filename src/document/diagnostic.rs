@@ -54,7 +54,6 @@ pub(super) struct Excerpt {
 
 impl Diagnostic {
     /// Returns the file, with the line and the column unless the finding is about the whole file. The path is not escaped.
-    #[must_use]
     pub fn place(&self) -> String {
         match self.line {
             0 => self.path.clone(),

@@ -41,7 +41,6 @@ pub struct Expectations {
 /// document.
 ///
 /// Takes bounded time and memory for any content.
-#[must_use]
 pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>) -> Expectations {
     let text = match text(path, content) {
         Ok(text) => text,

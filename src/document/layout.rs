@@ -146,20 +146,17 @@ fn folder(name: &str) -> Result<Part, LayoutError> {
 
 impl Layout {
     /// Returns the template as it was given.
-    #[must_use]
     pub fn pattern(&self) -> &str {
         &self.pattern
     }
 
     /// Returns whether this is exactly `{project}/{environment}/{toggle}.yaml`, so that a tree of documents can
     /// be compared with the applied one level by level.
-    #[must_use]
     pub fn is_default_shape(&self) -> bool {
         self.folders == [Part::Project, Part::Environment]
     }
 
     /// Returns the path of a document, relative to the root.
-    #[must_use]
     pub fn path(&self, id: &ToggleId, format: Format) -> String {
         let folders = self.folders.iter().map(|part| match part {
             Part::Environment => id.environment_key(),
@@ -172,7 +169,6 @@ impl Layout {
     }
 
     /// Classifies `path`, which is relative to the root and uses `/`.
-    #[must_use]
     pub fn classify(&self, path: &[u8]) -> PathKind {
         let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         // Comes before everything else: `.github/workflows/ci.yml` is not a misplaced document (DESIGN, section 2).

@@ -16,7 +16,6 @@ pub struct ServeLines {
 }
 
 /// Returns the lines of the serves of a document with `rules` rules; `None` if the parser with positions cannot read it.
-#[must_use]
 pub fn serve_lines(content: &Blob, rules: usize) -> Option<ServeLines> {
     let text = text("", content).ok()?;
     let root = yaml::load(text).root?;

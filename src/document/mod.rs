@@ -80,7 +80,6 @@ pub struct Document {
 /// Reads one file. `path` is shown in messages.
 ///
 /// Takes bounded time and memory for any content.
-#[must_use]
 pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
     let refused = |diagnostic| Document {
         payload: None,
@@ -134,7 +133,6 @@ fn missing(path: &str) -> Diagnostic {
 }
 
 /// Returns the finding about a document whose version at the older of two revisions a partial clone lacks.
-#[must_use]
 pub fn missing_base(path: &str) -> Diagnostic {
     let message = "the older version of this file is not in the partial clone, so what changes is unknown";
     Diagnostic::whole_file(&check::MISSING_CONTENT, path, message)

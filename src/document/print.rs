@@ -13,7 +13,6 @@ use crate::model::{
 ///
 /// Uses block style, so that a diff is readable, and quotes text unless it is a plain word. Leaves out empty text that
 /// may be absent, and serves variations by name where the names can stand for them.
-#[must_use]
 pub fn print(targeting: &Targeting, kind: ServiceKind) -> String {
     let Targeting { disabled, content } = targeting;
     let mut out = format!("disabled: {disabled}\ncontent:\n");

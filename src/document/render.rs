@@ -10,7 +10,6 @@ use crate::model::{Color, escaped};
 /// Returns `diagnostics` as text in their order; it ends in a newline unless it is empty.
 ///
 /// Text from files is escaped and never begins a line.
-#[must_use]
 pub fn render(diagnostics: &[Diagnostic], color: Color) -> String {
     let renderer = match color {
         Color::Always => Renderer::styled(),

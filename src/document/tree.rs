@@ -8,7 +8,6 @@ use crate::model::{KeyError, ToggleId, escaped};
 
 /// Returns one error for each of the `paths` that claim the toggle `id`; each names the others. The files in `folded` claim
 /// it as well: their ids differ from it only in case.
-#[must_use]
 pub fn duplicate(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnostic> {
     let clash = |path: &String| {
         let others = paths.iter().filter(|other| *other != path).chain(folded);
@@ -28,7 +27,6 @@ pub fn duplicate(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diag
 }
 
 /// Returns the warning that `path`, the document of `id`, differs from the applied toggle `former` only in case.
-#[must_use]
 pub fn case_only_difference(id: &ToggleId, path: &str, former: &ToggleId) -> Diagnostic {
     let message = format!(
         "this creates `{id}`, whose id differs from that of the applied toggle `{former}` only in case"
@@ -41,7 +39,6 @@ pub fn case_only_difference(id: &ToggleId, path: &str, former: &ToggleId) -> Dia
 
 /// Returns the error that `path` has expectations for the toggle `id`, which has no document. `similar` is a toggle whose
 /// name is close to it.
-#[must_use]
 pub fn test_without_toggle(id: &ToggleId, path: &str, similar: Option<&str>) -> Diagnostic {
     let message = format!("these expectations are for `{id}`, which has no document");
     Diagnostic::whole_file(&check::TEST_WITHOUT_TOGGLE, path, message).help(match similar {
@@ -51,7 +48,6 @@ pub fn test_without_toggle(id: &ToggleId, path: &str, similar: Option<&str>) -> 
 }
 
 /// Returns the warning that `path` is YAML but does not match the layout written `pattern`.
-#[must_use]
 pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
     let message = format!("this file does not match the layout `{}`", escaped(pattern));
     Diagnostic::whole_file(&check::ELSEWHERE, path, message).help(
@@ -60,7 +56,6 @@ pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
 }
 
 /// Returns the finding that `path` is not read. It is an error if the toggle `held` keeps its applied version for that reason.
-#[must_use]
 pub fn unread(path: &str, why: Unread, held: Option<&ToggleId>) -> Diagnostic {
     let (check, what, help) = match why {
         Unread::ExtensionCase => (
@@ -93,7 +88,6 @@ pub fn unread(path: &str, why: Unread, held: Option<&ToggleId>) -> Diagnostic {
 }
 
 /// Returns the error that `component` of `path` is not a valid key.
-#[must_use]
 pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
     let message = format!("`{}` in this path is not a valid key: {error}", shown(component));
     Diagnostic::whole_file(&check::BAD_KEY, path, message)
@@ -101,7 +95,6 @@ pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
 }
 
 /// Returns whether a finding is about nothing but the path of one file.
-#[must_use]
 pub fn is_about_path(finding: &Diagnostic) -> bool {
     let checks = [
         &check::BAD_KEY,
@@ -114,7 +107,6 @@ pub fn is_about_path(finding: &Diagnostic) -> bool {
 }
 
 /// Returns the error that the tree `root` has more files or folders than the limit.
-#[must_use]
 pub fn too_many_files(root: &str) -> Diagnostic {
     let message = format!("more than {MOST_FILES} files or folders");
     Diagnostic::whole_file(&check::TOO_MANY_FILES, root, message)
@@ -122,7 +114,6 @@ pub fn too_many_files(root: &str) -> Diagnostic {
 }
 
 /// Returns the error that a path is not UTF-8; the path shown has its other bytes replaced.
-#[must_use]
 pub fn not_utf8_path(path: &[u8]) -> Diagnostic {
     let path = String::from_utf8_lossy(path);
     Diagnostic::whole_file(&check::NOT_UTF8, &path, "this path is not UTF-8")

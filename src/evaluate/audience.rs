@@ -178,13 +178,11 @@ impl Audience {
     }
 
     /// Returns a user to fill; see [`Evaluator::person`].
-    #[must_use]
     pub fn person(&self, now: Option<i64>) -> Person<'_> {
         self.evaluator.person(now)
     }
 
     /// Returns counts of no user.
-    #[must_use]
     pub fn tally(&self) -> Tally {
         let counts = self.changes.iter().map(|effect| Counts {
             matrix: vec![0; effect.switches.len()],
@@ -218,7 +216,6 @@ impl Audience {
     }
 
     /// Returns the effect of each change on the counted users.
-    #[must_use]
     pub fn impact(&self, tally: &Tally) -> UserImpact {
         let changes = self.changes.iter().zip(&tally.changes);
         UserImpact {

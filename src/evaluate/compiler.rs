@@ -51,7 +51,6 @@ impl Compiler {
     }
 
     /// Returns the evaluator of all compiled toggles.
-    #[must_use]
     pub fn finish(self) -> Evaluator {
         let Self { slots, toggles } = self;
         Evaluator { slots, toggles }

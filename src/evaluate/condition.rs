@@ -59,7 +59,6 @@ pub(super) struct TimeTest {
 }
 
 /// Returns the kind of text that a condition compares if `value` is not of that kind, so that the condition does not match.
-#[must_use]
 pub fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
     match condition.kind.as_str() {
         "number" if value.parse::<f64>().is_err() => Some("a number"),
@@ -329,7 +328,6 @@ crate::model::words! {
 
 impl Doubt {
     /// Returns the reason in words.
-    #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Self::CurrentTime => "the attribute is missing, so the current time decides, and none is given",
@@ -357,7 +355,6 @@ pub enum Truth {
 
 impl Truth {
     /// Returns whether both match, by Kleene's logic.
-    #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::False, _) | (_, Self::False) => Self::False,

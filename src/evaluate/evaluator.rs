@@ -59,7 +59,6 @@ impl Possibility {
 impl Evaluator {
     /// Returns a user without attributes and key. `now` is the time of evaluation in seconds since 1970-01-01 UTC; without
     /// it, what depends on the current time is unknown.
-    #[must_use]
     pub fn person(&self, now: Option<i64>) -> Person<'_> {
         Person::new(&self.slots, now)
     }
@@ -68,7 +67,6 @@ impl Evaluator {
     ///
     /// # Panics
     /// If the index is not one that the compiler returned.
-    #[must_use]
     pub fn evaluate(&self, toggle: usize, person: &Person<'_>) -> Verdict {
         let compiled = &self.toggles[toggle];
         if !compiled.is_delivered {
@@ -252,7 +250,6 @@ impl<'a> Visit<'a> {
 
 /// Returns the bucket of a user, from 0 to 9,999: the last four bytes of the SHA-1 of the user's key and the toggle's key,
 /// big-endian, modulo 10,000 (`featureprobe-behaviour.md`, section 6.2, *Split*).
-#[must_use]
 pub fn bucket(user_key: &str, toggle_key: &str) -> u32 {
     let digest = Sha1::new()
         .chain_update(user_key)

@@ -62,7 +62,6 @@ impl<'a> Person<'a> {
     }
 
     /// Returns the slot of the attribute `name`, if a condition compares it.
-    #[must_use]
     pub fn slot(&self, name: &str) -> Option<usize> {
         self.slots.find(name)
     }
@@ -91,7 +90,6 @@ impl<'a> Person<'a> {
     }
 
     /// Returns the key.
-    #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }

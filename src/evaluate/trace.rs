@@ -65,7 +65,6 @@ impl Evaluator {
     ///
     /// # Panics
     /// If the index is not one that the compiler returned.
-    #[must_use]
     pub fn trace(&self, toggle: usize, person: &Person<'_>) -> ToggleTrace {
         let verdict = self.evaluate(toggle, person);
         let toggle = &self.toggles[toggle];

@@ -53,7 +53,6 @@ struct Job<'a> {
 impl PullRequest {
     /// Returns the pull request of a CI job; `None` outside of a job for one. `variable` returns the value of an environment
     /// variable, and `file` the content of a file: GitHub and Gitea describe the event in one.
-    #[must_use]
     pub fn of_job(
         variable: &dyn Fn(&str) -> Option<String>,
         file: &dyn Fn(&str) -> Option<String>,
@@ -163,7 +162,6 @@ impl Job<'_> {
 
 impl Forge {
     /// Returns how a job of this forge fetches the whole history of all branches.
-    #[must_use]
     pub fn fetch_history(self) -> &'static str {
         match self {
             Self::Azure => "set `fetchDepth: 0` in the `checkout` step",

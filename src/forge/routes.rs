@@ -201,7 +201,6 @@ words! {
 
 impl ForgeApi {
     /// Returns the length of the longest comment, in characters.
-    #[must_use]
     pub fn longest_comment(self) -> usize {
         match self {
             Self::GitHub => 65_536,

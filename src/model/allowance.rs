@@ -38,7 +38,6 @@ impl Override {
     ];
 
     /// Returns the name, such as `mass-change`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FirstPassAdopt => "first-pass-adopt",
@@ -51,7 +50,6 @@ impl Override {
     }
 
     /// Returns whether it decides on a first pass.
-    #[must_use]
     pub fn is_first_pass(self) -> bool {
         matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
     }
@@ -97,7 +95,6 @@ pub struct Allowance {
 
 impl Allowance {
     /// Returns whether both answer the same question, so that the later one replaces the earlier one.
-    #[must_use]
     pub fn replaces(&self, other: &Self) -> bool {
         // The two decisions on a first pass contradict each other, so only the later one can be valid.
         let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());

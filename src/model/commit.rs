@@ -14,7 +14,6 @@ pub struct CommitId(pub ObjectId);
 
 impl CommitId {
     /// Returns the first ten digits.
-    #[must_use]
     pub fn short(&self) -> String {
         self.0.to_string()[..10].to_owned()
     }
@@ -40,7 +39,6 @@ pub struct Commit {
 impl Commit {
     /// Returns the message as a comment of at most `max_chars` Unicode scalar values, ellipsis included: trimmed, with
     /// LF line breaks, and `(no message) <id>` if it is empty.
-    #[must_use]
     pub fn comment(&self, max_chars: usize) -> String {
         let text = self.message.replace("\r\n", "\n");
         match text.trim() {
@@ -50,7 +48,6 @@ impl Commit {
     }
 
     /// Returns the first line of the message, trimmed; may be empty.
-    #[must_use]
     pub fn subject(&self) -> &str {
         self.message.trim().lines().next().unwrap_or_default().trim_end()
     }
@@ -85,7 +82,6 @@ pub enum Attribution {
 
 impl Attribution {
     /// Returns the certainty as in JSON: `guessed`, `known` or `uncommitted`.
-    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Guessed(_) => "guessed",
@@ -95,7 +91,6 @@ impl Attribution {
     }
 
     /// Returns the commit whose message is the comment.
-    #[must_use]
     pub fn commit(&self) -> Option<&Commit> {
         match self {
             Self::Guessed(commit) | Self::Known(commit) => Some(commit),
@@ -104,20 +99,17 @@ impl Attribution {
     }
 
     /// Returns whether the commit is a guess.
-    #[must_use]
     pub const fn is_guessed(&self) -> bool {
         matches!(self, Self::Guessed(_))
     }
 
     /// Returns the comment of at most `max_chars` characters, as [`Commit::comment`] does.
-    #[must_use]
     pub fn comment(&self, max_chars: usize) -> String {
         let comment = self.commit().map(|commit| commit.comment(max_chars));
         comment.unwrap_or_else(|| cut("(not committed)", max_chars))
     }
 
     /// Returns the commit on one line: short id, subject, and whether it is a guess. The subject is not escaped.
-    #[must_use]
     pub fn label(&self) -> String {
         let line = |commit: &Commit| format!("{} {}", commit.id.short(), commit.subject());
         match self {
@@ -128,7 +120,6 @@ impl Attribution {
     }
 
     /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`.
-    #[must_use]
     pub fn allows(&self, what: Override) -> bool {
         self.trailers("Gitoggle-Allow")
             .iter()
@@ -137,7 +128,6 @@ impl Attribution {
 
     /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the last
     /// paragraph counts, unless it is the subject, and keys are case-insensitive.
-    #[must_use]
     pub fn trailers(&self, key: &str) -> Vec<String> {
         match self {
             Self::Known(commit) => commit.trailers(key),

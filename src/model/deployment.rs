@@ -28,7 +28,6 @@ super::words! {
 
 impl DeploymentEffect {
     /// Returns whether a request was sent.
-    #[must_use]
     pub const fn is_published(self) -> bool {
         matches!(
             self,
@@ -37,7 +36,6 @@ impl DeploymentEffect {
     }
 
     /// Returns the effect of a request that was sent without regard to the state of the service.
-    #[must_use]
     pub const fn of_action(action: Action) -> Self {
         match action {
             Action::Adopt => Self::Adopt,
@@ -71,7 +69,6 @@ pub struct Deployment {
 
 impl Deployment {
     /// Returns the counts as text: `2 update, 1 disable`.
-    #[must_use]
     pub fn summary(&self) -> String {
         let counts = self.effects.iter();
         let mut parts: Vec<String> = counts

@@ -16,7 +16,6 @@ pub enum Color {
 ///
 /// A commit message or a service's error text must not move the cursor, hide other text or begin a line that a CI
 /// system executes as a command (DESIGN: text from a repository or the service never starts a line).
-#[must_use]
 pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     Escaped(text)
 }
@@ -53,7 +52,6 @@ fn is_command(text: &str) -> bool {
 
 /// Returns serialized JSON with everything escaped that could move, hide or reorder text on a terminal, or that a CI
 /// system executes. The parsed values stay the same.
-#[must_use]
 pub fn harmless_json(json: &str) -> impl fmt::Display + '_ {
     HarmlessJson(json)
 }
@@ -104,7 +102,6 @@ impl fmt::Display for HarmlessJson<'_> {
 }
 
 /// Returns whether `c` is a control character, a Unicode line break, or one that reorders or hides text.
-#[must_use]
 pub fn is_harmful(c: char) -> bool {
     // Nearly all text is printable ASCII, which needs none of the tests below.
     if matches!(c, ' '..='~') {

@@ -108,7 +108,6 @@ impl Hold {
     }
 
     /// Returns the hold of the same request in a later pass, which does not send it.
-    #[must_use]
     pub fn later(&self) -> Self {
         let before = match self.kind {
             Some(HoldKind::FailedAlone) => "failed alone, tried again after a while: ",
@@ -122,7 +121,6 @@ impl Hold {
     }
 
     /// Returns whether it is about the live state of the toggle.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.kind.is_some_and(HoldKind::is_live)
     }
@@ -177,7 +175,6 @@ impl HoldKind {
     }
 
     /// Returns whether it is about the live state of the toggle.
-    #[must_use]
     pub fn is_live(self) -> bool {
         matches!(
             self,
@@ -218,7 +215,6 @@ pub struct HeldRequest {
 
 impl HeldRequest {
     /// Creates the entry of a request that was not sent.
-    #[must_use]
     pub fn new(request: RequestDigest, hold: Hold) -> Self {
         Self {
             request,

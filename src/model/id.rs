@@ -16,7 +16,6 @@ pub struct Key(Arc<str>);
 
 impl Key {
     /// Returns the key as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -133,31 +132,26 @@ impl ToggleId {
     }
 
     /// Returns the whole `project/environment/toggle`.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Returns the project's key.
-    #[must_use]
     pub fn project(&self) -> &str {
         &self.text[..usize::from(self.environment_at) - 1]
     }
 
     /// Returns the environment's key, which is unique only within the project.
-    #[must_use]
     pub fn environment_key(&self) -> &str {
         &self.text[usize::from(self.environment_at)..usize::from(self.toggle_at) - 1]
     }
 
     /// Returns the toggle's key.
-    #[must_use]
     pub fn toggle(&self) -> &str {
         &self.text[usize::from(self.toggle_at)..]
     }
 
     /// Returns the environment of the toggle.
-    #[must_use]
     pub fn environment(&self) -> EnvironmentId {
         EnvironmentId {
             project: Key(self.project().into()),
@@ -166,7 +160,6 @@ impl ToggleId {
     }
 
     /// Returns whether the toggle belongs to `environment`, without allocating.
-    #[must_use]
     pub fn is_in(&self, environment: &EnvironmentId) -> bool {
         self.parts().0 == environment.project.as_str() && self.parts().1 == environment.environment.as_str()
     }

@@ -55,7 +55,6 @@ pub enum LiveContent {
 
 impl LiveContent {
     /// Returns the targeting, if a document can express it.
-    #[must_use]
     pub fn payload(&self) -> Option<&Payload> {
         match self {
             Self::Inexpressible(_) => None,

@@ -18,7 +18,6 @@ super::words! {
 
 impl ReturnType {
     /// Returns the type of a new toggle with these values (DESIGN, section 8.6).
-    #[must_use]
     pub fn of(values: &[&str]) -> Self {
         let all = |test: &dyn Fn(&str) -> bool| !values.is_empty() && values.iter().all(|value| test(value));
         let fits = |return_type| move |value: &str| variation_fits(return_type, value).is_ok();

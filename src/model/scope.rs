@@ -51,19 +51,16 @@ impl Scope {
     }
 
     /// Returns whether `toggle` is in scope.
-    #[must_use]
     pub fn contains(&self, toggle: &ToggleId) -> bool {
         self.contains_text(toggle.as_str())
     }
 
     /// Returns whether `claim` is in scope: a text in the form of a toggle's id that may contain invalid keys.
-    #[must_use]
     pub fn contains_text(&self, claim: &str) -> bool {
         self.set.as_ref().is_none_or(|set| set.is_match(claim))
     }
 
     /// Returns whether toggles in `folder`, such as `shop/` or `shop/prod/`, can be in scope.
-    #[must_use]
     pub fn may_contain_in(&self, folder: &str) -> bool {
         let may_match = |glob: &String| {
             for (part, name) in glob.split('/').zip(folder.split_terminator('/')) {
@@ -81,7 +78,6 @@ impl Scope {
     }
 
     /// Returns whether everything is in scope.
-    #[must_use]
     pub fn is_everything(&self) -> bool {
         self.set.is_none()
     }
@@ -97,7 +93,6 @@ impl Scope {
     }
 
     /// Starts a search for the globs that match no toggle.
-    #[must_use]
     pub fn unmatched(&self) -> Unmatched<'_> {
         Unmatched {
             scope: self,
@@ -106,7 +101,6 @@ impl Scope {
     }
 
     /// Returns the globs as they were configured.
-    #[must_use]
     pub fn globs(&self) -> &[String] {
         &self.globs
     }
@@ -130,13 +124,11 @@ impl Unmatched<'_> {
     }
 
     /// Returns whether every glob has matched a toggle.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
 
     /// Returns the remaining globs.
-    #[must_use]
     pub fn globs(&self) -> Vec<String> {
         let globs = self.left.iter().map(|index| &self.scope.globs[*index]);
         globs.cloned().collect()

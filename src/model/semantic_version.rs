@@ -1,7 +1,6 @@
 //! Semantic versions in conditions.
 
 /// Returns whether `text` is a semantic version (SemVer 2.0), without a leading `v`.
-#[must_use]
 pub fn is_semver(text: &str) -> bool {
     // Build metadata is removed first, because it may contain the `-` that begins a prerelease.
     let (text, build) = match text.split_once('+') {

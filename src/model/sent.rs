@@ -87,7 +87,6 @@ const MOST_EARLIER: usize = 16;
 
 impl Sent {
     /// Returns [`Sent::earlier`] of a request with `next` that replaces this one.
-    #[must_use]
     pub fn earlier_than(&self, next: &Payload) -> Vec<TargetingDigest> {
         let mut earlier = self.earlier.clone();
         let digest = TargetingDigest::new(&self.payload);
@@ -109,7 +108,6 @@ impl Sent {
     }
 
     /// Returns whether the service may have `live` because of this request or one that it replaced.
-    #[must_use]
     pub fn may_have_stored(&self, live: &Payload) -> bool {
         self.payload == *live || self.earlier.contains(&TargetingDigest::new(live))
     }
@@ -121,7 +119,6 @@ pub struct TargetingDigest(String);
 
 impl TargetingDigest {
     /// Returns the digest of `payload`.
-    #[must_use]
     pub fn new(payload: &Payload) -> Self {
         Self(hex(&Sha256::digest(payload.to_json())))
     }
@@ -134,7 +131,6 @@ pub struct RequestDigest(String);
 
 impl RequestDigest {
     /// Returns the digest of a request.
-    #[must_use]
     pub fn new(action: Action, payload: &Payload) -> Self {
         let mut hash = Sha256::new();
         // A refused update must not also park the disable that replaces it. A create sends the same as an update.

@@ -40,25 +40,21 @@ pub enum SuspensionScopeError {
 
 impl SuspensionScope {
     /// Returns the scope of all toggles.
-    #[must_use]
     pub fn everything() -> Self {
         Self::default()
     }
 
     /// Returns whether it contains all toggles.
-    #[must_use]
     pub fn is_everything(&self) -> bool {
         self.0.is_everything()
     }
 
     /// Returns whether it contains `toggle`.
-    #[must_use]
     pub fn contains(&self, toggle: &ToggleId) -> bool {
         self.0.contains(toggle)
     }
 
     /// Returns the globs, separated by spaces; `None` for everything.
-    #[must_use]
     pub fn globs(&self) -> Option<String> {
         (!self.is_everything()).then(|| self.0.globs().join(" "))
     }
@@ -181,7 +177,6 @@ impl Suspensions {
     }
 
     /// Returns the suspensions that are active at `now`.
-    #[must_use]
     pub fn at(&self, now: i64) -> Self {
         let is_active = |suspension: &Suspension| suspension.until.is_none_or(|until| now < until);
         let active = self.0.iter().filter(|(_, suspension)| is_active(suspension));
@@ -193,13 +188,11 @@ impl Suspensions {
     }
 
     /// Returns the suspension of all toggles.
-    #[must_use]
     pub fn everything(&self) -> Option<&Suspension> {
         self.0.get(&SuspensionScope::everything())
     }
 
     /// Returns the suspension of `toggle` with its scope.
-    #[must_use]
     pub fn of(&self, toggle: &ToggleId) -> Option<(&SuspensionScope, &Suspension)> {
         // The suspension of everything comes first, so the most general reason is shown.
         self.iter().find(|(scope, _)| scope.contains(toggle))
@@ -211,13 +204,11 @@ impl Suspensions {
     }
 
     /// Returns whether nothing is suspended.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the time when the next suspension ends.
-    #[must_use]
     pub fn next_end(&self) -> Option<i64> {
         self.0.values().filter_map(|suspension| suspension.until).min()
     }

@@ -174,7 +174,6 @@ pub struct Payload(
 
 impl Payload {
     /// Returns the canonical form of `targeting`.
-    #[must_use]
     pub fn new(targeting: &Targeting) -> Self {
         Self(packed::pack(targeting).into())
     }
@@ -188,26 +187,22 @@ impl Payload {
     }
 
     /// Returns the canonical JSON.
-    #[must_use]
     pub fn to_json(&self) -> String {
         packed::unpack(&self.0).collect()
     }
 
     /// Returns the length of the content in bytes, as it is sent.
-    #[must_use]
     pub fn content_len(&self) -> usize {
         let before = r#"{"disabled":,"content":}"#.len() + self.is_disabled().to_string().len();
         packed::json_len(&self.0) - before
     }
 
     /// Returns the structured form.
-    #[must_use]
     pub fn targeting(&self) -> Targeting {
         serde_json::from_str(&self.to_json()).expect("a payload is created from a targeting")
     }
 
     /// Returns the same targeting, disabled.
-    #[must_use]
     pub fn disabled(&self) -> Self {
         Self::new(&Targeting {
             disabled: true,
@@ -217,7 +212,6 @@ impl Payload {
 
     /// Returns the same targeting as a document of this kind of service has it. For FeatureProbe, a document without
     /// prerequisites means that there are none (DESIGN, section 8.1).
-    #[must_use]
     pub fn for_kind(&self, kind: ServiceKind) -> Self {
         let mut targeting = self.targeting();
         match (kind, &targeting.content.prerequisites) {
@@ -228,13 +222,11 @@ impl Payload {
     }
 
     /// Returns whether the toggle is disabled.
-    #[must_use]
     pub fn is_disabled(&self) -> bool {
         packed::is_disabled(&self.0)
     }
 
     /// Returns the request body: the comment, then the targeting (`service-api.md`, "Targeting payload").
-    #[must_use]
     pub fn body(&self, comment: &str) -> String {
         let comment = serde_json::to_string(comment).expect("text always has a JSON form");
         // The stored text is sent as it is, so that a retry repeats the journaled targeting byte for byte.
@@ -275,7 +267,6 @@ pub enum Serve {
 }
 
 /// Returns the weight of a split, in hundredths of a percent, as a percentage: `25`, `12.5` or `0.01`.
-#[must_use]
 pub fn percent(weight: u32) -> String {
     let text = format!("{}.{:02}", weight / 100, weight % 100);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

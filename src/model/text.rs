@@ -3,7 +3,6 @@
 use super::escaped;
 
 /// Returns `1 document` or `2 documents`; `publish` becomes `publishes`.
-#[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     let ending = match noun.ends_with("sh") {
         true => "es",
@@ -16,7 +15,6 @@ pub fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Returns `a, b and c`.
-#[must_use]
 pub fn listed(items: &[String]) -> String {
     match items.split_last() {
         Some((last, [])) => last.clone(),
@@ -26,7 +24,6 @@ pub fn listed(items: &[String]) -> String {
 }
 
 /// Returns the end of a message about an unknown name: the similar names, if there are any.
-#[must_use]
 pub fn similar_names(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", escaped(name))).collect();
     match names.as_slice() {
@@ -36,7 +33,6 @@ pub fn similar_names(names: &[String]) -> String {
 }
 
 /// Cuts `text` to `max_chars` Unicode scalar values, the last of which is an ellipsis if anything was removed.
-#[must_use]
 pub fn cut(text: &str, max_chars: usize) -> String {
     if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
@@ -46,7 +42,6 @@ pub fn cut(text: &str, max_chars: usize) -> String {
 }
 
 /// Returns the candidate that `text` is probably a misspelling of.
-#[must_use]
 pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No name is longer, and the comparison is quadratic.
     const LONGEST: usize = 64;
@@ -91,7 +86,6 @@ fn other_letters(a: &str, b: &str) -> usize {
 }
 
 /// Returns `text` for HTML, in elements and quoted attributes, with harmful characters escaped.
-#[must_use]
 pub fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in escaped(text).to_string().chars() {
@@ -108,13 +102,11 @@ pub fn html(text: &str) -> String {
 }
 
 /// Returns the bytes as lower-case hexadecimal digits.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns an error and its causes on one line.
-#[must_use]
 pub fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     plain(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
@@ -122,7 +114,6 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 /// Returns the text of an error without what only its library needs: ` (os error 2)` of the standard library, its words
 /// for a failed lookup of a host, and the temporary file that `tempfile` names.
-#[must_use]
 pub fn plain(text: &str) -> String {
     let text = text.replace("failed to lookup address information: ", "");
     let text = without(&text, " (os error ", ")", |number| {

@@ -5,7 +5,6 @@ use std::time::Duration;
 /// Returns a time in RFC 3339 form in UTC, such as `2026-01-02T03:04:05Z`, from seconds since 1970-01-01 UTC.
 ///
 /// Returns the number itself if it is not a time in the years -9999 to 9999.
-#[must_use]
 pub fn rfc3339(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
 }
@@ -62,7 +61,6 @@ fn milliseconds(unit: &str) -> Option<u64> {
 
 /// Returns year, month, day, hour, minute, second, offset hours and offset minutes of `YYYY-MM-DDThh:mm:ss+hh:mm`, the
 /// form of times in conditions. Numbers beyond their range are accepted.
-#[must_use]
 pub fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
     const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
     let bytes = text.as_bytes();

@@ -41,13 +41,11 @@ impl Tree {
     }
 
     /// Returns the tree without any entry.
-    #[must_use]
     pub fn empty() -> Self {
         Self::of([])
     }
 
     /// Returns the tree of `entries`, in any order.
-    #[must_use]
     pub fn of<'a>(entries: impl IntoIterator<Item = TreeEntry<'a>>) -> Self {
         let mut entries: Vec<_> = entries.into_iter().collect();
         entries.sort_by(TreeEntry::order);
@@ -67,7 +65,6 @@ impl Tree {
     }
 
     /// Returns the entries in Git's order.
-    #[must_use]
     pub fn entries(&self) -> Entries<'_> {
         Entries(&self.bytes)
     }
@@ -83,19 +80,16 @@ impl Tree {
     }
 
     /// Returns the entry with that name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<TreeEntry<'_>> {
         self.entries().find(|entry| entry.name == name.as_bytes())
     }
 
     /// Returns the number of files, without folders and links.
-    #[must_use]
     pub const fn files(&self) -> usize {
         self.files
     }
 
     /// Returns the tree in Git's encoding.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -114,21 +108,18 @@ pub struct TreeEntry<'a> {
 
 impl<'a> TreeEntry<'a> {
     /// Returns the entry of a regular file.
-    #[must_use]
     pub const fn file(name: &'a [u8], id: ObjectId) -> Self {
         let mode = 0o100_644;
         Self { mode, name, id }
     }
 
     /// Returns the entry of a folder.
-    #[must_use]
     pub const fn folder(name: &'a [u8], id: ObjectId) -> Self {
         let mode = 0o040_000;
         Self { mode, name, id }
     }
 
     /// Returns the kind.
-    #[must_use]
     pub const fn kind(&self) -> EntryKind {
         kind(self.mode)
     }
@@ -254,7 +245,6 @@ pub struct TreeDiff<'a> {
 
 impl<'a> TreeDiff<'a> {
     /// Walks `a` and `b` side by side.
-    #[must_use]
     pub fn new(a: &'a Tree, b: &'a Tree) -> Self {
         Self {
             a: Side::of(a),

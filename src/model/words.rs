@@ -14,7 +14,6 @@ macro_rules! words {
             pub const WORDS: &[&str] = &[$($word,)+];
 
             /// Returns the name.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }

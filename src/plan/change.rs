@@ -37,13 +37,11 @@ impl std::ops::Deref for Change {
 impl Change {
     /// Returns the attribution; none of an adoption, which is recorded without a comment, so that its commit is not
     /// looked up.
-    #[must_use]
     pub fn known_attribution(&self) -> Option<&Attribution> {
         (self.action != Action::Adopt).then_some(&self.attribution)
     }
 
     /// Returns the comment, within the length limit.
-    #[must_use]
     pub fn comment(&self) -> String {
         let max = usize::try_from(self.comment_max_chars).unwrap_or(usize::MAX);
         match (&self.before, self.attempt, self.action) {
@@ -75,7 +73,6 @@ impl Change {
     }
 
     /// Returns the digest of the request.
-    #[must_use]
     pub fn request(&self) -> RequestDigest {
         RequestDigest::new(self.action, &self.payload)
     }
@@ -104,13 +101,11 @@ pub enum Before {
 
 impl Before {
     /// Returns the live targeting of a drifted toggle, whose document is published again.
-    #[must_use]
     pub fn of_live(content: &LiveContent) -> Self {
         content.payload().cloned().map_or(Self::Unreadable, Self::Live)
     }
 
     /// Returns the targeting that was last applied or sent, if it is readable.
-    #[must_use]
     pub fn payload(&self) -> Option<&Payload> {
         match self {
             Self::Applied(payload) | Self::Live(payload) => Some(payload),
@@ -142,7 +137,6 @@ pub enum Overwrite {
 
 impl Overwrite {
     /// Returns whether the change may be published.
-    #[must_use]
     pub fn is_allowed(self) -> bool {
         self != Self::Held
     }
@@ -166,7 +160,6 @@ pub enum StateEdit {
 
 impl StateEdit {
     /// Returns the toggle.
-    #[must_use]
     pub fn id(&self) -> &ToggleId {
         match self {
             Self::Adopt(version) | Self::Converged(version) | Self::SameMeaning(version) => &version.id,

@@ -40,7 +40,6 @@ pub struct DecisionContext<'a> {
 
 impl DecisionContext<'_> {
     /// Decides on one toggle, except for a first pass: that decision may need the commits.
-    #[must_use]
     pub fn decide(&self, candidate: Candidate) -> DecidedToggle {
         let id = candidate.id.clone();
         let environment = id.environment();

@@ -40,7 +40,6 @@ pub struct Draft {
 
 impl Draft {
     /// Collects the decisions on single toggles.
-    #[must_use]
     pub fn new(input: Input, policy: &Policy) -> Self {
         let Input {
             source,
@@ -113,7 +112,6 @@ impl Draft {
     /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting (`None` if the file was
     /// removed) and the object with another targeting that it replaces. Of the toggles whose first pass is undecided, it
     /// returns the first `undecided` ones, and the number of the others.
-    #[must_use]
     pub fn documents(&self, mut undecided: usize) -> (BTreeMap<&str, WantedDocument<'_>>, usize) {
         let (mut documents, mut left_out) = (BTreeMap::new(), 0);
         // Changes are sorted by toggle, so each environment is one chunk.
@@ -153,7 +151,6 @@ impl Draft {
 
     /// Returns the orphans to disable, each with its path and the blob that the source's history must contain there:
     /// every published targeting comes from a commit.
-    #[must_use]
     pub fn orphans_to_disable(&self) -> Vec<(ToggleId, String, ObjectId)> {
         let changes = self.changes.iter();
         let holds = &self.plan.environment_holds;

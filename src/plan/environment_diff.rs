@@ -50,7 +50,6 @@ impl ToggleDiff {
 
 impl EnvironmentDiff {
     /// Returns the difference, ready to serialize.
-    #[must_use]
     pub fn json(&self) -> EnvironmentDiffJson<'_> {
         let toggles = self.toggles.iter().map(|toggle| ToggleDiffJson {
             toggle: &toggle.toggle,

@@ -24,7 +24,6 @@ impl fmt::Display for Guesses {
 
 impl Plan {
     /// Returns how much of the history that the plan needed is available.
-    #[must_use]
     pub fn history(&self) -> History {
         match self.guesses() {
             Some(_) => History::Cut,
@@ -33,7 +32,6 @@ impl Plan {
     }
 
     /// Counts the guesses among all changes, including withheld ones; `None` for zero.
-    #[must_use]
     pub fn guesses(&self) -> Option<Guesses> {
         let withheld = self.withheld().iter();
         let withheld = withheld.filter_map(|withheld| withheld.change.as_deref());
@@ -41,7 +39,6 @@ impl Plan {
     }
 
     /// Counts the guesses among the changes to publish; `None` for zero.
-    #[must_use]
     pub fn sent_guesses(&self) -> Option<Guesses> {
         count(self.changes().iter())
     }

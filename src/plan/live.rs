@@ -28,7 +28,6 @@ pub struct LiveChange {
 
 impl LiveChange {
     /// Returns the newest change of `live`.
-    #[must_use]
     pub fn of(id: &ToggleId, live: &LiveToggle) -> Self {
         Self {
             id: id.clone(),
@@ -106,7 +105,6 @@ pub enum LiveDecision {
 }
 
 /// Decides on `change` before it is sent.
-#[must_use]
 pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Overrides) -> LiveDecision {
     let live = match live {
         // There is nothing left to disable.
@@ -210,7 +208,6 @@ fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
 
 /// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has neither the base
 /// version of the earlier request nor its targeting.
-#[must_use]
 pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
     let drifted = LiveDecision::Hold(hold::drifted(&LiveChange::of(&change.id, live)));
     let Before::Unknown { sent, applied } = &change.before else {
@@ -273,7 +270,6 @@ pub enum Resolution {
 
 /// Resolves a request with `payload` and `comment` by the versions of the toggle that are newer than its base version
 /// (DESIGN, section 8.5).
-#[must_use]
 pub fn resolve(payload: &Payload, comment: &str, newer: &[LiveVersion]) -> Resolution {
     let is_ours =
         |version: &LiveVersion| version.content.payload() == Some(payload) && version.comment == comment;

@@ -22,7 +22,6 @@ pub struct Orphan {
 
 impl Orphan {
     /// Returns the reason, and whether the last outcome is unknown, as one line of escaped text.
-    #[must_use]
     pub fn explanation(&self) -> String {
         let reason = match &self.renamed_to {
             Some(id) => format!(

@@ -22,7 +22,6 @@ pub struct Overrides {
 
 impl Overrides {
     /// Collects the allowances that are valid at `revision`.
-    #[must_use]
     pub fn at(revision: CommitId, allowances: &[Allowance]) -> Self {
         let mut overrides = Self::default();
         // An allowance is valid at its revision only (DESIGN, section 9.2), so it cannot release a later change.
@@ -54,7 +53,6 @@ impl Overrides {
     }
 
     /// Returns whether an operator allows to replace what someone else changed on the service, at least one version of it.
-    #[must_use]
     pub fn may_overwrite(&self, id: &ToggleId) -> bool {
         self.overwrite_versions.contains_key(id)
     }

@@ -161,14 +161,12 @@ impl Default for Policy {
 
 impl Policy {
     /// Returns whether a toggle is read before it is published (DESIGN, sections 8.4 and 8.5).
-    #[must_use]
     pub fn reads_live(&self) -> bool {
         self.live_access == LiveAccess::Readable && self.on_drift != OnDrift::Ignore
     }
 
     /// Returns the SHA-256 of all settings in hexadecimal. A pass with another digest than the last one has to compare
     /// again even if the repository did not change.
-    #[must_use]
     pub fn digest(&self) -> String {
         // Without `..`, so that a new setting cannot be left out of the digest.
         let Self {

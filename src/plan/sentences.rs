@@ -8,7 +8,6 @@ use crate::model::{Condition, Content, Payload, Prerequisite, Rule, Serve, Targe
 /// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
 ///
 /// Empty exactly if both are equal.
-#[must_use]
 pub fn sentences(before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
     let Some(before) = before else {
         return summary(after);

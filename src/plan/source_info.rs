@@ -38,7 +38,6 @@ pub struct Base {
 
 impl SourceInfo {
     /// Returns the ref, or both ends of a comparison of revisions, as `from..to`.
-    #[must_use]
     pub fn references(&self) -> String {
         match &self.base {
             None => self.reference.clone(),
@@ -47,7 +46,6 @@ impl SourceInfo {
     }
 
     /// Returns the short id of the commit, or of both ends of a comparison of revisions.
-    #[must_use]
     pub fn short_revisions(&self) -> String {
         let to = self.revision.short();
         match &self.base {

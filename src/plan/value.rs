@@ -85,7 +85,6 @@ impl Plan {
     pub const VERSION: u32 = 1;
 
     /// Returns the plan of a pass that found out early that there is nothing to do.
-    #[must_use]
     pub fn nothing(source: SourceInfo, base_url: Option<String>) -> Self {
         Self {
             source,
@@ -107,7 +106,6 @@ impl Plan {
 
     /// Returns whether the next pass has nothing to report besides new changes: no toggle is withheld, invalid or an
     /// orphan.
-    #[must_use]
     pub fn leaves_nothing(&self) -> bool {
         self.withheld.is_empty()
             && self.orphans.is_empty()
@@ -116,13 +114,11 @@ impl Plan {
     }
 
     /// Returns the source of the documents.
-    #[must_use]
     pub fn source(&self) -> &SourceInfo {
         &self.source
     }
 
     /// Returns the service's URL, if it is configured.
-    #[must_use]
     pub fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref()
     }
@@ -133,14 +129,12 @@ impl Plan {
     }
 
     /// Returns the changes to publish and the documents to adopt after a comparison with the service, by toggle.
-    #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
     /// Returns the toggles that are held only because nothing decides on their first pass: the service has their documents
     /// already, and any decision records them without a publish. Empty unless the service was read.
-    #[must_use]
     pub fn undecided(&self) -> &[WithheldToggle] {
         &self.undecided
     }
@@ -156,56 +150,47 @@ impl Plan {
     }
 
     /// Returns the withheld toggles, sorted.
-    #[must_use]
     pub fn withheld(&self) -> &[WithheldToggle] {
         &self.withheld
     }
 
     /// Returns the toggles whose file was removed and that the plan only lists.
-    #[must_use]
     pub fn orphans(&self) -> &[Orphan] {
         &self.orphans
     }
 
     /// Returns the edits of the state without a publish.
-    #[must_use]
     pub fn state_edits(&self) -> &[StateEdit] {
         &self.state_edits
     }
 
     /// Returns the environments whose first pass is asserted and has not ended, with the revision at which it was. Empty
     /// unless changes on the service are held.
-    #[must_use]
     pub fn asserted(&self) -> &BTreeMap<EnvironmentId, CommitId> {
         &self.asserted
     }
 
     /// Returns the environments that are held as a whole, with the reason.
-    #[must_use]
     pub fn environment_holds(&self) -> &BTreeMap<EnvironmentId, Arc<Hold>> {
         &self.environment_holds
     }
 
     /// Returns what operators allowed for this revision.
-    #[must_use]
     pub fn overrides(&self) -> &Overrides {
         &self.overrides
     }
 
     /// Returns the findings that comments in the documents accept.
-    #[must_use]
     pub fn waived(&self) -> &[Diagnostic] {
         &self.waived
     }
 
     /// Returns the findings in the documents, without the waived ones.
-    #[must_use]
     pub fn findings(&self) -> &[Diagnostic] {
         &self.findings
     }
 
     /// Returns the changes per environment, in the order of publishing.
-    #[must_use]
     pub fn lanes(&self) -> Vec<Lane<'_>> {
         let mut lanes: Vec<Lane<'_>> = self
             .changes
@@ -227,7 +212,6 @@ impl Plan {
     }
 
     /// Returns the numbers that decide an exit code.
-    #[must_use]
     pub fn counts(&self) -> PlanCounts {
         let count =
             |test: fn(&Hold) -> bool| self.withheld.iter().filter(|toggle| test(&toggle.hold)).count();
@@ -254,38 +238,32 @@ impl Plan {
     }
 
     /// Returns the number of documents that are recorded if the service has the same targeting.
-    #[must_use]
     pub fn adoptions(&self) -> usize {
         self.changes.len() - self.requests().count()
     }
 
     /// Returns whether there is a change to publish.
-    #[must_use]
     pub fn has_changes(&self) -> bool {
         self.requests().next().is_some()
     }
 
     /// Returns whether a document is invalid.
-    #[must_use]
     pub fn has_invalid(&self) -> bool {
         self.counts().invalid > 0
     }
 
     /// Returns whether an operator has to decide (exit code 4).
-    #[must_use]
     pub fn has_held(&self) -> bool {
         self.counts().held > 0
     }
 
     /// Returns whether an operator has to decide on anything but first passes.
-    #[must_use]
     pub fn has_held_besides_first_passes(&self) -> bool {
         let counts = self.counts();
         counts.held > counts.first_pass
     }
 
     /// Returns whether there is nothing to publish, record or show.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
             && self.withheld.is_empty()
@@ -298,7 +276,6 @@ impl Plan {
     }
 
     /// Returns the reason why the plan must not be published, if there is one.
-    #[must_use]
     pub fn stopped(&self) -> Option<Stopped> {
         self.stopped
     }

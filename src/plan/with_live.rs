@@ -15,7 +15,6 @@ impl Plan {
     /// Records what the service has already, and withholds what its live state does not permit. A toggle that is not in
     /// `live` could not be read, and stays as it is. `newer` has the versions that decide on changes whose last outcome is
     /// unknown. `drift` loses the toggles that the plan lists itself.
-    #[must_use]
     pub fn with_live(
         mut self,
         live: &BTreeMap<ToggleId, Live>,
@@ -75,7 +74,6 @@ impl Plan {
     }
 
     /// Returns what differs on the service besides the changes, if the service was read.
-    #[must_use]
     pub fn drift(&self) -> Option<&DriftReport> {
         self.drift.as_deref()
     }

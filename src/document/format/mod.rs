@@ -35,7 +35,6 @@ pub enum Formatting {
 }
 
 /// Returns `content` in the canonical layout. `path` is shown in messages.
-#[must_use]
 pub fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formatting {
     let before = read(path, content, kind);
     if before.payload.is_none() {

@@ -6,7 +6,6 @@ use super::{DraftedToggle, DriftReport, DriftedToggle, MissingToggle, UnreadTogg
 use crate::model::{Content, LiveContent, Payload, ToggleId, rfc3339};
 
 /// Returns the report, ready to serialize.
-#[must_use]
 pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
     DriftJson {
         version: 1,

@@ -119,7 +119,6 @@ pub type LiveDifferences = BTreeMap<ToggleId, LiveDifference>;
 
 impl DriftReport {
     /// Returns the differences that a publish of the document ends.
-    #[must_use]
     pub fn differences(&self) -> LiveDifferences {
         let drifted = self.drifted.iter().map(|drifted| {
             let live = Box::new(drifted.live.clone());
@@ -132,7 +131,6 @@ impl DriftReport {
     }
 
     /// Returns whether the service differs from what was applied.
-    #[must_use]
     pub fn has_drift(&self) -> bool {
         !self.drifted.is_empty() || self.missing.iter().any(|missing| missing.applied.is_some())
     }
@@ -158,13 +156,11 @@ impl DriftReport {
     }
 
     /// Returns whether there is nothing to report.
-    #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.drifted.is_empty() && self.missing.is_empty() && self.unread.is_empty() && self.drafts.is_empty()
     }
 
     /// Returns why not every toggle was compared.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         let first = self.unread.first()?;
         Some(match self.unread.len() {
@@ -190,7 +186,6 @@ impl DriftReport {
     }
 
     /// Returns the facts on toggles that differ from what was applied, by toggle.
-    #[must_use]
     pub fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, Hold> {
         let drifted = self.drifted.iter().map(|drifted| {
             let fact = hold::drift(&drifted.live, format!("{drifted}: {}", drifted.live.ways_out()));
@@ -207,13 +202,11 @@ impl DriftReport {
 
 impl DriftedToggle {
     /// Returns the live targeting, if a document can express it.
-    #[must_use]
     pub fn targeting(&self) -> Option<Targeting> {
         self.live.content.payload().map(Payload::targeting)
     }
 
     /// Returns one sentence per difference, from what was applied to what is live.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         match &self.live.content {
             LiveContent::Inexpressible(reason) => {
@@ -250,7 +243,6 @@ impl fmt::Display for DriftedToggle {
 
 impl MissingToggle {
     /// Returns whether the toggle was applied and the service does not have it anymore.
-    #[must_use]
     pub fn is_gone(&self) -> bool {
         self.applied.is_some() && self.lack == Lack::Toggle
     }

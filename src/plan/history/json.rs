@@ -11,7 +11,6 @@ use crate::model::{
 };
 
 /// Returns a page of the history, ready to serialize.
-#[must_use]
 pub fn history_json(log: &DeploymentLog) -> HistoryJson<'_> {
     let entries = log.entries();
     HistoryJson {
@@ -24,7 +23,6 @@ pub fn history_json(log: &DeploymentLog) -> HistoryJson<'_> {
 }
 
 /// Returns one deployment, ready to serialize. `diffs` has the differences of the listed toggles, or is empty.
-#[must_use]
 pub fn deployment_json<'a>(deployment: &'a Deployment, diffs: &'a [DeployedDiff]) -> DeploymentJson<'a> {
     // Destructured, so that no new field can be forgotten.
     let Deployment {

@@ -59,7 +59,6 @@ pub enum DeployedContent {
 
 impl DeployedContent {
     /// Returns the targeting, if it is known.
-    #[must_use]
     pub fn payload(&self) -> Option<&Payload> {
         match self {
             Self::Known(payload) => Some(payload),
@@ -70,7 +69,6 @@ impl DeployedContent {
 
 impl DeployedDiff {
     /// Returns one sentence per difference, each one line of escaped text.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         use DeployedContent::{Known, Nothing, Unreadable};
 
@@ -90,7 +88,6 @@ impl DeployedDiff {
     }
 
     /// Returns the escaped lines of a unified diff; empty if only one side has a readable document.
-    #[must_use]
     pub fn diff(&self) -> Vec<String> {
         diff(self.before.payload(), self.after.payload())
     }

@@ -22,13 +22,11 @@ use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, SourceInfo, WithheldTo
 
 /// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize. Unchanged toggles
 /// are not listed.
-#[must_use]
 pub fn json(plan: &Plan) -> PlanJson<'_> {
     json_for(plan, None)
 }
 
 /// Returns the same as [`json`], with the effect of each change on an audience.
-#[must_use]
 pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'a> {
     let counts = plan.counts();
     let source = plan.source();

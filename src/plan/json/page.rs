@@ -66,7 +66,6 @@ fn text(value: &impl Serialize) -> String {
 impl<'a> PlanJson<'a> {
     /// Lists only the first `limit` toggles after `after`, in the order of their keys, each with its findings, and sets
     /// `next`. Findings that belong to no toggle are on the first page. `toggle_of` returns the toggle of a path.
-    #[must_use]
     pub fn page(
         mut self,
         after: Option<&ToggleId>,
