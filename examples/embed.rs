@@ -12,9 +12,7 @@ use gitoggle::report;
 
 #[expect(clippy::print_stdout, reason = "an example is there to print")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args_os()
-        .nth(1)
-        .map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let path = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
     let mut config = Config::local(&path, path.join(".gitoggle-has-no-state-here"));
     config.rules.policy.first_pass = Some(FirstPass::Assert);
     let planned = pass::plan(&config, Files::Committed)?;

@@ -71,9 +71,7 @@ impl TryFrom<String> for PageLimit {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let limit = text.parse();
-        limit
-            .map(Self)
-            .map_err(|_| format!("`{text}` is not a number from 1 on"))
+        limit.map(Self).map_err(|_| format!("`{text}` is not a number from 1 on"))
     }
 }
 
@@ -184,11 +182,7 @@ impl<K: PartialEq, V: Clone> StatusCache<K, V> {
     pub(super) fn new(status: watch::Receiver<Status>, capacity: usize) -> Self {
         Self {
             capacity,
-            entries: Mutex::new(CacheEntries {
-                status,
-                generation: 0,
-                values: VecDeque::new(),
-            }),
+            entries: Mutex::new(CacheEntries { status, generation: 0, values: VecDeque::new() }),
         }
     }
 
@@ -271,10 +265,7 @@ mod tests {
         for key in [1, 2, 3] {
             cache.get_or_make(key, |_| true, |_, key| u32::from(*key));
         }
-        assert_eq!(
-            [1, 2, 3].map(|key| cache.get(&key, |_| true)),
-            [None, Some(2), Some(3)]
-        );
+        assert_eq!([1, 2, 3].map(|key| cache.get(&key, |_| true)), [None, Some(2), Some(3)]);
         assert_eq!(cache.get_or_make(2, |_| false, |_, _| 9), 9);
         assert_eq!([2, 3].map(|key| cache.get(&key, |_| true)), [Some(9), Some(3)]);
     }

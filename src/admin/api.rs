@@ -116,13 +116,7 @@ struct StatusPage {
 
 impl StatusPage {
     fn parse(parameters: &StatusParameters) -> Result<Self, String> {
-        let StatusParameters {
-            q,
-            state,
-            environment,
-            after,
-            limit,
-        } = parameters;
+        let StatusParameters { q, state, environment, after, limit } = parameters;
         let after = after.as_ref().map(|id| toggle_id(id));
         Ok(Self {
             selection: Selection::parse(q, state, environment)?,
@@ -145,11 +139,7 @@ impl StatusPage {
     }
 
     fn places(self, status: &Status) -> impl Iterator<Item = usize> + Send + use<> {
-        let Self {
-            selection,
-            after,
-            limit,
-        } = self;
+        let Self { selection, after, limit } = self;
         let (place, toggles) = (selection.place(status), Arc::clone(&status.toggles));
         let is_selected = move |toggle: &ToggleStatus| {
             selection.has(toggle) && after.as_ref().is_none_or(|after| toggle.toggle > *after)
@@ -248,11 +238,7 @@ impl Selection {
                 Some(parsed.map_err(|error| format!("environment: {error}"))?)
             }
         };
-        Ok(Self {
-            words: text.split_whitespace().map(str::to_lowercase).collect(),
-            state,
-            environment,
-        })
+        Ok(Self { words: text.split_whitespace().map(str::to_lowercase).collect(), state, environment })
     }
 
     /// Returns whether it selects every toggle.
@@ -288,8 +274,7 @@ impl Selection {
 /// Returns whether `name` contains `word`, which is in lower case, in any case. Names are ASCII.
 fn contains(name: &[u8], word: &[u8]) -> bool {
     // Without an allocation, because a search looks at every toggle.
-    name.windows(word.len())
-        .any(|part| part.eq_ignore_ascii_case(word))
+    name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 /// The number of deployments of a page, and of toggles of a deployment, if the request gives none.
@@ -323,18 +308,13 @@ pub(super) async fn page(
     parameters: Parameters<PageParameters>,
 ) -> Result<Response, Response> {
     let refused = |reason: String| invalid(&reason, HISTORY_EXAMPLE);
-    let PageParameters {
-        limit,
-        before,
-        toggle,
-    } = valid(parameters).map_err(refused)?;
+    let PageParameters { limit, before, toggle } = valid(parameters).map_err(refused)?;
     let scope = scope(toggle).map_err(refused)?;
     let before = before.map(|text| commit(&text)).transpose().map_err(refused)?;
     let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
     let read = shared.page(move |shared| {
         let page = shared.0.admin.history.page(&scope, before, limit);
-        page.map(|page| page.map(page_body))
-            .map_err(|error| error.in_full())
+        page.map(|page| page.map(page_body)).map_err(|error| error.in_full())
     });
     Ok(response(read.await))
 }
@@ -348,25 +328,20 @@ pub(super) async fn deployment(
     let PartParameters { limit, after, toggle } = valid(parameters).map_err(refused)?;
     let (id, scope) = (commit(&id).map_err(refused)?, scope(toggle).map_err(refused)?);
     let after = after.map(|text| {
-        text.parse::<ToggleId>()
-            .map_err(|error| format!("`{}` is not a toggle: {error}", escaped(&text)))
+        text.parse::<ToggleId>().map_err(|error| format!("`{}` is not a toggle: {error}", escaped(&text)))
     });
     let after = after.transpose().map_err(refused)?;
     let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
     let read = shared.page(move |shared| {
         let history = &shared.0.admin.history;
         let part = history.deployment(id, &scope, after.as_ref(), limit);
-        part.map(|part| part.map(|part| part_body(&part)))
-            .map_err(|error| error.in_full())
+        part.map(|part| part.map(|part| part_body(&part))).map_err(|error| error.in_full())
     });
     Ok(response(read.await))
 }
 
 fn page_body(page: HistoryPage) -> String {
-    let log = DeploymentLog {
-        page,
-        diffs: Vec::new(),
-    };
+    let log = DeploymentLog { page, diffs: Vec::new() };
     serde_json::to_string(&history_json(&log)).expect("a history always has a JSON form")
 }
 
@@ -488,16 +463,10 @@ mod tests {
             let selection = Selection::parse(text, state, environment).unwrap();
             let count = selection.of(&status).count();
             assert_eq!(count.to_string(), expected, "{text} {state} {environment}");
-            assert_eq!(
-                selection.is_everything(),
-                (text, state, environment) == ("", "", "")
-            );
+            assert_eq!(selection.is_everything(), (text, state, environment) == ("", "", ""));
         }
         for (state, environment) in [("green", ""), ("", "shop"), ("", "shop/<b>")] {
-            assert!(
-                Selection::parse("", state, environment).is_err(),
-                "{state} {environment}"
-            );
+            assert!(Selection::parse("", state, environment).is_err(), "{state} {environment}");
         }
     }
 }

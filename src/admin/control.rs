@@ -69,10 +69,7 @@ pub(super) async fn resume(request: OperatorRequest) -> Result<Response, Respons
         return Err(request.shared.not_suspended(&scope));
     }
     tracing::info!(name: "command", command = "resume", caller = %request.caller, %scope, "operator command carried out");
-    Ok(json(
-        StatusCode::OK,
-        &value!({ "suspended": null, "resumed": resumed }),
-    ))
+    Ok(json(StatusCode::OK, &value!({ "suspended": null, "resumed": resumed })))
 }
 
 impl AdminState {
@@ -119,9 +116,7 @@ fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 fn part(scope: Option<&str>) -> Result<SuspensionScope, String> {
     match scope {
         None => Ok(SuspensionScope::everything()),
-        Some(globs) => globs
-            .parse()
-            .map_err(|error: SuspensionScopeError| error.to_string()),
+        Some(globs) => globs.parse().map_err(|error: SuspensionScopeError| error.to_string()),
     }
 }
 
@@ -129,10 +124,7 @@ fn parse(body: &[u8], now: i64) -> Result<(SuspensionScope, Suspension), String>
     let order: Order = read(body)?;
     let scope = part(order.scope.as_deref())?;
     let reason = order.reason.filter(|reason| !reason.trim().is_empty());
-    if reason
-        .as_ref()
-        .is_some_and(|reason| reason.chars().count() > LONGEST_REASON)
-    {
+    if reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
         return Err(format!("a `reason` has at most {LONGEST_REASON} characters"));
     }
     let lasts = order.lasts.as_deref().map(seconds).transpose()?;
@@ -192,14 +184,7 @@ fn log(released: &Released, caller: SocketAddr) {
 
 fn shown(released: &Released) -> serde_json::Value {
     let Released { allowance, toggles } = released;
-    let Allowance {
-        what,
-        environment,
-        revision,
-        by,
-        at,
-        versions,
-    } = allowance;
+    let Allowance { what, environment, revision, by, at, versions } = allowance;
     let named: Vec<_> = toggles.iter().take(MOST_NAMED).collect();
     let mut releases = serde_json::json!({ "count": toggles.len(), "toggles": named });
     if let Some(versions) = versions {
@@ -226,12 +211,7 @@ struct Body {
 }
 
 fn parse_allow(body: &[u8], caller: SocketAddr, now: i64) -> Result<AllowRequest, String> {
-    let Body {
-        environment,
-        toggle,
-        what,
-        revision,
-    } = command(body)?;
+    let Body { environment, toggle, what, revision } = command(body)?;
     let environment = environment.map(|text| {
         text.parse::<EnvironmentId>()
             .map_err(|error| format!("`{}` is not an environment: {error}", escaped(&text)))
@@ -284,11 +264,7 @@ impl FromRequest<AdminState> for OperatorRequest {
             status => problem(status, "the body is incomplete"),
         })?;
         shared.authorize(&headers, caller).await?;
-        Ok(Self {
-            shared: shared.clone(),
-            caller,
-            body,
-        })
+        Ok(Self { shared: shared.clone(), caller, body })
     }
 }
 
@@ -308,10 +284,8 @@ impl AdminState {
             return Ok(());
         }
         tracing::warn!(name: "command_refused", %caller, "operator command without the admin token refused");
-        let mut refusal = problem(
-            StatusCode::UNAUTHORIZED,
-            "this needs `Authorization: Bearer <admin token>`",
-        );
+        let mut refusal =
+            problem(StatusCode::UNAUTHORIZED, "this needs `Authorization: Bearer <admin token>`");
         let scheme = HeaderValue::from_static("Bearer");
         // A 401 must name the scheme (RFC 9110, section 15.5.2).
         refusal.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
@@ -366,16 +340,11 @@ pub(super) async fn authorize(
     let given = request.headers().get(header::AUTHORIZATION);
     let given = given.and_then(|value| token(value.as_bytes()));
     // Both are read again for each request, so that a replaced token takes effect at once.
-    let tokens = [
-        Some((page_token, "page token")),
-        admin.admin_token.as_ref().map(|token| (token, "admin token")),
-    ];
+    let tokens =
+        [Some((page_token, "page token")), admin.admin_token.as_ref().map(|token| (token, "admin token"))];
     for (source, name) in tokens.into_iter().flatten() {
         let expected = signature::secret(source, name).await?;
-        if given
-            .as_deref()
-            .is_some_and(|given| signature::same(given, expected.expose().as_bytes()))
-        {
+        if given.as_deref().is_some_and(|given| signature::same(given, expected.expose().as_bytes())) {
             return Ok(next.run(request).await);
         }
     }
@@ -412,10 +381,8 @@ mod tests {
 
         #[test]
         fn a_suspension_may_have_a_reason_and_an_end() {
-            let suspension = |reason: Option<&str>, until| Suspension {
-                reason: reason.map(str::to_owned),
-                until,
-            };
+            let suspension =
+                |reason: Option<&str>, until| Suspension { reason: reason.map(str::to_owned), until };
             for (body, expected) in [
                 ("", suspension(None, None)),
                 (" \n", suspension(None, None)),
@@ -423,10 +390,7 @@ mod tests {
                 (r#"{"reason":null,"for":null}"#, suspension(None, None)),
                 (r#"{"reason":" "}"#, suspension(None, None)),
                 (r#"{"reason":"freeze"}"#, suspension(Some("freeze"), None)),
-                (
-                    r#"{"reason":"x","for":"2h"}"#,
-                    suspension(Some("x"), Some(1000 + 7200)),
-                ),
+                (r#"{"reason":"x","for":"2h"}"#, suspension(Some("x"), Some(1000 + 7200))),
             ] {
                 let expected = (SuspensionScope::everything(), expected);
                 assert_eq!(parse(body.as_bytes(), 1000), Ok(expected), "{body}");

@@ -91,10 +91,7 @@ fn router(admin: Admin) -> Router {
         .route_layer(from_fn_with_state(state.clone(), control::authorize));
     Router::new()
         // The files of the page are the same everywhere, so they need no token.
-        .route(
-            "/assets/{name}",
-            get(async |Path(name): Path<String>| asset_response(&name)),
-        )
+        .route("/assets/{name}", get(async |Path(name): Path<String>| asset_response(&name)))
         .route("/healthz", get(answer::health))
         .route("/readyz", get(answer::readiness))
         .route("/metrics", get(answer::metrics))
@@ -113,12 +110,7 @@ fn router(admin: Admin) -> Router {
 }
 
 fn webhooks() -> Router<AdminState> {
-    let kinds = [
-        WebhookKind::Generic,
-        WebhookKind::Gitea,
-        WebhookKind::GitHub,
-        WebhookKind::GitLab,
-    ];
+    let kinds = [WebhookKind::Generic, WebhookKind::Gitea, WebhookKind::GitHub, WebhookKind::GitLab];
     kinds.into_iter().fold(Router::new(), |router, kind| {
         router.route(
             &format!("/webhook/{}", kind.as_str()),
@@ -132,10 +124,7 @@ async fn bounded(request: Request, next: Next) -> Response {
     let answer = async {
         // One HTTP/2 connection carries hundreds of requests at once, which no limit here is made for.
         if request.version() > Version::HTTP_11 {
-            return problem(
-                StatusCode::HTTP_VERSION_NOT_SUPPORTED,
-                "only HTTP/1.1 is supported",
-            );
+            return problem(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is supported");
         }
         next.run(request).await
     };

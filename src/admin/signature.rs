@@ -128,11 +128,7 @@ impl WebhookCheck {
                 // Both are compared, so that the time does not depend on which of them matches.
                 let body = is_expected(body);
                 let text = text.is_some_and(|(_, text)| is_expected(text));
-                if body || text {
-                    Ok(())
-                } else {
-                    Err(Forged::Signature)
-                }
+                if body || text { Ok(()) } else { Err(Forged::Signature) }
             }
             // The signature comes first: only an authentic timestamp is evidence of a late delivery.
             Self::Standard { check, .. } if !check.is_authentic() => Err(Forged::Signature),
@@ -164,9 +160,7 @@ fn standard(headers: &HeaderMap, secret: &Secret, now: i64) -> Result<WebhookChe
     if id.len() > LONGEST_ID {
         return Err(Forged::Header);
     }
-    let timestamp: i64 = header(headers, "webhook-timestamp")?
-        .parse()
-        .map_err(|_| Forged::Header)?;
+    let timestamp: i64 = header(headers, "webhook-timestamp")?.parse().map_err(|_| Forged::Header)?;
     let check = key.check(id, timestamp, header(headers, "webhook-signature")?);
     let off = now.abs_diff(timestamp);
     Ok(WebhookCheck::Standard { check, off })
@@ -263,12 +257,7 @@ pub(super) async fn secret(source: &SecretSource, name: &str) -> Result<Secret, 
     let source = source.clone();
     // A secret on a slow volume must not block the threads that serve requests.
     let read = tokio::task::spawn_blocking(move || source.read()).await;
-    let problem = || {
-        problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            &format!("could not read the {name}"),
-        )
-    };
+    let problem = || problem(StatusCode::SERVICE_UNAVAILABLE, &format!("could not read the {name}"));
     match read {
         Ok(Ok(secret)) => Ok(secret),
         Ok(Err(error)) => {
@@ -293,12 +282,7 @@ mod tests {
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         pairs
             .iter()
-            .map(|(name, value)| {
-                (
-                    HeaderName::from_static(name),
-                    HeaderValue::from_str(value).unwrap(),
-                )
-            })
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
             .collect()
     }
 
@@ -326,65 +310,28 @@ mod tests {
         const HEX: &str = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
         const SECRET: &str = "It's a Secret to Everybody";
         let check = |signature: &str, body, secret| {
-            verified(
-                WebhookKind::GitHub,
-                &[("x-hub-signature-256", signature)],
-                body,
-                secret,
-            )
+            verified(WebhookKind::GitHub, &[("x-hub-signature-256", signature)], body, secret)
         };
         let right = format!("sha256={HEX}");
         assert!(check(&right, "Hello, World!", SECRET));
-        assert!(check(
-            &right.to_uppercase().replace("SHA", "sha"),
-            "Hello, World!",
-            SECRET
-        ));
+        assert!(check(&right.to_uppercase().replace("SHA", "sha"), "Hello, World!", SECRET));
         assert!(!check(&right, "Hello, World", SECRET));
         assert!(!check(&right, "Hello, World!", "another"));
-        for signature in [
-            "sha256=",
-            HEX,
-            &format!("sha1={HEX}"),
-            &right[..70],
-            &format!("{right}0"),
-            "sha256=é",
-        ] {
+        for signature in
+            ["sha256=", HEX, &format!("sha1={HEX}"), &right[..70], &format!("{right}0"), "sha256=é"]
+        {
             assert!(!check(signature, "Hello, World!", SECRET), "{signature}");
         }
         assert!(!verified(WebhookKind::GitHub, &[], "Hello, World!", SECRET));
-        assert!(verified(
-            WebhookKind::Gitea,
-            &[("x-gitea-signature", HEX)],
-            "Hello, World!",
-            SECRET
-        ));
-        assert!(!verified(
-            WebhookKind::Gitea,
-            &[("x-gitea-signature", HEX)],
-            "Hello",
-            SECRET
-        ));
-        assert!(!verified(
-            WebhookKind::Gitea,
-            &[("x-hub-signature-256", &right)],
-            "Hello, World!",
-            SECRET
-        ));
+        assert!(verified(WebhookKind::Gitea, &[("x-gitea-signature", HEX)], "Hello, World!", SECRET));
+        assert!(!verified(WebhookKind::Gitea, &[("x-gitea-signature", HEX)], "Hello", SECRET));
+        assert!(!verified(WebhookKind::Gitea, &[("x-hub-signature-256", &right)], "Hello, World!", SECRET));
     }
 
     #[test]
     fn gitlab_sends_the_secret_itself() {
-        for (token, right) in [
-            ("s3cret", true),
-            ("s3cre", false),
-            ("s3crets", false),
-            ("", false),
-        ] {
-            assert_eq!(
-                verified(WebhookKind::GitLab, &[("x-gitlab-token", token)], "{}", "s3cret"),
-                right
-            );
+        for (token, right) in [("s3cret", true), ("s3cre", false), ("s3crets", false), ("", false)] {
+            assert_eq!(verified(WebhookKind::GitLab, &[("x-gitlab-token", token)], "{}", "s3cret"), right);
         }
         assert!(!verified(WebhookKind::GitLab, &[], "{}", "s3cret"));
     }
@@ -395,19 +342,10 @@ mod tests {
         let pairs = [
             ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
             ("webhook-timestamp", "1614265330"),
-            (
-                "webhook-signature",
-                "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-            ),
+            ("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
         ];
         let check = |pairs: &[_], now: i64| {
-            verify(
-                WebhookKind::Generic,
-                pairs,
-                r#"{"test": 2432232314}"#,
-                SECRET,
-                now,
-            )
+            verify(WebhookKind::Generic, pairs, r#"{"test": 2432232314}"#, SECRET, now)
         };
         for (off, right) in [(-301, false), (-300, true), (0, true), (300, true), (301, false)] {
             assert_eq!(check(&pairs, 1_614_265_330 + off).is_ok(), right, "{off}");
@@ -429,11 +367,8 @@ mod tests {
         let form = "other=1&pay=x&payload=%7B%22a%22%3A+%22%C3%A9%2B%22%7D&payload=second";
         for size in [1, 2, 3, 5, 7, 1000] {
             let mut field = PayloadField::default();
-            let decoded: Vec<u8> = form
-                .as_bytes()
-                .chunks(size)
-                .flat_map(|chunk| field.decode(chunk))
-                .collect();
+            let decoded: Vec<u8> =
+                form.as_bytes().chunks(size).flat_map(|chunk| field.decode(chunk)).collect();
             assert_eq!(String::from_utf8(decoded).unwrap(), r#"{"a": "é+"}"#, "{size}");
         }
     }

@@ -221,10 +221,7 @@ impl Deliveries {
         refused.tally.add();
         refused.kind = kind.as_str();
         refused.unlogged += 1;
-        if refused
-            .logged_at
-            .is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES)
-        {
+        if refused.logged_at.is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES) {
             let (kind, count) = (refused.kind, refused.unlogged);
             tracing::warn!(name: "webhook_refused", kind, reason, count, "webhook refused");
             refused.logged_at = Some(now);
@@ -250,11 +247,7 @@ mod tests {
         }
         assert_eq!(unlogged(&deliveries), [2]);
         deliveries.refuse(WebhookKind::Generic, Refusal::NoSecret.reason());
-        assert_eq!(
-            unlogged(&deliveries),
-            [0, 2],
-            "another reason is logged on its own"
-        );
+        assert_eq!(unlogged(&deliveries), [0, 2], "another reason is logged on its own");
         tokio::time::advance(BETWEEN_LINES).await;
         refuse(&mut deliveries);
         assert_eq!(unlogged(&deliveries), [0, 0]);

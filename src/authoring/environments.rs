@@ -117,8 +117,7 @@ impl DocumentPlace<'_> {
                 Some(document) => drop(all.valid.insert(key, document)),
                 None => {
                     let errors = read.diagnostics.into_iter();
-                    all.findings
-                        .extend(errors.filter(|found| found.severity == Severity::Error));
+                    all.findings.extend(errors.filter(|found| found.severity == Severity::Error));
                     all.invalid.insert(key, vec![(path, format)]);
                 }
             }
@@ -135,10 +134,6 @@ impl EnvironmentDocuments {
 
     /// Returns the keys of all toggles.
     pub(crate) fn toggles(&self) -> BTreeSet<&str> {
-        self.valid
-            .keys()
-            .chain(self.invalid.keys())
-            .map(String::as_str)
-            .collect()
+        self.valid.keys().chain(self.invalid.keys()).map(String::as_str).collect()
     }
 }

@@ -135,9 +135,7 @@ fn formatted(
             .collect();
         let mut all = Vec::with_capacity(documents.len());
         for worker in workers {
-            let part = worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let part = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             all.extend(part?);
         }
         Ok(all)
@@ -147,10 +145,7 @@ fn formatted(
 impl FormatRequest<'_> {
     /// Returns whether a folder is above or below a path to format.
     fn leads_to(&self, folder: &str) -> bool {
-        let is_above = |path: &String| {
-            path.strip_prefix(folder)
-                .is_some_and(|rest| rest.starts_with('/'))
-        };
+        let is_above = |path: &String| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         is_within(folder, self.within) || self.within.iter().any(is_above)
     }
 }

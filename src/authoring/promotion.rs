@@ -63,42 +63,21 @@ pub fn promote(
     }
     let mut report = PromotionReport::default();
     let mut unmatched = globs.unmatched();
-    source
-        .toggles()
-        .into_iter()
-        .for_each(|key| unmatched.remove_matching(key));
+    source.toggles().into_iter().for_each(|key| unmatched.remove_matching(key));
     report.unmatched = unmatched.globs();
     if !report.unmatched.is_empty() {
         return Ok(report);
     }
-    report.invalid = source
-        .invalid
-        .keys()
-        .filter(|key| globs.contains_text(key))
-        .cloned()
-        .collect();
+    report.invalid = source.invalid.keys().filter(|key| globs.contains_text(key)).cloned().collect();
     let is_wanted = |finding: &Diagnostic| {
         let paths = report.invalid.iter().flat_map(|key| &source.invalid[key]);
-        paths
-            .map(|(path, _)| join(place.root, path))
-            .any(|path| path == finding.path)
+        paths.map(|(path, _)| join(place.root, path)).any(|path| path == finding.path)
     };
-    report.findings = source
-        .findings
-        .iter()
-        .filter(|found| is_wanted(found))
-        .cloned()
-        .collect();
-    let promotion = Promotion {
-        place,
-        to,
-        target: &target,
-        folder: TargetFolder::open(place.folder, place.root)?,
-    };
+    report.findings = source.findings.iter().filter(|found| is_wanted(found)).cloned().collect();
+    let promotion =
+        Promotion { place, to, target: &target, folder: TargetFolder::open(place.folder, place.root)? };
     for (key, document) in source.valid.iter().filter(|(key, _)| globs.contains_text(key)) {
-        let result = promotion
-            .copy(key, document)
-            .unwrap_or_else(PromotionResult::Failed);
+        let result = promotion.copy(key, document).unwrap_or_else(PromotionResult::Failed);
         report.results.insert(key.clone(), result);
     }
     Ok(report)
@@ -125,11 +104,7 @@ impl Promotion<'_> {
             (None, None) => (self.path(key, document.format)?, Existing::Keep),
         };
         let text = self.text(document, &path)?;
-        match self
-            .folder
-            .write(&path, &text, existing)
-            .map_err(|error| chain(&error))?
-        {
+        match self.folder.write(&path, &text, existing).map_err(|error| chain(&error))? {
             WriteResult::Written => {}
             WriteResult::Exists => return Err(format!("Git ignores a file at `{path}`")),
         }

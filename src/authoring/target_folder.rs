@@ -128,11 +128,7 @@ impl TargetFolder {
         // One byte more shows that the file is larger than a document may be.
         let limit = LARGEST_DOCUMENT as u64 + 1;
         let read = File::from(file).take(limit).read_to_end(&mut content);
-        let size = read.map_err(|source| FolderError::Io {
-            what: "read",
-            path: shown,
-            source,
-        })?;
+        let size = read.map_err(|source| FolderError::Io { what: "read", path: shown, source })?;
         match size > LARGEST_DOCUMENT {
             true => Ok(Blob::TooLarge(size as u64)),
             false => Ok(Blob::Content(content)),
@@ -167,11 +163,7 @@ impl TargetFolder {
             Err(source) => {
                 // The error that is reported is the first one.
                 let _ = rustix::fs::unlinkat(&folder, TEMPORARY, AtFlags::empty());
-                Err(FolderError::Io {
-                    what: "write",
-                    path: shown,
-                    source,
-                })
+                Err(FolderError::Io { what: "write", path: shown, source })
             }
         }
     }
@@ -296,16 +288,9 @@ fn rename(folder: &OwnedFd, name: &str, existing: Existing) -> io::Result<WriteR
 
 fn io_error(what: &'static str, path: &str) -> impl Fn(Errno) -> FolderError {
     let path = path.to_owned();
-    move |error| FolderError::Io {
-        what,
-        path: path.clone(),
-        source: error.into(),
-    }
+    move |error| FolderError::Io { what, path: path.clone(), source: error.into() }
 }
 
 fn refused(path: &str, what: &'static str) -> FolderError {
-    FolderError::Refused {
-        path: path.to_owned(),
-        what,
-    }
+    FolderError::Refused { path: path.to_owned(), what }
 }

@@ -26,11 +26,7 @@ fn a_file_is_written_once_and_replaced_only_on_request() {
     assert_eq!(replaced, WriteResult::Written);
     let full = top.path().join("toggles/shop/prod");
     assert_eq!(fs::read_to_string(full.join("pay.yaml")).unwrap(), "two");
-    assert_eq!(
-        fs::read_dir(full).unwrap().count(),
-        1,
-        "the temporary file is gone"
-    );
+    assert_eq!(fs::read_dir(full).unwrap().count(), 1, "the temporary file is gone");
 }
 
 #[test]
@@ -52,10 +48,7 @@ fn links_repositories_and_other_files_are_refused_wherever_they_are() {
         ("shop/link/pay.yaml", "`shop/link` is a symbolic link"),
         ("shop/prod/pay.yaml", "`shop/prod/pay.yaml` is a symbolic link"),
         ("shop/prod/new.yaml", "`shop/prod/new.yaml` is a symbolic link"),
-        (
-            "shop/prod/folder.yaml",
-            "`shop/prod/folder.yaml` is not a regular file",
-        ),
+        ("shop/prod/folder.yaml", "`shop/prod/folder.yaml` is not a regular file"),
         ("nested/prod/pay.yaml", "`nested` is a separate repository"),
         ("file/prod/pay.yaml", "`file` is not a folder"),
     ] {
@@ -81,10 +74,7 @@ fn links_repositories_and_other_files_are_refused_wherever_they_are() {
 fn a_second_import_of_the_same_work_tree_is_refused() {
     let top = tempfile::tempdir().unwrap();
     let _first = TargetFolder::open(top.path(), "").unwrap();
-    assert!(matches!(
-        TargetFolder::open(top.path(), "toggles"),
-        Err(FolderError::Busy)
-    ));
+    assert!(matches!(TargetFolder::open(top.path(), "toggles"), Err(FolderError::Busy)));
 }
 
 #[test]

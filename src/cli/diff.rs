@@ -72,10 +72,7 @@ pub(super) fn invalid(findings: &[Diagnostic]) -> ExitStatus {
 pub(super) fn distinct(one: &EnvironmentId, other: &EnvironmentId) -> Result<(), Failure> {
     // Ids that differ only in case are one environment (DESIGN, section 2).
     match one.to_string().eq_ignore_ascii_case(&other.to_string()) {
-        true => Err(Failure::new(
-            ExitStatus::Usage,
-            format!("both environments are `{one}`"),
-        )),
+        true => Err(Failure::new(ExitStatus::Usage, format!("both environments are `{one}`"))),
         false => Ok(()),
     }
 }
@@ -93,12 +90,7 @@ pub(super) fn folder(settings: &Settings) -> Result<PathBuf, Failure> {
 }
 
 pub(super) fn place<'a>(settings: &'a Settings, folder: &'a std::path::Path) -> DocumentPlace<'a> {
-    DocumentPlace {
-        folder,
-        root: &settings.root,
-        layout: &settings.layout,
-        kind: settings.service_kind,
-    }
+    DocumentPlace { folder, root: &settings.root, layout: &settings.layout, kind: settings.service_kind }
 }
 
 fn compared([before, after]: [&EnvironmentId; 2], [old, new]: [&EnvironmentDocuments; 2]) -> EnvironmentDiff {

@@ -18,10 +18,7 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
     let config = setup::config(settings, CacheMode::Untouched)?;
     let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
     let (_runtime, context) = setup::requests()?;
-    let check = DriftCheck {
-        globs: &globs,
-        depth: args.depth,
-    };
+    let check = DriftCheck { globs: &globs, depth: args.depth };
     let scan = check.run(&config, &context)?;
     let report = &scan.report;
     let unread = report.failure().zip(report.hint);
@@ -105,8 +102,5 @@ fn globs(ids: &[&ToggleId], flag: &str) -> String {
         ..=MOST_NAMED => ids.iter().map(ToString::to_string).collect(),
         _ => ids.iter().map(|id| format!("{}/*", id.environment())).collect(),
     };
-    globs
-        .iter()
-        .map(|glob| format!(" {flag}{}", word(glob)))
-        .collect()
+    globs.iter().map(|glob| format!(" {flag}{}", word(glob))).collect()
 }

@@ -24,9 +24,7 @@ pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus,
     let attributes = attributes(args)?;
     let target = validate::everything(settings)?;
     let documents = DocumentFiles::open(&target, &settings.layout, settings.service_kind)?;
-    let found = documents
-        .read(&args.toggle)?
-        .ok_or_else(|| unknown(&args.toggle, &documents))?;
+    let found = documents.read(&args.toggle)?.ok_or_else(|| unknown(&args.toggle, &documents))?;
     let targeting = valid(&args.toggle, &found)?;
     let mut compiler = Compiler::default();
     let mut lookup = Lookup::new(&documents);
@@ -80,9 +78,7 @@ fn now() -> i64 {
 fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
     let failure = Failure::failed(format!("there is no document for `{id}`"));
     // Toggles of the same environment come first, because the suggestion looks at a limited number.
-    let (near, far): (Vec<_>, Vec<_>) = documents
-        .toggles()
-        .partition(|other| other.is_in(&id.environment()));
+    let (near, far): (Vec<_>, Vec<_>) = documents.toggles().partition(|other| other.is_in(&id.environment()));
     let candidates = near.into_iter().chain(far).map(ToggleId::as_str);
     match closest(id.as_str(), candidates) {
         Some(similar) => failure.hint(format!("did you mean `{similar}`?")),
@@ -97,10 +93,7 @@ fn valid(id: &ToggleId, found: &ReadDocument) -> Result<Targeting, Failure> {
     if let Some(payload) = &found.document.payload {
         return Ok(payload.targeting());
     }
-    note(&document::render(
-        &found.document.diagnostics,
-        crate::model::Color::Never,
-    ))?;
+    note(&document::render(&found.document.diagnostics, crate::model::Color::Never))?;
     Err(Failure::new(
         ExitStatus::Invalid,
         format!("the document of `{id}` is invalid, so it cannot be evaluated"),
@@ -291,31 +284,19 @@ impl Explanation {
                     reason: prerequisite_reason(trace),
                 })
                 .collect(),
-            rules: rules
-                .map(|(index, item)| rule(subject, trace, index, item))
-                .collect(),
-            serves: trace
-                .serves
-                .iter()
-                .map(|trace| serve(subject.targeting, trace))
-                .collect(),
+            rules: rules.map(|(index, item)| rule(subject, trace, index, item)).collect(),
+            serves: trace.serves.iter().map(|trace| serve(subject.targeting, trace)).collect(),
         }
     }
 
     /// Returns the name of the variation that the user gets.
     pub(crate) fn variation(&self) -> Option<&str> {
-        self.result
-            .variation
-            .as_ref()
-            .map(|variation| variation.name.as_str())
+        self.result.variation.as_ref().map(|variation| variation.name.as_str())
     }
 
     /// Returns what the user gets, as the rest of a sentence.
     pub(crate) fn outcome(&self) -> String {
-        let by = self
-            .served_by
-            .as_ref()
-            .map_or_else(String::new, |by| format!(" by {by}"));
+        let by = self.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
         match self.result.reason {
             Some(_) => self.result.short(),
             None => format!("served {}{by}", self.result.short()),
@@ -330,10 +311,7 @@ impl Explanation {
             #[serde(flatten)]
             explanation: &'a Explanation,
         }
-        Versioned {
-            version: 1,
-            explanation: self,
-        }
+        Versioned { version: 1, explanation: self }
     }
 }
 
@@ -345,17 +323,9 @@ fn result(targeting: &Targeting, verdict: Verdict) -> ExplainedResult {
     };
     let variation = index.map(|index| {
         let variation = &targeting.content.variations[index as usize];
-        ExplainedVariation {
-            index,
-            name: variation.name.clone(),
-            value: variation.value.clone(),
-        }
+        ExplainedVariation { index, name: variation.name.clone(), value: variation.value.clone() }
     });
-    ExplainedResult {
-        result,
-        variation,
-        reason,
-    }
+    ExplainedResult { result, variation, reason }
 }
 
 /// Returns the name of a serve, escaped.
@@ -465,17 +435,9 @@ pub(crate) fn text(explanation: &Explanation) -> String {
         Some(key) => format!("the user {}", quoted(key)),
         None => "a user without a key".to_owned(),
     };
-    let _ = writeln!(
-        out,
-        "{} for {user}\n  {}",
-        explanation.toggle,
-        escaped(&explanation.file)
-    );
+    let _ = writeln!(out, "{} for {user}\n  {}", explanation.toggle, escaped(&explanation.file));
     trace(&mut out, explanation);
-    let by = explanation
-        .served_by
-        .as_ref()
-        .map_or_else(String::new, |by| format!(" by {by}"));
+    let by = explanation.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
     let _ = writeln!(out, "\n{}{by}", sentence(&explanation.result));
     out
 }
@@ -486,12 +448,7 @@ fn trace(out: &mut String, explanation: &Explanation) {
     }
     for prerequisite in &explanation.prerequisites {
         let reason = after(prerequisite.reason.as_deref());
-        let _ = writeln!(
-            out,
-            "  prerequisite {}: {}{reason}",
-            prerequisite.label,
-            met(prerequisite.matches)
-        );
+        let _ = writeln!(out, "  prerequisite {}: {}{reason}", prerequisite.label, met(prerequisite.matches));
     }
     for rule in &explanation.rules {
         let _ = writeln!(out, "  {}: {}", rule.label, rule.matches.in_words());
@@ -500,12 +457,7 @@ fn trace(out: &mut String, explanation: &Explanation) {
         }
         for condition in &rule.conditions {
             let reason = after(condition.reason.as_deref());
-            let _ = writeln!(
-                out,
-                "    {}: {}{reason}",
-                condition.condition,
-                condition.matches.in_words()
-            );
+            let _ = writeln!(out, "    {}: {}{reason}", condition.condition, condition.matches.in_words());
         }
     }
     for serve in &explanation.serves {
@@ -536,31 +488,20 @@ fn serves(out: &mut String, serve: &ExplainedServe) {
     if serve.ranges.is_empty() {
         return;
     }
-    let bucket = serve
-        .bucket
-        .map_or_else(|| "random bucket".to_owned(), |bucket| format!("bucket {bucket}"));
+    let bucket = serve.bucket.map_or_else(|| "random bucket".to_owned(), |bucket| format!("bucket {bucket}"));
     let ranges: Vec<String> = serve
         .ranges
         .iter()
-        .map(|range| {
-            format!(
-                "{} has {} to {}",
-                quoted(&range.variation),
-                range.from,
-                range.to - 1
-            )
-        })
+        .map(|range| format!("{} has {} to {}", quoted(&range.variation), range.from, range.to - 1))
         .collect();
     let _ = writeln!(out, "    {bucket}: {}", ranges.join(", "));
 }
 
 fn sentence(result: &ExplainedResult) -> String {
     match &result.variation {
-        Some(variation) => format!(
-            "served: {} (value {})",
-            quoted(&variation.name),
-            quoted(&variation.value)
-        ),
+        Some(variation) => {
+            format!("served: {} (value {})", quoted(&variation.name), quoted(&variation.value))
+        }
         None if result.reason.is_some() => result.short(),
         None => format!("served: {}", result.short()),
     }

@@ -74,11 +74,7 @@ impl Failure {
 
     /// Fails with `status` because of `error`.
     pub(super) fn new(status: ExitStatus, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self {
-            status,
-            error: error.into(),
-            hint: None,
-        }
+        Self { status, error: error.into(), hint: None }
     }
 
     /// Fails because of the error of an attempt: a verb with its object, such as ``create `a` ``.
@@ -106,10 +102,7 @@ impl Failure {
 
     /// Returns the JSON to print if the output is JSON.
     pub(super) fn json(&self) -> JsonFailure {
-        JsonFailure {
-            version: 1,
-            error: self.json_error(),
-        }
+        JsonFailure { version: 1, error: self.json_error() }
     }
 
     /// Returns the error as a field of a JSON result.
@@ -170,11 +163,7 @@ impl JsonError {
 impl From<NetworkError> for Failure {
     fn from(error: NetworkError) -> Self {
         let (is_setting, hint) = (error.is_bad_ca_file(), error.hint());
-        let status = if is_setting {
-            ExitStatus::Usage
-        } else {
-            ExitStatus::Failed
-        };
+        let status = if is_setting { ExitStatus::Usage } else { ExitStatus::Failed };
         Self::new(status, error).maybe_hint(hint)
     }
 }

@@ -15,10 +15,7 @@ use crate::pass::{self, CheckTarget};
 pub(super) fn run(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> Result<ExitStatus, Failure> {
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
         let link = link.to_string_lossy();
-        let message = format!(
-            "`{}` is a symbolic link, and gitoggle does not write there",
-            escaped(&link)
-        );
+        let message = format!("`{}` is a symbolic link, and gitoggle does not write there", escaped(&link));
         return Err(Failure::failed(message));
     }
     let mut all = FormatReport::default();
@@ -42,25 +39,14 @@ pub(super) fn run(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> R
         })?);
     }
     let globs = settings.only.globs().iter();
-    let unmatched: Vec<String> = globs
-        .filter(|glob| !all.matched.contains(*glob))
-        .cloned()
-        .collect();
+    let unmatched: Vec<String> = globs.filter(|glob| !all.matched.contains(*glob)).cloned().collect();
     pass::check_scope(&settings.only, &unmatched)?;
     show(&all, settings, mode)?;
     verdict(&all, mode)
 }
 
 fn show(report: &FormatReport, settings: &Settings, mode: FormatMode) -> Result<(), Failure> {
-    let FormatReport {
-        matched: _,
-        documents,
-        changed,
-        unsupported,
-        findings,
-        invalid,
-        failed,
-    } = report;
+    let FormatReport { matched: _, documents, changed, unsupported, findings, invalid, failed } = report;
     let mut text = document::render(findings, color(settings));
     if !text.is_empty() {
         text.push('\n');
@@ -107,15 +93,7 @@ fn verdict(report: &FormatReport, mode: FormatMode) -> Result<ExitStatus, Failur
 
 impl FormatReport {
     fn add(&mut self, other: Self) {
-        let Self {
-            matched,
-            documents,
-            changed,
-            unsupported,
-            findings,
-            invalid,
-            failed,
-        } = other;
+        let Self { matched, documents, changed, unsupported, findings, invalid, failed } = other;
         self.matched.extend(matched);
         self.documents += documents;
         self.changed.extend(changed);
@@ -130,9 +108,7 @@ impl From<AuthoringError> for Failure {
     fn from(error: AuthoringError) -> Self {
         match &error {
             AuthoringError::NewEnvironment(_, closest) => {
-                let meant = closest
-                    .as_ref()
-                    .map(|closest| format!("did you mean `{}`? ", escaped(closest)));
+                let meant = closest.as_ref().map(|closest| format!("did you mean `{}`? ", escaped(closest)));
                 let hint = meant.unwrap_or_default() + "to create it, add `--create`";
                 Self::new(ExitStatus::Usage, error).hint(hint)
             }

@@ -114,12 +114,7 @@ fn put(
     let place = format!("pull request {number} of `{}`", escaped(&target.repository));
     let api = target.api;
     let order = |shown: &str| pull_request::order(settings, shown, head?);
-    let draft = CommentDraft {
-        key,
-        body,
-        head,
-        order: &order,
-    };
+    let draft = CommentDraft { key, body, head, order: &order };
     let client = ForgeClient::new(target, &setup::network(settings));
     let result = client.and_then(|client| client.put_comment(number, &draft));
     let (did, why) = match result {
@@ -137,9 +132,7 @@ fn put(
 /// # Errors
 /// A usage failure if it is unknown.
 pub(super) fn repository(settings: &Settings) -> Result<Option<ForgeTarget>, Failure> {
-    let target = settings
-        .commit_status
-        .map(|api| find(settings, api, "--commit-status"));
+    let target = settings.commit_status.map(|api| find(settings, api, "--commit-status"));
     target.transpose()
 }
 
@@ -228,9 +221,7 @@ fn review_file(path: &Path) -> Result<ReviewedChanges, Box<dyn Error + Send + Sy
     }
     let held = plan.held.into_iter().filter_map(|held| held.change);
     let changes = plan.changes.into_iter().chain(held);
-    Ok(changes
-        .map(|change| change.digest.parse())
-        .collect::<Result<_, ChangeDigestError>>()?)
+    Ok(changes.map(|change| change.digest.parse()).collect::<Result<_, ChangeDigestError>>()?)
 }
 
 fn find(settings: &Settings, api: ForgeApi, flag: &str) -> Result<ForgeTarget, Failure> {

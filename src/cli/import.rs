@@ -45,9 +45,7 @@ pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Resul
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
     if different > 0 {
         let documents = counted(different, "different document");
-        note(&format!(
-            "note: kept {documents}; `--overwrite` replaces documents\n"
-        ))?;
+        note(&format!("note: kept {documents}; `--overwrite` replaces documents\n"))?;
     }
     if let Some(first) = report.ignored.first() {
         let documents = counted(report.ignored.len(), "written document");
@@ -136,12 +134,7 @@ fn unmatched(report: &ImportReport, only: &Scope) -> String {
     let quoted = |glob: &String| format!("`{}`", escaped(glob));
     let mut globs: Vec<String> = report.unmatched.iter().map(quoted).collect();
     if report.unmatched_only.len() == only.globs().len() {
-        globs.extend(
-            report
-                .unmatched_only
-                .iter()
-                .map(|glob| format!("`--only {}`", escaped(glob))),
-        );
+        globs.extend(report.unmatched_only.iter().map(|glob| format!("`--only {}`", escaped(glob))));
     }
     listed(&globs)
 }
@@ -179,11 +172,7 @@ pub(super) fn text(report: &ImportReport) -> String {
 
 /// Formats the result as Markdown of at most `limit` bytes.
 fn markdown(report: &ImportReport, limit: usize) -> String {
-    let end = if notable(report).next().is_some() {
-        "\n"
-    } else {
-        ""
-    };
+    let end = if notable(report).next().is_some() { "\n" } else { "" };
     let head = format!("### gitoggle import\n\n{}\n{end}", counts(report));
     let rows = notable(report).map(|(name, result)| {
         let mut row = format!("* **{}** {}", result.as_str(), code(name));
@@ -222,14 +211,7 @@ fn details(result: &ImportResult) -> String {
 }
 
 fn counts(report: &ImportReport) -> String {
-    let Counts {
-        written,
-        replaced,
-        unchanged,
-        different,
-        skipped,
-        failed,
-    } = Counts::of(report);
+    let Counts { written, replaced, unchanged, different, skipped, failed } = Counts::of(report);
     let mut text = format!("{written} written, {unchanged} unchanged, {different} different");
     if replaced > 0 {
         let _ = write!(text, ", {replaced} replaced");
@@ -318,13 +300,7 @@ impl<'a> ImportJson<'a> {
                 spelling: result.spelling(),
             });
         }
-        Self {
-            version: 1,
-            summary: Counts::of(report),
-            skipped,
-            toggles,
-            error,
-        }
+        Self { version: 1, summary: Counts::of(report), skipped, toggles, error }
     }
 }
 
@@ -355,11 +331,7 @@ fn next_commands(report: &ImportReport, all: &Settings, flags: &Flags) -> String
     // Documents that were replaced were there before, so their environments have had their first pass, or hold it.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
-    let (repo, without) = match all
-        .repo
-        .local_path()
-        .is_some_and(|repo| is_same_folder(repo, &report.top))
-    {
+    let (repo, without) = match all.repo.local_path().is_some_and(|repo| is_same_folder(repo, &report.top)) {
         true => (String::new(), [].as_slice()),
         // An import finds the top of a work tree from a folder below it; the other commands take the folder as it is.
         false => (format!(" --repo {}", word(&top(report))), ["repo"].as_slice()),

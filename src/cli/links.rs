@@ -21,18 +21,8 @@ fn find(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Links> {
         false => ForgePages::Github,
     };
     for (is_job, forge, server, repository) in [
-        (
-            is("GITHUB_ACTIONS"),
-            github,
-            "GITHUB_SERVER_URL",
-            "GITHUB_REPOSITORY",
-        ),
-        (
-            is("GITLAB_CI"),
-            ForgePages::Gitlab,
-            "CI_SERVER_URL",
-            "CI_PROJECT_PATH",
-        ),
+        (is("GITHUB_ACTIONS"), github, "GITHUB_SERVER_URL", "GITHUB_REPOSITORY"),
+        (is("GITLAB_CI"), ForgePages::Gitlab, "CI_SERVER_URL", "CI_PROJECT_PATH"),
     ] {
         // A job can check out other repositories, too.
         let repository = variable(repository).filter(|name| is_job && is_end_of(&path, name));
@@ -87,22 +77,10 @@ mod tests {
     #[test]
     fn well_known_forges_need_no_variables_and_others_have_no_links() {
         for (url, page) in [
-            (
-                "https://github.com/team/toggles.git",
-                Some("https://github.com/team/toggles/commit/ID"),
-            ),
-            (
-                "git@github.com:team/toggles.git",
-                Some("https://github.com/team/toggles/commit/ID"),
-            ),
-            (
-                "ssh://git@GitLab.com:22/a/b/c/",
-                Some("https://gitlab.com/a/b/c/-/commit/ID"),
-            ),
-            (
-                "https://user:secret@codeberg.org/a/b",
-                Some("https://codeberg.org/a/b/commit/ID"),
-            ),
+            ("https://github.com/team/toggles.git", Some("https://github.com/team/toggles/commit/ID")),
+            ("git@github.com:team/toggles.git", Some("https://github.com/team/toggles/commit/ID")),
+            ("ssh://git@GitLab.com:22/a/b/c/", Some("https://gitlab.com/a/b/c/-/commit/ID")),
+            ("https://user:secret@codeberg.org/a/b", Some("https://codeberg.org/a/b/commit/ID")),
             ("https://git.example.com/team/toggles", None),
             ("https://github.com.example.com/team/toggles", None),
             ("/srv/git/github.com/team/toggles", None),
@@ -121,10 +99,7 @@ mod tests {
         ];
         let page = |pages: &str| Some(format!("https://git.example.com/team/toggles{pages}/commit/ID"));
         assert_eq!(found("https://git.example.com/team/toggles", &github), page(""));
-        assert_eq!(
-            found("ssh://git@ssh.example.com:2222/Team/Toggles.git", &github),
-            page("")
-        );
+        assert_eq!(found("ssh://git@ssh.example.com:2222/Team/Toggles.git", &github), page(""));
         assert_eq!(found("https://git.example.com/team/other-toggles", &github), None);
         let gitlab = [
             ("GITLAB_CI", "true"),

@@ -70,17 +70,9 @@ fn read(
 
 /// Returns the error for a toggle that no deployment changed.
 fn unknown(toggle: &str, applied: &[ToggleId]) -> Failure {
-    let failure = Failure::new(
-        ExitStatus::Failed,
-        format!("no deployment changed a toggle `{}`", escaped(toggle)),
-    );
-    let equal = |id: &ToggleId| {
-        id.as_str()
-            .split('/')
-            .zip(toggle.split('/'))
-            .filter(|(a, b)| a == b)
-            .count()
-    };
+    let failure =
+        Failure::new(ExitStatus::Failed, format!("no deployment changed a toggle `{}`", escaped(toggle)));
+    let equal = |id: &ToggleId| id.as_str().split('/').zip(toggle.split('/')).filter(|(a, b)| a == b).count();
     let mut applied: Vec<&ToggleId> = applied.iter().collect();
     // Only the first candidates are compared.
     applied.sort_by_key(|id| std::cmp::Reverse(equal(id)));
@@ -100,10 +92,7 @@ fn nothing(config: &Config) -> String {
             escaped(&remote.remote.to_string())
         ),
         Some(SharedState::Origin(origin)) => {
-            format!(
-                "the shared state `{}` at `origin` has no record",
-                escaped(&origin.name)
-            )
+            format!("the shared state `{}` at `origin` has no record", escaped(&origin.name))
         }
         None if config.state_dir.exists() => format!("the state folder `{}` has no record", escaped(&dir)),
         None => format!("the state folder `{}` does not exist", escaped(&dir)),
@@ -117,10 +106,7 @@ fn rest(page: &HistoryPage) -> String {
         None => String::new(),
         Some(_) => {
             let shown = page.deployments.len();
-            format!(
-                "\nOnly the last {shown} are shown; `-n {}` shows more, `-n 0` all of them.\n",
-                shown * 5
-            )
+            format!("\nOnly the last {shown} are shown; `-n {}` shows more, `-n 0` all of them.\n", shown * 5)
         }
     }
 }

@@ -16,28 +16,18 @@ pub(super) fn run(command: Option<&str>, out: Option<&Path>) -> Result<ExitStatu
     let mut program = args::program().disable_help_subcommand(true);
     program.build();
     if let Some(folder) = out {
-        let pages: Vec<&Clap> = std::iter::once(&program)
-            .chain(program.get_subcommands())
-            .collect();
+        let pages: Vec<&Clap> = std::iter::once(&program).chain(program.get_subcommands()).collect();
         for page in &pages {
             write(folder, page)?;
         }
-        print(&format!(
-            "wrote {} to `{}`\n",
-            counted(pages.len(), "page"),
-            folder.display()
-        ))?;
+        print(&format!("wrote {} to `{}`\n", counted(pages.len(), "page"), folder.display()))?;
         return Ok(ExitStatus::Clean);
     }
-    let page = command
-        .and_then(|name| program.find_subcommand(name))
-        .unwrap_or(&program);
+    let page = command.and_then(|name| program.find_subcommand(name)).unwrap_or(&program);
     print(&rendered(page))?;
     if Stream::Stdout.is_terminal() {
         let name = command.map(|name| format!(" {name}")).unwrap_or_default();
-        note(&format!(
-            "hint: to read it, run `gitoggle man{name} | man -l -`\n"
-        ))?;
+        note(&format!("hint: to read it, run `gitoggle man{name} | man -l -`\n"))?;
     }
     Ok(ExitStatus::Clean)
 }
@@ -50,9 +40,7 @@ fn write(folder: &Path, page: &Clap) -> Result<(), Failure> {
 
 /// Returns the name of the page, such as `gitoggle-plan`.
 fn title(page: &Clap) -> String {
-    page.get_display_name()
-        .unwrap_or_else(|| page.get_name())
-        .to_owned()
+    page.get_display_name().unwrap_or_else(|| page.get_name()).to_owned()
 }
 
 /// Returns the page in the format of `man`.

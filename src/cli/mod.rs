@@ -101,12 +101,7 @@ fn misused(error: &clap::Error) -> Failure {
 }
 
 fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
-    let Invocation {
-        command,
-        args,
-        flags,
-        verbosity,
-    } = invocation;
+    let Invocation { command, args, flags, verbosity } = invocation;
     let command = *command;
     let mut environment =
         config::ProcessEnvironment::of_process().map_err(Failure::could_not("find the current folder"))?;
@@ -197,20 +192,13 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Diff { before, after, exit } => diff::run(settings, [before, after], *exit),
         CommandArgs::Log(args) => log::run(settings, args),
         CommandArgs::Init { folder } => init::run(settings, folder),
-        CommandArgs::Promote {
-            before,
-            after,
-            globs,
-            create,
-        } => promote::run(settings, [before, after], globs, *create),
+        CommandArgs::Promote { before, after, globs, create } => {
+            promote::run(settings, [before, after], globs, *create)
+        }
         CommandArgs::Fmt { paths, mode } => fmt::run(settings, paths, *mode),
         CommandArgs::Import { globs } => import::run(settings, globs, flags),
         CommandArgs::Man { command, out } => man::run(command.as_deref(), out.as_deref()),
-        CommandArgs::Plan {
-            files,
-            exit,
-            audience,
-        } => plan::run(settings, *files, *exit, audience.as_ref()),
+        CommandArgs::Plan { files, exit, audience } => plan::run(settings, *files, *exit, audience.as_ref()),
         CommandArgs::Reconcile => remote::reconcile(settings),
         CommandArgs::Resume(args) => remote::resume(settings, args),
         CommandArgs::Run => run::run(settings),
@@ -252,16 +240,12 @@ fn unsupported_output(output: OutputFormat) -> Failure {
 
 /// Prints to stdout.
 fn print(text: &str) -> Result<(), Failure> {
-    Stream::Stdout
-        .print(text)
-        .map_err(Failure::could_not("write to stdout"))
+    Stream::Stdout.print(text).map_err(Failure::could_not("write to stdout"))
 }
 
 /// Prints to stderr.
 fn note(text: &str) -> Result<(), Failure> {
-    Stream::Stderr
-        .print(text)
-        .map_err(Failure::could_not("write to stderr"))
+    Stream::Stderr.print(text).map_err(Failure::could_not("write to stderr"))
 }
 
 /// Returns whether results are colored.

@@ -26,12 +26,7 @@ pub(super) struct RunObserver {
 impl RunObserver {
     /// Creates an observer of passes that publish to `host`.
     pub(super) fn new(host: String, metrics: Metrics) -> Self {
-        Self {
-            host,
-            metrics,
-            is_long: AtomicBool::new(false),
-            logged: Mutex::default(),
-        }
+        Self { host, metrics, is_long: AtomicBool::new(false), logged: Mutex::default() }
     }
 
     /// Returns whether `result` is the last one of the toggle, and stores it.
@@ -62,8 +57,7 @@ impl RunObserver {
             let now = jiff::Timestamp::now().as_second();
             // A commit from a machine whose clock is ahead counts as zero seconds old.
             let since = u64::try_from(now.saturating_sub(commit.committed_at));
-            self.metrics
-                .applied_after(Duration::from_secs(since.unwrap_or_default()));
+            self.metrics.applied_after(Duration::from_secs(since.unwrap_or_default()));
         }
         match (self.is_known(&change.id, result), result.reason()) {
             (true, Some(reason)) => {

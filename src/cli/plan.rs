@@ -101,33 +101,18 @@ fn page(
     for text in &notes {
         note(&format!("note: {text}\n"))?;
     }
-    let users = audience
-        .map(|args| audience::impact(&plan, files, args, settings))
-        .transpose()?;
+    let users = audience.map(|args| audience::impact(&plan, files, args, settings)).transpose()?;
     let is_linked = settings.comment_on.is_some()
         || matches!(settings.output, OutputFormat::Github | OutputFormat::Markdown);
     // Uncommitted files have no pages.
     let links = (is_linked && files == pass::Files::Committed).then(|| links::links(settings));
-    Ok(PlanPage {
-        plan,
-        notes,
-        users,
-        links: links.flatten(),
-    })
+    Ok(PlanPage { plan, notes, users, links: links.flatten() })
 }
 
 impl PlanPage {
     fn markdown(&self, limit: usize) -> String {
         let (users, links) = (self.users.as_ref(), self.links.as_ref());
-        report::markdown(
-            PlanView {
-                plan: &self.plan,
-                notes: &self.notes,
-                users,
-                links,
-            },
-            limit,
-        )
+        report::markdown(PlanView { plan: &self.plan, notes: &self.notes, users, links }, limit)
     }
 
     fn show(&self, settings: &Settings) -> Result<(), Failure> {
@@ -138,10 +123,7 @@ impl PlanPage {
                 show::step_summary(|limit| self.markdown(limit))
             }
             OutputFormat::Human => print(&report::text_for(plan, users, color(settings))),
-            OutputFormat::Json => show::json(&PlanOutput {
-                plan: json_for(plan, users),
-                notes: &self.notes,
-            }),
+            OutputFormat::Json => show::json(&PlanOutput { plan: json_for(plan, users), notes: &self.notes }),
             OutputFormat::Gitlab => show::json(&report::code_quality(plan.findings(), &self.notes, None)),
             OutputFormat::Junit => print(&report::junit_plan(plan, &self.notes)),
             OutputFormat::Sarif => show::json(&report::sarif(plan.findings(), &self.notes, None)),

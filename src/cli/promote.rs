@@ -31,11 +31,8 @@ pub(super) fn run(
         result => result?,
     };
     if !report.unmatched.is_empty() {
-        let quoted: Vec<String> = report
-            .unmatched
-            .iter()
-            .map(|glob| format!("`{}`", escaped(glob)))
-            .collect();
+        let quoted: Vec<String> =
+            report.unmatched.iter().map(|glob| format!("`{}`", escaped(glob))).collect();
         let message = format!("no toggle of `{from}` matches {}", listed(&quoted));
         return Err(
             Failure::failed(message).hint("a glob is compared with the key of the toggle, case included")
@@ -52,10 +49,7 @@ pub(super) fn run(
     if failed.is_empty() {
         return Ok(invalid(&report.findings));
     }
-    note(&format!(
-        "error: could not copy {}\n",
-        counted(failed.len(), "toggle")
-    ))?;
+    note(&format!("error: could not copy {}\n", counted(failed.len(), "toggle")))?;
     Ok(ExitStatus::Failed)
 }
 
@@ -65,10 +59,7 @@ fn is_confirmed(to: &EnvironmentId, closest: Option<&str>) -> Result<bool, Failu
         return Ok(false);
     }
     let closest = closest.map(|closest| format!(" (did you mean `{closest}`?)"));
-    note(&format!(
-        "`{to}` has no document yet{}. Create it? [y/N] ",
-        closest.unwrap_or_default()
-    ))?;
+    note(&format!("`{to}` has no document yet{}. Create it? [y/N] ", closest.unwrap_or_default()))?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).map_err(Failure::failed)?;
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
@@ -77,9 +68,7 @@ fn is_confirmed(to: &EnvironmentId, closest: Option<&str>) -> Result<bool, Failu
 /// Returns what the promotion changed in `to`.
 fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -> EnvironmentDiff {
     let toggles = report.results.iter().filter_map(|(key, result)| match result {
-        PromotionResult::Copied {
-            path, before, after, ..
-        } => Some(ToggleDiff {
+        PromotionResult::Copied { path, before, after, .. } => Some(ToggleDiff {
             toggle: key.clone(),
             before: before.clone(),
             after: Some(after.clone()),
@@ -90,10 +79,7 @@ fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -
     let toggles: Vec<ToggleDiff> = toggles.collect();
     let mut parts = vec![
         format!("{} copied", toggles.len()),
-        format!(
-            "{} unchanged",
-            report.count(|result| matches!(result, PromotionResult::Unchanged))
-        ),
+        format!("{} unchanged", report.count(|result| matches!(result, PromotionResult::Unchanged))),
     ];
     let failed = report.failed().count();
     parts.extend(nonzero(&[(report.invalid.len(), "invalid"), (failed, "failed")]));

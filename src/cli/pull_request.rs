@@ -62,9 +62,7 @@ pub(super) fn order(settings: &Settings, one: &str, other: &str) -> Option<Order
 
 /// Returns the pull request of this process's CI job.
 fn of_job() -> Option<PullRequest> {
-    PullRequest::of_job(&|name| std::env::var(name).ok(), &|path| {
-        std::fs::read_to_string(path).ok()
-    })
+    PullRequest::of_job(&|name| std::env::var(name).ok(), &|path| std::fs::read_to_string(path).ok())
 }
 
 fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, Failure> {
@@ -82,21 +80,14 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
     };
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.forge));
     let (head, source) = job.map_or((None, None), |job| (job.head, job.source));
-    Ok(Range::PullRequest(BranchRange {
-        target,
-        target_origin,
-        head,
-        source,
-        fetch,
-    }))
+    Ok(Range::PullRequest(BranchRange { target, target_origin, head, source, fetch }))
 }
 
 fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
     let history = match forge {
-        Some(forge) => format!(
-            "fetch the whole history: {}, or run `git fetch --unshallow`",
-            forge.fetch_history()
-        ),
+        Some(forge) => {
+            format!("fetch the whole history: {}, or run `git fetch --unshallow`", forge.fetch_history())
+        }
         None => "fetch the whole history: `git fetch --unshallow`".to_owned(),
     };
     let branch = target.strip_prefix("refs/heads/").unwrap_or(target);

@@ -76,19 +76,13 @@ fn text<'a>(reply: &'a Value, name: &str) -> &'a str {
 const MOST: usize = 20;
 
 pub(super) fn allow(settings: &Settings, args: &AllowArgs) -> Result<ExitStatus, Failure> {
-    let AllowArgs {
-        what,
-        environment,
-        revision,
-    } = args;
+    let AllowArgs { what, environment, revision } = args;
     let daemon = Daemon::of(settings)?;
     let revision = match revision {
         Some(revision) => revision.clone(),
         None => planned(&daemon)?,
     };
-    let toggle = environment
-        .as_ref()
-        .and_then(|place| place.parse::<ToggleId>().ok());
+    let toggle = environment.as_ref().and_then(|place| place.parse::<ToggleId>().ok());
     let command = match toggle {
         Some(toggle) => {
             let environment = toggle.environment();
@@ -134,10 +128,7 @@ fn released(reply: &Value) -> String {
         escaped(&environment.unwrap_or_default()),
         escaped(text(reply, "revision"))
     );
-    let toggles = reply["releases"]["toggles"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
+    let toggles = reply["releases"]["toggles"].as_array().cloned().unwrap_or_default();
     // The daemon counts all toggles but names only the first thousand.
     let count = reply["releases"]["count"].as_u64().unwrap_or_default();
     let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -186,10 +177,7 @@ impl Daemon {
         if url.is_exposed() {
             tracing::warn!(name: "exposed_token", %url, "the admin token is sent unencrypted; use https");
         }
-        let network = Network {
-            ca_file: settings.ca_file.clone(),
-            ..Network::default()
-        };
+        let network = Network { ca_file: settings.ca_file.clone(), ..Network::default() };
         Ok(Self(DaemonClient::new(url, token, &network)?))
     }
 
@@ -232,10 +220,7 @@ impl Daemon {
         // A redirect could send the admin token to another host.
         if let Some(location) = &reply.location {
             let url = self.url();
-            let message = format!(
-                "`{url}` redirects to `{}`, which is not followed",
-                escaped(location)
-            );
+            let message = format!("`{url}` redirects to `{}`, which is not followed", escaped(location));
             return Failure::failed(message).hint("give the address of the daemon itself with `--url`");
         }
         let Ok(problem) = serde_json::from_slice::<Value>(&reply.body) else {
@@ -248,19 +233,13 @@ impl Daemon {
             401 => Some("use the token of the daemon's `--admin-token-file`"),
             _ => problem["hint"].as_str(),
         };
-        Failure::failed(format!(
-            "the daemon refused the command ({}): {error}",
-            reply.status
-        ))
-        .maybe_hint(hint)
+        Failure::failed(format!("the daemon refused the command ({}): {error}", reply.status))
+            .maybe_hint(hint)
     }
 
     fn foreign(&self, reply: &DaemonReply) -> Failure {
-        let message = format!(
-            "`{}` responded with {}, but not as a gitoggle daemon",
-            self.url(),
-            reply.status
-        );
+        let message =
+            format!("`{}` responded with {}, but not as a gitoggle daemon", self.url(), reply.status);
         Failure::failed(message).hint("give the address of the daemon, which is its `--listen`, with `--url`")
     }
 }

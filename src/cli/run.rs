@@ -57,19 +57,13 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
             control,
             heartbeat: heartbeat.clone(),
             metrics: metrics.clone(),
-            history: DeploymentHistory {
-                state_dir: config.state_dir.clone(),
-                kind: settings.service_kind,
-            },
+            history: DeploymentHistory { state_dir: config.state_dir.clone(), kind: settings.service_kind },
             stale_after,
             admin_token: settings.admin_token.clone(),
             page_token: settings.page_token.clone(),
             webhook_secret: settings.webhook_secret.clone(),
             links: links::links(settings),
-            paths: DocumentPaths {
-                root: config.rules.root.clone(),
-                layout: config.rules.layout.clone(),
-            },
+            paths: DocumentPaths { root: config.rules.root.clone(), layout: config.rules.layout.clone() },
         };
         tokio::spawn(admin::serve(listener, admin, raised(stop.clone())));
     }
@@ -132,10 +126,5 @@ fn watch_source(
 ) -> Option<tokio::task::JoinHandle<()>> {
     let path = settings.repo.local_path()?.to_owned();
     let reference = settings.reference.clone();
-    Some(daemon::watch_source(
-        path,
-        reference,
-        status.clone(),
-        lookup.clone(),
-    ))
+    Some(daemon::watch_source(path, reference, status.clone(), lookup.clone()))
 }

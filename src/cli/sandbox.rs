@@ -37,19 +37,15 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
 fn data(kind: ServiceKind, args: &SandboxArgs) -> Result<Option<String>, Failure> {
     let refused = |text: &str, hint: &str| Err(Failure::new(ExitStatus::Usage, text).hint(hint));
     match (kind, &args.data, &args.history_file) {
-        (ServiceKind::Documented, Some(_), _) => refused(
-            "--data needs a service that can be read",
-            "add --service-kind featureprobe",
-        ),
+        (ServiceKind::Documented, Some(_), _) => {
+            refused("--data needs a service that can be read", "add --service-kind featureprobe")
+        }
         (ServiceKind::FeatureProbe, _, Some(_)) => refused(
             "--history-file is not supported with --service-kind featureprobe, which keeps everything in memory",
             "read the history of a toggle at …/targeting/versions",
         ),
         (_, Some(file), _) => std::fs::read_to_string(file).map(Some).map_err(|error| {
-            Failure::failed(format!(
-                "could not read `{}`: {error}",
-                escaped(&file.to_string_lossy())
-            ))
+            Failure::failed(format!("could not read `{}`: {error}", escaped(&file.to_string_lossy())))
         }),
         (_, None, _) => Ok(None),
     }

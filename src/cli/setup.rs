@@ -27,17 +27,11 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// # Errors
 /// A usage failure if a setting does not fit the existing state.
 pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Failure> {
-    let state_dir = settings
-        .state_dir
-        .clone()
-        .ok_or_else(|| usage("give a folder with `--state-dir`"))?;
+    let state_dir = settings.state_dir.clone().ok_or_else(|| usage("give a folder with `--state-dir`"))?;
     // A mistyped folder must not be filled with packs (DESIGN, section 3).
     if let Some(name) = state::foreign(&state_dir) {
         let (dir, name) = (state_dir.to_string_lossy(), escaped(&name));
-        let message = format!(
-            "the state folder `{}` contains other files, such as `{name}`",
-            escaped(&dir)
-        );
+        let message = format!("the state folder `{}` contains other files, such as `{name}`", escaped(&dir));
         return Err(usage(&message).hint("give an empty or new folder with `--state-dir`"));
     }
     let base_url = settings.base_url.clone();
@@ -92,11 +86,7 @@ pub(super) fn rules(settings: &Settings) -> Rules {
 
 /// Returns the service's address without its scheme, for messages.
 pub(crate) fn service(config: &Config) -> String {
-    let url = config
-        .service
-        .as_ref()
-        .map(|service| service.base_url.to_string())
-        .unwrap_or_default();
+    let url = config.service.as_ref().map(|service| service.base_url.to_string()).unwrap_or_default();
     url.trim_start_matches("https://").to_owned()
 }
 
@@ -154,10 +144,7 @@ fn policy(settings: &Settings) -> Policy {
 }
 
 pub(super) fn network(settings: &Settings) -> Network {
-    Network {
-        ca_file: settings.ca_file.clone(),
-        ..Network::default()
-    }
+    Network { ca_file: settings.ca_file.clone(), ..Network::default() }
 }
 
 fn access(
@@ -166,17 +153,8 @@ fn access(
     username: Option<String>,
     password: Option<SecretSource>,
 ) -> GitAccess {
-    let credentials = host.zip(password).map(|(host, password)| GitCredentials {
-        host,
-        username,
-        password,
-    });
-    GitAccess {
-        network: network(settings),
-        credentials,
-        timeout: GIT_TIMEOUT,
-        user_config: UserConfig::Read,
-    }
+    let credentials = host.zip(password).map(|(host, password)| GitCredentials { host, username, password });
+    GitAccess { network: network(settings), credentials, timeout: GIT_TIMEOUT, user_config: UserConfig::Read }
 }
 
 /// Returns the remote and the name of shared state.
@@ -244,9 +222,7 @@ fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
     let mut names = SharedRemote::list(remote, access).map_err(Failure::failed)?;
     match names.len() {
         1 => Ok(names.remove(0)),
-        0 => Err(usage(
-            "no state is shared there yet; give `--base-url` or `--state-name`",
-        )),
+        0 => Err(usage("no state is shared there yet; give `--base-url` or `--state-name`")),
         _ => Err(usage(&format!(
             "several states are shared there: {}; give `--base-url` or `--state-name`",
             names.join(", ")
@@ -259,21 +235,14 @@ pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
         url: SecretSource::Value(Secret::new(url)),
         format: ReceiverFormat::Standard(settings.notify_secret.clone()),
     });
-    let slack = settings.notify_slack_url.clone().map(|url| Receiver {
-        url,
-        format: ReceiverFormat::Slack,
-    });
+    let slack = settings.notify_slack_url.clone().map(|url| Receiver { url, format: ReceiverFormat::Slack });
     standard.into_iter().chain(slack).collect()
 }
 
 /// Starts a runtime with this number of threads.
 pub(super) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime
-        .worker_threads(threads)
-        .enable_all()
-        .build()
-        .map_err(Failure::failed)
+    runtime.worker_threads(threads).enable_all().build().map_err(Failure::failed)
 }
 
 /// Starts the runtime of a command that sends requests from its main thread, and returns the flag that a signal sets.
@@ -340,9 +309,7 @@ fn certificates(settings: &Settings) -> Result<(), Failure> {
 }
 
 fn check_token(token: &SecretSource) -> Result<(), Failure> {
-    let token = token
-        .read()
-        .map_err(|error| pass::Error::Service(ClientError::Token(error)))?;
+    let token = token.read().map_err(|error| pass::Error::Service(ClientError::Token(error)))?;
     // The service expects the token alone (DESIGN, section 6).
     let has_scheme = |text: &str| text.len() > 7 && text.as_bytes()[..7].eq_ignore_ascii_case(b"Bearer ");
     if !has_scheme(token.expose()) {

@@ -53,10 +53,7 @@ pub(super) fn step_summary(markdown: impl FnOnce(usize) -> String) -> Result<(),
         file.write_all(markdown(JOB_SUMMARY.saturating_sub(used)).as_bytes())
     });
     let path = path.to_string_lossy();
-    written.map_err(Failure::could_not(format!(
-        "write the job summary to `{}`",
-        escaped(&path)
-    )))
+    written.map_err(Failure::could_not(format!("write the job summary to `{}`", escaped(&path))))
 }
 
 /// Returns the counts that are not zero, each with its word.

@@ -22,10 +22,7 @@ struct EndSignals {
 
 impl EndSignals {
     fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
     /// Waits for the next signal. Returns 128 plus its number, as in shells.
@@ -72,9 +69,7 @@ pub(super) fn limit_stop(mut stop: watch::Receiver<bool>) {
 /// # Errors
 /// If the handlers cannot be installed.
 pub(super) fn exit_on_signal() -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
         let _entered = runtime.enter();
         EndSignals::new()?

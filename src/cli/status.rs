@@ -69,11 +69,7 @@ struct StatusOutput<'a> {
 
 /// Returns ready if every toggle is in sync.
 fn readiness(status: &Status) -> Readiness {
-    let behind = status
-        .toggles
-        .iter()
-        .filter(|toggle| toggle.state() != ToggleState::InSync)
-        .count();
+    let behind = status.toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync).count();
     match behind {
         0 => Readiness::Ready,
         _ => Readiness::Unready(format!("not in sync: {}", counted(behind, "toggle"))),
@@ -164,11 +160,7 @@ fn markdown(status: &Status, limit: usize) -> String {
     /// The room for the last line.
     const LAST_LINE: usize = 100;
     let Status { source, toggles, .. } = status;
-    let mut text = format!(
-        "### gitoggle status\n\n{}\n\n{}",
-        counts(toggles),
-        code(&source.repo)
-    );
+    let mut text = format!("### gitoggle status\n\n{}\n\n{}", counts(toggles), code(&source.repo));
     if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
         let _ = write!(text, " {} {}", code(reference), code(&revision.short()));
     }
@@ -176,21 +168,12 @@ fn markdown(status: &Status, limit: usize) -> String {
     for (scope, suspension) in status.suspensions.iter() {
         let reason = suspension.reason.as_deref().unwrap_or("no reason given");
         let globs = scope.globs().map(|globs| format!(" {}", code(&globs)));
-        let _ = writeln!(
-            text,
-            "* **suspended**{}: {}",
-            globs.unwrap_or_default(),
-            code(reason)
-        );
+        let _ = writeln!(text, "* **suspended**{}: {}", globs.unwrap_or_default(), code(reason));
     }
     if let Some(failure) = &status.drift_failure {
         let _ = writeln!(text, "* **not compared**: {}", code(failure));
     }
-    let behind = || {
-        toggles
-            .iter()
-            .filter(|toggle| toggle.state() != ToggleState::InSync)
-    };
+    let behind = || toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
     let mut shown = 0;
     for toggle in behind().take(MOST) {
         let state = toggle.state().as_str();
@@ -206,10 +189,7 @@ fn markdown(status: &Status, limit: usize) -> String {
     }
     let more = behind().count() - shown;
     if more > 0 {
-        let _ = writeln!(
-            text,
-            "\n{more} more are not in sync; to list them, run `gitoggle status`."
-        );
+        let _ = writeln!(text, "\n{more} more are not in sync; to list them, run `gitoggle status`.");
     }
     text
 }
@@ -217,12 +197,7 @@ fn markdown(status: &Status, limit: usize) -> String {
 fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
     let counts: Vec<String> = ToggleState::ALL
         .iter()
-        .map(|state| {
-            (
-                state,
-                toggles.iter().filter(|toggle| toggle.state() == *state).count(),
-            )
-        })
+        .map(|state| (state, toggles.iter().filter(|toggle| toggle.state() == *state).count()))
         .filter(|(_, count)| *count > 0)
         .map(|(state, count)| format!("{count} {}", state.as_str().replace('_', " ")))
         .collect();

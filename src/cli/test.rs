@@ -27,24 +27,11 @@ pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Fa
     let mut unmatched = settings.only.unmatched();
     for validate::Target { place, within } in targets(settings, &args.paths)? {
         let documents = DocumentFiles::open(&place, &settings.layout, settings.service_kind)?;
-        documents
-            .toggles()
-            .for_each(|id| unmatched.remove_matching(id.as_str()));
-        run_tests(
-            &documents,
-            |id: &ToggleId| settings.only.contains(id),
-            &within,
-            args.coverage,
-            &mut all,
-        )?;
+        documents.toggles().for_each(|id| unmatched.remove_matching(id.as_str()));
+        run_tests(&documents, |id: &ToggleId| settings.only.contains(id), &within, args.coverage, &mut all)?;
     }
     let problem = problem(&all, settings, &unmatched.globs());
-    print_results(
-        &all,
-        problem.as_ref(),
-        settings,
-        args.coverage == Coverage::Listed,
-    )?;
+    print_results(&all, problem.as_ref(), settings, args.coverage == Coverage::Listed)?;
     let Some(problem) = problem else {
         return Ok(ExitStatus::Failed.when(!all.has_passed()));
     };
@@ -72,11 +59,10 @@ fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<validate::Targe
     let is_file = |target: &validate::Target| matches!(target.place, CheckTarget::File(..));
     match targets.iter().any(is_file) {
         // The file alone has either the document or its expectations.
-        true => Err(Failure::new(
-            ExitStatus::Usage,
-            "a single file outside of a repository cannot be tested",
-        )
-        .hint("give the folder that contains the documents")),
+        true => {
+            Err(Failure::new(ExitStatus::Usage, "a single file outside of a repository cannot be tested")
+                .hint("give the folder that contains the documents"))
+        }
         false => Ok(targets),
     }
 }
@@ -166,8 +152,7 @@ fn run_tests(
     if coverage == Coverage::Listed {
         for id in documents.toggles().filter(|id| wanted(id)) {
             let found = documents.read(id)?.filter(|found| is_within(&found.path, within));
-            run.unreached
-                .extend(found.and_then(|found| unreached(id, &found, reached.get(id))));
+            run.unreached.extend(found.and_then(|found| unreached(id, &found, reached.get(id))));
         }
     }
     run.findings.sort();
@@ -186,17 +171,11 @@ fn load(
         findings.push(tree::test_without_toggle(id, &file.path, similar(id, documents)));
         return Ok(None);
     };
-    let targeting = found
-        .document
-        .payload
-        .as_ref()
-        .map(crate::model::Payload::targeting);
+    let targeting = found.document.payload.as_ref().map(crate::model::Payload::targeting);
     if targeting.is_none() {
         findings.extend(found.document.diagnostics.iter().cloned());
     }
-    let variations = targeting
-        .as_ref()
-        .map(|targeting| targeting.content.variations.as_slice());
+    let variations = targeting.as_ref().map(|targeting| targeting.content.variations.as_slice());
     let read = expectations(&file.path, &documents.test(file)?, variations);
     findings.extend(read.diagnostics);
     Ok(targeting.zip(read.list))
@@ -275,14 +254,7 @@ fn unreached(
         places.extend((0..content.rules.len()).map(ServePlace::Rule));
         places.push(ServePlace::Default);
         // The disabled serve of an enabled toggle is for users who do not meet a prerequisite.
-        places.extend(
-            content
-                .prerequisites
-                .iter()
-                .flatten()
-                .next()
-                .map(|_| ServePlace::Disabled),
-        );
+        places.extend(content.prerequisites.iter().flatten().next().map(|_| ServePlace::Disabled));
     }
     let total = places.len();
     places.retain(|place| !reached.is_some_and(|reached| reached.contains(place)));
@@ -290,16 +262,10 @@ fn unreached(
         return None;
     }
     let lines = serve_lines(&found.content, content.rules.len()).unwrap_or_default();
-    let serves = places.into_iter().map(|place| UnreachedServe {
-        line: line(&lines, place),
-        label: label(&targeting, place),
-    });
-    Some(Unreached {
-        toggle: id.clone(),
-        file: found.path.clone(),
-        total,
-        serves: serves.collect(),
-    })
+    let serves = places
+        .into_iter()
+        .map(|place| UnreachedServe { line: line(&lines, place), label: label(&targeting, place) });
+    Some(Unreached { toggle: id.clone(), file: found.path.clone(), total, serves: serves.collect() })
 }
 
 fn line(lines: &ServeLines, place: ServePlace) -> u32 {
@@ -348,9 +314,7 @@ fn human(run: &TestRun, color: Color, with_coverage: bool) -> String {
 }
 
 fn failed(out: &mut String, result: &TestResult, explanation: &Explanation) {
-    let TestResult {
-        path, expectation, ..
-    } = result;
+    let TestResult { path, expectation, .. } = result;
     let (path, name) = (escaped(path), quoted(&expectation.name));
     let _ = writeln!(
         out,
@@ -366,10 +330,7 @@ fn failed(out: &mut String, result: &TestResult, explanation: &Explanation) {
 }
 
 fn coverage(out: &mut String, unreached: &[Unreached]) {
-    for Unreached {
-        file, serves, total, ..
-    } in unreached
-    {
+    for Unreached { file, serves, total, .. } in unreached {
         let file = escaped(file);
         if serves.len() == *total {
             let _ = writeln!(out, "not tested {file}");
@@ -385,11 +346,7 @@ fn coverage(out: &mut String, unreached: &[Unreached]) {
 }
 
 fn summary(run: &TestRun) -> String {
-    let failures = run
-        .results
-        .iter()
-        .filter(|result| result.explanation.is_some())
-        .count();
+    let failures = run.results.iter().filter(|result| result.explanation.is_some()).count();
     let mut parts = Vec::new();
     if failures > 0 {
         parts.push(format!("{failures} failed"));
@@ -401,10 +358,7 @@ fn summary(run: &TestRun) -> String {
         false => parts.join(", "),
         true => "all met".to_owned(),
     };
-    let (expectations, files) = (
-        counted(run.results.len(), "expectation"),
-        counted(run.files, "file"),
-    );
+    let (expectations, files) = (counted(run.results.len(), "expectation"), counted(run.files, "file"));
     match run.results.is_empty() && parts.is_empty() {
         true => format!("tested {expectations}"),
         false => format!("tested {expectations} in {files}: {found}"),
@@ -476,19 +430,12 @@ fn suites(run: &TestRun) -> Vec<JunitSuite> {
     let mut suites: Vec<JunitSuite> = Vec::new();
     let mut add = |path: &str, case| match suites.iter_mut().rev().find(|suite| suite.name == path) {
         Some(suite) => suite.cases.push(case),
-        None => suites.push(JunitSuite {
-            name: path.to_owned(),
-            cases: vec![case],
-        }),
+        None => suites.push(JunitSuite { name: path.to_owned(), cases: vec![case] }),
     };
     for result in &run.results {
         let problem = result.explanation.as_ref().map(|explanation| JunitProblem {
             kind: JunitKind::Failure,
-            message: format!(
-                "expected {}, {}",
-                quoted(&result.expectation.serves),
-                explanation.outcome()
-            ),
+            message: format!("expected {}, {}", quoted(&result.expectation.serves), explanation.outcome()),
             details: text(explanation),
         });
         let case = JunitCase {

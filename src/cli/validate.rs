@@ -50,23 +50,12 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
 
 /// Checks all targets.
 fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> {
-    let mut all = Checked {
-        unmatched: settings.only.globs().iter().cloned().collect(),
-        ..Checked::default()
-    };
+    let mut all =
+        Checked { unmatched: settings.only.globs().iter().cloned().collect(), ..Checked::default() };
     for Target { place, within } in targets {
-        let checks = Checks {
-            layout: &settings.layout,
-            kind: settings.service_kind,
-            scope: &settings.only,
-            within,
-        };
-        let Checked {
-            documents,
-            findings,
-            waived,
-            unmatched,
-        } = pass::check(place, checks)?;
+        let checks =
+            Checks { layout: &settings.layout, kind: settings.service_kind, scope: &settings.only, within };
+        let Checked { documents, findings, waived, unmatched } = pass::check(place, checks)?;
         all.documents.extend(documents);
         all.findings.extend(findings);
         all.waived.extend(waived);
@@ -112,12 +101,7 @@ fn all_of(place: CheckTarget) -> Target {
 
 /// Returns the place that is checked when no path is given.
 pub(super) fn everything(settings: &Settings) -> Result<CheckTarget, Failure> {
-    let revision = || {
-        Ok(CheckTarget::Revision(Box::new(setup::source(
-            settings,
-            CacheMode::Untouched,
-        ))))
-    };
+    let revision = || Ok(CheckTarget::Revision(Box::new(setup::source(settings, CacheMode::Untouched))));
     let (Some(path), None) = (settings.repo.local_path(), &settings.reference) else {
         return revision();
     };
@@ -141,10 +125,7 @@ fn repository(settings: &Settings, top: &Path) -> Result<CheckTarget, Failure> {
     }
     let location = top.to_string_lossy().parse().map_err(Failure::failed)?;
     let source = setup::source(settings, CacheMode::Untouched);
-    Ok(CheckTarget::Revision(Box::new(SourceConfig {
-        location,
-        ..source
-    })))
+    Ok(CheckTarget::Revision(Box::new(SourceConfig { location, ..source })))
 }
 
 /// Returns the place of a file outside of any repository. By the layout, its folders name the toggle.
@@ -159,10 +140,7 @@ fn file(settings: &Settings, full: &Path, given: &Path) -> Result<CheckTarget, F
         )));
     };
     let inner = full.strip_prefix(root).unwrap_or(full);
-    Ok(CheckTarget::File(
-        root.to_owned(),
-        inner.to_string_lossy().into_owned(),
-    ))
+    Ok(CheckTarget::File(root.to_owned(), inner.to_string_lossy().into_owned()))
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
@@ -171,12 +149,7 @@ fn unreadable(path: &Path, error: std::io::Error) -> Failure {
 }
 
 fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Result<(), Failure> {
-    let Checked {
-        documents,
-        findings,
-        waived,
-        unmatched: _,
-    } = checked;
+    let Checked { documents, findings, waived, unmatched: _ } = checked;
     let summary = summary(documents.len(), findings, waived.len());
     let error = problem.map(|problem| problem.json_error().message);
     let error = error.as_deref();
@@ -224,8 +197,5 @@ fn summary(documents: usize, findings: &[Diagnostic], waived: usize) -> String {
 }
 
 fn count(findings: &[Diagnostic], severity: Severity) -> usize {
-    findings
-        .iter()
-        .filter(|finding| finding.severity == severity)
-        .count()
+    findings.iter().filter(|finding| finding.severity == severity).count()
 }

@@ -60,10 +60,7 @@ words! {
 impl Command {
     /// Returns whether this command reads the state, which is kept by source.
     pub fn reads_state(self) -> bool {
-        matches!(
-            self,
-            Self::Apply | Self::Drift | Self::Log | Self::Plan | Self::Run | Self::Status
-        )
+        matches!(self, Self::Apply | Self::Drift | Self::Log | Self::Plan | Self::Run | Self::Status)
     }
 
     /// Returns whether this command always sends requests to the service.
@@ -113,9 +110,7 @@ pub(super) trait SettingArg {
 
 impl SettingArg for Arg {
     fn of(self, heading: &'static str, commands: &'static [Command]) -> Self {
-        self.help_heading(heading)
-            .hide_short_help(true)
-            .add(Commands(commands))
+        self.help_heading(heading).hide_short_help(true).add(Commands(commands))
     }
 
     fn only(self, sources: Sources) -> Self {

@@ -36,28 +36,18 @@ pub fn load(
     merged.reject_long_comments();
     merged.reject_blind_reads(command);
     merged.reject_decisions_about_live_state();
-    let Merged {
-        settings,
-        errors,
-        warnings,
-        ..
-    } = merged;
+    let Merged { settings, errors, warnings, .. } = merged;
     match errors.is_empty() {
         true => Ok(LoadedSettings { settings, warnings }),
-        false => Err(ConfigErrors {
-            errors,
-            output: settings.output,
-        }),
+        false => Err(ConfigErrors { errors, output: settings.output }),
     }
 }
 
 /// Returns the settings about a forge if those of the whole invocation are invalid; all others have their defaults. Returns
 /// `None` if they are invalid as well, or if the file could name another host for the token.
 pub fn forge_settings(flags: &Flags, environment: &ProcessEnvironment) -> Option<Settings> {
-    let names: Vec<&SettingInfo> = settings()
-        .iter()
-        .filter(|setting| setting.heading() == FORGE || setting.name == "ca_file")
-        .collect();
+    let names: Vec<&SettingInfo> =
+        settings().iter().filter(|setting| setting.heading() == FORGE || setting.name == "ca_file").collect();
     let mut flags_only = flags.clone();
     flags_only.retain(|name, _| names.iter().any(|setting| setting.name == name));
     let mut variables_only = environment.clone();
@@ -67,10 +57,7 @@ pub fn forge_settings(flags: &Flags, environment: &ProcessEnvironment) -> Option
     });
     let Merged { settings, errors, .. } = merge(&flags_only, &variables_only);
     let has_file = flags.contains_key("config")
-        || environment
-            .variables
-            .iter()
-            .any(|(name, _)| name == variable("config").as_str());
+        || environment.variables.iter().any(|(name, _)| name == variable("config").as_str());
     let is_safe = settings.forge_token.is_none() || settings.forge_url.is_some() || !has_file;
     (errors.is_empty() && is_safe).then_some(settings)
 }
@@ -84,20 +71,12 @@ impl Merged {
             // The other settings are not missing if the answer is `--from`.
             let why = "`import` reads the service only with `--service-kind featureprobe`; otherwise, give its JSON with \
                        `--from`";
-            let place = self
-                .place("service_kind")
-                .unwrap_or_else(|| "service kind".to_owned());
+            let place = self.place("service_kind").unwrap_or_else(|| "service kind".to_owned());
             return self.report(place, why);
         }
         for (names, message) in [
-            (
-                ["base_url", "base_url"],
-                "missing; give --base-url, GITOGGLE_BASE_URL or the key `base_url`",
-            ),
-            (
-                ["token", "token_file"],
-                "missing; give GITOGGLE_TOKEN or --token-file",
-            ),
+            (["base_url", "base_url"], "missing; give --base-url, GITOGGLE_BASE_URL or the key `base_url`"),
+            (["token", "token_file"], "missing; give GITOGGLE_TOKEN or --token-file"),
         ] {
             // A rejected value is not also reported as missing.
             let is_rejected = names.iter().any(|name| self.rejected.contains(*name))
@@ -112,42 +91,24 @@ impl Merged {
     fn reject_half_ranges(&mut self) {
         let settings = &self.settings;
         // A malformed revision is reported once.
-        let (from, request) = (
-            settings.from_revision.is_some() || self.is_malformed("--from"),
-            settings.pull_request,
-        );
+        let (from, request) =
+            (settings.from_revision.is_some() || self.is_malformed("--from"), settings.pull_request);
         let (to, target) = (settings.to.is_some(), settings.target.is_some());
         let compares = from || request;
         // A variable or the file sets the ref of `apply`, which a comparison does not use.
         let reference = self.place("ref").filter(|place| place.starts_with("--"));
         let is_url = settings.repo.local_path().is_none();
         for (is_wrong, flag, why) in [
-            (
-                from && request,
-                "--from",
-                "cannot be used with --pull-request, which finds both revisions",
-            ),
-            (
-                to && request,
-                "--to",
-                "cannot be used with --pull-request, which finds both revisions",
-            ),
-            (
-                to && !from && !request,
-                "--to",
-                "needs --from, the revision to compare with",
-            ),
+            (from && request, "--from", "cannot be used with --pull-request, which finds both revisions"),
+            (to && request, "--to", "cannot be used with --pull-request, which finds both revisions"),
+            (to && !from && !request, "--to", "needs --from, the revision to compare with"),
             (target && !request, "--target", "needs --pull-request"),
             (
                 settings.all_findings && !compares,
                 "--all-findings",
                 "needs --from or --pull-request; `gitoggle validate` checks all files",
             ),
-            (
-                from && reference.is_some(),
-                "--ref",
-                "cannot be used with --from; pass the revision as --to",
-            ),
+            (from && reference.is_some(), "--ref", "cannot be used with --from; pass the revision as --to"),
             (
                 request && reference.is_some(),
                 "--ref",
@@ -252,13 +213,7 @@ impl Merged {
             return;
         }
         let is_off = self.settings.drift_interval.is_zero();
-        for name in [
-            "on_drift",
-            "overwrite_drift",
-            "drift_interval",
-            "on_approval",
-            "on_missing",
-        ] {
+        for name in ["on_drift", "overwrite_drift", "drift_interval", "on_approval", "on_missing"] {
             let preset = settings().iter().find(|setting| setting.name == name);
             let preset = preset.and_then(SettingInfo::preset);
             let given = self

@@ -51,13 +51,9 @@ impl Settings {
 
     /// Returns the settings with these values, which have passed [`SettingInfo::check`].
     pub(super) fn with<'t>(values: impl IntoIterator<Item = (&'static SettingInfo, &'t str)>) -> Self {
-        let values = values
-            .into_iter()
-            .filter_map(|(setting, text)| setting.typed(text));
+        let values = values.into_iter().filter_map(|(setting, text)| setting.typed(text));
         let clap = Clap::new("settings").no_binary_name(true);
-        let matches = clap
-            .args(settings().iter().map(SettingInfo::typed_arg))
-            .try_get_matches_from(values);
+        let matches = clap.args(settings().iter().map(SettingInfo::typed_arg)).try_get_matches_from(values);
         let settings = matches.and_then(|matches| Self::from_arg_matches(&matches));
         settings.expect("each value was checked, and the others have defaults")
     }
@@ -177,9 +173,7 @@ impl SettingInfo {
         match clap.try_get_matches_from(self.typed(text)) {
             Ok(_) => Ok(()),
             // clap's own message would quote the value, which may be a secret.
-            Err(error) => Err(error
-                .source()
-                .map_or("invalid value".to_owned(), ToString::to_string)),
+            Err(error) => Err(error.source().map_or("invalid value".to_owned(), ToString::to_string)),
         }
     }
 
@@ -214,11 +208,7 @@ impl SettingInfo {
             text.push_str(&format!("\n[default: {}]", self.default));
         }
         if let Some(variable) = &self.variable {
-            let file = if self.key.is_some() {
-                ""
-            } else {
-                ", not in the file"
-            };
+            let file = if self.key.is_some() { "" } else { ", not in the file" };
             text.push_str(&format!("\n[variable: {variable}{file}]"));
         }
         text

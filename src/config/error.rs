@@ -18,10 +18,7 @@ pub struct ConfigError {
 
 impl ConfigError {
     pub(crate) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            message: message.into(),
-        }
+        Self { place: place.into(), message: message.into() }
     }
 }
 

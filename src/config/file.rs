@@ -24,10 +24,7 @@ impl FileLine {
     /// Returns the line of a list whose values are all read. Entries become one value, which its own parser reads.
     fn ended(self) -> Self {
         match self.key == ENTRIES && !self.values.is_empty() {
-            true => Self {
-                values: vec![format!("[{}]", self.values.join(","))],
-                ..self
-            },
+            true => Self { values: vec![format!("[{}]", self.values.join(","))], ..self },
             false => self,
         }
     }
@@ -66,10 +63,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
         let place = place(name, &span.tag_span().unwrap_or(span));
         documents += usize::from(matches!(event, Event::DocumentStart(..)));
         if documents > 1 {
-            return Err(ConfigError::new(
-                place,
-                "the file must contain only one YAML document",
-            ));
+            return Err(ConfigError::new(place, "the file must contain only one YAML document"));
         }
         if !content.take(event, &place) {
             return Err(ConfigError::new(place, NESTED));
@@ -130,11 +124,7 @@ impl Content {
                 self.lines.push(line);
             }
             (None, None) if self.is_open => {
-                self.key = Some(FileLine {
-                    key: text,
-                    values: Vec::new(),
-                    place: place.to_owned(),
-                });
+                self.key = Some(FileLine { key: text, values: Vec::new(), place: place.to_owned() });
             }
             // The parser reports an empty document as one empty scalar.
             (None, None) => return is_null(&text, style),
@@ -146,9 +136,7 @@ impl Content {
 /// Returns an entry, whose keys and values alternate, as a JSON object.
 fn object(entry: &[String]) -> String {
     let quoted = |text: &String| serde_json::to_string(text).expect("a string");
-    let members = entry
-        .chunks(2)
-        .map(|pair| pair.iter().map(quoted).collect::<Vec<_>>().join(":"));
+    let members = entry.chunks(2).map(|pair| pair.iter().map(quoted).collect::<Vec<_>>().join(":"));
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
@@ -173,10 +161,7 @@ mod tests {
 
     fn flat(text: &str) -> Vec<(String, Vec<String>, String)> {
         let lines = parse("f.yaml", text).unwrap();
-        lines
-            .into_iter()
-            .map(|line| (line.key, line.values, line.place))
-            .collect()
+        lines.into_iter().map(|line| (line.key, line.values, line.place)).collect()
     }
 
     #[test]

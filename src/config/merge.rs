@@ -190,10 +190,8 @@ impl Merged {
 
     /// Reports settings that the file at `path` must not set, because it is in the work tree `tree`.
     fn reject(&mut self, path: &Path, tree: &Path, lines: &[&FileLine]) {
-        let keys: Vec<String> = lines
-            .iter()
-            .map(|line| format!("`{}` (line {})", line.key, line.number()))
-            .collect();
+        let keys: Vec<String> =
+            lines.iter().map(|line| format!("`{}` (line {})", line.key, line.number())).collect();
         let why = format!(
             "the file is in the work tree of the repository `{}`, where a pull request could redirect secrets, so it must \
              not set {}; move the file out of the repository, for example to `/etc/gitoggle/config.yaml`, or give these \
@@ -208,9 +206,7 @@ impl Merged {
         let place = format!("{}: `{}`", line.place, line.key);
         let known = settings().iter().find(|setting| setting.name == line.key);
         let Some(setting) = known.filter(|setting| setting.key.is_some()) else {
-            return self
-                .errors
-                .push(ConfigError::new(&line.place, unknown_key(&line.key, known)));
+            return self.errors.push(ConfigError::new(&line.place, unknown_key(&line.key, known)));
         };
         if line.values.is_empty() {
             return;
@@ -248,9 +244,7 @@ fn unknown_key(key: &str, known: Option<&SettingInfo>) -> String {
     }
     let keys = || settings().iter().filter_map(|setting| setting.key);
     let snake = key.replace('-', "_").to_lowercase();
-    let positive = snake
-        .strip_prefix("no_")
-        .filter(|rest| keys().any(|key| key == *rest));
+    let positive = snake.strip_prefix("no_").filter(|rest| keys().any(|key| key == *rest));
     if let Some(positive) = positive {
         return format!("unknown setting `{key}`; write `{positive}: false`");
     }
@@ -272,35 +266,21 @@ fn is_unknown(name: &str) -> bool {
     // Kubernetes sets these variables in every container if a service of the namespace is named gitoggle.
     let kubernetes = ["GITOGGLE_PORT", "GITOGGLE_SERVICE_HOST", "GITOGGLE_SERVICE_PORT"]
         .iter()
-        .any(|prefix| {
-            name.strip_prefix(prefix)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-        });
-    let known = settings()
-        .iter()
-        .any(|setting| setting.variable.as_deref() == Some(name));
+        .any(|prefix| name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')));
+    let known = settings().iter().any(|setting| setting.variable.as_deref() == Some(name));
     !kubernetes && !known
 }
 
 fn unknown_variable(name: &str) -> String {
     let word = name.trim_start_matches("GITOGGLE_").to_lowercase();
-    let flag_only = settings()
-        .iter()
-        .find(|setting| setting.variable.is_none() && setting.name == word);
+    let flag_only = settings().iter().find(|setting| setting.variable.is_none() && setting.name == word);
     if let Some(flag) = flag_only.and_then(|setting| setting.flag.as_deref()) {
         return format!("{name} is ignored: it is only a flag, {flag}");
     }
     let positive = word.strip_prefix("no_").unwrap_or(&word);
-    let names = settings()
-        .iter()
-        .filter(|setting| setting.variable.is_some())
-        .map(|setting| setting.name);
+    let names = settings().iter().filter(|setting| setting.variable.is_some()).map(|setting| setting.name);
     match closest(positive, names) {
-        Some(near) => format!(
-            "{} is unknown and ignored; did you mean {}?",
-            escaped(name),
-            variable(near)
-        ),
+        Some(near) => format!("{} is unknown and ignored; did you mean {}?", escaped(name), variable(near)),
         None => format!("{} is unknown and ignored", escaped(name)),
     }
 }

@@ -16,31 +16,20 @@ pub(crate) fn state_dir(home: &Path, repo: &RepoUrl, given: &str, folder: &Path)
     };
     // The hash distinguishes sources with the same last component.
     let hash = hex(&Sha256::digest(source.as_bytes())[..6]);
-    home.join("gitoggle")
-        .join(format!("{}-{hash}", readable(&source)))
+    home.join("gitoggle").join(format!("{}-{hash}", readable(&source)))
 }
 
 /// Removes `.` and repeated slashes. Keeps `..`, which cannot be removed without resolving links.
 fn absolute(path: &Path) -> PathBuf {
-    path.components()
-        .filter(|part| *part != Component::CurDir)
-        .collect()
+    path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
 /// Returns the last component of the source, with unsafe characters replaced.
 fn readable(source: &str) -> String {
-    let last = source
-        .trim_end_matches('/')
-        .rsplit(['/', ':'])
-        .next()
-        .unwrap_or_default();
+    let last = source.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     let last = last.strip_suffix(".git").unwrap_or(last);
     let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-            c
-        } else {
-            '-'
-        }
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }
     };
     let name: String = last.chars().take(40).map(plain).collect();
     // A leading dot would hide the folder.
@@ -80,9 +69,7 @@ fn source(repo: &str, folder: &Path) -> Option<PathBuf> {
 /// Returns the path as given and the path with links resolved.
 fn names(file: &Path) -> Vec<PathBuf> {
     let parent = file.parent().and_then(|parent| parent.canonicalize().ok());
-    let as_given = parent
-        .zip(file.file_name())
-        .map(|(parent, name)| parent.join(name));
+    let as_given = parent.zip(file.file_name()).map(|(parent, name)| parent.join(name));
     let itself = file.canonicalize().ok();
     as_given.into_iter().chain(itself).collect()
 }
@@ -92,10 +79,7 @@ pub(super) fn work_trees(path: &Path) -> Vec<PathBuf> {
     let path = resolved(path);
     let is_inside = |folder: &Path| {
         // Files in `.git` are not part of the work tree.
-        let first = path
-            .strip_prefix(folder)
-            .ok()
-            .and_then(|rest| rest.components().next());
+        let first = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next());
         first != Some(Component::Normal(".git".as_ref())) && folder.join(".git").symlink_metadata().is_ok()
     };
     let folders = path.ancestors().filter(|folder| is_inside(folder));
@@ -121,12 +105,7 @@ mod tests {
 
     fn name(given: &str, folder: &str) -> String {
         let repo = given.parse().unwrap();
-        let dir = state_dir(
-            Path::new("/home/me/.local/state"),
-            &repo,
-            given,
-            Path::new(folder),
-        );
+        let dir = state_dir(Path::new("/home/me/.local/state"), &repo, given, Path::new(folder));
         let under = dir.strip_prefix("/home/me/.local/state/gitoggle").unwrap();
         under.to_str().unwrap().to_owned()
     }
@@ -164,22 +143,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         let at = |path: &str| top.join(path);
-        for folder in [
-            "repo/.git",
-            "repo/deploy",
-            "other/.git",
-            "repository",
-            "elsewhere",
-        ] {
+        for folder in ["repo/.git", "repo/deploy", "other/.git", "repository", "elsewhere"] {
             std::fs::create_dir_all(at(folder)).unwrap();
         }
-        for file in [
-            "repo/in",
-            "repo/deploy/in",
-            "other/in",
-            "repository/out",
-            "elsewhere/out",
-        ] {
+        for file in ["repo/in", "repo/deploy/in", "other/in", "repository/out", "elsewhere/out"] {
             std::fs::write(at(file), "").unwrap();
         }
         symlink(at("repo/in"), at("elsewhere/in-by-link")).unwrap();

@@ -42,13 +42,11 @@ const KNOWING: &[Command] = &[
     Sandbox,
 ];
 /// The commands that need a repository.
-const LOCATING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote,
-];
+const LOCATING: &[Command] =
+    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote];
 /// The commands that read or write documents.
-const PLACING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote,
-];
+const PLACING: &[Command] =
+    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote];
 /// The commands that read documents at a revision.
 const READING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift];
 /// The commands that select documents: the others have one toggle or two environments as arguments.
@@ -64,12 +62,10 @@ const NAMING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import, Log];
 /// The commands that a running daemon executes.
 const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
 const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
-const CONNECTING: &[Command] = &[
-    Plan, Apply, Run, Status, Drift, Log, Import, Allow, Suspend, Resume, Reconcile,
-];
-const REPORTING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Status, Drift, Log, Import, Diff, Promote,
-];
+const CONNECTING: &[Command] =
+    &[Plan, Apply, Run, Status, Drift, Log, Import, Allow, Suspend, Resume, Reconcile];
+const REPORTING: &[Command] =
+    &[Validate, Test, Explain, Plan, Apply, Status, Drift, Log, Import, Diff, Promote];
 
 // The headings of the help.
 const SOURCE: &str = "Source";
@@ -97,13 +93,7 @@ pub struct Settings {
     /// Flags win over variables, variables over the file. A file in the source's work tree may change the plan, but not
     /// where secrets go.
     // The file cannot name the file to read.
-    #[arg(
-        long,
-        of(SOURCE, ALL),
-        only(FlagAndVariable),
-        hide_short_help(false),
-        value_name = "FILE"
-    )]
+    #[arg(long, of(SOURCE, ALL), only(FlagAndVariable), hide_short_help(false), value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Read documents from this Git repository
     ///
@@ -210,13 +200,7 @@ pub struct Settings {
     /// Publish to the service at this https URL
     ///
     /// It may have a path, but no user, query or fragment.
-    #[arg(
-        long,
-        of(SERVICE, NAMING),
-        trusted(),
-        hide_short_help(false),
-        value_name = "URL"
-    )]
+    #[arg(long, of(SERVICE, NAMING), trusted(), hide_short_help(false), value_name = "URL")]
     pub base_url: Option<BaseUrl>,
     /// The service's token
     #[arg(of(SERVICE, ADDRESSING), only(Variable), value_parser = secret)]
@@ -224,22 +208,10 @@ pub struct Settings {
     /// Read the service's token from this file
     ///
     /// Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the token.
-    #[arg(
-        long,
-        of(SERVICE, ADDRESSING),
-        trusted(),
-        hide_short_help(false),
-        value_name = "FILE"
-    )]
+    #[arg(long, of(SERVICE, ADDRESSING), trusted(), hide_short_help(false), value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Trust these certificate authorities as well as the system's
-    #[arg(
-        long,
-        of(SERVICE, CONNECTING),
-        trusted(),
-        hide_short_help(false),
-        value_name = "PEM"
-    )]
+    #[arg(long, of(SERVICE, CONNECTING), trusted(), hide_short_help(false), value_name = "PEM")]
     pub ca_file: Option<PathBuf>,
     /// Rely on the behavior of this service beyond the documented endpoint
     #[arg(
@@ -285,13 +257,7 @@ pub struct Settings {
     /// Share state with other runs through this Git remote [none: state stays local]
     ///
     /// `origin` means the source's own remote; for a URL source, that URL.
-    #[arg(
-        long,
-        of(STATE, STATEFUL),
-        trusted(),
-        hide_short_help(false),
-        value_name = "URL|origin"
-    )]
+    #[arg(long, of(STATE, STATEFUL), trusted(), hide_short_help(false), value_name = "URL|origin")]
     pub state_remote: Option<StateRemote>,
     /// Keep shared state under this name [host of the base URL plus a short hash of it]
     #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "NAME", value_parser = state_name)]
@@ -413,13 +379,7 @@ pub struct Settings {
     ///
     /// Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and
     /// `/resume`.
-    #[arg(
-        long,
-        of(DAEMON, ADMIN),
-        trusted(),
-        hide_short_help(false),
-        value_name = "FILE"
-    )]
+    #[arg(long, of(DAEMON, ADMIN), trusted(), hide_short_help(false), value_name = "FILE")]
     pub admin_token_file: Option<PathBuf>,
     /// The token for the status page and the read endpoints
     #[arg(of(DAEMON, &[Run]), only(Variable), value_parser = secret)]
@@ -550,9 +510,7 @@ impl Settings {
     /// Returns the flag that has `plan` or `status` read the service.
     pub fn read_by(&self) -> Option<&'static str> {
         let flags = [(self.live, "--live"), (self.overwrite_drift, "--overwrite-drift")];
-        flags
-            .into_iter()
-            .find_map(|(is_given, flag)| is_given.then_some(flag))
+        flags.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag))
     }
 
     /// Returns whether the plan compares two revisions, and not the source with the state.

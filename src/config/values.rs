@@ -150,8 +150,7 @@ pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
 }
 
 pub(super) fn switch(text: &str) -> Result<bool, String> {
-    text.parse()
-        .map_err(|_| format!("`{text}` is neither `true` nor `false`"))
+    text.parse().map_err(|_| format!("`{text}` is neither `true` nor `false`"))
 }
 
 pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
@@ -187,9 +186,7 @@ pub fn ratio(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|_| plain);
     match number.filter(|number| (0.0..=1.0).contains(number)) {
         Some(number) => Ok(number),
-        None => Err(format!(
-            "`{text}` is not a number between 0 and 1; write `0.3` for 30 %"
-        )),
+        None => Err(format!("`{text}` is not a number between 0 and 1; write `0.3` for 30 %")),
     }
 }
 
@@ -235,20 +232,14 @@ pub(super) fn scope(text: &str) -> Result<Scope, String> {
 /// Parses an expression that names a commit. Rejects ranges and what Git would read as an option.
 pub(super) fn revision(text: &str) -> Result<String, String> {
     if text.starts_with('-') || text.contains("..") || text.chars().any(char::is_control) {
-        return Err(format!(
-            "`{}` is not one revision, such as `main` or `HEAD~2`",
-            escaped(text)
-        ));
+        return Err(format!("`{}` is not one revision, such as `main` or `HEAD~2`", escaped(text)));
     }
     Ok(text.to_owned())
 }
 
 /// Parses a folder of the repository, with `/` between its components; the empty text is the top folder.
 pub(super) fn root(text: &str) -> Result<String, String> {
-    let parts: Vec<&str> = text
-        .split('/')
-        .filter(|part| !matches!(*part, "" | "."))
-        .collect();
+    let parts: Vec<&str> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     if Path::new(text).is_absolute() || parts.contains(&"..") || text.contains(char::is_control) {
         return Err(format!("`{text}` is not a folder inside the repository"));
     }
@@ -269,12 +260,7 @@ mod tests {
 
     #[test]
     fn ratios_and_counts_are_within_limits() {
-        for (text, is) in [
-            ("0", Some(0.0)),
-            ("0.3", Some(0.3)),
-            ("1", Some(1.0)),
-            (".5", Some(0.5)),
-        ] {
+        for (text, is) in [("0", Some(0.0)), ("0.3", Some(0.3)), ("1", Some(1.0)), (".5", Some(0.5))] {
             assert_eq!(ratio(text).ok(), is, "{text}");
         }
         for text in ["", "1.01", "-0.1", "30%", "NaN", "inf", "1e-3", "."] {
@@ -300,9 +286,8 @@ mod tests {
         for good in ["main", "refs/heads/a/b", "v1.0", "HEAD", "feature/ü", "0123abc"] {
             assert!(reference(good).is_ok(), "{good}");
         }
-        for bad in [
-            "-x", "a..b", "HEAD~1", "a b", "a:b", "a*", "/a", "a/", "a@{1}", "a.lock", "a\nb", "a/.b",
-        ] {
+        for bad in ["-x", "a..b", "HEAD~1", "a b", "a:b", "a*", "/a", "a/", "a@{1}", "a.lock", "a\nb", "a/.b"]
+        {
             assert!(reference(bad).is_err(), "{bad}");
         }
     }

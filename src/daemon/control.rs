@@ -36,10 +36,7 @@ pub enum DriverCommand {
     /// Release the toggles that wait for a decision. The answer lists them.
     Allow(AllowRequest, oneshot::Sender<Result<Released, ControlError>>),
     /// Resume publishing. The answer lists the suspensions that ended.
-    Resume(
-        SuspensionScope,
-        oneshot::Sender<Result<Vec<SuspensionScope>, String>>,
-    ),
+    Resume(SuspensionScope, oneshot::Sender<Result<Vec<SuspensionScope>, String>>),
     /// Publish nothing in the scope until resumed. The answer is sent once the suspension is recorded.
     Suspend(SuspensionScope, Suspension, oneshot::Sender<Result<(), String>>),
     /// Try parked toggles again at the next pass.
@@ -88,10 +85,7 @@ impl Control {
     /// [`ControlError::Stopped`] if the driver has ended.
     pub async fn reconcile(&self) -> Result<(), ControlError> {
         // Before the trigger, so that the pass that it starts tries parked toggles.
-        self.commands
-            .send(DriverCommand::RetryParked)
-            .await
-            .map_err(|_| ControlError::Stopped)?;
+        self.commands.send(DriverCommand::RetryParked).await.map_err(|_| ControlError::Stopped)?;
         self.trigger.fire();
         Ok(())
     }
@@ -111,9 +105,7 @@ impl Control {
     /// # Errors
     /// If the order could not be recorded.
     pub async fn resume(&self, scope: SuspensionScope) -> Result<Vec<SuspensionScope>, ControlError> {
-        self.send(|reply| DriverCommand::Resume(scope, reply))
-            .await?
-            .map_err(ControlError::NotRecorded)
+        self.send(|reply| DriverCommand::Resume(scope, reply)).await?.map_err(ControlError::NotRecorded)
     }
 
     /// Releases the toggles that wait for a decision. Returns them once the decision is recorded.
@@ -129,10 +121,7 @@ impl Control {
         command: impl FnOnce(oneshot::Sender<T>) -> DriverCommand,
     ) -> Result<T, ControlError> {
         let (reply, answer) = oneshot::channel();
-        self.commands
-            .send(command(reply))
-            .await
-            .map_err(|_| ControlError::Stopped)?;
+        self.commands.send(command(reply)).await.map_err(|_| ControlError::Stopped)?;
         answer.await.map_err(|_| ControlError::Stopped)
     }
 }
@@ -224,10 +213,9 @@ impl Rejection {
                     Some(format!("it waits for {}", waiting.join(" or ")))
                 }
             },
-            Self::OtherRevision { current, .. } => Some(format!(
-                "check what {} would change, then allow that revision",
-                current.short()
-            )),
+            Self::OtherRevision { current, .. } => {
+                Some(format!("check what {} would change, then allow that revision", current.short()))
+            }
             Self::UnknownEnvironment { similar, .. } => similar
                 .as_ref()
                 .map(|similar| format!("did you mean `{similar}`?"))
@@ -252,21 +240,14 @@ pub(super) fn release(
         let current = current.ok_or(Rejection::NothingPlanned)?;
         match is_named(&request.revision, current) {
             true => Ok(current),
-            false => Err(Rejection::OtherRevision {
-                given: request.revision.clone(),
-                current,
-            }),
+            false => Err(Rejection::OtherRevision { given: request.revision.clone(), current }),
         }
     };
     let (environment, waiting, revision) = match (what, &request.environment) {
         (Override::History, _) => {
             let revision = planned()?;
             if refused.is_none() {
-                return Err(Rejection::NothingToRelease {
-                    what,
-                    environment: None,
-                    waiting: Vec::new(),
-                });
+                return Err(Rejection::NothingToRelease { what, environment: None, waiting: Vec::new() });
             }
             (None, Vec::new(), revision)
         }
@@ -274,11 +255,7 @@ pub(super) fn release(
         (_, Some(environment)) => {
             let toggles = known(environment, status)?;
             let revision = planned()?;
-            (
-                Some(environment.clone()),
-                waiting(request, environment, toggles)?,
-                revision,
-            )
+            (Some(environment.clone()), waiting(request, environment, toggles)?, revision)
         }
     };
     Ok(Released {
@@ -336,9 +313,7 @@ fn known<'a>(environment: &EnvironmentId, status: &'a Status) -> Result<&'a [Tog
 fn similar(environment: &EnvironmentId, status: &Status) -> Option<EnvironmentId> {
     let known = status.overview.environments().iter();
     let known: Vec<String> = known.map(|one| one.environment.to_string()).collect();
-    closest(&environment.to_string(), known.iter().map(String::as_str))?
-        .parse()
-        .ok()
+    closest(&environment.to_string(), known.iter().map(String::as_str))?.parse().ok()
 }
 
 /// Returns the toggles that wait for the decision.
@@ -351,19 +326,14 @@ fn waiting<'a>(
     let is_meant = |one: &&ToggleStatus| request.toggle.as_ref().is_none_or(|toggle| *toggle == one.toggle);
     let is_over = is_first_pass_over(toggles);
     let released = toggles.iter();
-    let released: Vec<_> = released
-        .filter(|one| is_meant(one) && released_by(one, is_over).contains(&what))
-        .collect();
+    let released: Vec<_> =
+        released.filter(|one| is_meant(one) && released_by(one, is_over).contains(&what)).collect();
     if released.is_empty() {
         let waiting = toggles.iter().flat_map(|one| released_by(one, is_over));
         let mut waiting: Vec<_> = waiting.collect();
         waiting.sort_unstable();
         waiting.dedup();
-        return Err(Rejection::NothingToRelease {
-            what,
-            environment: Some(environment.clone()),
-            waiting,
-        });
+        return Err(Rejection::NothingToRelease { what, environment: Some(environment.clone()), waiting });
     }
     Ok(released)
 }
@@ -384,10 +354,7 @@ mod tests {
             ToggleStatus::new(id.parse().unwrap(), hold)
         };
         let mut status = Status {
-            source: SourceStatus {
-                revision: Some(REVISION),
-                ..SourceStatus::default()
-            },
+            source: SourceStatus { revision: Some(REVISION), ..SourceStatus::default() },
             ..Status::default()
         };
         status.set_toggles(vec![
@@ -414,16 +381,8 @@ mod tests {
     #[test]
     fn a_decision_releases_only_the_toggles_that_wait_for_it() {
         for (what, environment, toggles) in [
-            (
-                Override::FirstPassAssert,
-                "shop/prod",
-                &["shop/prod/a", "shop/prod/b"][..],
-            ),
-            (
-                Override::FirstPassAdopt,
-                "shop/prod",
-                &["shop/prod/a", "shop/prod/b"],
-            ),
+            (Override::FirstPassAssert, "shop/prod", &["shop/prod/a", "shop/prod/b"][..]),
+            (Override::FirstPassAdopt, "shop/prod", &["shop/prod/a", "shop/prod/b"]),
             (Override::MassChange, "shop/test", &["shop/test/a"]),
         ] {
             let released = release(&request(what, environment), &status(), ServiceKind::Documented).unwrap();
@@ -449,20 +408,13 @@ mod tests {
         };
         for (revision, what, other) in [
             (None, Override::FirstPassAssert, Override::OverwriteDrift),
-            (
-                Some(REVISION),
-                Override::OverwriteDrift,
-                Override::FirstPassAssert,
-            ),
+            (Some(REVISION), Override::OverwriteDrift, Override::FirstPassAssert),
         ] {
             let status = differing(revision);
             let ask = |what| release(&request(what, "shop/prod"), &status, ServiceKind::FeatureProbe);
             let released = ask(what).unwrap();
             assert_eq!(released.toggles.len(), 2);
-            let versions = released
-                .allowance
-                .versions
-                .map(|versions| versions.into_values().collect());
+            let versions = released.allowance.versions.map(|versions| versions.into_values().collect());
             assert_eq!(versions, (what == Override::OverwriteDrift).then(|| vec![3, 3]));
             let rejection = ask(other).unwrap_err();
             assert_eq!(rejection.hint(), Some(format!("it waits for `{what}`")));
@@ -506,26 +458,12 @@ mod tests {
             assert_eq!(rejection.to_string(), reason);
             assert_eq!(rejection.hint().as_deref(), Some(hint), "{reason}");
         }
-        let no_environment = release(
-            &request(Override::MassChange, ""),
-            &status(),
-            ServiceKind::Documented,
-        );
-        assert_eq!(
-            no_environment,
-            Err(Rejection::NoEnvironment(Override::MassChange))
-        );
-        let drift = release(
-            &request(Override::OverwriteDrift, "shop/prod"),
-            &status(),
-            ServiceKind::Documented,
-        );
+        let no_environment = release(&request(Override::MassChange, ""), &status(), ServiceKind::Documented);
+        assert_eq!(no_environment, Err(Rejection::NoEnvironment(Override::MassChange)));
+        let drift =
+            release(&request(Override::OverwriteDrift, "shop/prod"), &status(), ServiceKind::Documented);
         assert_eq!(drift, Err(Rejection::NotSupported(Override::OverwriteDrift)));
-        let nothing = release(
-            &request(Override::History, ""),
-            &Status::default(),
-            ServiceKind::Documented,
-        );
+        let nothing = release(&request(Override::History, ""), &Status::default(), ServiceKind::Documented);
         assert_eq!(nothing, Err(Rejection::NothingPlanned));
     }
 
@@ -535,9 +473,6 @@ mod tests {
         status.source.revision = Some(CommitId(ObjectId([1; 20])));
         status.source.refused = Some(REVISION);
         let released = release(&request(Override::History, ""), &status, ServiceKind::Documented).unwrap();
-        assert_eq!(
-            (released.allowance.revision, released.toggles.len()),
-            (REVISION, 0)
-        );
+        assert_eq!((released.allowance.revision, released.toggles.len()), (REVISION, 0));
     }
 }

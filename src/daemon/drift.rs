@@ -33,13 +33,7 @@ pub(super) struct DriftState {
 
 impl DriftState {
     pub(super) fn new(interval: Duration) -> Self {
-        Self {
-            interval,
-            due: None,
-            scanner: None,
-            facts: DriftFacts::new(),
-            failure: None,
-        }
+        Self { interval, due: None, scanner: None, facts: DriftFacts::new(), failure: None }
     }
 
     /// Returns the time of the next scan; none without one.
@@ -53,10 +47,7 @@ impl DriftState {
     }
 
     pub(super) fn drifted(&self) -> Vec<DriftedToggle> {
-        self.scanner
-            .as_ref()
-            .map(DriftScanner::drifted)
-            .unwrap_or_default()
+        self.scanner.as_ref().map(DriftScanner::drifted).unwrap_or_default()
     }
 
     pub(super) fn differences(&self) -> LiveDifferences {
@@ -116,10 +107,7 @@ impl DriftState {
     /// Replaces the facts, and logs what has changed. Returns the facts before.
     pub(super) fn replace(&mut self, facts: DriftFacts) -> DriftFacts {
         let before = std::mem::replace(&mut self.facts, facts);
-        let new = self
-            .facts
-            .iter()
-            .filter(|(id, fact)| before.get(*id) != Some(fact));
+        let new = self.facts.iter().filter(|(id, fact)| before.get(*id) != Some(fact));
         let new: Vec<_> = new.collect();
         for (toggle, fact) in new.iter().take(MOST_LOGGED) {
             tracing::warn!(name: "drifted", %toggle, kind = fact.kind.map(HoldKind::as_str), reason = fact.text, "drifted");

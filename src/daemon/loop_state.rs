@@ -96,8 +96,7 @@ impl LoopState {
 
     /// Updates the schedule with the outcome of a pass and the fingerprint of the token that it used.
     pub(super) fn on_pass_finished(&mut self, outcome: &PassOutcome, token: Option<String>) {
-        self.schedule
-            .on_pass_finished(outcome, token, Instant::now(), fastrand::f64());
+        self.schedule.on_pass_finished(outcome, token, Instant::now(), fastrand::f64());
     }
 
     /// Logs the notes that the pass before did not have.
@@ -228,9 +227,7 @@ pub(super) fn overwrites_drift(reconciler: &Reconciler) -> bool {
 pub(super) fn pass_result(result: &Result<Report, String>) -> Option<PassResult> {
     Some(match result {
         Err(reason) => PassResult::Failed(reason.clone()),
-        Ok(Report {
-            error: Some(error), ..
-        }) => PassResult::Failed(error.in_full()),
+        Ok(Report { error: Some(error), .. }) => PassResult::Failed(error.in_full()),
         Ok(report) => match report.failure() {
             Some(reason) => PassResult::Failed(reason),
             // The next pass follows immediately, and its result counts.
@@ -261,10 +258,7 @@ pub(crate) struct PassOutcome {
 impl PassOutcome {
     pub(crate) fn of(result: &Result<Report, String>) -> Self {
         let Ok(report) = result else {
-            return Self {
-                failed: true,
-                ..Self::default()
-            };
+            return Self { failed: true, ..Self::default() };
         };
         let mut outcome = Self {
             failed: report.error.is_some() || report.failure().is_some(),
@@ -302,11 +296,7 @@ impl PassOutcome {
         };
         let is_parked = |hold: &Hold| hold.is_live() || hold.kind == Some(HoldKind::Refused);
         let held = plan.withheld().iter().filter(|held| is_parked(&held.hold));
-        let wanted = plan
-            .changes()
-            .iter()
-            .map(|change| &change.id)
-            .chain(held.map(|held| &held.id));
+        let wanted = plan.changes().iter().map(|change| &change.id).chain(held.map(|held| &held.id));
         wanted.map(FoldedId::from).collect()
     }
 }

@@ -82,9 +82,7 @@ impl Metrics {
         };
         let help = "Start of the process, in seconds since 1970";
         // The name that every Prometheus client uses, without a prefix.
-        inner
-            .registry
-            .register_with_unit("process_start_time", help, Unit::Seconds, start());
+        inner.registry.register_with_unit("process_start_time", help, Unit::Seconds, start());
         inner.register();
         Self(Arc::new(inner))
     }
@@ -168,9 +166,8 @@ const PUBLISH_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.
 /// In seconds: a lookup of a local ref, a fetch, a clone.
 const FETCH_BUCKETS: [f64; 10] = [0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
 /// In seconds: seconds with a webhook, minutes with a poll, hours with an outage.
-const COMMIT_BUCKETS: [f64; 11] = [
-    1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86_400.0, 604_800.0,
-];
+const COMMIT_BUCKETS: [f64; 11] =
+    [1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86_400.0, 604_800.0];
 
 impl Inner {
     fn register(&mut self) {
@@ -210,11 +207,7 @@ impl Inner {
             last_success.clone(),
         );
         registry.register_collector(Box::new(source_age.clone()));
-        registry.register(
-            "build_info",
-            "Version and commit of the running program",
-            build_info(),
-        );
+        registry.register("build_info", "Version and commit of the running program", build_info());
         let help = "Notifications that could not be delivered";
         registry.register("notices_failed", help, notifications_failed.clone());
         let help = "Comparisons of the service with what was applied, by result";
@@ -222,11 +215,7 @@ impl Inner {
         registry.register("passes", "Passes that ended, by result", passes.family.clone());
         let help = "Attempts to publish a toggle, by outcome";
         registry.register("publishes", help, publishes.family.clone());
-        registry.register(
-            "suspended",
-            "Whether an operator has suspended publishing",
-            suspended.clone(),
-        );
+        registry.register("suspended", "Whether an operator has suspended publishing", suspended.clone());
         registry.register("toggles", "Toggles, by state", toggles.family.clone());
         let help = "Toggles that the last pass withheld, by reason";
         registry.register("withheld", help, withheld.family.clone());
@@ -308,9 +297,7 @@ impl<M: Clone + Default> Labeled<M> {
 pub(crate) fn build_info() -> Family<Labels<2>, Gauge> {
     let build: Family<Labels<2>, Gauge> = Family::default();
     let commit = BUILD.commit.unwrap_or("unknown");
-    let _ = build
-        .get_or_create(&[("version", BUILD.version), ("commit", commit)])
-        .set(1);
+    let _ = build.get_or_create(&[("version", BUILD.version), ("commit", commit)]).set(1);
     build
 }
 
@@ -325,21 +312,13 @@ mod tests {
         metrics.pass_ended(&PassResult::Noop, Duration::from_millis(2));
         metrics.published(PublishOutcome::Applied, Duration::from_millis(20));
         metrics.succeeded_at(1_700_000_000);
-        metrics.suspensions(
-            &Suspension {
-                reason: None,
-                until: None,
-            }
-            .into(),
-        );
+        metrics.suspensions(&Suspension { reason: None, until: None }.into());
         metrics.notification_failed();
         metrics.fetched(Duration::from_secs(1));
         metrics.applied_after(Duration::from_secs(3));
         let text = metrics.encode();
-        let mut samples: Vec<&str> = text
-            .lines()
-            .filter(|line| line.starts_with("gitoggle_") && !line.contains("_bucket{"))
-            .collect();
+        let mut samples: Vec<&str> =
+            text.lines().filter(|line| line.starts_with("gitoggle_") && !line.contains("_bucket{")).collect();
         samples.sort_unstable();
         insta::assert_snapshot!(
             samples

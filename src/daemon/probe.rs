@@ -74,8 +74,7 @@ impl HeadProbe {
 
     /// Returns whether a local ref has been unreadable for longer than a replacement of the checkout takes.
     pub(super) fn is_lost(&self) -> bool {
-        self.unreadable_since
-            .is_some_and(|since| since.elapsed() >= LOST_AFTER)
+        self.unreadable_since.is_some_and(|since| since.elapsed() >= LOST_AFTER)
     }
 
     /// Records that a remote repository was looked up at `at`.
@@ -248,10 +247,7 @@ impl Heartbeat {
     /// Creates a heartbeat that has just beaten. The loop counts as stalled after `silence_allowed`, which must be longer
     /// than the longest time between two beats: the poll interval, or one step of a long pass.
     pub(crate) fn new(silence_allowed: Duration) -> Self {
-        Self {
-            last: Arc::new(Mutex::new(Instant::now())),
-            silence_allowed,
-        }
+        Self { last: Arc::new(Mutex::new(Instant::now())), silence_allowed }
     }
 
     /// Records a turn of the loop.
@@ -279,11 +275,7 @@ mod tests {
             let commit = CommitId(ObjectId([0xab; 20]));
             let expected = [
                 (None, 300, None),
-                (
-                    None,
-                    301,
-                    Some("the source was last fetched 5 min ago, at 2023-11-14T22:13:20Z"),
-                ),
+                (None, 301, Some("the source was last fetched 5 min ago, at 2023-11-14T22:13:20Z")),
                 (
                     Some(FetchProblem::Failed),
                     7200,
@@ -303,10 +295,7 @@ mod tests {
                 let found = stale(Fetched { at, problem }, at + Duration::from_secs(age), allowed);
                 assert_eq!(found.as_deref(), text);
             }
-            let ahead = Fetched {
-                at: at + allowed * 2,
-                problem: None,
-            };
+            let ahead = Fetched { at: at + allowed * 2, problem: None };
             assert_eq!(stale(ahead, at, allowed), None, "a clock that was set back");
         }
     }

@@ -192,10 +192,7 @@ mod tests {
     }
 
     fn parked() -> HeldRequest {
-        HeldRequest::new(
-            crate::model::RequestDigest::default(),
-            Hold::new(HoldKind::Refused, "no"),
-        )
+        HeldRequest::new(crate::model::RequestDigest::default(), Hold::new(HoldKind::Refused, "no"))
     }
 
     #[test]
@@ -204,10 +201,7 @@ mod tests {
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         assert_eq!(schedule.due(), now + INTERVAL);
-        let failed = PassOutcome {
-            failed: true,
-            ..PassOutcome::default()
-        };
+        let failed = PassOutcome { failed: true, ..PassOutcome::default() };
         let mut waits = Vec::new();
         for _ in 0..12 {
             let at = schedule.due();
@@ -222,10 +216,7 @@ mod tests {
     #[test]
     fn a_pass_requested_during_an_outage_does_not_extend_the_backoff() {
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
-        let failed = PassOutcome {
-            failed: true,
-            ..PassOutcome::default()
-        };
+        let failed = PassOutcome { failed: true, ..PassOutcome::default() };
         for _ in 0..5 {
             schedule.on_pass_finished(&failed, None, schedule.due(), 1.0);
         }
@@ -244,10 +235,7 @@ mod tests {
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         assert_eq!(schedule.lookup_due(), None, "the pass itself looks up the source");
-        let failed = PassOutcome {
-            failed: true,
-            ..PassOutcome::default()
-        };
+        let failed = PassOutcome { failed: true, ..PassOutcome::default() };
         for _ in 0..8 {
             schedule.on_pass_finished(&failed, None, schedule.due(), 0.5);
         }
@@ -279,20 +267,14 @@ mod tests {
     fn a_refused_toggle_is_parked_until_an_operator_unparks_it_or_it_is_applied() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
-        let refused = PassOutcome {
-            parked: vec![(id("a/b/c"), parked())],
-            ..PassOutcome::default()
-        };
+        let refused = PassOutcome { parked: vec![(id("a/b/c"), parked())], ..PassOutcome::default() };
         schedule.on_pass_finished(&refused, None, now, 0.5);
         assert_eq!(schedule.parked(BTreeMap::new()).len(), 1);
         schedule.unpark_all();
         assert!(schedule.parked(BTreeMap::new()).is_empty());
         schedule.on_pass_finished(&refused, None, now, 0.5);
         schedule.on_pass_finished(
-            &PassOutcome {
-                applied: vec![id("a/b/c")],
-                ..PassOutcome::default()
-            },
+            &PassOutcome { applied: vec![id("a/b/c")], ..PassOutcome::default() },
             None,
             now,
             0.5,
@@ -307,10 +289,7 @@ mod tests {
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         schedule.retry_after(now, Duration::from_secs(7));
         assert_eq!(schedule.due(), now + Duration::from_secs(7));
-        let failed = PassOutcome {
-            failed: true,
-            ..PassOutcome::default()
-        };
+        let failed = PassOutcome { failed: true, ..PassOutcome::default() };
         for _ in 0..8 {
             schedule.on_pass_finished(&failed, None, schedule.due(), 1.0);
         }
@@ -333,11 +312,7 @@ mod tests {
     fn a_rejected_token_is_probed_every_five_minutes_and_a_new_one_immediately() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
-        let rejected = PassOutcome {
-            failed: true,
-            token_rejected: true,
-            ..PassOutcome::default()
-        };
+        let rejected = PassOutcome { failed: true, token_rejected: true, ..PassOutcome::default() };
         schedule.on_pass_finished(&rejected, Some("old".into()), now, 0.5);
         let probe = now + Duration::from_secs(300);
         let rejected = |after, token| schedule.rejected_until(now + Duration::from_secs(after), Some(token));

@@ -120,12 +120,7 @@ mod tests {
         let order = |check: &Check| (check.severity, check.id.replace('-', "_"));
         assert!(CHECKS.windows(2).all(|pair| order(&pair[0]) < order(&pair[1])));
         for check in CHECKS {
-            assert!(
-                check
-                    .id
-                    .chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-            );
+            assert!(check.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
         }
     }
 }

@@ -66,11 +66,7 @@ impl ConditionChecker<'_> {
                 add(self.findings, at.finding(check, Part::Value, message).help(help));
             }
             if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
-                let message = format!(
-                    "`{}` is not a regular expression: {}",
-                    shown(object),
-                    shown(&reason)
-                );
+                let message = format!("`{}` is not a regular expression: {}", shown(object), shown(&reason));
                 let help = "the service accepts this, but to its SDKs the condition never matches, or, negated, always";
                 let finding = at.finding(&check::BAD_REGEX, Part::Value, message);
                 add(self.findings, finding.help(help));
@@ -120,22 +116,13 @@ impl ConditionChecker<'_> {
         };
         let help = suggest(self.findings, predicate, known.iter().copied());
         let help = help.unwrap_or_else(|| format!("a `{kind}` condition has {}", listed(&quoted(known))));
-        let message = format!(
-            "`{}` is not a known predicate of a `{kind}` condition",
-            shown(predicate)
-        );
+        let message = format!("`{}` is not a known predicate of a `{kind}` condition", shown(predicate));
         add(self.findings, at.finding(check, Part::Value, message).help(help));
     }
 
     /// Reports fields of `between` that are missing or have no meaning.
     fn between(&mut self, condition: &RawCondition, at: &At<'_>) {
-        let RawCondition {
-            left_predicate,
-            right_predicate,
-            right_objects,
-            predicate,
-            ..
-        } = condition;
+        let RawCondition { left_predicate, right_predicate, right_objects, predicate, .. } = condition;
         let fields = [
             ("leftPredicate", left_predicate.is_some()),
             ("rightPredicate", right_predicate.is_some()),
@@ -163,11 +150,8 @@ impl ConditionChecker<'_> {
             }
             return;
         }
-        let missing: Vec<&str> = fields
-            .into_iter()
-            .filter(|(_, is_present)| !is_present)
-            .map(|(name, _)| name)
-            .collect();
+        let missing: Vec<&str> =
+            fields.into_iter().filter(|(_, is_present)| !is_present).map(|(name, _)| name).collect();
         if !missing.is_empty() {
             let help = "write `leftPredicate: \">=\"`, `objects: [\"18\"]`, `rightPredicate: \"<\"` and \
                         `rightObjects: [\"65\"]`";
@@ -176,10 +160,7 @@ impl ConditionChecker<'_> {
             let finding = predicate.finding(&check::BETWEEN_FIELDS, Part::Value, message);
             add(self.findings, finding.help(help));
         }
-        for (name, side) in [
-            ("leftPredicate", left_predicate),
-            ("rightPredicate", right_predicate),
-        ] {
+        for (name, side) in [("leftPredicate", left_predicate), ("rightPredicate", right_predicate)] {
             self.side(name, side.as_deref(), at);
         }
     }

@@ -78,36 +78,14 @@ impl Diagnostic {
     }
 
     pub(super) fn help(self, help: impl Into<String>) -> Self {
-        Self {
-            help: Some(help.into()),
-            ..self
-        }
+        Self { help: Some(help.into()), ..self }
     }
 
     /// Returns the fields that decide order and equality: all but the end and the excerpts, which follow from them.
     fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>, Option<&str>) {
-        let Self {
-            id,
-            severity,
-            path,
-            line,
-            column,
-            message,
-            help,
-            waived,
-            end_column: _,
-            excerpts: _,
-        } = self;
-        (
-            path,
-            *line,
-            *column,
-            id,
-            *severity,
-            message,
-            help.as_deref(),
-            waived.as_deref(),
-        )
+        let Self { id, severity, path, line, column, message, help, waived, end_column: _, excerpts: _ } =
+            self;
+        (path, *line, *column, id, *severity, message, help.as_deref(), waived.as_deref())
     }
 }
 
@@ -146,10 +124,8 @@ pub(super) fn diagnose(
     let is_cut = findings.len() > MOST_FINDINGS;
     findings.truncate(MOST_FINDINGS);
     let lines = lines(text);
-    let mut diagnostics: Vec<Diagnostic> = findings
-        .into_iter()
-        .map(|finding| diagnostic(path, &lines, root, finding))
-        .collect();
+    let mut diagnostics: Vec<Diagnostic> =
+        findings.into_iter().map(|finding| diagnostic(path, &lines, root, finding)).collect();
     diagnostics.sort();
     diagnostics.dedup();
     if is_cut {
@@ -161,13 +137,7 @@ pub(super) fn diagnose(
 }
 
 fn diagnostic(path: &str, lines: &[&str], root: Option<&Node>, finding: Finding) -> Diagnostic {
-    let Finding {
-        check,
-        spot,
-        message,
-        help,
-        related,
-    } = finding;
+    let Finding { check, spot, message, help, related } = finding;
     let mut diagnostic = Diagnostic::whole_file(check, path, message);
     diagnostic.help = help.or(diagnostic.help);
     if let Some(span) = resolve(&spot, root) {
@@ -226,22 +196,14 @@ fn excerpt(lines: &[&str], span: Span, label: Option<&'static str>) -> Option<Ex
         line.chars().count()
     };
     let end = end.clamp(start, start + LONGEST_MARK);
-    let first = if end <= 2 * AROUND {
-        0
-    } else {
-        start.saturating_sub(AROUND)
-    };
+    let first = if end <= 2 * AROUND { 0 } else { start.saturating_sub(AROUND) };
     let piece = |from: usize, to: usize| -> String {
         line.chars().skip(from).take(to.saturating_sub(from)).collect()
     };
     let after = piece(end, end + AROUND);
     let is_cut = line.chars().nth(end + AROUND).is_some();
     // Each piece is escaped separately, because the mark is a range of the escaped text.
-    let before = format!(
-        "{}{}",
-        if first > 0 { "…" } else { "" },
-        escaped(&piece(first, start))
-    );
+    let before = format!("{}{}", if first > 0 { "…" } else { "" }, escaped(&piece(first, start)));
     let marked = escaped(piece(start, end).trim_end()).to_string();
     let range = before.len()..before.len() + marked.len();
     let trailing = piece(start, end).len() - piece(start, end).trim_end().len();

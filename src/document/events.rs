@@ -34,20 +34,12 @@ pub(super) fn parse<S>(
     loop {
         let mut state = start();
         let Err(error) = pass(&text, &mut state, &next) else {
-            return Parsed {
-                state,
-                error: None,
-                refused: first.map(|(_, error)| error),
-            };
+            return Parsed { state, error: None, refused: first.map(|(_, error)| error) };
         };
         let spaced = (repetitions > 0).then(|| spaced(&text, &error)).flatten();
         let (state, error) = first.unwrap_or((state, error));
         let Some(spaced) = spaced else {
-            return Parsed {
-                state,
-                error: Some(error),
-                refused: None,
-            };
+            return Parsed { state, error: Some(error), refused: None };
         };
         first = Some((state, error));
         text = Cow::Owned(spaced);
@@ -92,9 +84,7 @@ fn spaced(text: &str, error: &ScanError) -> Option<String> {
         ErrorKind::TabInBlockIndentation => {
             let before = text.get(..at)?;
             let indentation = before.trim_end_matches([' ', '\t']).len();
-            before[indentation..]
-                .contains('\t')
-                .then_some((indentation, at))?
+            before[indentation..].contains('\t').then_some((indentation, at))?
         }
         _ => return None,
     };

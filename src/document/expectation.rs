@@ -45,10 +45,7 @@ pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>
     let text = match text(path, content) {
         Ok(text) => text,
         Err(diagnostic) => {
-            return Expectations {
-                list: None,
-                diagnostics: vec![*diagnostic],
-            };
+            return Expectations { list: None, diagnostics: vec![*diagnostic] };
         }
     };
     let loaded = yaml::load(text);
@@ -57,18 +54,11 @@ pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>
     let mut list = Vec::new();
     match &loaded.root {
         Some(root) if !is_empty(root) && !is_list_of_none(root) => {
-            list = ShapeReader {
-                findings: &mut findings,
-            }
-            .expectations(root, variations);
+            list = ShapeReader { findings: &mut findings }.expectations(root, variations);
         }
         _ if findings.is_empty() => findings.push(
-            Finding::new(
-                &check::EMPTY_DOCUMENT,
-                Spot::WholeFile,
-                "this file contains no expectation",
-            )
-            .help(EXAMPLE),
+            Finding::new(&check::EMPTY_DOCUMENT, Spot::WholeFile, "this file contains no expectation")
+                .help(EXAMPLE),
         ),
         _ => {}
     }
@@ -86,11 +76,7 @@ fn is_list_of_none(root: &Node) -> bool {
 
 impl ShapeReader<'_> {
     fn expectations(&mut self, root: &Node, variations: Option<&[Variation]>) -> Vec<Expectation> {
-        let field = Field {
-            name: "expectations",
-            key: root.span,
-            node: root,
-        };
+        let field = Field { name: "expectations", key: root.span, node: root };
         let NodeKind::Sequence(items) = &root.kind else {
             let span = super::shape::first_line_of(root);
             self.add(
@@ -102,11 +88,7 @@ impl ShapeReader<'_> {
         let mut list = Vec::new();
         for node in items {
             let span = super::shape::first_line_of(node);
-            let item = Field {
-                node,
-                key: span,
-                ..field
-            };
+            let item = Field { node, key: span, ..field };
             let Some((expectation, name)) = self.expectation(&item, variations) else {
                 continue;
             };
@@ -170,11 +152,7 @@ impl ShapeReader<'_> {
                     continue;
                 }
             };
-            let attribute = Field {
-                name: &name,
-                key: key.span,
-                node,
-            };
+            let attribute = Field { name: &name, key: key.span, node };
             let Some(value) = self.text(&attribute) else {
                 continue;
             };
@@ -205,10 +183,7 @@ impl ShapeReader<'_> {
         }
         let message = format!("the toggle has no variation `{}`", shown(name));
         let help = did_you_mean(name, names()).unwrap_or_else(|| {
-            let quoted: Vec<String> = names()
-                .take(10)
-                .map(|name| format!("`{}`", shown(name)))
-                .collect();
+            let quoted: Vec<String> = names().take(10).map(|name| format!("`{}`", shown(name))).collect();
             format!("it has {}", crate::model::listed(&quoted))
         });
         self.add(Finding::at(&check::UNKNOWN_VARIATION, field.span(), message).help(help));

@@ -41,24 +41,15 @@ pub(super) struct At<'a> {
 
 impl At<'_> {
     pub(super) fn key(&self, name: &'static str) -> At<'_> {
-        At {
-            parent: Some(self),
-            step: PathStep::Key(name),
-        }
+        At { parent: Some(self), step: PathStep::Key(name) }
     }
 
     pub(super) fn entry(&self, index: usize) -> At<'_> {
-        At {
-            parent: Some(self),
-            step: PathStep::Entry(index),
-        }
+        At { parent: Some(self), step: PathStep::Entry(index) }
     }
 
     pub(super) fn item(&self, index: usize) -> At<'_> {
-        At {
-            parent: Some(self),
-            step: PathStep::Item(index),
-        }
+        At { parent: Some(self), step: PathStep::Item(index) }
     }
 
     pub(super) fn spot(&self, part: Part) -> Spot {
@@ -80,13 +71,7 @@ impl At<'_> {
 
 impl Finding {
     pub(super) fn new(check: &'static Check, spot: Spot, message: impl Into<String>) -> Self {
-        Self {
-            check,
-            spot,
-            message: message.into(),
-            help: None,
-            related: None,
-        }
+        Self { check, spot, message: message.into(), help: None, related: None }
     }
 
     pub(super) fn at(check: &'static Check, span: Span, message: impl Into<String>) -> Self {
@@ -94,10 +79,7 @@ impl Finding {
     }
 
     pub(super) fn help(self, help: impl Into<String>) -> Self {
-        Self {
-            help: Some(help.into()),
-            ..self
-        }
+        Self { help: Some(help.into()), ..self }
     }
 
     pub(super) fn maybe_help(self, help: Option<String>) -> Self {
@@ -107,20 +89,14 @@ impl Finding {
     /// Adds what callers would see to the help, if the service accepts such content.
     pub(super) fn explain(&mut self) {
         let help = [self.help.take(), consequence(self.check).map(str::to_owned)];
-        self.help = help
-            .into_iter()
-            .flatten()
-            .reduce(|help, consequence| match help.ends_with('?') {
-                true => format!("{help} {consequence}"),
-                false => format!("{help}; {consequence}"),
-            });
+        self.help = help.into_iter().flatten().reduce(|help, consequence| match help.ends_with('?') {
+            true => format!("{help} {consequence}"),
+            false => format!("{help}; {consequence}"),
+        });
     }
 
     pub(super) fn related(self, spot: Spot, label: &'static str) -> Self {
-        Self {
-            related: Some((spot, label)),
-            ..self
-        }
+        Self { related: Some((spot, label)), ..self }
     }
 }
 
@@ -155,9 +131,7 @@ pub(super) fn suggest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
     // Comparing words is slow, and a hostile file could require it very often.
-    (findings.len() < MOST_KEPT)
-        .then(|| did_you_mean(text, candidates))
-        .flatten()
+    (findings.len() < MOST_KEPT).then(|| did_you_mean(text, candidates)).flatten()
 }
 
 /// The result of parsing a file.

@@ -15,10 +15,8 @@ pub(super) fn is_lfs_pointer(text: &str) -> bool {
 /// multi-line text may begin with a marker.
 pub(super) fn conflict_marker(text: &str) -> Option<Finding> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| is_marker(line))?;
-    let span = Span {
-        start: Position::new(index + 1, 1),
-        end: Position::new(index + 1, line.chars().count() + 1),
-    };
+    let span =
+        Span { start: Position::new(index + 1, 1), end: Position::new(index + 1, line.chars().count() + 1) };
     let message = "this file contains an unresolved merge conflict";
     let finding = Finding::at(&check::CONFLICT_MARKER, span, message);
     Some(finding.help("resolve the conflict, then commit the file again"))

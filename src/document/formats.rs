@@ -24,16 +24,7 @@ pub(super) fn is_decimal(text: &str) -> bool {
 pub(super) fn is_datetime(text: &str) -> bool {
     // The service rejects `Z`, negative offsets and fractions of a second.
     datetime_numbers(text).is_some_and(
-        |[
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            offset_hours,
-            offset_minutes,
-        ]| {
+        |[year, month, day, hour, minute, second, offset_hours, offset_minutes]| {
             // The service accepts days that do not exist, and rolls them over to another date.
             (1..=12).contains(&month)
                 && (1..=days(year, month)).contains(&day)
@@ -69,9 +60,9 @@ mod tests {
         for good in ["0", "18", "-1", "+1", "1.10", "007", "1e3", "1E-3", "-0.5e+10"] {
             assert!(is_decimal(good), "{good}");
         }
-        for bad in [
-            "", "-", ".5", "5.", "1e", "0x1F", "1_000", "NaN", "inf", ".inf", " 1", "1 ", "1d", "١", "1.2.3",
-        ] {
+        for bad in
+            ["", "-", ".5", "5.", "1e", "0x1F", "1_000", "NaN", "inf", ".inf", " 1", "1 ", "1d", "١", "1.2.3"]
+        {
             assert!(!is_decimal(bad), "{bad}");
         }
     }

@@ -90,9 +90,7 @@ const DEFAULT: &str = "{project}/{environment}/{toggle}.yaml";
 
 impl Default for Layout {
     fn default() -> Self {
-        DEFAULT
-            .parse()
-            .expect("the default layout has each placeholder once")
+        DEFAULT.parse().expect("the default layout has each placeholder once")
     }
 }
 
@@ -112,11 +110,8 @@ impl FromStr for Layout {
             return Err(LayoutError::File(file.to_owned()));
         }
         // An empty text splits into one empty folder, which would be reported instead of the missing placeholder.
-        let folders = folders
-            .split('/')
-            .filter(|_| !folders.is_empty())
-            .map(folder)
-            .collect::<Result<Vec<_>, _>>()?;
+        let folders =
+            folders.split('/').filter(|_| !folders.is_empty()).map(folder).collect::<Result<Vec<_>, _>>()?;
         for (part, name) in [(Part::Project, "{project}"), (Part::Environment, "{environment}")] {
             match folders.iter().filter(|folder| **folder == part).count() {
                 0 => return Err(LayoutError::Missing(name)),
@@ -124,10 +119,7 @@ impl FromStr for Layout {
                 _ => return Err(LayoutError::Repeated(name)),
             }
         }
-        Ok(Self {
-            pattern: pattern.to_owned(),
-            folders,
-        })
+        Ok(Self { pattern: pattern.to_owned(), folders })
     }
 }
 
@@ -172,10 +164,7 @@ impl Layout {
     pub fn classify(&self, path: &[u8]) -> PathKind {
         let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         // Comes before everything else: `.github/workflows/ci.yml` is not a misplaced document (DESIGN, section 2).
-        if components
-            .iter()
-            .any(|name| matches!(name.first(), None | Some(b'.' | b'_')))
-        {
+        if components.iter().any(|name| matches!(name.first(), None | Some(b'.' | b'_'))) {
             return PathKind::Ignored;
         }
         let Some((file, folders)) = components.split_last() else {
@@ -195,10 +184,7 @@ impl Layout {
     pub(crate) fn recorded(&self, path: &[u8]) -> Option<(ToggleId, Format)> {
         match self.classify(path) {
             PathKind::Document { id, format } => Some((id, format)),
-            PathKind::Unread {
-                id: Some(id),
-                why: Unread::Json,
-            } => Some((id, Format::Json)),
+            PathKind::Unread { id: Some(id), why: Unread::Json } => Some((id, Format::Json)),
             _ => None,
         }
     }
@@ -268,14 +254,8 @@ fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -
         // The replacement character is not allowed in a key, so a name that is not UTF-8 is refused as well.
         let text = String::from_utf8_lossy(component);
         if let Err(error) = Key::check(&text) {
-            let claim = [project, environment, toggle]
-                .map(String::from_utf8_lossy)
-                .join("/");
-            return PathKind::BadKey {
-                component: text.into_owned(),
-                error,
-                claim,
-            };
+            let claim = [project, environment, toggle].map(String::from_utf8_lossy).join("/");
+            return PathKind::BadKey { component: text.into_owned(), error, claim };
         }
     }
     let [project, environment, toggle] = [project, environment, toggle]
@@ -295,10 +275,9 @@ mod tests {
             PathKind::Document { id, format } => format!("{id} {}", format.as_str()),
             PathKind::BadKey { component, .. } => format!("bad key {component}"),
             PathKind::Elsewhere => "elsewhere".to_owned(),
-            PathKind::Unread { id, why } => format!(
-                "unread {} {why:?}",
-                id.map_or_else(String::new, |id| id.to_string())
-            ),
+            PathKind::Unread { id, why } => {
+                format!("unread {} {why:?}", id.map_or_else(String::new, |id| id.to_string()))
+            }
             PathKind::Ignored => "ignored".to_owned(),
         }
     }
@@ -352,14 +331,7 @@ mod tests {
         let names = "pay.yaml|pay.yml|pay.json|pay.test.yaml|pay.YAML|README.md|.pay.yaml|_pay.yaml|-pay.yaml|new \
                      pay.yaml|.yaml|pay|\u{e9}.yaml";
         let names: Vec<&str> = names.split('|').collect();
-        for folder in [
-            "shop/prod",
-            "shop",
-            "shop/_prod",
-            "shop/pro d",
-            ".shop/prod",
-            "shop/prod/eu",
-        ] {
+        for folder in ["shop/prod", "shop", "shop/_prod", "shop/pro d", ".shop/prod", "shop/prod/eu"] {
             let layout = Layout::default();
             let is_document = |name: &&&str| {
                 let path = format!("{folder}/{name}");
@@ -381,40 +353,16 @@ mod tests {
     fn an_invalid_layout_is_refused_with_the_reason() {
         for (pattern, reason) in [
             ("", LayoutError::File(String::new())),
-            (
-                "{project}/{environment}/{toggle}",
-                LayoutError::File("{toggle}".into()),
-            ),
-            (
-                "{project}/{environment}/x-{toggle}.yaml",
-                LayoutError::File("x-{toggle}.yaml".into()),
-            ),
+            ("{project}/{environment}/{toggle}", LayoutError::File("{toggle}".into())),
+            ("{project}/{environment}/x-{toggle}.yaml", LayoutError::File("x-{toggle}.yaml".into())),
             ("{toggle}.yaml", LayoutError::Missing("{project}")),
             ("{project}/{toggle}.yaml", LayoutError::Missing("{environment}")),
-            (
-                "{project}/{project}/{environment}/{toggle}.yaml",
-                LayoutError::Repeated("{project}"),
-            ),
-            (
-                "{toggle}/{project}/{environment}/{toggle}.yaml",
-                LayoutError::Repeated("{toggle}"),
-            ),
-            (
-                "p-{project}/{environment}/{toggle}.yaml",
-                LayoutError::Folder("p-{project}".into()),
-            ),
-            (
-                "/{project}/{environment}/{toggle}.yaml",
-                LayoutError::Folder(String::new()),
-            ),
-            (
-                "../{project}/{environment}/{toggle}.yaml",
-                LayoutError::Folder("..".into()),
-            ),
-            (
-                "_x/{project}/{environment}/{toggle}.yaml",
-                LayoutError::Folder("_x".into()),
-            ),
+            ("{project}/{project}/{environment}/{toggle}.yaml", LayoutError::Repeated("{project}")),
+            ("{toggle}/{project}/{environment}/{toggle}.yaml", LayoutError::Repeated("{toggle}")),
+            ("p-{project}/{environment}/{toggle}.yaml", LayoutError::Folder("p-{project}".into())),
+            ("/{project}/{environment}/{toggle}.yaml", LayoutError::Folder(String::new())),
+            ("../{project}/{environment}/{toggle}.yaml", LayoutError::Folder("..".into())),
+            ("_x/{project}/{environment}/{toggle}.yaml", LayoutError::Folder("_x".into())),
         ] {
             assert_eq!(pattern.parse::<Layout>(), Err(reason), "{pattern}");
         }

@@ -20,21 +20,14 @@ pub(super) fn variations(variations: &[RawVariation], list: &At<'_>, findings: &
         let name = variation.name.as_deref().unwrap_or_default().chars().count();
         if name > LONGEST_NAME {
             let message = format!("this name has {name} characters, over the limit of {LONGEST_NAME}");
-            let finding = at
-                .key("name")
-                .finding(&check::NAME_TOO_LONG, Part::Value, message);
-            add(
-                findings,
-                finding.help("shorten it, and put the rest into `description`"),
-            );
+            let finding = at.key("name").finding(&check::NAME_TOO_LONG, Part::Value, message);
+            add(findings, finding.help("shorten it, and put the rest into `description`"));
         }
         let value = variation.value.as_deref().unwrap_or_default().len();
         if value > LONGEST_VALUE {
             let message = format!("this value has {value} bytes, over the limit of {LONGEST_VALUE}");
             let help = "serve a key or a URL instead, and keep the data where the application can fetch it";
-            let finding = at
-                .key("value")
-                .finding(&check::VALUE_TOO_LONG, Part::Value, message);
+            let finding = at.key("value").finding(&check::VALUE_TOO_LONG, Part::Value, message);
             add(findings, finding.help(help));
         }
     }
@@ -44,9 +37,7 @@ pub(super) fn variations(variations: &[RawVariation], list: &At<'_>, findings: &
 /// variation, so a small document could take gigabytes.
 pub(super) fn splits(content: &RawContent, variations: usize) -> Option<Finding> {
     let serves = content.rules.iter().flatten().map(|rule| &rule.serve);
-    let serves = serves
-        .chain([&content.disabled_serve, &content.default_serve])
-        .flatten();
+    let serves = serves.chain([&content.disabled_serve, &content.default_serve]).flatten();
     let splits = serves.filter(|serve| serve.split.is_some()).count();
     let size = splits.saturating_mul(variations).saturating_mul("0,".len());
     (size > LARGEST_CONTENT).then(|| too_large(size, "at least "))

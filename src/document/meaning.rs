@@ -19,10 +19,7 @@ use crate::model::{Serve, ServiceKind};
 
 /// Returns all findings on the meaning of `document`.
 pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
-    let mut checker = MeaningChecker {
-        findings: Vec::new(),
-        kind,
-    };
+    let mut checker = MeaningChecker { findings: Vec::new(), kind };
     if let Some(content) = &document.content {
         checker.content(content, document.disabled);
     }
@@ -40,10 +37,7 @@ impl MeaningChecker {
     }
 
     fn content(&mut self, content: &RawContent, disabled: Option<bool>) {
-        let at = At {
-            parent: None,
-            step: PathStep::Key("content"),
-        };
+        let at = At { parent: None, step: PathStep::Key("content") };
         // Rules come first, so that their conditions are checked even if the variations are missing.
         if let Some(rules) = &content.rules {
             self.rules(rules, &at.key("rules"));
@@ -94,12 +88,7 @@ impl MeaningChecker {
         variations: &[RawVariation],
         at: &At<'_>,
     ) {
-        let mut checker = ServeChecker {
-            findings: &mut self.findings,
-            kind: self.kind,
-            variations,
-            names,
-        };
+        let mut checker = ServeChecker { findings: &mut self.findings, kind: self.kind, variations, names };
         // A toggle that was never configured has no default serve (`featureprobe-behaviour.md`, section 1.2).
         let default_if_empty = match (self.kind, disabled) {
             (ServiceKind::FeatureProbe, Some(true)) => IfEmpty::Allowed,
@@ -141,17 +130,10 @@ impl MeaningChecker {
 
     fn rule_names(&mut self, rules: &[RawRule], list: &At<'_>) {
         // A rule's name may be empty, so empty names are not repetitions.
-        let names = rules
-            .iter()
-            .map(|rule| rule.name.as_deref().filter(|name| !name.is_empty()));
+        let names = rules.iter().map(|rule| rule.name.as_deref().filter(|name| !name.is_empty()));
         for (first, again, name) in repeated(names) {
             let message = format!("another rule is named `{}`, too", shown(name));
-            self.add(repeated_name(
-                &check::DUPLICATE_RULE_NAME,
-                list,
-                [first, again],
-                message,
-            ));
+            self.add(repeated_name(&check::DUPLICATE_RULE_NAME, list, [first, again], message));
         }
     }
 
@@ -162,16 +144,12 @@ impl MeaningChecker {
             let at = list.item(index);
             if let Some(first) = first.filter(|first| *first < index) {
                 let message = "unreachable rule: an earlier rule matches everyone";
-                let finding = at
-                    .key("name")
-                    .finding(&check::UNREACHABLE_RULE, Part::Value, message);
+                let finding = at.key("name").finding(&check::UNREACHABLE_RULE, Part::Value, message);
                 let first = list.item(first).key("conditions").spot(Part::Key);
                 self.add(finding.related(first, "matches everyone"));
             } else if matches_everyone(rule) {
                 let message = "a rule without conditions matches everyone";
-                let finding = at
-                    .key("conditions")
-                    .finding(&check::MATCHES_EVERYONE, Part::Key, message);
+                let finding = at.key("conditions").finding(&check::MATCHES_EVERYONE, Part::Key, message);
                 self.add(finding.help("use `defaultServe` for everyone whom no rule matches"));
             }
         }
@@ -200,25 +178,18 @@ impl MeaningChecker {
             let name = shown(variation.name.as_deref().unwrap_or_default());
             let message = format!("variation `{name}` is never served");
             let item = list.item(index);
-            self.add(
-                item.key("name")
-                    .finding(&check::UNUSED_VARIATION, Part::Value, message),
-            );
+            self.add(item.key("name").finding(&check::UNUSED_VARIATION, Part::Value, message));
         }
     }
 
     fn same_serve(&mut self, content: &RawContent, names: &VariationNames<'_>, at: &At<'_>) {
-        let all: Option<Vec<Serve>> = all_serves(content)
-            .map(|serve| names.resolve(serve?).ok())
-            .collect();
+        let all: Option<Vec<Serve>> = all_serves(content).map(|serve| names.resolve(serve?).ok()).collect();
         let mut served = all.iter().flatten().flat_map(served_by);
         let first = served.next();
         if first.is_some() && served.all(|index| Some(index) == first) {
             let help = "serve another variation in a rule or by default, or write `disabled: true` until the toggle is in use";
             let message = "this toggle is enabled but serves the same variation to everyone";
-            let finding = at
-                .key("defaultServe")
-                .finding(&check::SAME_SERVE, Part::Key, message);
+            let finding = at.key("defaultServe").finding(&check::SAME_SERVE, Part::Key, message);
             self.add(finding.help(help));
         }
     }
@@ -244,9 +215,8 @@ fn matches_everyone(rule: &RawRule) -> bool {
 /// Returns whether each variation can be served, or `None` if a serve does not resolve.
 fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<bool>> {
     // All serves have to resolve, including those of unreachable rules.
-    let all: Vec<Serve> = all_serves(content)
-        .map(|serve| names.resolve(serve?).ok())
-        .collect::<Option<_>>()?;
+    let all: Vec<Serve> =
+        all_serves(content).map(|serve| names.resolve(serve?).ok()).collect::<Option<_>>()?;
     let rules = content.rules.as_ref()?;
     let (ends, rest) = all.split_at(2.min(all.len()));
     let [disabled, default] = ends else {

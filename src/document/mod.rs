@@ -81,10 +81,7 @@ pub struct Document {
 ///
 /// Takes bounded time and memory for any content.
 pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
-    let refused = |diagnostic| Document {
-        payload: None,
-        diagnostics: vec![diagnostic],
-    };
+    let refused = |diagnostic| Document { payload: None, diagnostics: vec![diagnostic] };
     let text = match text(path, content) {
         Ok(text) => text,
         Err(diagnostic) => return refused(*diagnostic),
@@ -202,10 +199,7 @@ impl File<'_> {
     /// Returns the document of `targeting`, which has no findings except possibly its size as sent.
     fn valid(&self, targeting: &Targeting) -> Document {
         match self.payload(targeting) {
-            Ok(payload) => Document {
-                payload: Some(payload),
-                diagnostics: Vec::new(),
-            },
+            Ok(payload) => Document { payload: Some(payload), diagnostics: Vec::new() },
             Err(finding) => Document {
                 payload: None,
                 diagnostics: diagnostic::diagnose(self.path, self.text, None, vec![*finding]),
@@ -229,11 +223,7 @@ impl File<'_> {
         loaded: LoadedFile,
         parsed: Option<&serde_yaml::Result<RawDocument>>,
     ) -> (Option<Node>, RawDocument, Vec<Finding>) {
-        let LoadedFile {
-            root,
-            mut findings,
-            refused,
-        } = loaded;
+        let LoadedFile { root, mut findings, refused } = loaded;
         let is_refused = |_: &Finding| {
             matches!(parsed, Some(Err(_))) && serde_yaml::from_str::<IgnoredAny>(self.text).is_err()
         };
@@ -266,18 +256,12 @@ impl File<'_> {
         parsed: Option<serde_yaml::Result<RawDocument>>,
     ) -> Document {
         let (root, document, mut findings) = self.shaped(loaded, parsed.as_ref());
-        let is_valid = |findings: &[Finding]| {
-            findings
-                .iter()
-                .all(|finding| finding.check.severity == Severity::Warning)
-        };
+        let is_valid =
+            |findings: &[Finding]| findings.iter().all(|finding| finding.check.severity == Severity::Warning);
         let mut payload = None;
         if is_valid(&findings) {
             // The fast parser's result counts, so that a document has one meaning.
-            let read = match parsed
-                .unwrap_or(Ok(document))
-                .map(|document| document.complete(self.kind))
-            {
+            let read = match parsed.unwrap_or(Ok(document)).map(|document| document.complete(self.kind)) {
                 Ok(Some(targeting)) => self.payload(&targeting),
                 Ok(None) => Err(Box::new(unreadable(self.text, None))),
                 Err(error) => Err(Box::new(unreadable(self.text, Some(&error)))),
@@ -295,10 +279,7 @@ impl File<'_> {
         if self.kind == ServiceKind::FeatureProbe {
             findings.iter_mut().for_each(Finding::explain);
         }
-        Document {
-            payload,
-            diagnostics: diagnostic::diagnose(self.path, self.text, root.as_ref(), findings),
-        }
+        Document { payload, diagnostics: diagnostic::diagnose(self.path, self.text, root.as_ref(), findings) }
     }
 }
 
@@ -312,28 +293,19 @@ fn is_empty(root: &Node) -> bool {
 }
 
 fn empty_document() -> Finding {
-    Finding::new(
-        &check::EMPTY_DOCUMENT,
-        Spot::WholeFile,
-        "this file contains no document",
-    )
-    .help("remove the file to stop managing the toggle; write `disabled: true` to disable it")
+    Finding::new(&check::EMPTY_DOCUMENT, Spot::WholeFile, "this file contains no document")
+        .help("remove the file to stop managing the toggle; write `disabled: true` to disable it")
 }
 
 /// Returns the error that only the fast parser rejects the file: the stricter parser wins.
 fn unreadable(text: &str, error: Option<&serde_yaml::Error>) -> Finding {
     let location = error.and_then(serde_yaml::Error::location);
-    let line = location
-        .as_ref()
-        .map_or(0, |location| u32::try_from(location.line()).unwrap_or(u32::MAX));
+    let line = location.as_ref().map_or(0, |location| u32::try_from(location.line()).unwrap_or(u32::MAX));
     if let Some(mistake) = mistake::explain(&diagnostic::lines(text), line) {
         return mistake.finding();
     }
     let message = match error {
-        Some(error) => format!(
-            "could not read the document: {}",
-            finding::shown(&error.to_string())
-        ),
+        Some(error) => format!("could not read the document: {}", finding::shown(&error.to_string())),
         None => "could not read the document".to_owned(),
     };
     let spot = location.map_or(Spot::WholeFile, |location| {

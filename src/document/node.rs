@@ -11,10 +11,7 @@ impl Position {
     /// Creates a position that is saturated at the largest number.
     pub(super) fn new(line: usize, column: usize) -> Self {
         let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        Self {
-            line: number(line),
-            column: number(column),
-        }
+        Self { line: number(line), column: number(column) }
     }
 }
 
@@ -28,10 +25,7 @@ pub(super) struct Span {
 impl Span {
     /// Returns the empty range at a position.
     pub(super) fn at(position: Position) -> Self {
-        Self {
-            start: position,
-            end: position,
-        }
+        Self { start: position, end: position }
     }
 
     pub(super) fn is_empty(self) -> bool {
@@ -72,20 +66,14 @@ impl Node {
 
     /// Returns the position of the value at `path` and of its key. Falls back to the nearest ancestor that exists.
     pub(super) fn locate(&self, path: &[PathStep]) -> Located {
-        let mut found = Located {
-            key: None,
-            value: self.span,
-        };
+        let mut found = Located { key: None, value: self.span };
         let mut node = self;
         for step in path {
             let Some((key, value)) = node.child(*step) else {
                 break;
             };
             node = value;
-            found = Located {
-                key: key.map(|key| key.span),
-                value: value.span,
-            };
+            found = Located { key: key.map(|key| key.span), value: value.span };
         }
         found
     }

@@ -12,23 +12,11 @@ use super::raw::{
 use super::scalar;
 use super::shape::{DOCUMENT, Field, Fields, ShapeReader, first_line_of};
 
-pub(super) const CONTENT: &[&str] = &[
-    "rules",
-    "disabledServe",
-    "defaultServe",
-    "variations",
-    "prerequisites",
-];
+pub(super) const CONTENT: &[&str] =
+    &["rules", "disabledServe", "defaultServe", "variations", "prerequisites"];
 pub(super) const RULE: &[&str] = &["name", "serve", "conditions"];
-pub(super) const CONDITION: &[&str] = &[
-    "type",
-    "subject",
-    "predicate",
-    "objects",
-    "leftPredicate",
-    "rightPredicate",
-    "rightObjects",
-];
+pub(super) const CONDITION: &[&str] =
+    &["type", "subject", "predicate", "objects", "leftPredicate", "rightPredicate", "rightObjects"];
 const SERVE: &[&str] = &["select", "variation", "split"];
 pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
 pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
@@ -71,9 +59,7 @@ impl ShapeReader<'_> {
         let kind = self.required_text(&fields, "type");
         let subject = match kind.as_deref() {
             // Whether it needs one depends on the kind of service. The default is not a second report.
-            Some("segment") => fields
-                .optional("subject")
-                .map(|field| self.text(&field).unwrap_or_default()),
+            Some("segment") => fields.optional("subject").map(|field| self.text(&field).unwrap_or_default()),
             _ => self.required_text(&fields, "subject"),
         };
         Some(RawCondition {
@@ -83,9 +69,7 @@ impl ShapeReader<'_> {
             objects: self.list(&fields, "objects", Self::object),
             left_predicate: self.optional_text(&fields, "leftPredicate"),
             right_predicate: self.optional_text(&fields, "rightPredicate"),
-            right_objects: fields
-                .optional("rightObjects")
-                .and_then(|field| self.items(&field, Self::object)),
+            right_objects: fields.optional("rightObjects").and_then(|field| self.items(&field, Self::object)),
         })
     }
 
@@ -128,17 +112,11 @@ impl ShapeReader<'_> {
             return None;
         };
         let serve = RawServe {
-            select: fields
-                .optional("select")
-                .and_then(|field| self.scalar(&field, scalar::index)),
+            select: fields.optional("select").and_then(|field| self.scalar(&field, scalar::index)),
             variation: self.optional_text(&fields, "variation"),
             split: fields.optional("split").and_then(|field| self.split(&field)),
         };
-        let RawServe {
-            select,
-            variation,
-            split,
-        } = &serve;
+        let RawServe { select, variation, split } = &serve;
         let read = [select.is_some(), variation.is_some(), split.is_some()];
         let is_complete = read.into_iter().filter(|is_read| *is_read).count() == entries(field.node);
         // A field that is unknown, repeated or cannot be read was reported already.
@@ -167,10 +145,8 @@ impl ShapeReader<'_> {
                 (shares.len() == entries.len()).then_some(RawSplit::ByName(shares))
             }
             NodeKind::Sequence(items) => {
-                let weights: Vec<Text> = items
-                    .iter()
-                    .filter_map(|node| self.share(field.key, node))
-                    .collect();
+                let weights: Vec<Text> =
+                    items.iter().filter_map(|node| self.share(field.key, node)).collect();
                 (weights.len() == items.len()).then_some(RawSplit::ByIndex(weights))
             }
             _ => {
@@ -185,11 +161,7 @@ impl ShapeReader<'_> {
             NodeKind::Scalar(name, _) if !key.is_null() => Some(name),
             NodeKind::Refused => None,
             _ => {
-                let span = if key.span.is_empty() {
-                    field.key
-                } else {
-                    first_line_of(key)
-                };
+                let span = if key.span.is_empty() { field.key } else { first_line_of(key) };
                 let message = "a key of a split is the name of a variation";
                 let finding = Finding::at(&check::NULL_TEXT, span, message);
                 self.add(finding.help("quote the name, such as `\"null\"`"));
@@ -199,11 +171,7 @@ impl ShapeReader<'_> {
     }
 
     fn share(&mut self, key: Span, node: &Node) -> Option<Text> {
-        let field = Field {
-            name: "split",
-            key,
-            node,
-        };
+        let field = Field { name: "split", key, node };
         match &node.kind {
             NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
             _ => {

@@ -16,13 +16,7 @@ use crate::model::{
 pub fn print(targeting: &Targeting, kind: ServiceKind) -> String {
     let Targeting { disabled, content } = targeting;
     let mut out = format!("disabled: {disabled}\ncontent:\n");
-    let Content {
-        rules,
-        disabled_serve,
-        default_serve,
-        variations,
-        prerequisites,
-    } = content;
+    let Content { rules, disabled_serve, default_serve, variations, prerequisites } = content;
     list(&mut out, "  variations", variations, variation);
     let variations = &Variations::new(variations);
     if let Some(prerequisites) = prerequisites.as_deref().filter(|all| !all.is_empty()) {
@@ -49,11 +43,7 @@ fn list<T>(out: &mut String, name: &str, items: &[T], item: impl Fn(&mut String,
 }
 
 fn variation(out: &mut String, variation: &Variation) {
-    let Variation {
-        value,
-        name,
-        description,
-    } = variation;
+    let Variation { value, name, description } = variation;
     line(out, "    - name", name);
     line(out, "      value", value);
     // A missing description means the empty text (DESIGN, section 2).
@@ -70,11 +60,7 @@ fn prerequisite(out: &mut String, prerequisite: &Prerequisite) {
 }
 
 fn rule(out: &mut String, rule: &Rule, variations: &Variations<'_>, service: ServiceKind) {
-    let Rule {
-        name,
-        serve: served,
-        conditions,
-    } = rule;
+    let Rule { name, serve: served, conditions } = rule;
     line(out, "    - name", name);
     list(out, "      conditions", conditions, |out, one| {
         condition(out, one, service);
@@ -83,13 +69,7 @@ fn rule(out: &mut String, rule: &Rule, variations: &Variations<'_>, service: Ser
 }
 
 fn condition(out: &mut String, condition: &Condition, service: ServiceKind) {
-    let Condition {
-        kind,
-        subject,
-        predicate,
-        objects,
-        between,
-    } = condition;
+    let Condition { kind, subject, predicate, objects, between } = condition;
     line(out, "        - type", kind);
     if !(subject.is_empty() && has_optional_subject(kind, service)) {
         line(out, "          subject", subject);
@@ -101,11 +81,7 @@ fn condition(out: &mut String, condition: &Condition, service: ServiceKind) {
     let Some(between) = between.as_deref() else {
         return list(out, "          objects", objects, object);
     };
-    let Between {
-        left_predicate,
-        right_predicate,
-        right_objects,
-    } = between;
+    let Between { left_predicate, right_predicate, right_objects } = between;
     line(out, "          leftPredicate", left_predicate);
     list(out, "          objects", objects, object);
     line(out, "          rightPredicate", right_predicate);
@@ -122,10 +98,7 @@ struct Variations<'a> {
 impl<'a> Variations<'a> {
     fn new(list: &'a [Variation]) -> Self {
         let names: HashSet<&str> = list.iter().map(|variation| variation.name.as_str()).collect();
-        Self {
-            list,
-            are_named: names.len() == list.len() && !names.contains(""),
-        }
+        Self { list, are_named: names.len() == list.len() && !names.contains("") }
     }
 
     /// Returns the name of a variation, if the names can stand for the variations.
@@ -151,10 +124,7 @@ fn serve(out: &mut String, name: &str, serve: &Serve, variations: &Variations<'_
 fn split(weights: &[u32], variations: &[Variation]) -> String {
     // YAML allows a key of at most 1024 characters, escapes included.
     const LONGEST_KEY: usize = 1000;
-    let names: Vec<String> = variations
-        .iter()
-        .map(|variation| scalar(&variation.name))
-        .collect();
+    let names: Vec<String> = variations.iter().map(|variation| scalar(&variation.name)).collect();
     let unique: HashSet<&String> = names.iter().collect();
     let are_keys = unique.len() == names.len() && names.iter().all(|name| name.len() <= LONGEST_KEY);
     if !are_keys || weights.len() != names.len() {
@@ -162,9 +132,7 @@ fn split(weights: &[u32], variations: &[Variation]) -> String {
         return format!("[{}]", weights.join(", "));
     }
     let shares = names.iter().zip(weights).filter(|(_, weight)| **weight > 0);
-    let shares: Vec<String> = shares
-        .map(|(name, weight)| format!("{name}: {}", percent(*weight)))
-        .collect();
+    let shares: Vec<String> = shares.map(|(name, weight)| format!("{name}: {}", percent(*weight))).collect();
     format!("{{ {} }}", shares.join(", "))
 }
 
@@ -173,11 +141,7 @@ fn line(out: &mut String, name: &str, text: &str) {
 }
 
 fn scalar(text: &str) -> String {
-    if is_plain_word(text) {
-        text.to_owned()
-    } else {
-        quoted(text)
-    }
+    if is_plain_word(text) { text.to_owned() } else { quoted(text) }
 }
 
 /// Returns whether all YAML parsers, old ones included, read an unquoted `text` as that text.
@@ -186,15 +150,11 @@ fn is_plain_word(text: &str) -> bool {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && !text.ends_with(' ')
         && text.len() <= 128
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/'));
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/'));
     // Parsers of YAML 1.1 read these words as booleans, null or numbers.
-    let is_reserved = [
-        "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf",
-    ]
-    .iter()
-    .any(|word| text.eq_ignore_ascii_case(word));
+    let is_reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"]
+        .iter()
+        .any(|word| text.eq_ignore_ascii_case(word));
     is_word && !is_reserved
 }
 

@@ -22,13 +22,7 @@ pub(super) fn parse(text: &str) -> Option<RawDocument> {
             lines.push((line.len() - rest.len(), rest));
         }
     }
-    let mut reader = PlainReader {
-        lines,
-        at: 0,
-        rest: "",
-        indent: 0,
-        flow: 0,
-    };
+    let mut reader = PlainReader { lines, at: 0, rest: "", indent: 0, flow: 0 };
     let &(0, _) = reader.lines.first()? else {
         return None;
     };
@@ -85,8 +79,7 @@ impl<'a> PlainReader<'a> {
                 let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
                 let length = self.rest.bytes().take_while(is_word).count();
                 // An indicator such as `-` begins no word.
-                self.rest
-                    .split_at(if first.is_ascii_alphanumeric() { length } else { 0 })
+                self.rest.split_at(if first.is_ascii_alphanumeric() { length } else { 0 })
             }
         };
         self.rest = rest.strip_prefix(':')?;
@@ -126,11 +119,7 @@ impl<'a> PlainReader<'a> {
     fn mapping<M: Mapping>(&mut self) -> Option<M> {
         if self.flow == 0 && self.end().is_some() {
             let &(column, _) = self.lines.get(self.at)?;
-            return if column > self.indent {
-                self.block_mapping(column)
-            } else {
-                None
-            };
+            return if column > self.indent { self.block_mapping(column) } else { None };
         }
         self.skip();
         self.flow_mapping()

@@ -32,11 +32,7 @@ fn group(diagnostic: &Diagnostic) -> Group<'_> {
     let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()).id(diagnostic.id));
     group = match diagnostic.line {
         0 => group.element(Origin::path(path)),
-        line => group.element(
-            Origin::path(path)
-                .line(line as usize)
-                .char_column(diagnostic.column as usize),
-        ),
+        line => group.element(Origin::path(path).line(line as usize).char_column(diagnostic.column as usize)),
     };
     group = group.elements(snippets(&diagnostic.excerpts));
     match &diagnostic.help {
@@ -75,10 +71,7 @@ fn annotation(excerpt: &Excerpt) -> Annotation<'_> {
 /// Removes the `:::` lines, which stand for the missing path of a snippet.
 fn without_separators(rendered: &str) -> String {
     let is_separator = |line: &str| {
-        let line = line
-            .replace("\u{1b}[1m", "")
-            .replace("\u{1b}[94m", "")
-            .replace("\u{1b}[0m", "");
+        let line = line.replace("\u{1b}[1m", "").replace("\u{1b}[94m", "").replace("\u{1b}[0m", "");
         line.trim() == ":::"
     };
     let kept = rendered.lines().filter(|line| !is_separator(line));

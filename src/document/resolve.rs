@@ -22,11 +22,7 @@ pub(super) enum ServeError {
 impl VariationNames<'_> {
     /// Returns what `serve` means. Whether it may serve nothing depends on its place.
     pub(super) fn resolve(&self, serve: &RawServe) -> Result<Serve, ServeError> {
-        let RawServe {
-            select,
-            variation,
-            split,
-        } = serve;
+        let RawServe { select, variation, split } = serve;
         match (select, variation, split) {
             (Some(select), None, None) if *select < self.count() => Ok(Serve::Select(*select)),
             (Some(_), None, None) => Err(ServeError::OutOfRange),
@@ -48,13 +44,7 @@ impl RawDocument {
     /// Returns the targeting, or `None` if a field is missing or a serve does not resolve.
     pub(super) fn complete(self, kind: ServiceKind) -> Option<Targeting> {
         let Self { disabled, content } = self;
-        let RawContent {
-            rules,
-            disabled_serve,
-            default_serve,
-            variations,
-            prerequisites,
-        } = content?;
+        let RawContent { rules, disabled_serve, default_serve, variations, prerequisites } = content?;
         let raw_variations = variations?;
         // Names become indices before anything is compared or sent (DESIGN, section 2).
         let names = VariationNames::new(&raw_variations);
@@ -71,24 +61,14 @@ impl RawDocument {
         };
         Some(Targeting {
             disabled: disabled?,
-            content: Content {
-                rules,
-                disabled_serve,
-                default_serve,
-                variations,
-                prerequisites,
-            },
+            content: Content { rules, disabled_serve, default_serve, variations, prerequisites },
         })
     }
 }
 
 impl RawRule {
     fn complete(self, names: &VariationNames<'_>, kind: ServiceKind) -> Option<Rule> {
-        let Self {
-            name,
-            serve,
-            conditions,
-        } = self;
+        let Self { name, serve, conditions } = self;
         Some(Rule {
             name: name?,
             serve: names.resolve(&serve?).ok()?,
@@ -107,15 +87,7 @@ impl RawCondition {
     fn complete(self, service: ServiceKind) -> Option<Condition> {
         let kind = self.kind.as_deref().unwrap_or_default();
         let subject_if_absent = has_optional_subject(kind, service).then(String::new);
-        let Self {
-            kind,
-            subject,
-            predicate,
-            objects,
-            left_predicate,
-            right_predicate,
-            right_objects,
-        } = self;
+        let Self { kind, subject, predicate, objects, left_predicate, right_predicate, right_objects } = self;
         let between = match (left_predicate, right_predicate, right_objects) {
             (None, None, None) => None,
             (left_predicate, right_predicate, right_objects) => Some(Box::new(Between {
@@ -146,21 +118,13 @@ fn texts(texts: Vec<Text>) -> Vec<String> {
 impl RawPrerequisite {
     fn complete(self) -> Option<Prerequisite> {
         let Self { key, value, kind } = self;
-        Some(Prerequisite {
-            key: key?,
-            value: value?,
-            kind: kind?.parse().ok()?,
-        })
+        Some(Prerequisite { key: key?, value: value?, kind: kind?.parse().ok()? })
     }
 }
 
 impl RawVariation {
     fn complete(self) -> Option<Variation> {
-        let Self {
-            value,
-            name,
-            description,
-        } = self;
+        let Self { value, name, description } = self;
         Some(Variation {
             value: value?,
             name: name?,

@@ -45,29 +45,17 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
         NodeKind::Scalar(text, Style::Plain) if is_null(text) => {
             let name = shown(name);
             let (message, help) = match text.as_str() {
-                "" => (
-                    format!("`{name}` has no value"),
-                    format!("write `{name}: \"\"` for empty text"),
-                ),
+                "" => (format!("`{name}` has no value"), format!("write `{name}: \"\"` for empty text")),
                 text => (
                     format!("`{name}` is text, and this is null"),
                     format!("write `\"{text}\"` if the text is meant"),
                 ),
             };
-            Err(Some(Problem {
-                check: &check::NULL_TEXT,
-                message,
-                help: Some(help),
-            }))
+            Err(Some(Problem { check: &check::NULL_TEXT, message, help: Some(help) }))
         }
         // A plain scalar is text as well: `1.10` must stay `1.10` (DESIGN, section 2).
         NodeKind::Scalar(text, _) => Ok(text.clone()),
-        _ => Err(wrong_type(
-            name,
-            value,
-            "text",
-            Some("if it is text, put it in quotes"),
-        )),
+        _ => Err(wrong_type(name, value, "text", Some("if it is text, put it in quotes"))),
     }
 }
 
@@ -102,9 +90,7 @@ pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
         NodeKind::Scalar(text, _) if text.ends_with('%') => return not_whole(Some(ROLLOUT)),
         NodeKind::Scalar(text, Style::Plain) => text,
         NodeKind::Scalar(..) => {
-            return not_whole(Some(
-                "write it without quotes, or write `variation` to name a variation",
-            ));
+            return not_whole(Some("write it without quotes, or write `variation` to name a variation"));
         }
         _ => return not_whole(Some(ROLLOUT)),
     };
@@ -117,10 +103,7 @@ pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
         })),
         Integer::TooLarge => Err(Some(Problem {
             check: &check::SELECT_OUT_OF_RANGE,
-            message: format!(
-                "`select` is `{}`, and no toggle has that many variations",
-                shown(text)
-            ),
+            message: format!("`select` is `{}`, and no toggle has that many variations", shown(text)),
             help: None,
         })),
         Integer::No if is_null(text) => not_whole(None),

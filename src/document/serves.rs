@@ -87,20 +87,13 @@ impl ServeChecker<'_> {
                 "give each variation a unique name".to_owned(),
             ),
             NameError::Unknown => {
-                let names = self
-                    .variations
-                    .iter()
-                    .filter_map(|variation| variation.name.as_deref());
+                let names = self.variations.iter().filter_map(|variation| variation.name.as_deref());
                 let help = suggest(self.findings, name, names.clone()).unwrap_or_else(|| {
                     // A hostile document can have any number of names, so the help shows only the first ones.
                     let names: Vec<String> = names.take(8).map(|name| format!("`{}`", shown(name))).collect();
                     format!("the variations begin with {}", names.join(", "))
                 });
-                (
-                    &check::UNKNOWN_VARIATION,
-                    format!("no variation is named `{wanted}`"),
-                    help,
-                )
+                (&check::UNKNOWN_VARIATION, format!("no variation is named `{wanted}`"), help)
             }
         };
         add(self.findings, at.finding(check, part, message).help(help));
@@ -131,10 +124,8 @@ impl ServeChecker<'_> {
                 add(self.findings, finding.help(help));
             }
             (SplitError::TooMany(index), _) => {
-                let message = format!(
-                    "this weight is number {}, but there are only {index} variations",
-                    index + 1
-                );
+                let message =
+                    format!("this weight is number {}, but there are only {index} variations", index + 1);
                 let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
                 add(self.findings, finding);
             }

@@ -34,10 +34,7 @@ pub fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -> Resul
     let variations = members.list("variations", &variation)?;
     let count = variations.len();
     if let Some(rules) = members.peek("rules").and_then(Value::as_array) {
-        let splits = rules
-            .iter()
-            .filter(|rule| rule["serve"]["split"].is_array())
-            .count();
+        let splits = rules.iter().filter(|rule| rule["serve"]["split"].is_array()).count();
         // Each split gets a weight for every variation, so small content could take gigabytes.
         if splits.saturating_mul(count).saturating_mul("0,".len()) > LARGEST_CONTENT {
             return refuse("`content` has too many splits over too many variations".to_owned());
@@ -78,10 +75,7 @@ fn documented(mut targeting: Targeting) -> Result<Targeting> {
     if used.is_empty() {
         return Ok(targeting);
     }
-    refuse(format!(
-        "it has {}, which needs `service_kind: featureprobe`",
-        listed(&used)
-    ))
+    refuse(format!("it has {}, which needs `service_kind: featureprobe`", listed(&used)))
 }
 
 fn rule(at: &str, value: &Value, count: usize) -> Result<Rule> {
@@ -102,11 +96,8 @@ fn rule(at: &str, value: &Value, count: usize) -> Result<Rule> {
 fn condition(at: &str, value: &Value) -> Result<Condition> {
     let mut members = Members::new(at, value)?;
     let predicate = members.required("predicate")?;
-    let between = [
-        members.peek("leftPredicate"),
-        members.peek("rightPredicate"),
-        members.peek("rightObjects"),
-    ];
+    let between =
+        [members.peek("leftPredicate"), members.peek("rightPredicate"), members.peek("rightObjects")];
     // The service keeps these members when the predicate changes, and no SDK reads them then.
     let between = match predicate.as_str() {
         "between" if between.iter().all(Option::is_some) => Some(Box::new(Between {
@@ -177,9 +168,7 @@ fn serve(at: &str, value: Option<&Value>, count: usize) -> Result<Serve> {
     };
     let mut members = Members::new(at, value)?;
     let weights = members.list("split", &|at, weight| {
-        let weight = weight
-            .as_i64()
-            .ok_or_else(|| Inexpressible(format!("`{at}` is not a whole number")))?;
+        let weight = weight.as_i64().ok_or_else(|| Inexpressible(format!("`{at}` is not a whole number")))?;
         u32::try_from(weight).map_err(|_| Inexpressible(format!("`{at}` is {weight}, which is not a weight")))
     })?;
     let select = members.take("select");
@@ -205,9 +194,7 @@ fn serve(at: &str, value: Option<&Value>, count: usize) -> Result<Serve> {
 fn split(at: &str, mut weights: Vec<u32>, count: usize) -> Result<Serve> {
     let sum: u64 = weights.iter().copied().map(u64::from).sum();
     if sum != u64::from(WHOLE) {
-        return refuse(format!(
-            "`{at}` has a split whose weights add up to {sum}, not {WHOLE}"
-        ));
+        return refuse(format!("`{at}` has a split whose weights add up to {sum}, not {WHOLE}"));
     }
     if weights.iter().skip(count).any(|weight| *weight > 0) {
         return refuse(format!("`{at}` has a split over more variations than there are"));
@@ -224,21 +211,14 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     fn new(at: &'a str, value: &'a Value) -> Result<Self> {
-        let object: &Map<String, Value> = value
-            .as_object()
-            .ok_or_else(|| Inexpressible(format!("`{at}` is not an object")))?;
+        let object: &Map<String, Value> =
+            value.as_object().ok_or_else(|| Inexpressible(format!("`{at}` is not an object")))?;
         let rest = object.iter().filter(|(_, value)| !value.is_null());
-        Ok(Self {
-            at,
-            rest: rest.map(|(name, value)| (name.as_str(), value)).collect(),
-        })
+        Ok(Self { at, rest: rest.map(|(name, value)| (name.as_str(), value)).collect() })
     }
 
     fn peek(&self, name: &str) -> Option<&'a Value> {
-        self.rest
-            .iter()
-            .find(|(other, _)| *other == name)
-            .map(|(_, value)| *value)
+        self.rest.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
 
     fn take(&mut self, name: &str) -> Option<&'a Value> {
@@ -249,8 +229,7 @@ impl<'a> Members<'a> {
     /// Takes a text, which is empty if it is absent.
     fn text(&mut self, name: &str) -> Result<String> {
         let at = format!("{}.{name}", self.at);
-        self.take(name)
-            .map_or(Ok(String::new()), |value| text(&at, value))
+        self.take(name).map_or(Ok(String::new()), |value| text(&at, value))
     }
 
     fn required(&mut self, name: &str) -> Result<String> {
@@ -268,25 +247,15 @@ impl<'a> Members<'a> {
         let items = value.as_array();
         let items = items.ok_or_else(|| Inexpressible(format!("`{}.{name}` is not a list", self.at)))?;
         let numbered = items.iter().enumerate();
-        numbered
-            .map(|(index, value)| item(&format!("{}.{name}[{index}]", self.at), value))
-            .collect()
+        numbered.map(|(index, value)| item(&format!("{}.{name}[{index}]", self.at), value)).collect()
     }
 
     /// Refuses members that were not taken.
     fn end(self) -> Result<()> {
-        let names: Vec<String> = self
-            .rest
-            .iter()
-            .map(|(name, _)| format!("`{}`", escaped(name)))
-            .collect();
+        let names: Vec<String> = self.rest.iter().map(|(name, _)| format!("`{}`", escaped(name))).collect();
         match names.as_slice() {
             [] => Ok(()),
-            names => refuse(format!(
-                "`{}` has {}, which gitoggle does not know",
-                self.at,
-                listed(names)
-            )),
+            names => refuse(format!("`{}` has {}, which gitoggle does not know", self.at, listed(names))),
         }
     }
 }

@@ -26,9 +26,7 @@ pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument 
         disabled: reader
             .required(&fields, "disabled")
             .and_then(|field| reader.scalar(&field, scalar::boolean)),
-        content: reader
-            .required(&fields, "content")
-            .and_then(|field| reader.content(&field)),
+        content: reader.required(&fields, "content").and_then(|field| reader.content(&field)),
     }
 }
 
@@ -120,9 +118,7 @@ impl ShapeReader<'_> {
         field: &Field<'_>,
         read: fn(&str, &NodeKind) -> Result<T, Option<Problem>>,
     ) -> Option<T> {
-        read(field.name, &field.node.kind)
-            .map_err(|problem| self.problem(field, problem))
-            .ok()
+        read(field.name, &field.node.kind).map_err(|problem| self.problem(field, problem)).ok()
     }
 
     pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
@@ -156,11 +152,7 @@ impl ShapeReader<'_> {
                 self.duplicate_key(name, key.span, first);
                 continue;
             }
-            entries.push(Field {
-                name,
-                key: key.span,
-                node: value,
-            });
+            entries.push(Field { name, key: key.span, node: value });
         }
         Some(Fields { owner, what, entries })
     }
@@ -184,20 +176,13 @@ impl ShapeReader<'_> {
             Finding::at(&check::COMMENT_KEY, span, message)
                 .help("remove it, and write the reason into the commit message")
         } else {
-            let spaced = name
-                .split_once(':')
-                .filter(|(key, value)| known.contains(key) && !value.is_empty());
+            let spaced = name.split_once(':').filter(|(key, value)| known.contains(key) && !value.is_empty());
             let spaced = spaced
                 .map(|(key, value)| format!("write a space after the colon: `{key}: {}`", shown(value)));
             let help = spaced
                 .or_else(|| did_you_mean(name, known.iter().copied()))
                 .unwrap_or_else(|| format!("{what} has {}", listed(&quoted(known))));
-            Finding::at(
-                &check::UNKNOWN_KEY,
-                span,
-                format!("{what} has no `{}`", shown(name)),
-            )
-            .help(help)
+            Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name))).help(help)
         };
         self.add(finding);
     }
@@ -248,15 +233,7 @@ impl ShapeReader<'_> {
                 span => span,
             };
             // An unreadable item keeps its place, so that the items after it keep their indices.
-            item(
-                self,
-                &Field {
-                    name: field.name,
-                    key,
-                    node,
-                },
-            )
-            .unwrap_or_default()
+            item(self, &Field { name: field.name, key, node }).unwrap_or_default()
         };
         Some(items.iter().map(read).collect())
     }

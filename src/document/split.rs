@@ -69,9 +69,7 @@ fn percentage(text: &str) -> Option<u32> {
     // Digits, not floats: as a float, 0.29 × 100 is not 29.
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let is_decimals = matches!(decimals.len(), 1 | 2) && decimals.bytes().all(|byte| byte.is_ascii_digit());
-    let hundredths: u32 = is_decimals
-        .then(|| format!("{decimals:0<2}").parse().ok())
-        .flatten()?;
+    let hundredths: u32 = is_decimals.then(|| format!("{decimals:0<2}").parse().ok()).flatten()?;
     Some(whole_number(whole)? * 100 + hundredths)
 }
 
@@ -81,29 +79,21 @@ mod tests {
 
     #[test]
     fn a_percentage_has_at_most_two_decimals_and_no_rounding() {
-        for (text, expected) in [
-            ("0", 0),
-            ("25", 2500),
-            ("12.5", 1250),
-            ("0.29", 29),
-            ("100.00", 10_000),
-            ("33.33", 3333),
-        ] {
+        for (text, expected) in
+            [("0", 0), ("25", 2500), ("12.5", 1250), ("0.29", 29), ("100.00", 10_000), ("33.33", 3333)]
+        {
             assert_eq!(percentage(text), Some(expected), "{text}");
         }
-        for bad in [
-            "", ".5", "5.", "25%", "-1", "+1", "1e1", "0.125", "025", "1.2.3", "1,5", "NaN", "100000", " 1",
-        ] {
+        for bad in
+            ["", ".5", "5.", "25%", "-1", "+1", "1e1", "0.125", "025", "1.2.3", "1,5", "NaN", "100000", " 1"]
+        {
             assert_eq!(percentage(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn a_weight_is_a_whole_number() {
-        assert_eq!(
-            ["0", "1", "2500", "10000"].map(whole_number),
-            [0, 1, 2500, 10_000].map(Some)
-        );
+        assert_eq!(["0", "1", "2500", "10000"].map(whole_number), [0, 1, 2500, 10_000].map(Some));
         for bad in ["", "-1", "+1", "1.0", "007", "0x10", "1_000", "100000"] {
             assert_eq!(whole_number(bad), None, "{bad}");
         }

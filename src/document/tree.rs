@@ -16,10 +16,7 @@ pub fn duplicate(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diag
             [] => "",
             _ => ", because ids that differ only in case are one toggle",
         };
-        let message = format!(
-            "`{id}` is claimed by this file and by {}{because}",
-            others.join(", ")
-        );
+        let message = format!("`{id}` is claimed by this file and by {}{because}", others.join(", "));
         Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
             .help("keep one of them: until then, the last applied version stays")
     };
@@ -75,16 +72,10 @@ pub fn unread(path: &str, why: Unread, held: Option<&ToggleId>) -> Diagnostic {
         ),
     };
     let (severity, message) = match held {
-        Some(held) => (
-            Severity::Error,
-            format!("{what}; `{held}` keeps its last applied version"),
-        ),
+        Some(held) => (Severity::Error, format!("{what}; `{held}` keeps its last applied version")),
         None => (check.severity, what.to_owned()),
     };
-    Diagnostic {
-        severity,
-        ..Diagnostic::whole_file(check, path, message).help(help)
-    }
+    Diagnostic { severity, ..Diagnostic::whole_file(check, path, message).help(help) }
 }
 
 /// Returns the error that `component` of `path` is not a valid key.
@@ -96,13 +87,8 @@ pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
 
 /// Returns whether a finding is about nothing but the path of one file.
 pub fn is_about_path(finding: &Diagnostic) -> bool {
-    let checks = [
-        &check::BAD_KEY,
-        &check::ELSEWHERE,
-        &check::EXTENSION_CASE,
-        &check::JSON_FILE,
-        &check::LINK,
-    ];
+    let checks =
+        [&check::BAD_KEY, &check::ELSEWHERE, &check::EXTENSION_CASE, &check::JSON_FILE, &check::LINK];
     checks.iter().any(|check| check.id == finding.id)
 }
 

@@ -31,10 +31,7 @@ impl<'a> VariationNames<'a> {
                     .or_insert(Some(index));
             }
         }
-        Self {
-            by_name,
-            count: u32::try_from(variations.len()).unwrap_or(u32::MAX),
-        }
+        Self { by_name, count: u32::try_from(variations.len()).unwrap_or(u32::MAX) }
     }
 
     pub(super) fn count(&self) -> u32 {

@@ -39,10 +39,7 @@ pub(super) fn types() -> impl Iterator<Item = &'static str> {
 
 /// Returns the predicates that FeatureProbe knows for a type; `None` for a type it does not know.
 pub(super) fn predicates(kind: &str) -> Option<&'static [&'static str]> {
-    CONDITIONS
-        .iter()
-        .find(|(name, _)| *name == kind)
-        .map(|(_, predicates)| *predicates)
+    CONDITIONS.iter().find(|(name, _)| *name == kind).map(|(_, predicates)| *predicates)
 }
 
 /// Returns whether the objects of such a condition are regular expressions.

@@ -24,12 +24,7 @@ pub(super) fn apply(path: &str, text: &str, document: &mut Document) {
     let root = yaml::load(text).root;
     let mut findings = Vec::new();
     for comment in comments {
-        let Some(instruction) = comment
-            .text
-            .trim_start_matches('#')
-            .trim_start()
-            .strip_prefix(MARK)
-        else {
+        let Some(instruction) = comment.text.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
             continue;
         };
         findings.extend(match parse(instruction, &comment) {
@@ -66,29 +61,20 @@ type BadWaiver = (String, Option<String>);
 fn parse<'a>(instruction: &'a str, comment: &SourceComment<'_>) -> Result<Waiver<'a>, BadWaiver> {
     const FORM: &str = "write `# gitoggle: allow(check-id) reason` on the line above";
     let bad = |message: String, help: &str| Err((message, Some(help.to_owned())));
-    let parts = instruction
-        .trim()
-        .strip_prefix("allow(")
-        .and_then(|rest| rest.split_once(')'));
+    let parts = instruction.trim().strip_prefix("allow(").and_then(|rest| rest.split_once(')'));
     let Some((id, reason)) = parts else {
         return bad("this comment for gitoggle is not a waiver".to_owned(), FORM);
     };
     let (id, reason) = (id.trim(), reason.trim());
     let mut named = CHECKS.iter().filter(|check| check.id == id).peekable();
     if named.peek().is_none() {
-        let ids = CHECKS
-            .iter()
-            .filter(|check| check.severity == Severity::Warning)
-            .map(|check| check.id);
+        let ids = CHECKS.iter().filter(|check| check.severity == Severity::Warning).map(|check| check.id);
         let message = format!("`{}` is not a check", shown(id));
         return Err((message, did_you_mean(id, ids)));
     }
     if named.all(|check| check.severity == Severity::Error) {
         let message = format!("`{id}` is an error, which cannot be waived");
-        return bad(
-            message,
-            "correct the document: an invalid one cannot be published",
-        );
+        return bad(message, "correct the document: an invalid one cannot be published");
     }
     if NEVER.iter().any(|check| check.id == id) {
         let message = format!("`{id}` cannot be waived: it does not concern a line of a document");
@@ -126,14 +112,10 @@ impl Waiver<'_> {
         diagnostics: &mut [Diagnostic],
     ) -> Option<Finding> {
         let line = next_line(text, comment.start.line);
-        let spans = line.map_or_else(Vec::new, |line| {
-            root.map_or_else(Vec::new, |root| starting_at(root, line))
-        });
+        let spans =
+            line.map_or_else(Vec::new, |line| root.map_or_else(Vec::new, |root| starting_at(root, line)));
         let concerns = |found: &Diagnostic| {
-            let position = Position {
-                line: found.line,
-                column: found.column,
-            };
+            let position = Position { line: found.line, column: found.column };
             let inside = |span: &Span| (span.start..span.end).contains(&position);
             found.id == self.id && (Some(found.line) == line || spans.iter().any(inside))
         };
@@ -153,11 +135,8 @@ impl Waiver<'_> {
             return None;
         }
         let id = self.id;
-        let finding = Finding::at(
-            &UNUSED_WAIVER,
-            span(comment),
-            format!("this waiver of `{id}` waives nothing"),
-        );
+        let finding =
+            Finding::at(&UNUSED_WAIVER, span(comment), format!("this waiver of `{id}` waives nothing"));
         Some(finding.help(match is_error {
             true => "the finding below is an error, which cannot be waived",
             false => "remove it, or write it directly above the line of the warning",
@@ -174,9 +153,7 @@ fn span(comment: &SourceComment<'_>) -> Span {
 /// Returns the first line after `line` that is not a comment, unless it is blank. Lines count from 1.
 fn next_line(text: &str, line: u32) -> Option<u32> {
     let after = text.lines().zip(1_u32..).skip_while(|(_, at)| *at <= line);
-    let (content, at) = after
-        .into_iter()
-        .find(|(content, _)| !content.trim_start().starts_with('#'))?;
+    let (content, at) = after.into_iter().find(|(content, _)| !content.trim_start().starts_with('#'))?;
     (!content.trim().is_empty()).then_some(at)
 }
 
@@ -186,19 +163,15 @@ fn starting_at(root: &Node, line: u32) -> Vec<Span> {
     let mut open = vec![root];
     while let Some(node) = open.pop() {
         let inner: Vec<(Position, &Node)> = match &node.kind {
-            NodeKind::Mapping(entries) => entries
-                .iter()
-                .map(|(key, value)| (key.span.start, value))
-                .collect(),
+            NodeKind::Mapping(entries) => {
+                entries.iter().map(|(key, value)| (key.span.start, value)).collect()
+            }
             NodeKind::Sequence(items) => items.iter().map(|item| (item.span.start, item)).collect(),
             NodeKind::Refused | NodeKind::Scalar(..) => Vec::new(),
         };
         for (start, value) in inner {
             match start.line == line {
-                true => found.push(Span {
-                    start,
-                    end: value.span.end,
-                }),
+                true => found.push(Span { start, end: value.span.end }),
                 false => open.push(value),
             }
         }

@@ -57,30 +57,14 @@ pub(super) fn has_core_integers(text: &str) -> bool {
 /// Parses `text`. Rejects anchors, aliases, tags, merge keys, deep nesting and a second document.
 pub(super) fn load(text: &str) -> LoadedFile {
     if let Some(finding) = invisible(text) {
-        return LoadedFile {
-            findings: vec![finding],
-            ..LoadedFile::default()
-        };
+        return LoadedFile { findings: vec![finding], ..LoadedFile::default() };
     }
     let parsed = events::parse(text, Builder::default, Builder::event);
-    let Builder {
-        mut findings,
-        root,
-        fatal,
-        ..
-    } = parsed.state;
-    let fatal = parsed
-        .error
-        .as_ref()
-        .map(|error| unreadable(text, error))
-        .or(fatal);
+    let Builder { mut findings, root, fatal, .. } = parsed.state;
+    let fatal = parsed.error.as_ref().map(|error| unreadable(text, error)).or(fatal);
     let root = root.filter(|_| fatal.is_none());
     findings.extend(fatal);
-    LoadedFile {
-        root,
-        findings,
-        refused: parsed.refused.as_ref().map(|error| unreadable(text, error)),
-    }
+    LoadedFile { root, findings, refused: parsed.refused.as_ref().map(|error| unreadable(text, error)) }
 }
 
 /// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2, or at a byte order mark that begins a line.
@@ -108,9 +92,7 @@ fn invisible(text: &str) -> Option<Finding> {
             Span { start, end },
             format!("the invisible {what} U+{code:04X} is not allowed unescaped"),
         )
-        .help(format!(
-            "write it as `\\u{code:04x}` in double quotes, or remove it"
-        )),
+        .help(format!("write it as `\\u{code:04x}` in double quotes, or remove it")),
     )
 }
 
@@ -144,10 +126,7 @@ impl Builder {
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 // Parsing continues, because one run reports all findings (DESIGN, section 2).
                 add(&mut self.findings, anchor(at, "an alias (`*`)"));
-                self.value(Node {
-                    span: at,
-                    kind: NodeKind::Refused,
-                });
+                self.value(Node { span: at, kind: NodeKind::Refused });
             }
             Event::Anchor(..) => add(&mut self.findings, anchor(at, "an anchor (`&`)")),
             Event::Scalar(text, style, _, _) => {
@@ -164,10 +143,7 @@ impl Builder {
                     ("", Style::Quoted, Some(key)) if key.span.end.line < at.start.line => key.span,
                     _ => at,
                 };
-                self.value(Node {
-                    span,
-                    kind: NodeKind::Scalar(text, style),
-                });
+                self.value(Node { span, kind: NodeKind::Scalar(text, style) });
             }
             Event::SequenceStart(..) => {
                 self.refuse_tag(span);
@@ -237,21 +213,13 @@ fn anchor(span: Span, what: &str) -> Finding {
 }
 
 pub(super) fn too_deep(span: Span) -> Finding {
-    Finding::at(
-        &check::TOO_DEEP,
-        span,
-        format!("nested deeper than {DEEPEST} levels"),
-    )
-    .help("a document needs no more than 8")
+    Finding::at(&check::TOO_DEEP, span, format!("nested deeper than {DEEPEST} levels"))
+        .help("a document needs no more than 8")
 }
 
 fn second_document(span: Span) -> Finding {
-    Finding::at(
-        &check::SEVERAL_DOCUMENTS,
-        span,
-        "a second YAML document begins here",
-    )
-    .help("move it to a separate file: one file is one toggle")
+    Finding::at(&check::SEVERAL_DOCUMENTS, span, "a second YAML document begins here")
+        .help("move it to a separate file: one file is one toggle")
 }
 
 fn unreadable(text: &str, error: &ScanError) -> Finding {
@@ -267,10 +235,7 @@ fn unreadable(text: &str, error: &ScanError) -> Finding {
 }
 
 fn mark(span: ParserSpan) -> Span {
-    Span {
-        start: from_marker(span.start),
-        end: from_marker(span.end),
-    }
+    Span { start: from_marker(span.start), end: from_marker(span.end) }
 }
 
 fn from_marker(marker: Marker) -> Position {

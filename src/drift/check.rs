@@ -103,11 +103,8 @@ struct LiveScan {
 impl LiveScan {
     fn of(plan: &Plan, view: &StateSnapshot, config: &Config, context: &PassContext) -> Result<Self, Error> {
         let documents = documents(plan);
-        let request = ScanRequest {
-            documents: Some(&documents),
-            wanted: Some(&documents),
-            ..ScanRequest::of(view)
-        };
+        let request =
+            ScanRequest { documents: Some(&documents), wanted: Some(&documents), ..ScanRequest::of(view) };
         let mut scanner = DriftScanner::open(config)?;
         let scan = scanner.scan(config, request, context)?;
         match scan.is_interrupted {
@@ -131,10 +128,7 @@ impl LiveScan {
             let plan = self.decide(plan.clone(), config, context)?;
             let held = plan.withheld().iter().filter_map(|held| {
                 // A first pass that adopts publishes nothing, whatever else is allowed.
-                let change = held
-                    .change
-                    .as_deref()
-                    .filter(|change| change.action != Action::Adopt)?;
+                let change = held.change.as_deref().filter(|change| change.action != Action::Adopt)?;
                 match self.scan.live.get(&change.id)? {
                     Live::Toggle(live) if held.hold.version.is_some() => {
                         Some(LiveChange::of(&change.id, live))
@@ -150,10 +144,7 @@ impl LiveScan {
                 LiveDifference::Missing => 0,
                 LiveDifference::Other(live) => live.version,
             };
-            versions
-                .entry(id.environment())
-                .or_default()
-                .insert(id.clone(), version);
+            versions.entry(id.environment()).or_default().insert(id.clone(), version);
         }
         let at = config.clock.unix();
         let order = |(environment, versions)| Allowance {
@@ -165,12 +156,8 @@ impl LiveScan {
             versions: Some(versions),
         };
         let orders = versions.into_iter().map(order).collect();
-        let inputs = PassInputs {
-            drifted: live,
-            orders,
-            scanned: self.scan.live.clone(),
-            ..PassInputs::default()
-        };
+        let inputs =
+            PassInputs { drifted: live, orders, scanned: self.scan.live.clone(), ..PassInputs::default() };
         Ok((inputs, report))
     }
 
@@ -178,11 +165,7 @@ impl LiveScan {
         let Self { scanner, scan } = self;
         let newer = scanner.deciding_versions(&plan, &scan.live, config, context)?;
         // A plan lists documents, and the missing toggles of new ones are held.
-        let report = DriftReport {
-            undocumented: Vec::new(),
-            archived: Vec::new(),
-            ..scan.report.clone()
-        };
+        let report = DriftReport { undocumented: Vec::new(), archived: Vec::new(), ..scan.report.clone() };
         Ok(plan.with_live(&scan.live, &newer, report, &config.rules.policy))
     }
 }
@@ -239,10 +222,8 @@ impl DriftScanner {
         if environments.iter().any(|plan| plan.is_full) {
             self.reader.forget_sdk_keys();
         }
-        let scanned: Vec<_> = environments
-            .iter()
-            .map(|plan| (plan.environment.clone(), plan.is_full))
-            .collect();
+        let scanned: Vec<_> =
+            environments.iter().map(|plan| (plan.environment.clone(), plan.is_full)).collect();
         let began = config.clock.unix();
         let mut scan = Scan::new(self.reader.clone(), &mut self.memory, &applied, request);
         scan.run(environments, config.limits.in_flight, context)?;
@@ -258,11 +239,7 @@ impl DriftScanner {
             self.memory.has_compared |= !is_outage;
             for (environment, is_full) in scanned {
                 let scans = self.memory.versions.scans.entry(environment).or_default();
-                *scans = if is_full && !is_outage {
-                    0
-                } else {
-                    (*scans + 1).min(FULL_EVERY)
-                };
+                *scans = if is_full && !is_outage { 0 } else { (*scans + 1).min(FULL_EVERY) };
             }
         }
         Ok(result)
@@ -284,10 +261,7 @@ impl DriftScanner {
         if report.live.is_empty() {
             return Ok(());
         }
-        let base_url = config
-            .service
-            .as_ref()
-            .map(|service| service.base_url.to_string());
+        let base_url = config.service.as_ref().map(|service| service.base_url.to_string());
         let mut versions = LiveVersions::open(&config.state_dir, &base_url.unwrap_or_default());
         versions.settle(&report.live);
         Ok(versions.keep(&config.state_dir)?)
@@ -299,8 +273,7 @@ impl DriftScanner {
     /// If the state cannot be read.
     pub(crate) fn forget_replaced(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
         if !self.memory.earlier.is_empty() {
-            self.memory
-                .forget(&AppliedDocuments::of(view, rules, None)?, true);
+            self.memory.forget(&AppliedDocuments::of(view, rules, None)?, true);
         }
         Ok(())
     }
@@ -315,12 +288,7 @@ impl DriftScanner {
     ) -> Result<BTreeMap<ToggleId, Vec<LiveVersion>>, Error> {
         let changes = plan.changes().iter();
         let wanted = changes.filter_map(|change| {
-            match decide_live(
-                change,
-                live.get(&change.id)?,
-                &config.rules.policy,
-                plan.overrides(),
-            ) {
+            match decide_live(change, live.get(&change.id)?, &config.rules.policy, plan.overrides()) {
                 LiveDecision::ReadVersions { after } => Some((change.id.clone(), after + 1)),
                 _ => None,
             }
@@ -365,25 +333,15 @@ impl DriftScanner {
                 true => ExpectedLive::Unknown,
                 false => self.memory.expected(id, object),
             };
-            toggles
-                .entry(id.environment())
-                .or_default()
-                .insert(id.clone(), expected);
+            toggles.entry(id.environment()).or_default().insert(id.clone(), expected);
         }
-        let documents = request
-            .documents
-            .into_iter()
-            .flatten()
-            .filter(|id| applied.is_wanted(id));
+        let documents = request.documents.into_iter().flatten().filter(|id| applied.is_wanted(id));
         for id in documents.filter(|id| !applied.contains(id)) {
             let toggles = toggles.entry(id.environment()).or_default();
             toggles.insert(id.clone(), ExpectedLive::Listed);
         }
         for id in request.wanted.into_iter().flatten() {
-            toggles
-                .entry(id.environment())
-                .or_default()
-                .insert(id.clone(), ExpectedLive::Unknown);
+            toggles.entry(id.environment()).or_default().insert(id.clone(), ExpectedLive::Unknown);
         }
         let plans = toggles.into_iter().map(|(environment, toggles)| EnvironmentPlan {
             payload: match request.keeps_payloads() {

@@ -38,11 +38,7 @@ pub(super) enum KnownDifference {
 
 impl ScanMemory {
     pub(super) fn new(mut versions: LiveVersions) -> Self {
-        Self {
-            earlier: std::mem::take(&mut versions.differences),
-            versions,
-            ..Self::default()
-        }
+        Self { earlier: std::mem::take(&mut versions.differences), versions, ..Self::default() }
     }
 
     /// Returns the known differences as a report.
@@ -108,9 +104,7 @@ impl ScanMemory {
     pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>, others: bool) {
         let is_left_out = |id: &ToggleId| !others && !applied.is_wanted(id);
         let is_applied = |id: &ToggleId, object| is_left_out(id) || applied.object(id) == Some(object);
-        self.versions
-            .toggles
-            .retain(|id, equal| is_applied(id, equal.object));
+        self.versions.toggles.retain(|id, equal| is_applied(id, equal.object));
         self.known.retain(|id, known| is_applied(id, known.object()));
         self.earlier.retain(|id, other| is_applied(id, other.object));
         self.unread.retain(|id| is_left_out(id) || applied.contains(id));
@@ -174,14 +168,7 @@ impl<'a> AppliedDocuments<'a> {
         // The tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
         documents.retain(|id, _| !view.unknown().contains_key(id) && is_wanted(id));
         let unknown = view.unknown().keys().filter(|id| is_wanted(id));
-        Ok(Self {
-            view,
-            rules,
-            reader,
-            globs,
-            documents,
-            unknown: unknown.cloned().collect(),
-        })
+        Ok(Self { view, rules, reader, globs, documents, unknown: unknown.cloned().collect() })
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ToggleId, ObjectId)> {
@@ -213,13 +200,8 @@ impl<'a> AppliedDocuments<'a> {
             return Ok(None);
         };
         let path = self.rules.layout.path(id, format);
-        let version = |payload| Version {
-            id: id.clone(),
-            path: path.as_str().into(),
-            format,
-            object,
-            payload,
-        };
+        let version =
+            |payload| Version { id: id.clone(), path: path.as_str().into(), format, object, payload };
         if let Some(sent) = self.view.settled().get(id) {
             return Ok(Some(version(sent.payload.for_kind(self.rules.kind))));
         }

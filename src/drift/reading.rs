@@ -80,9 +80,8 @@ impl Reading {
 
     /// Reads until everything is read or `stop` becomes true.
     pub(super) async fn run(self, environments: Vec<EnvironmentPlan>, stop: watch::Receiver<bool>) {
-        let mut reads = stream::iter(environments)
-            .map(|plan| self.environment(plan))
-            .buffer_unordered(self.in_flight);
+        let mut reads =
+            stream::iter(environments).map(|plan| self.environment(plan)).buffer_unordered(self.in_flight);
         let all = async { while reads.next().await.is_some() {} };
         tokio::select! {
             () = all => {}
@@ -91,16 +90,9 @@ impl Reading {
     }
 
     async fn environment(&self, plan: EnvironmentPlan) {
-        let EnvironmentPlan {
-            environment,
-            payload,
-            toggles,
-            is_full: _,
-            lists,
-        } = plan;
-        let versions = self.limited(&self.sdk_session, || {
-            self.sdk_session.reader().payload_versions(&environment, payload)
-        });
+        let EnvironmentPlan { environment, payload, toggles, is_full: _, lists } = plan;
+        let versions = self
+            .limited(&self.sdk_session, || self.sdk_session.reader().payload_versions(&environment, payload));
         let versions = versions.await;
         let due = due(&toggles, versions.as_ref().ok());
         let is_unchanged = matches!(versions, Ok(PayloadVersions::Unchanged));
@@ -128,19 +120,13 @@ impl Reading {
             Ok(PayloadVersions::Versions { version, .. }) => (Ok(Some(version)), due),
             Err(failure) => (Err(failure), Vec::new()),
         };
-        self.send(ScanFound::Environment(EnvironmentFound {
-            environment,
-            payload,
-            outdated,
-            listed,
-        }));
+        self.send(ScanFound::Environment(EnvironmentFound { environment, payload, outdated, listed }));
         if let Some(failure) = failure {
             self.without_list(&failure, reads, &toggles);
             return;
         }
-        let mut reads = stream::iter(reads)
-            .map(|id| self.toggle(&reader, id))
-            .buffer_unordered(self.in_flight);
+        let mut reads =
+            stream::iter(reads).map(|id| self.toggle(&reader, id)).buffer_unordered(self.in_flight);
         while reads.next().await.is_some() {}
     }
 
@@ -155,18 +141,10 @@ impl Reading {
             self.send(ScanFound::Live(id, Err(failure.clone())));
         }
         let is_nowhere = matches!(failure, Outcome::Refused { code: Some(code), .. } if code == "not_found");
-        let unapplied = toggles
-            .iter()
-            .filter(|(_, expected)| **expected == ExpectedLive::Listed);
+        let unapplied = toggles.iter().filter(|(_, expected)| **expected == ExpectedLive::Listed);
         for (id, _) in unapplied {
-            let missing = Live::Missing {
-                needs_approval: false,
-            };
-            let live = if is_nowhere {
-                Ok(missing)
-            } else {
-                Err(failure.clone())
-            };
+            let missing = Live::Missing { needs_approval: false };
+            let live = if is_nowhere { Ok(missing) } else { Err(failure.clone()) };
             self.send(ScanFound::Live(id.clone(), live));
         }
     }

@@ -61,9 +61,7 @@ impl<'a> Scan<'a> {
         self.environments = environments.iter().map(|plan| plan.environment.clone()).collect();
         let (sender, found) = mpsc::channel();
         let reading = Reading::new(&self.reader, in_flight, sender);
-        let task = context
-            .runtime
-            .spawn(reading.run(environments, context.stop.clone()));
+        let task = context.runtime.spawn(reading.run(environments, context.stop.clone()));
         // Until the task drops the sender.
         for found in found {
             match found {
@@ -81,12 +79,7 @@ impl<'a> Scan<'a> {
     }
 
     fn environment(&mut self, found: EnvironmentFound) {
-        let EnvironmentFound {
-            environment,
-            payload,
-            outdated,
-            listed,
-        } = found;
+        let EnvironmentFound { environment, payload, outdated, listed } = found;
         match payload {
             Ok(version) => {
                 self.memory.without_payload.remove(&environment);
@@ -106,13 +99,8 @@ impl<'a> Scan<'a> {
             self.memory.unread.insert(id);
         }
         let Some(listed) = listed else { return };
-        let id = |key: &str| {
-            ToggleId::new(
-                environment.project.as_str(),
-                environment.environment.as_str(),
-                key,
-            )
-        };
+        let id =
+            |key: &str| ToggleId::new(environment.project.as_str(), environment.environment.as_str(), key);
         let ids = listed.iter().filter_map(|key| id(key.as_str()).ok());
         if let Some(documents) = self.request.documents {
             let applied = self.applied.iter().map(|(id, _)| id).chain(&self.applied.unknown);
@@ -145,11 +133,7 @@ impl<'a> Scan<'a> {
         // A plan that creates it again decides by its live state.
         self.live.insert(id.clone(), live);
         let applied = self.applied.object(&id);
-        let missing = MissingToggle {
-            id: id.clone(),
-            lack,
-            applied,
-        };
+        let missing = MissingToggle { id: id.clone(), lack, applied };
         self.differs(id, KnownDifference::Missing(missing));
         Ok(())
     }
@@ -161,11 +145,7 @@ impl<'a> Scan<'a> {
             Live::Untargeted => Lack::Targeting,
             Live::Toggle(live) => return self.notice(&id, live),
         };
-        self.report.missing.push(MissingToggle {
-            id,
-            lack,
-            applied: None,
-        });
+        self.report.missing.push(MissingToggle { id, lack, applied: None });
     }
 
     fn compare(&mut self, id: ToggleId, live: &LiveToggle) -> Result<(), Error> {
@@ -175,21 +155,14 @@ impl<'a> Scan<'a> {
             return Ok(());
         };
         if live.content.payload() == Some(&applied.payload) {
-            let equal = EqualVersion {
-                version: live.version,
-                object: applied.object,
-            };
+            let equal = EqualVersion { version: live.version, object: applied.object };
             self.memory.known.remove(&id);
             self.memory.versions.toggles.insert(id, equal);
             return Ok(());
         }
         // A plan that overwrites it decides by its live state.
         self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
-        let drifted = DriftedToggle {
-            applied,
-            live: LiveChange::of(&id, live),
-            comment: None,
-        };
+        let drifted = DriftedToggle { applied, live: LiveChange::of(&id, live), comment: None };
         self.differs(id, KnownDifference::Drifted(Box::new(drifted)));
         Ok(())
     }
@@ -197,10 +170,7 @@ impl<'a> Scan<'a> {
     /// Reports a draft, and an archived toggle.
     fn notice(&mut self, id: &ToggleId, live: &LiveToggle) {
         if let Some(draft) = &live.draft {
-            self.report.drafts.push(DraftedToggle {
-                id: id.clone(),
-                by: draft.submitted_by.clone(),
-            });
+            self.report.drafts.push(DraftedToggle { id: id.clone(), by: draft.submitted_by.clone() });
         }
         if live.is_archived {
             self.report.archived.push(id.clone());
@@ -239,9 +209,7 @@ impl<'a> Scan<'a> {
         let read = versions_from(&self.reader, changes.collect(), in_flight, context)?;
         for (id, versions) in read {
             if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
-                let found = versions
-                    .into_iter()
-                    .find(|found| found.version == drifted.live.version);
+                let found = versions.into_iter().find(|found| found.version == drifted.live.version);
                 // The service may not have the version anymore.
                 drifted.comment = found.map(|found| found.comment);
             }
@@ -301,17 +269,11 @@ impl<'a> Scan<'a> {
         report.environments = environments;
         let differing = report.drifted.iter().map(|drifted| &drifted.applied.id);
         let differing = differing.chain(report.missing.iter().map(|missing| &missing.id));
-        let others: BTreeSet<&ToggleId> = differing
-            .chain(report.unread.iter().map(|unread| &unread.id))
-            .collect();
+        let others: BTreeSet<&ToggleId> =
+            differing.chain(report.unread.iter().map(|unread| &unread.id)).collect();
         report.in_sync = applied.iter().filter(|(id, _)| !others.contains(id)).count();
         report.sort();
-        DriftScan {
-            report,
-            live,
-            is_interrupted,
-            is_outrun,
-        }
+        DriftScan { report, live, is_interrupted, is_outrun }
     }
 }
 
@@ -366,13 +328,7 @@ impl<'a> ScanRequest<'a> {
 
     /// Compares every toggle of `view`, and reads those that may have changed.
     pub const fn of(view: &'a StateSnapshot) -> Self {
-        Self {
-            view,
-            globs: None,
-            depth: ScanDepth::Changes,
-            documents: None,
-            wanted: None,
-        }
+        Self { view, globs: None, depth: ScanDepth::Changes, documents: None, wanted: None }
     }
 }
 

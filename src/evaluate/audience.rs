@@ -171,10 +171,7 @@ impl Audience {
             )
         });
         let changes = effects.collect();
-        Self {
-            evaluator: compiler.finish(),
-            changes,
-        }
+        Self { evaluator: compiler.finish(), changes }
     }
 
     /// Returns a user to fill; see [`Evaluator::person`].
@@ -184,14 +181,11 @@ impl Audience {
 
     /// Returns counts of no user.
     pub fn tally(&self) -> Tally {
-        let counts = self.changes.iter().map(|effect| Counts {
-            matrix: vec![0; effect.switches.len()],
-            ..Counts::default()
-        });
-        Tally {
-            users: Users::default(),
-            changes: counts.collect(),
-        }
+        let counts = self
+            .changes
+            .iter()
+            .map(|effect| Counts { matrix: vec![0; effect.switches.len()], ..Counts::default() });
+        Tally { users: Users::default(), changes: counts.collect() }
     }
 
     /// Counts a user, who is at `line` of the audience.
@@ -208,9 +202,7 @@ impl Audience {
             let cell = before * effect.after.results() + after;
             counts.matrix[cell] += 1;
             if effect.switches[cell] && counts.examples.len() < MOST_EXAMPLES {
-                counts
-                    .examples
-                    .push((line, person.key().map(str::to_owned), cell));
+                counts.examples.push((line, person.key().map(str::to_owned), cell));
             }
         }
     }
@@ -249,9 +241,7 @@ impl Side {
         let variations = variations.into_iter();
         Self {
             evaluated,
-            variations: variations
-                .map(|variation| (variation.name, variation.value))
-                .collect(),
+            variations: variations.map(|variation| (variation.name, variation.value)).collect(),
         }
     }
 
@@ -273,15 +263,8 @@ impl Effect {
     fn new(id: &ToggleId, before: Side, after: Side) -> Self {
         let pairs = (0..before.results()).flat_map(|from| (0..after.results()).map(move |to| (from, to)));
         // A variation that is only renamed or moved makes no difference to users.
-        let switches = pairs
-            .map(|(from, to)| before.value(from) != after.value(to))
-            .collect();
-        Self {
-            id: id.clone(),
-            before,
-            after,
-            switches,
-        }
+        let switches = pairs.map(|(from, to)| before.value(from) != after.value(to)).collect();
+        Self { id: id.clone(), before, after, switches }
     }
 
     fn names(&self, cell: usize) -> (Option<String>, Option<String>) {
@@ -296,11 +279,7 @@ impl Effect {
         let mut unchanged = Vec::new();
         for (cell, count) in cells {
             let (from, to) = self.names(cell);
-            let entry = Switch {
-                from,
-                to,
-                count: *count,
-            };
+            let entry = Switch { from, to, count: *count };
             match self.switches[cell] {
                 false => unchanged.push(entry),
                 true => switches.push(entry),
@@ -309,12 +288,7 @@ impl Effect {
         switches.sort_by_key(|entry| std::cmp::Reverse(entry.count));
         let examples = counts.examples.iter().map(|(line, key, cell)| {
             let (from, to) = self.names(*cell);
-            SwitchExample {
-                line: *line,
-                key: key.clone(),
-                from,
-                to,
-            }
+            SwitchExample { line: *line, key: key.clone(), from, to }
         });
         Impact {
             users,

@@ -19,10 +19,7 @@ pub struct Definitions<'a> {
 impl<'a> Definitions<'a> {
     /// Creates a set whose toggles `find` returns; `None` for those without a valid document.
     pub fn new(find: impl FnMut(&ToggleId) -> Option<Payload> + 'a) -> Self {
-        Self {
-            find: Box::new(find),
-            found: HashMap::new(),
-        }
+        Self { find: Box::new(find), found: HashMap::new() }
     }
 }
 
@@ -42,9 +39,7 @@ impl Compiler {
         let index = self.find(id, definitions, &mut open);
         while let Some(next) = open.pop_front() {
             let prerequisites = self.prerequisites(&next, definitions, &mut open);
-            let (index, _) = definitions.found[&next]
-                .as_ref()
-                .expect("only found toggles are queued");
+            let (index, _) = definitions.found[&next].as_ref().expect("only found toggles are queued");
             self.toggles[*index].prerequisites = prerequisites;
         }
         index
@@ -67,8 +62,7 @@ impl Compiler {
         }
         let found = (definitions.find)(id).map(|payload| {
             let targeting = payload.targeting();
-            self.toggles
-                .push(CompiledToggle::new(id, &targeting, &mut self.slots));
+            self.toggles.push(CompiledToggle::new(id, &targeting, &mut self.slots));
             open.push_back(id.clone());
             (self.toggles.len() - 1, targeting)
         });
@@ -88,20 +82,11 @@ impl Compiler {
         let prerequisites = listed.unwrap_or_default().into_iter().map(|prerequisite| {
             // A text that is not a key names no toggle of the repository.
             let other = ToggleId::new(id.project(), id.environment_key(), &prerequisite.key).ok();
-            let toggle = other
-                .as_ref()
-                .and_then(|other| self.find(other, definitions, open));
-            let found = other
-                .as_ref()
-                .and_then(|other| definitions.found.get(other)?.as_ref());
+            let toggle = other.as_ref().and_then(|other| self.find(other, definitions, open));
+            let found = other.as_ref().and_then(|other| definitions.found.get(other)?.as_ref());
             let variations = found.map_or(&[][..], |(_, targeting)| &targeting.content.variations);
-            let matches = variations
-                .iter()
-                .map(|variation| expected::meets(&prerequisite, &variation.value));
-            CompiledPrerequisite {
-                toggle,
-                matches: matches.collect(),
-            }
+            let matches = variations.iter().map(|variation| expected::meets(&prerequisite, &variation.value));
+            CompiledPrerequisite { toggle, matches: matches.collect() }
         });
         prerequisites.collect()
     }
@@ -152,10 +137,7 @@ impl CompiledToggle {
         let serve = |serve: &Serve| CompiledServe::new(serve, variations);
         let is_empty = |serve: &Serve| *serve == Serve::Nothing;
         let needed = !targeting.disabled && is_empty(&content.default_serve);
-        let mut rule = |rule: &Rule| CompiledRule {
-            tests: tests(rule, slots),
-            serve: serve(&rule.serve),
-        };
+        let mut rule = |rule: &Rule| CompiledRule { tests: tests(rule, slots), serve: serve(&rule.serve) };
         Self {
             key: id.toggle().to_owned(),
             is_disabled: targeting.disabled,

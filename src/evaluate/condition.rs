@@ -70,24 +70,12 @@ pub fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
 
 /// Compiles a condition to tests that must all match.
 pub(super) fn compile(condition: &Condition, slots: &mut Slots) -> Vec<Test> {
-    let Condition {
-        kind,
-        subject,
-        predicate,
-        objects,
-        between,
-    } = condition;
+    let Condition { kind, subject, predicate, objects, between } = condition;
     match between {
         // The service sends SDKs a `between` as two conditions (section 6.1).
         Some(between) if predicate == "between" => vec![
             test(kind, subject, &between.left_predicate, objects, slots),
-            test(
-                kind,
-                subject,
-                &between.right_predicate,
-                &between.right_objects,
-                slots,
-            ),
+            test(kind, subject, &between.right_predicate, &between.right_objects, slots),
         ],
         _ => vec![test(kind, subject, predicate, objects, slots)],
     }
@@ -211,10 +199,7 @@ impl TimeTest {
         };
         let seconds: Vec<Option<i64>> = objects.iter().map(|object| seconds(object)).collect();
         // The SDK reads seconds as an unsigned number, so it skips times before 1970.
-        let times = seconds
-            .iter()
-            .flatten()
-            .filter_map(|time| u128::try_from(*time).ok());
+        let times = seconds.iter().flatten().filter_map(|time| u128::try_from(*time).ok());
         Some(Self {
             bound: match is_after {
                 false => times.max(),
@@ -275,16 +260,8 @@ impl Test {
 /// minutes below 20 (`featureprobe-behaviour.md`, section 5.3). Days, hours and months beyond their range roll over, as
 /// the service does it. Returns `None` for any other text.
 pub(super) fn seconds(text: &str) -> Option<i64> {
-    let [
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-        offset_hours,
-        offset_minutes,
-    ] = datetime_numbers(text)?.map(i64::from);
+    let [year, month, day, hour, minute, second, offset_hours, offset_minutes] =
+        datetime_numbers(text)?.map(i64::from);
     if offset_minutes >= 20 {
         return None;
     }

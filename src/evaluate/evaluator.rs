@@ -36,10 +36,7 @@ enum Possible {
 }
 
 impl Possibility {
-    const END: Self = Self {
-        possible: Possible::None,
-        may_end: None,
-    };
+    const END: Self = Self { possible: Possible::None, may_end: None };
 
     /// Adds a possible result. `doubt` is the first reason why the result is not certain.
     fn add(&mut self, verdict: Verdict, doubt: Option<Doubt>) {
@@ -149,11 +146,7 @@ struct Met {
 
 impl<'a> Visit<'a> {
     fn new(evaluator: &'a Evaluator, person: &'a Person<'a>) -> Self {
-        Self {
-            evaluator,
-            person,
-            known: HashMap::new(),
-        }
+        Self { evaluator, person, known: HashMap::new() }
     }
 
     fn toggle(&mut self, toggle: &CompiledToggle, depth: u32) -> Possibility {
@@ -209,11 +202,7 @@ impl<'a> Visit<'a> {
     fn prerequisite(&mut self, prerequisite: &CompiledPrerequisite, depth: u32) -> Met {
         let Some(toggle) = prerequisite.toggle else {
             let doubt = Doubt::UnknownToggle;
-            return Met {
-                truth: Truth::Unknown(doubt),
-                ends: false,
-                may_end: Some(doubt),
-            };
+            return Met { truth: Truth::Unknown(doubt), ends: false, may_end: Some(doubt) };
         };
         let answer = self.dependency(toggle, depth - 1);
         let truth = match answer.possible {
@@ -222,11 +211,7 @@ impl<'a> Visit<'a> {
             Possible::One(Served::Variation(index)) => prerequisite.matches[index as usize],
             Possible::Several(doubt) => Truth::Unknown(doubt),
         };
-        Met {
-            truth,
-            ends: matches!(answer.possible, Possible::None),
-            may_end: answer.may_end,
-        }
+        Met { truth, ends: matches!(answer.possible, Possible::None), may_end: answer.may_end }
     }
 
     /// Returns the result of a prerequisite's toggle.
@@ -251,10 +236,7 @@ impl<'a> Visit<'a> {
 /// Returns the bucket of a user, from 0 to 9,999: the last four bytes of the SHA-1 of the user's key and the toggle's key,
 /// big-endian, modulo 10,000 (`featureprobe-behaviour.md`, section 6.2, *Split*).
 pub fn bucket(user_key: &str, toggle_key: &str) -> u32 {
-    let digest = Sha1::new()
-        .chain_update(user_key)
-        .chain_update(toggle_key)
-        .finalize();
+    let digest = Sha1::new().chain_update(user_key).chain_update(toggle_key).finalize();
     let last = digest.last_chunk().expect("a SHA-1 has 20 bytes");
     u32::from_be_bytes(*last) % WHOLE
 }

@@ -49,20 +49,11 @@ mod tests {
             (ReturnType::Number, "1", "1.0", equality),
             (ReturnType::Number, "1", "2", Truth::False),
             (ReturnType::Number, "1", "one", unknown),
-            (
-                ReturnType::Json,
-                r#"{"a":1,"b":2}"#,
-                r#"{"b": 2, "a": 1}"#,
-                Truth::True,
-            ),
+            (ReturnType::Json, r#"{"a":1,"b":2}"#, r#"{"b": 2, "a": 1}"#, Truth::True),
             (ReturnType::Json, r#"{"a":1}"#, r#"{"a":2}"#, Truth::False),
             (ReturnType::Json, "[]", "[]", unknown),
         ] {
-            let prerequisite = Prerequisite {
-                key: "other".into(),
-                value: expected.into(),
-                kind,
-            };
+            let prerequisite = Prerequisite { key: "other".into(), value: expected.into(), kind };
             assert_eq!(meets(&prerequisite, value), truth, "{kind:?} {expected} {value}");
         }
     }

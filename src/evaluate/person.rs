@@ -27,12 +27,7 @@ pub(super) struct AttributeValue {
 
 impl<'a> Person<'a> {
     pub(super) fn new(slots: &'a Slots, now: Option<i64>) -> Self {
-        Self {
-            slots,
-            key: None,
-            now,
-            values: vec![AttributeValue::default(); slots.slots.len()],
-        }
+        Self { slots, key: None, now, values: vec![AttributeValue::default(); slots.slots.len()] }
     }
 
     /// Removes all attributes and sets the key.
@@ -56,9 +51,7 @@ impl<'a> Person<'a> {
 
     /// Sets an attribute, which is ignored if no condition compares it. Returns whether it was set before.
     pub fn set(&mut self, name: &str, text: &str) -> bool {
-        self.slots
-            .find(name)
-            .is_some_and(|slot| self.set_slot(slot, text))
+        self.slots.find(name).is_some_and(|slot| self.set_slot(slot, text))
     }
 
     /// Returns the slot of the attribute `name`, if a condition compares it.

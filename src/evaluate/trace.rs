@@ -127,8 +127,6 @@ impl Evaluator {
                 return;
             }
         }
-        trace
-            .serves
-            .push(serve(ServePlace::Default, &toggle.default_serve));
+        trace.serves.push(serve(ServePlace::Default, &toggle.default_serve));
     }
 }

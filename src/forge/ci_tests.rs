@@ -14,10 +14,9 @@ const MERGE: &str = "3333333333333333333333333333333333333333";
 /// Returns the pull request of a job with these variables, and the event file `/event.json`.
 fn found(variables: &[(&str, &str)]) -> Option<PullRequest> {
     let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
-    PullRequest::of_job(
-        &|name| variables.get(name).map(|value| (*value).to_owned()),
-        &|path| (path == "/event.json").then(|| EVENT.to_owned()),
-    )
+    PullRequest::of_job(&|name| variables.get(name).map(|value| (*value).to_owned()), &|path| {
+        (path == "/event.json").then(|| EVENT.to_owned())
+    })
 }
 
 fn expected(forge: Forge, head: Option<&str>) -> PullRequest {
@@ -46,16 +45,9 @@ const GITHUB: &[(&str, &str)] = &[
 fn github_names_the_head_in_the_event() {
     let full = expected(Forge::GitHub, Some(HEAD));
     assert_eq!(found(GITHUB), Some(full.clone()));
-    let without_event: Vec<_> = GITHUB
-        .iter()
-        .copied()
-        .filter(|(name, _)| *name != "GITHUB_EVENT_PATH")
-        .collect();
-    assert_eq!(
-        found(&without_event),
-        Some(PullRequest { head: None, ..full }),
-        "the ref names the number"
-    );
+    let without_event: Vec<_> =
+        GITHUB.iter().copied().filter(|(name, _)| *name != "GITHUB_EVENT_PATH").collect();
+    assert_eq!(found(&without_event), Some(PullRequest { head: None, ..full }), "the ref names the number");
 }
 
 #[test]
@@ -63,11 +55,7 @@ fn gitea_and_forgejo_have_the_variables_of_github() {
     for name in ["GITEA_ACTIONS", "FORGEJO_ACTIONS"] {
         let mut variables = GITHUB.to_vec();
         variables.extend([(name, "true"), ("GITHUB_REF", "refs/pull/7/head")]);
-        assert_eq!(
-            found(&variables),
-            Some(expected(Forge::Gitea, Some(HEAD))),
-            "{name}"
-        );
+        assert_eq!(found(&variables), Some(expected(Forge::Gitea, Some(HEAD))), "{name}");
     }
 }
 
@@ -76,10 +64,7 @@ fn gitlab_names_the_branch_in_another_variable_for_merged_results() {
     let mut variables = vec![
         ("GITLAB_CI", "true"),
         ("CI_COMMIT_SHA", HEAD),
-        (
-            "CI_MERGE_REQUEST_DIFF_BASE_SHA",
-            "2222222222222222222222222222222222222222",
-        ),
+        ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "2222222222222222222222222222222222222222"),
         ("CI_MERGE_REQUEST_IID", "7"),
         ("CI_MERGE_REQUEST_PROJECT_PATH", "shop/toggles"),
         ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "feature/x"),
@@ -88,10 +73,7 @@ fn gitlab_names_the_branch_in_another_variable_for_merged_results() {
     ];
     let expected = expected(Forge::GitLab, Some(HEAD));
     assert_eq!(found(&variables), Some(expected.clone()), "detached");
-    variables.extend([
-        ("CI_COMMIT_SHA", MERGE),
-        ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", HEAD),
-    ]);
+    variables.extend([("CI_COMMIT_SHA", MERGE), ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", HEAD)]);
     assert_eq!(found(&variables), Some(expected), "merged results");
 }
 
@@ -125,29 +107,15 @@ fn bitbucket_azure_and_jenkins_are_recognized() {
     ];
     let repository = None;
     let expected_jenkins = expected(Forge::Jenkins, None);
-    assert_eq!(
-        found(&jenkins),
-        Some(PullRequest {
-            repository,
-            ..expected_jenkins
-        })
-    );
+    assert_eq!(found(&jenkins), Some(PullRequest { repository, ..expected_jenkins }));
 }
 
 #[test]
 fn a_job_for_a_push_is_not_one_for_a_pull_request() {
     for variables in [
         &[][..],
-        &[
-            ("GITHUB_ACTIONS", "true"),
-            ("GITHUB_BASE_REF", ""),
-            ("GITHUB_REF", "refs/heads/main"),
-        ],
-        &[
-            ("GITLAB_CI", "true"),
-            ("CI_COMMIT_SHA", HEAD),
-            ("CI_COMMIT_BRANCH", "main"),
-        ],
+        &[("GITHUB_ACTIONS", "true"), ("GITHUB_BASE_REF", ""), ("GITHUB_REF", "refs/heads/main")],
+        &[("GITLAB_CI", "true"), ("CI_COMMIT_SHA", HEAD), ("CI_COMMIT_BRANCH", "main")],
         &[("BITBUCKET_COMMIT", HEAD), ("BITBUCKET_BRANCH", "main")],
         &[("TF_BUILD", "True"), ("BUILD_SOURCEVERSION", HEAD)],
         &[("GIT_COMMIT", HEAD), ("BRANCH_NAME", "main")],
@@ -159,22 +127,12 @@ fn a_job_for_a_push_is_not_one_for_a_pull_request() {
 #[test]
 fn an_event_file_that_is_not_readable_is_as_none() {
     let variables: BTreeMap<&str, &str> = GITHUB.iter().copied().collect();
-    for text in [
-        None,
-        Some(""),
-        Some("{"),
-        Some("[1]"),
-        Some(r#"{"pull_request":{"head":{"sha":5}}}"#),
-    ] {
-        let found = PullRequest::of_job(
-            &|name| variables.get(name).map(|value| (*value).to_owned()),
-            &|_| text.map(str::to_owned),
-        );
+    for text in [None, Some(""), Some("{"), Some("[1]"), Some(r#"{"pull_request":{"head":{"sha":5}}}"#)] {
+        let found =
+            PullRequest::of_job(&|name| variables.get(name).map(|value| (*value).to_owned()), &|_| {
+                text.map(str::to_owned)
+            });
         let found = found.unwrap();
-        assert_eq!(
-            (found.head, found.number.as_deref()),
-            (None, Some("7")),
-            "{text:?}"
-        );
+        assert_eq!((found.head, found.number.as_deref()), (None, Some("7")), "{text:?}");
     }
 }

@@ -101,9 +101,7 @@ impl ForgeClient {
         value.set_sensitive(true);
         builder = builder.header(name, value);
         if let Some(body) = &request.body {
-            builder = builder
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.to_string());
+            builder = builder.header(CONTENT_TYPE, "application/json").body(body.to_string());
         }
         let response = builder.send().map_err(|error| self.unreachable(&error))?;
         self.answer(response)
@@ -129,31 +127,21 @@ impl ForgeClient {
         match (status.as_u16(), body) {
             (204, _) => Ok(Value::Null),
             (200..=299, Some(body)) => Ok(body),
-            (status @ 200..=299, None) => Err(ForgeError::Foreign {
-                status,
-                what: "the body is not JSON".to_owned(),
-            }),
-            (status @ 300..=399, _) => Err(ForgeError::Foreign {
-                status,
-                what: self.redirect(&headers),
-            }),
+            (status @ 200..=299, None) => {
+                Err(ForgeError::Foreign { status, what: "the body is not JSON".to_owned() })
+            }
+            (status @ 300..=399, _) => Err(ForgeError::Foreign { status, what: self.redirect(&headers) }),
             (code, body) => Err(ForgeError::Refused {
                 status: code,
                 message: sanitized(&message(&body.unwrap_or_default()), self.token.expose()),
                 wait: wait(status, &headers),
             }),
         }
-        .map(|body| ForgeAnswer {
-            body,
-            has_next: self.routes.has_next(&headers),
-        })
+        .map(|body| ForgeAnswer { body, has_next: self.routes.has_next(&headers) })
     }
 
     fn redirect(&self, headers: &HeaderMap) -> String {
-        let location = headers
-            .get(LOCATION)
-            .map(HeaderValue::as_bytes)
-            .unwrap_or_default();
+        let location = headers.get(LOCATION).map(HeaderValue::as_bytes).unwrap_or_default();
         let location = sanitized(&String::from_utf8_lossy(location), self.token.expose());
         format!("it redirects to `{location}`, which is not followed; check `--forge-url` and `--forge-repo`")
     }
@@ -233,10 +221,7 @@ fn refusal(status: u16, message: &str) -> String {
 
 impl ForgeError {
     pub(super) fn foreign(what: &str) -> Self {
-        Self::Foreign {
-            status: 200,
-            what: what.to_owned(),
-        }
+        Self::Foreign { status: 200, what: what.to_owned() }
     }
 
     /// Returns whether the forge refused with this status.
@@ -257,11 +242,9 @@ impl ForgeError {
     pub(super) fn transient(&self) -> Option<Duration> {
         match self {
             Self::Refused { wait: Some(wait), .. } => Some(*wait),
-            Self::Refused {
-                status: 408 | 409 | 425 | 429 | 500..,
-                ..
+            Self::Refused { status: 408 | 409 | 425 | 429 | 500.., .. } | Self::Unreachable(_) => {
+                Some(Duration::ZERO)
             }
-            | Self::Unreachable(_) => Some(Duration::ZERO),
             _ => None,
         }
     }

@@ -278,11 +278,7 @@ impl CommentKey {
     /// Keeps the comments of this job. `comments` are by the user of the token.
     pub(super) fn retain<T>(&self, comments: &mut Vec<T>, body: impl Fn(&T) -> &str) {
         let key = |comment: &T| Marker::of(body(comment)).map(|marker| marker.key);
-        let keys: BTreeSet<String> = comments
-            .iter()
-            .filter_map(key)
-            .filter(|key| key != UNKNOWN)
-            .collect();
+        let keys: BTreeSet<String> = comments.iter().filter_map(key).filter(|key| key != UNKNOWN).collect();
         // With several jobs, the comment of this one is not known.
         let is_only = self.0 == UNKNOWN && keys.len() == 1;
         comments.retain(|comment| key(comment).is_some_and(|key| is_only || key == self.0 || key == UNKNOWN));
@@ -359,10 +355,7 @@ mod tests {
                 body.replace("/merge", "\\/merge"),
             ] {
                 let marker = Marker::of(&stored).unwrap();
-                assert_eq!(
-                    (marker.key.as_str(), marker.head.as_deref()),
-                    (key.0.as_str(), Some(HEAD))
-                );
+                assert_eq!((marker.key.as_str(), marker.head.as_deref()), (key.0.as_str(), Some(HEAD)));
                 assert_eq!((marker.plan, marker.is_unchanged), (plan.clone(), true));
             }
             let none = key.comment(None, &plan, "");
@@ -400,16 +393,10 @@ mod tests {
     #[test]
     fn a_comment_lists_thousands_of_changes_and_says_if_there_are_more() {
         let changes = |count: u32| {
-            let bytes: Vec<u8> = (0..count)
-                .flat_map(|number| [number.to_be_bytes(); 4].concat())
-                .collect();
+            let bytes: Vec<u8> = (0..count).flat_map(|number| [number.to_be_bytes(); 4].concat()).collect();
             ReviewedChanges::from_bytes(&bytes).unwrap()
         };
-        for (api, most) in [
-            (ForgeApi::GitHub, 2600),
-            (ForgeApi::Gitea, 2600),
-            (ForgeApi::GitLab, 46_000),
-        ] {
+        for (api, most) in [(ForgeApi::GitHub, 2600), (ForgeApi::Gitea, 2600), (ForgeApi::GitLab, 46_000)] {
             let key = CommentKey::of(&["a"]);
             let plan = CommentPlan::of(changes(most), api);
             assert_eq!(plan, CommentPlan::Reviewed(changes(most)));
@@ -420,11 +407,7 @@ mod tests {
 
     #[test]
     fn a_job_with_invalid_settings_has_the_comment_of_the_only_other_job() {
-        let (one, other, unknown) = (
-            CommentKey::of(&["a"]),
-            CommentKey::of(&["b"]),
-            CommentKey::unknown(),
-        );
+        let (one, other, unknown) = (CommentKey::of(&["a"]), CommentKey::of(&["b"]), CommentKey::unknown());
         let bodies = |keys: &[&CommentKey]| -> Vec<String> {
             let comment = |key: &&CommentKey| key.comment(None, &CommentPlan::Failed, "");
             let mut bodies: Vec<String> = keys.iter().map(comment).collect();

@@ -24,10 +24,7 @@ pub(super) fn repository_path(repository: &str) -> String {
 
 impl Routes for GitHub {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("accept", "application/vnd.github+json"),
-            ("x-github-api-version", "2022-11-28"),
-        ]
+        &[("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")]
     }
 
     fn authorization(&self, _: TokenKind, token: &Secret) -> (HeaderName, String) {
@@ -67,11 +64,7 @@ impl Routes for GitHub {
     }
 
     fn requests_of(&self, commit: &str) -> ForgeRequest {
-        ForgeRequest::get(format!(
-            "{}/commits/{}/pulls?per_page=100",
-            self.0,
-            component(commit)
-        ))
+        ForgeRequest::get(format!("{}/commits/{}/pulls?per_page=100", self.0, component(commit)))
     }
 
     fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64> {

@@ -77,20 +77,14 @@ impl Job<'_> {
     /// Reads the variables of GitHub, Gitea and Forgejo.
     fn github(&self) -> Option<PullRequest> {
         let target = self.branch("GITHUB_BASE_REF")?;
-        let is_gitea = ["GITEA_ACTIONS", "FORGEJO_ACTIONS"]
-            .iter()
-            .any(|name| self.get(name).is_some());
+        let is_gitea = ["GITEA_ACTIONS", "FORGEJO_ACTIONS"].iter().any(|name| self.get(name).is_some());
         let event = self.get("GITHUB_EVENT_PATH").and_then(|path| (self.file)(&path));
-        let event: Value = event
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default();
+        let event: Value = event.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let request = &event["pull_request"];
         let number = request["number"].as_u64().or_else(|| event["number"].as_u64());
         let reference = self.get("GITHUB_REF").unwrap_or_default();
         // `refs/pull/NUMBER/merge`; Gitea has `refs/pull/NUMBER/head`.
-        let named = reference
-            .strip_prefix("refs/pull/")
-            .and_then(|rest| rest.split('/').next());
+        let named = reference.strip_prefix("refs/pull/").and_then(|rest| rest.split('/').next());
         Some(PullRequest {
             forge: match is_gitea {
                 true => Forge::Gitea,
@@ -99,9 +93,7 @@ impl Job<'_> {
             target,
             source: self.branch("GITHUB_HEAD_REF"),
             head: request["head"]["sha"].as_str().map(str::to_owned),
-            number: number
-                .map(|number| number.to_string())
-                .or_else(|| named.map(str::to_owned)),
+            number: number.map(|number| number.to_string()).or_else(|| named.map(str::to_owned)),
             repository: self.get("GITHUB_REPOSITORY"),
         })
     }
@@ -113,9 +105,7 @@ impl Job<'_> {
             target: self.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")?,
             source: self.branch("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"),
             // Only a pipeline for merged results has the first one. In the others, the second one is the branch.
-            head: self
-                .get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA")
-                .or_else(|| self.get("CI_COMMIT_SHA")),
+            head: self.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").or_else(|| self.get("CI_COMMIT_SHA")),
             number: self.get("CI_MERGE_REQUEST_IID"),
             // The target's project, because the pipeline of a fork runs in the fork.
             repository: self.get("CI_MERGE_REQUEST_PROJECT_PATH"),
@@ -208,11 +198,7 @@ pub(crate) struct ForgeTarget {
 pub(crate) enum ForgeTargetError {
     /// Neither a setting nor a variable.
     #[error("{what} is unknown; pass it as `{flag}`; the variable {variable} of a CI job does not name it")]
-    Missing {
-        what: &'static str,
-        flag: &'static str,
-        variable: &'static str,
-    },
+    Missing { what: &'static str, flag: &'static str, variable: &'static str },
     #[error("`{0}` is not a repository: write `owner/name`")]
     Repository(String),
     #[error("the variable {0} has an unusable address")]
@@ -229,19 +215,14 @@ struct Names {
 
 impl ForgeApi {
     fn names(self) -> Names {
-        const GITEA: &[(&str, TokenKind)] = &[
-            ("GITEA_TOKEN", TokenKind::Personal),
-            ("GITHUB_TOKEN", TokenKind::Personal),
-        ];
+        const GITEA: &[(&str, TokenKind)] =
+            &[("GITEA_TOKEN", TokenKind::Personal), ("GITHUB_TOKEN", TokenKind::Personal)];
         match self {
             Self::GitLab => Names {
                 url: "CI_API_V4_URL",
                 repository: "CI_PROJECT_ID",
                 commit: "CI_COMMIT_SHA",
-                tokens: &[
-                    ("GITLAB_TOKEN", TokenKind::Personal),
-                    ("CI_JOB_TOKEN", TokenKind::Job),
-                ],
+                tokens: &[("GITLAB_TOKEN", TokenKind::Personal), ("CI_JOB_TOKEN", TokenKind::Job)],
             },
             Self::GitHub | Self::Gitea => Names {
                 url: "GITHUB_API_URL",
@@ -285,10 +266,7 @@ impl ForgeTarget {
         };
         let token = token(&settings, own.as_ref(), of_job.as_ref(), &get, names.tokens);
         let url = own.or(of_job);
-        let repository = settings
-            .repository
-            .or(repository)
-            .or_else(|| get(names.repository));
+        let repository = settings.repository.or(repository).or_else(|| get(names.repository));
         let repository =
             repository.ok_or_else(|| missing("the repository", "--forge-repo", names.repository))?;
         check(api, &repository)?;
@@ -309,8 +287,7 @@ impl ForgeTarget {
             ForgeApi::GitLab => "CI_MERGE_REQUEST_IID",
             ForgeApi::GitHub | ForgeApi::Gitea => "GITHUB_REF",
         };
-        self.number
-            .ok_or_else(|| missing("the number of the pull request", "--forge-number", variable))
+        self.number.ok_or_else(|| missing("the number of the pull request", "--forge-number", variable))
     }
 
     pub(super) fn token(&self) -> Result<(Secret, TokenKind), ForgeError> {
@@ -348,9 +325,7 @@ fn token(
     let mut found = names.iter().filter_map(|(name, kind)| Some((get(name)?, *kind)));
     match found.next() {
         Some((text, kind)) => Ok((SecretSource::Value(Secret::new(text)), kind)),
-        None => Err(format!(
-            "there is no token: set {words}, GITOGGLE_FORGE_TOKEN, or `--forge-token-file`"
-        )),
+        None => Err(format!("there is no token: set {words}, GITOGGLE_FORGE_TOKEN, or `--forge-token-file`")),
     }
 }
 
@@ -365,9 +340,7 @@ fn check(api: ForgeApi, repository: &str) -> Result<(), ForgeTargetError> {
     };
     match has_parts && parts.iter().all(is_valid) {
         true => Ok(()),
-        false => Err(ForgeTargetError::Repository(
-            crate::model::escaped(repository).to_string(),
-        )),
+        false => Err(ForgeTargetError::Repository(crate::model::escaped(repository).to_string())),
     }
 }
 

@@ -54,10 +54,7 @@ fn a_job_names_everything() {
     assert_eq!(target.repository, "shop/toggles");
     assert_eq!(target.url.to_string(), "https://api.github.com");
     assert_eq!(target.commit.as_deref(), Some("abc"));
-    assert_eq!(
-        target.job_url.as_deref(),
-        Some("https://github.com/shop/toggles/actions/runs/99")
-    );
+    assert_eq!(target.job_url.as_deref(), Some("https://github.com/shop/toggles/actions/runs/99"));
     assert_eq!(token(&target), Ok("t1 Personal".to_owned()));
 
     let gitea = with(
@@ -70,10 +67,7 @@ fn a_job_names_everything() {
     );
     let target = find(ForgeApi::Gitea, none(), &gitea).unwrap();
     assert_eq!(target.request().unwrap(), 7);
-    assert_eq!(
-        target.job_url.as_deref(),
-        Some("https://git.example.com/shop/toggles/actions/runs/3")
-    );
+    assert_eq!(target.job_url.as_deref(), Some("https://git.example.com/shop/toggles/actions/runs/3"));
     assert_eq!(token(&target), Ok("t1 Personal".to_owned()));
     let own = with(&gitea, &[("GITEA_TOKEN", "t2")]);
     let target = find(ForgeApi::Gitea, none(), &own).unwrap();
@@ -89,10 +83,7 @@ fn a_job_names_everything() {
 
 #[test]
 fn a_job_for_a_push_has_a_repository_and_no_number() {
-    let push = with(
-        GITHUB,
-        &[("GITHUB_BASE_REF", ""), ("GITHUB_REF", "refs/heads/main")],
-    );
+    let push = with(GITHUB, &[("GITHUB_BASE_REF", ""), ("GITHUB_REF", "refs/heads/main")]);
     let target = find(ForgeApi::GitHub, ForgeSettings::default(), &push).unwrap();
     assert_eq!(
         target.request().unwrap_err().to_string(),
@@ -107,10 +98,7 @@ fn a_job_for_a_push_has_a_repository_and_no_number() {
 #[test]
 fn variables_of_another_forge_are_not_used() {
     let error = find(ForgeApi::GitHub, ForgeSettings::default(), GITLAB).unwrap_err();
-    assert!(
-        error.starts_with("the repository is unknown; pass it as `--forge-repo`"),
-        "{error}"
-    );
+    assert!(error.starts_with("the repository is unknown; pass it as `--forge-repo`"), "{error}");
     let mut gitea = with(GITHUB, &[("GITEA_ACTIONS", "true")]);
     gitea.retain(|(name, _)| *name != "GITHUB_RUN_ID");
     let target = find(ForgeApi::GitHub, ForgeSettings::default(), &gitea).unwrap();
@@ -119,23 +107,15 @@ fn variables_of_another_forge_are_not_used() {
 
 #[test]
 fn the_token_of_a_job_is_for_the_host_of_the_job_only() {
-    let at = |url: &str| ForgeSettings {
-        url: Some(url.parse().unwrap()),
-        ..ForgeSettings::default()
-    };
+    let at = |url: &str| ForgeSettings { url: Some(url.parse().unwrap()), ..ForgeSettings::default() };
     let target = find(ForgeApi::GitHub, at("https://api.github.com/other"), GITHUB).unwrap();
     assert_eq!(token(&target), Ok("t1 Personal".to_owned()));
     for url in ["https://evil.example.com", "https://api.github.com:8443"] {
         let target = find(ForgeApi::GitHub, at(url), GITHUB).unwrap();
         let error = token(&target).unwrap_err();
-        assert!(
-            error.starts_with("there is no token for the host of `--forge-url`"),
-            "{error}"
-        );
-        let own = ForgeSettings {
-            token: Some(SecretSource::Value(Secret::new("own".to_owned()))),
-            ..at(url)
-        };
+        assert!(error.starts_with("there is no token for the host of `--forge-url`"), "{error}");
+        let own =
+            ForgeSettings { token: Some(SecretSource::Value(Secret::new("own".to_owned()))), ..at(url) };
         let target = find(ForgeApi::GitHub, own, GITHUB).unwrap();
         assert_eq!(token(&target), Ok("own Personal".to_owned()));
     }
@@ -157,10 +137,7 @@ fn an_address_without_tls_and_a_repository_that_leaves_its_path_are_rejected() {
     let error = find(ForgeApi::Gitea, ForgeSettings::default(), &http).unwrap_err();
     assert_eq!(error, "the variable GITHUB_API_URL has an unusable address");
     for name in ["", "toggles", "shop/", "shop/..", "a/b/c", "./toggles"] {
-        let settings = ForgeSettings {
-            repository: Some(name.to_owned()),
-            ..ForgeSettings::default()
-        };
+        let settings = ForgeSettings { repository: Some(name.to_owned()), ..ForgeSettings::default() };
         assert!(find(ForgeApi::GitHub, settings, GITHUB).is_err(), "{name}");
     }
 }

@@ -38,21 +38,16 @@ impl ForgeReviews {
         history: &HistoryEnd,
         is_enough: &dyn Fn(&Reviews) -> bool,
     ) -> Result<Reviews, ForgeError> {
-        let parents: BTreeMap<CommitId, &[CommitId]> = history
-            .iter()
-            .map(|(commit, parents)| (*commit, parents.as_slice()))
-            .collect();
+        let parents: BTreeMap<CommitId, &[CommitId]> =
+            history.iter().map(|(commit, parents)| (*commit, parents.as_slice())).collect();
         let mut reviews = Reviews::none(match history.len() <= MOST {
             true => "which was not merged from a pull request".to_owned(),
             false => format!("which none of the newest {MOST} commits has merged from a pull request"),
         });
         let client = ForgeClient::new(self.target.clone(), &self.network)?;
         let user = client.user()?;
-        let is_in_history = |commit: &str| {
-            commit
-                .parse()
-                .is_ok_and(|commit| parents.contains_key(&CommitId(commit)))
-        };
+        let is_in_history =
+            |commit: &str| commit.parse().is_ok_and(|commit| parents.contains_key(&CommitId(commit)));
         let mut seen = BTreeSet::new();
         for commit in branch_first(history, &parents).into_iter().take(MOST) {
             let Some(number) = client.merged_as(commit, &is_in_history)? else {
@@ -107,23 +102,17 @@ fn why_unlisted(plan: Option<&CommentPlan>) -> &'static str {
 fn branch_first(history: &HistoryEnd, parents: &BTreeMap<CommitId, &[CommitId]>) -> Vec<CommitId> {
     let first = history.first().map(|(commit, _)| *commit);
     let on_branch = |commit: &CommitId| parents.get(commit)?.first().copied();
-    let branch: Vec<CommitId> = std::iter::successors(first, on_branch)
-        .take_while(|commit| parents.contains_key(commit))
-        .collect();
+    let branch: Vec<CommitId> =
+        std::iter::successors(first, on_branch).take_while(|commit| parents.contains_key(commit)).collect();
     let known: BTreeSet<CommitId> = branch.iter().copied().collect();
-    let others = history
-        .iter()
-        .map(|(commit, _)| *commit)
-        .filter(|commit| !known.contains(commit));
+    let others = history.iter().map(|(commit, _)| *commit).filter(|commit| !known.contains(commit));
     branch.into_iter().chain(others).collect()
 }
 
 /// Returns the commits that a merge brought into its branch, and the merge.
 fn brought_by(merge: CommitId, parents: &BTreeMap<CommitId, &[CommitId]>) -> BTreeSet<CommitId> {
     let before = parents.get(&merge).and_then(|parents| parents.first());
-    let before = before
-        .map(|before| reachable(*before, parents))
-        .unwrap_or_default();
+    let before = before.map(|before| reachable(*before, parents)).unwrap_or_default();
     reachable(merge, parents).difference(&before).copied().collect()
 }
 

@@ -33,26 +33,15 @@ pub(super) struct ForgeRequest {
 
 impl ForgeRequest {
     pub(super) fn get(path: String) -> Self {
-        Self {
-            method: Method::GET,
-            resource: Resource::Path(path),
-            body: None,
-        }
+        Self { method: Method::GET, resource: Resource::Path(path), body: None }
     }
 
     pub(super) fn delete(path: String) -> Self {
-        Self {
-            method: Method::DELETE,
-            ..Self::get(path)
-        }
+        Self { method: Method::DELETE, ..Self::get(path) }
     }
 
     pub(super) fn with(method: Method, path: String, body: Value) -> Self {
-        Self {
-            method,
-            resource: Resource::Path(path),
-            body: Some(body),
-        }
+        Self { method, resource: Resource::Path(path), body: Some(body) }
     }
 }
 
@@ -179,11 +168,7 @@ pub(super) trait Routes {
 
 /// Encodes text as one component of a path.
 pub(super) fn component(text: &str) -> String {
-    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'_')
-        .remove(b'~');
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
@@ -313,10 +298,7 @@ mod tests {
     fn the_address_of_an_api_is_https_without_a_user() {
         for (text, shown) in [
             ("https://api.github.com", "https://api.github.com"),
-            (
-                "https://git.example.com/api/v4/",
-                "https://git.example.com/api/v4",
-            ),
+            ("https://git.example.com/api/v4/", "https://git.example.com/api/v4"),
         ] {
             assert_eq!(text.parse::<ApiUrl>().unwrap().to_string(), shown);
         }
@@ -337,10 +319,7 @@ mod tests {
     fn graphql_is_on_the_host_of_the_api() {
         for (api, graphql) in [
             ("https://api.github.com", "https://api.github.com/graphql"),
-            (
-                "https://ghe.example.com/api/v3",
-                "https://ghe.example.com/api/graphql",
-            ),
+            ("https://ghe.example.com/api/v3", "https://ghe.example.com/api/graphql"),
         ] {
             assert_eq!(api.parse::<ApiUrl>().unwrap().at(&Resource::GraphQl), graphql);
         }

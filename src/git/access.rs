@@ -99,11 +99,7 @@ impl CredentialServer {
                 let _ = answer(stream, &login);
             }
         });
-        Ok(Self {
-            folder,
-            is_over,
-            thread: Some(thread),
-        })
+        Ok(Self { folder, is_over, thread: Some(thread) })
     }
 
     /// Returns the value of `credential.helper`.

@@ -70,9 +70,7 @@ fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
     let name = encoding.unwrap_or("utf-8").replace('_', "-");
     // The decoder knows the names of the web platform. Those of iconv, which git uses, differ in dashes.
     let names = [encoding.unwrap_or("utf-8"), &name, &name.replace('-', "")];
-    let known = names
-        .iter()
-        .find_map(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+    let known = names.iter().find_map(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
     // Encodings that browsers refuse decode to a single replacement character.
     let usable = known.filter(|encoding| *encoding != encoding_rs::REPLACEMENT);
     let decoder = usable.unwrap_or(encoding_rs::UTF_8);

@@ -100,22 +100,14 @@ impl Copier<'_> {
 
     /// Reads a row, whose base is another row, unless it is damaged or there are `most` bytes already.
     fn read(&mut self, number: usize, rows: &[StoredEntry], row: usize, most: usize) -> Option<CopiedEntry> {
-        let StoredEntry {
-            id,
-            checksum,
-            start,
-            end,
-        } = rows[row];
+        let StoredEntry { id, checksum, start, end } = rows[row];
         let length = end.checked_sub(start).filter(|length| *length <= LARGEST)?;
         let length = usize::try_from(length).ok()?;
         let before = self.copies.deflated.len();
         if before.saturating_add(length) > most {
             return None;
         }
-        let bytes = self
-            .window
-            .at(self.packs, (number, start), length)?
-            .get(..length)?;
+        let bytes = self.window.at(self.packs, (number, start), length)?.get(..length)?;
         // As git does, whose indexes have the checksums for this purpose. To inflate and hash each document again takes
         // five times as long.
         let mut found = Crc::new();
@@ -132,12 +124,7 @@ impl Copier<'_> {
         };
         let head = usize::try_from(data.1 - start).ok()?;
         self.copies.deflated.extend_from_slice(&bytes[head..]);
-        Some(CopiedEntry {
-            id,
-            form,
-            size,
-            deflated: before..self.copies.deflated.len(),
-        })
+        Some(CopiedEntry { id, form, size, deflated: before..self.copies.deflated.len() })
     }
 
     /// Keeps the entries whose bases are kept.

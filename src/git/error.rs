@@ -146,9 +146,7 @@ impl Libgit2Error {
     pub(crate) fn unsupported_format(&self) -> Option<UnsupportedFormat> {
         let message = self.0.message();
         let Some((_, name)) = message.split_once("unsupported extension name ") else {
-            return message
-                .contains("object format")
-                .then_some(UnsupportedFormat::Sha256);
+            return message.contains("object format").then_some(UnsupportedFormat::Sha256);
         };
         let name = name.trim_start_matches("extensions.");
         Some(match name.to_ascii_lowercase().as_str() {
@@ -224,10 +222,7 @@ mod libgit2_error_tests {
 
     #[test]
     fn the_error_of_the_system_is_found_in_the_text() {
-        let full = failed(
-            ErrorClass::Os,
-            "could not write 'a: b/x': No space left on device",
-        );
+        let full = failed(ErrorClass::Os, "could not write 'a: b/x': No space left on device");
         let cause = full.io_fault().unwrap();
         assert_eq!(cause.kind(), io::ErrorKind::StorageFull);
         assert!(is_full(&cause));
@@ -238,9 +233,6 @@ mod libgit2_error_tests {
         assert!(gone.io_fault().is_none());
         let odb = failed(ErrorClass::Odb, "object not found: No space left on device");
         assert!(odb.os_error().is_none());
-        assert_eq!(
-            full.to_string(),
-            "could not write 'a: b/x': No space left on device"
-        );
+        assert_eq!(full.to_string(), "could not write 'a: b/x': No space left on device");
     }
 }

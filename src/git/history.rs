@@ -59,9 +59,7 @@ pub(crate) fn descends(
     ancestor: CommitId,
 ) -> Result<bool, RepositoryError> {
     // The walk reports a missing commit and a broken repository as the same error.
-    let odb = repository
-        .odb()
-        .map_err(RepositoryError::git(repository.path()))?;
+    let odb = repository.odb().map_err(RepositoryError::git(repository.path()))?;
     if !odb.exists(oid(ancestor.0)) {
         return Ok(false);
     }
@@ -125,7 +123,5 @@ pub(crate) fn is_complete(
 pub(crate) fn boundary(repository: &Repository) -> HashSet<CommitId> {
     let text = std::fs::read_to_string(repository.commondir().join("shallow")).unwrap_or_default();
     let lines = text.lines();
-    lines
-        .filter_map(|line| line.trim().parse().ok().map(CommitId))
-        .collect()
+    lines.filter_map(|line| line.trim().parse().ok().map(CommitId)).collect()
 }

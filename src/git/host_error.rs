@@ -98,10 +98,7 @@ pub enum GitFault {
 /// Parts of what Git, ssh, and curl print, with the class of failure that they show. The first one counts.
 const SIGNS: &[(&str, GitFault)] = &[
     ("HOST IDENTIFICATION HAS CHANGED", GitFault::ChangedHostKey),
-    (
-        "has changed and you have requested strict checking",
-        GitFault::ChangedHostKey,
-    ),
+    ("has changed and you have requested strict checking", GitFault::ChangedHostKey),
     ("Host key verification failed", GitFault::HostKey),
     ("host key is known for", GitFault::HostKey),
     ("Permission denied (", GitFault::SshKeys),
@@ -146,9 +143,7 @@ impl GitFault {
     /// Classifies what the program printed on stderr.
     pub(super) fn of(stderr: &str) -> Self {
         // What a hook printed is for people.
-        let own: Vec<&str> = lines(stderr)
-            .filter(|line| !line.starts_with("remote:"))
-            .collect();
+        let own: Vec<&str> = lines(stderr).filter(|line| !line.starts_with("remote:")).collect();
         let has = |sign: &str| own.iter().any(|line| line.contains(sign));
         let found = SIGNS.iter().find(|(sign, _)| has(sign));
         found.map_or(Self::Other, |(_, fault)| *fault)
@@ -239,10 +234,7 @@ impl GitError {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Failed(failure) => {
-                matches!(
-                    failure.fault,
-                    GitFault::Network | GitFault::Other | GitFault::Proxy
-                )
+                matches!(failure.fault, GitFault::Network | GitFault::Other | GitFault::Proxy)
             }
             Self::TimedOut { .. } => true,
             _ => false,
@@ -252,11 +244,7 @@ impl GitError {
     /// Makes the error of a simulated network.
     #[cfg(test)]
     pub(crate) fn unreachable(url: RepoUrl, why: &str) -> Self {
-        Self::Failed(Box::new(GitFailure {
-            url,
-            fault: GitFault::Network,
-            words: GitWords::of(why),
-        }))
+        Self::Failed(Box::new(GitFailure { url, fault: GitFault::Network, words: GitWords::of(why) }))
     }
 
     /// Returns the class of a failure of the program.
@@ -294,11 +282,7 @@ struct SshHost {
 impl SshHost {
     fn of(url: &RepoUrl) -> Option<Self> {
         let (user, host, port) = url.ssh()?;
-        Some(Self {
-            user: user.map(str::to_owned),
-            host: host.to_owned(),
-            port: port.unwrap_or(22),
-        })
+        Some(Self { user: user.map(str::to_owned), host: host.to_owned(), port: port.unwrap_or(22) })
     }
 
     /// Returns the host under the name and port that ssh looks up in `known_hosts`, if its words contain them:
@@ -320,11 +304,7 @@ impl SshHost {
             Some((host, port)) => (host, port),
             None => (name.as_str(), 22),
         };
-        Some(Self {
-            host: host.to_owned(),
-            port,
-            ..own
-        })
+        Some(Self { host: host.to_owned(), port, ..own })
     }
 
     /// Returns the command that prints the host's keys, as lines for `known_hosts`.
@@ -343,19 +323,12 @@ impl SshHost {
 
     /// Returns the command that connects as Git does.
     fn login(&self) -> String {
-        let user = self
-            .user
-            .as_ref()
-            .map_or_else(String::new, |user| format!("{user}@"));
+        let user = self.user.as_ref().map_or_else(String::new, |user| format!("{user}@"));
         format!("ssh {}{}", self.option(), word(&format!("{user}{}", self.host)))
     }
 
     fn option(&self) -> String {
-        if self.port == 22 {
-            String::new()
-        } else {
-            format!("-p {} ", self.port)
-        }
+        if self.port == 22 { String::new() } else { format!("-p {} ", self.port) }
     }
 }
 
@@ -379,10 +352,7 @@ mod tests {
                 "fatal: could not read Username for 'https://h': terminal prompts disabled",
                 GitFault::NoCredentials,
             ),
-            (
-                "remote: No.\nfatal: Authentication failed for 'https://h/a/'",
-                GitFault::WrongCredentials,
-            ),
+            ("remote: No.\nfatal: Authentication failed for 'https://h/a/'", GitFault::WrongCredentials),
             (
                 "fatal: unable to access 'https://h/': The requested URL returned error: 403",
                 GitFault::Forbidden,
@@ -393,10 +363,7 @@ mod tests {
             ),
             ("fatal: repository 'https://h/a/' not found", GitFault::NotFound),
             ("fatal: couldn't find remote ref refs/heads/x", GitFault::NoRef),
-            (
-                "remote: certificate\nerror: cannot lock ref 'refs/x'",
-                GitFault::Other,
-            ),
+            ("remote: certificate\nerror: cannot lock ref 'refs/x'", GitFault::Other),
             ("fatal: write error: No space left on device", GitFault::Disk),
         ] {
             assert_eq!(GitFault::of(stderr), fault, "{stderr}");

@@ -27,19 +27,14 @@ impl GitWords {
     /// Keeps what `stderr` says besides the progress of a transfer.
     pub(super) fn of(stderr: &str) -> Self {
         let is_of_host = lines(stderr).any(|line| line.starts_with("remote:"));
-        let said: Vec<&str> = lines(stderr)
-            .map(unmarked)
-            .filter(|line| line.contains(char::is_alphanumeric))
-            .collect();
+        let said: Vec<&str> =
+            lines(stderr).map(unmarked).filter(|line| line.contains(char::is_alphanumeric)).collect();
         let is_filler = |line: &&str| FILLERS.iter().any(|filler| line.starts_with(filler));
         let mut telling: Vec<&str> = said.iter().copied().filter(|line| !is_filler(line)).collect();
         if telling.is_empty() {
             telling = said;
         }
-        Self {
-            lines: telling.into_iter().map(str::to_owned).collect(),
-            is_of_host,
-        }
+        Self { lines: telling.into_iter().map(str::to_owned).collect(), is_of_host }
     }
 
     /// Keeps only what the host and its hooks printed.
@@ -101,9 +96,7 @@ pub(super) fn lines(stderr: &str) -> impl Iterator<Item = &str> {
 fn unmarked(line: &str) -> &str {
     let mut line = line.trim();
     while let Some((mark, rest)) = line.split_once(':')
-        && ["error", "fatal", "remote"]
-            .iter()
-            .any(|known| mark.eq_ignore_ascii_case(known))
+        && ["error", "fatal", "remote"].iter().any(|known| mark.eq_ignore_ascii_case(known))
     {
         line = rest.trim();
     }
@@ -151,10 +144,7 @@ mod tests {
                  Please make sure you have the correct access rights\nand the repository exists.\n",
                 ": Gitea: Unauthorized: not yours.",
             ),
-            (
-                "fatal: Could not read from remote repository.\n",
-                ": Could not read from remote repository.",
-            ),
+            ("fatal: Could not read from remote repository.\n", ": Could not read from remote repository."),
             ("remote: \nremote: ERROR: No.\nremote: \n", ": No."),
             ("\u{1b}[2Jx\n::error::y", ": \\u{1b}[2Jx; ::error::y"),
             ("", ""),
@@ -171,10 +161,7 @@ mod tests {
         for text in ["é".repeat(5000), "a\u{1b}".repeat(5000)] {
             let cut = cut(&text);
             let length = cut.chars().count();
-            assert!(
-                (490..=500).contains(&length) && cut.ends_with('…'),
-                "{length} {cut}"
-            );
+            assert!((490..=500).contains(&length) && cut.ends_with('…'), "{length} {cut}");
         }
         let whole = "x".repeat(500);
         assert_eq!(cut(&whole), whole);

@@ -17,11 +17,7 @@ pub(crate) struct Ignored {
 
 impl Ignored {
     pub(crate) fn new(repository: Repository, root: &str) -> Self {
-        Self {
-            repository,
-            index: OnceCell::new(),
-            root: root.to_owned(),
-        }
+        Self { repository, index: OnceCell::new(), root: root.to_owned() }
     }
 
     /// Returns whether Git ignores `path`, relative to `root`.

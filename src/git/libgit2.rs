@@ -13,10 +13,7 @@ pub(super) fn libgit2() -> Result<(), git2::Error> {
         .map_err(|message| git2::Error::from_str(&message))
 }
 
-#[expect(
-    unsafe_code,
-    reason = "libgit2's process-wide settings have no safe interface in git2"
-)]
+#[expect(unsafe_code, reason = "libgit2's process-wide settings have no safe interface in git2")]
 fn setup() -> Result<(), git2::Error> {
     // As git itself: objects are not hashed again at every read.
     git2::opts::strict_hash_verification(false);

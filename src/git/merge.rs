@@ -71,12 +71,8 @@ pub(crate) fn merge(
     // A handle of its own, because what it writes stays in its memory.
     let repository = open_bare(folder)?;
     repository.odb()?.add_new_mempack_backend(i32::MAX)?;
-    let mut merger = Merger {
-        repository: &repository,
-        labels,
-        is_inner: false,
-        result: MergeResult::default(),
-    };
+    let mut merger =
+        Merger { repository: &repository, labels, is_inner: false, result: MergeResult::default() };
     let bases = history::merge_bases(&repository, target, &[head])?;
     let base = merger.base(&bases, 0)?;
     let (ours, theirs) = (merger.top(target)?, merger.top(head)?);
@@ -164,13 +160,7 @@ impl Merger<'_> {
             }
             changes.extend(self.contest(&paths, [base, ours, theirs])?);
         }
-        self.apply(
-            ours,
-            &changes
-                .iter()
-                .map(|(path, entry)| (path.as_slice(), *entry))
-                .collect::<Vec<_>>(),
-        )
+        self.apply(ours, &changes.iter().map(|(path, entry)| (path.as_slice(), *entry)).collect::<Vec<_>>())
     }
 
     /// Adds the files below `prefix` that differ between two trees.
@@ -189,16 +179,9 @@ impl Merger<'_> {
             let is_folder = |entry: &TreeEntry<'_>| entry.kind() == EntryKind::Tree;
             let folders = (old.filter(is_folder), new.filter(is_folder));
             if folders.0.or(folders.1).is_some() {
-                self.changes(
-                    &path,
-                    (folders.0.map(|one| one.id), folders.1.map(|one| one.id)),
-                    into,
-                )?;
+                self.changes(&path, (folders.0.map(|one| one.id), folders.1.map(|one| one.id)), into)?;
             }
-            let files = (
-                old.filter(|one| !is_folder(one)),
-                new.filter(|one| !is_folder(one)),
-            );
+            let files = (old.filter(|one| !is_folder(one)), new.filter(|one| !is_folder(one)));
             // A file that takes the place of a folder, or the reverse, is a change of its own.
             if files.0.or(files.1).is_some() {
                 into.insert(path, files.1.map(|entry| (entry.mode, entry.id)));
@@ -310,9 +293,7 @@ impl Merger<'_> {
         }
         if !sides.iter().flatten().all(|entry| is_blob(entry.mode)) {
             changes.insert(path.clone(), Some((kept.mode, object_id(kept.id))));
-            self.result
-                .conflicts
-                .insert(String::from_utf8_lossy(&path).into_owned());
+            self.result.conflicts.insert(String::from_utf8_lossy(&path).into_owned());
             return Ok(());
         }
         let mut texts: [Vec<u8>; 3] = [Vec::new(), Vec::new(), Vec::new()];
@@ -326,31 +307,21 @@ impl Merger<'_> {
         // The next merge, of which this is the base, reads it from the repository's memory.
         self.repository.blob(&bytes)?;
         self.result.blobs.insert(id, bytes);
-        self.result
-            .conflicts
-            .insert(String::from_utf8_lossy(&path).into_owned());
+        self.result.conflicts.insert(String::from_utf8_lossy(&path).into_owned());
         changes.insert(path, Some((kept.mode, id)));
         Ok(())
     }
 
     /// Returns both versions with conflict markers where they contradict each other.
     fn marked(&self, [base, ours, theirs]: &[Vec<u8>; 3]) -> Result<Vec<u8>, Libgit2Error> {
-        let mut inputs = [
-            MergeFileInput::new(),
-            MergeFileInput::new(),
-            MergeFileInput::new(),
-        ];
+        let mut inputs = [MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new()];
         for (input, text) in inputs.iter_mut().zip([base, ours, theirs]) {
             input.content(text).mode(Some(FileMode::Blob));
         }
         let mut options = MergeFileOptions::new();
-        options
-            .our_label(self.labels.target)
-            .their_label(self.labels.head);
+        options.our_label(self.labels.target).their_label(self.labels.head);
         let [base, ours, theirs] = &inputs;
-        Ok(git2::merge_file(base, ours, theirs, Some(&mut options))?
-            .content()
-            .to_vec())
+        Ok(git2::merge_file(base, ours, theirs, Some(&mut options))?.content().to_vec())
     }
 
     /// Returns the tree with these changes, sorted by path; none if it is empty.
@@ -360,17 +331,12 @@ impl Merger<'_> {
         changes: &[ChangeBelow<'_>],
     ) -> Result<Option<ObjectId>, ObjectFault> {
         let old = self.tree(tree)?;
-        let mut entries: BTreeMap<Vec<u8>, Entry> = old
-            .entries()
-            .map(|entry| (entry.name.to_vec(), (entry.mode, entry.id)))
-            .collect();
+        let mut entries: BTreeMap<Vec<u8>, Entry> =
+            old.entries().map(|entry| (entry.name.to_vec(), (entry.mode, entry.id))).collect();
         let mut below: BTreeMap<&[u8], Vec<ChangeBelow<'_>>> = BTreeMap::new();
         for (path, entry) in changes {
             match path.iter().position(|byte| *byte == b'/') {
-                Some(slash) => below
-                    .entry(&path[..slash])
-                    .or_default()
-                    .push((&path[slash + 1..], *entry)),
+                Some(slash) => below.entry(&path[..slash]).or_default().push((&path[slash + 1..], *entry)),
                 None => {
                     let is_file = entries.get(*path).is_none_or(|(mode, _)| !is_folder(*mode));
                     match entry {
@@ -382,10 +348,7 @@ impl Merger<'_> {
             }
         }
         for (name, changes) in below {
-            let folder = entries
-                .get(name)
-                .filter(|(mode, _)| is_folder(*mode))
-                .map(|(_, id)| *id);
+            let folder = entries.get(name).filter(|(mode, _)| is_folder(*mode)).map(|(_, id)| *id);
             match (self.apply(folder, &changes)?, folder) {
                 (Some(id), _) => {
                     entries.insert(name.to_vec(), (TreeEntry::folder(b"", id).mode, id));
@@ -399,11 +362,7 @@ impl Merger<'_> {
         if entries.is_empty() {
             return Ok(None);
         }
-        let entries = entries.iter().map(|(name, (mode, id))| TreeEntry {
-            mode: *mode,
-            name,
-            id: *id,
-        });
+        let entries = entries.iter().map(|(name, (mode, id))| TreeEntry { mode: *mode, name, id: *id });
         let tree = Tree::of(entries);
         let id = id_of(ObjectKind::Tree, tree.bytes());
         self.result.trees.insert(id, tree);

@@ -37,19 +37,13 @@ impl ObjectReader {
     /// If the repository cannot be opened.
     pub fn open(pool: &Arc<RepositoryPool>) -> Result<Self, ObjectError> {
         let folder = || pool.folder().to_owned();
-        let repository = pool.open().map_err(|error| ObjectError {
-            folder: folder(),
-            fault: ObjectFault::Git(error),
-        })?;
+        let repository =
+            pool.open().map_err(|error| ObjectError { folder: folder(), fault: ObjectFault::Git(error) })?;
         Ok(Self::new(repository))
     }
 
     pub(crate) const fn new(repository: PooledRepository) -> Self {
-        Self {
-            repository,
-            count: Cell::new(0),
-            unpacker: RefCell::new(None),
-        }
+        Self { repository, count: Cell::new(0), unpacker: RefCell::new(None) }
     }
 
     /// Returns the bytes of an object that is in a pack, if it is of that kind and not over the limit.
@@ -87,9 +81,7 @@ impl ObjectReader {
 
 impl std::fmt::Debug for ObjectReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ObjectReader")
-            .field(&self.repository.path())
-            .finish()
+        f.debug_tuple("ObjectReader").field(&self.repository.path()).finish()
     }
 }
 
@@ -108,9 +100,7 @@ impl Trees for ObjectReader {
             return Tree::parse(bytes).ok();
         }
         // A refresh would list the packs again for each missing tree.
-        let exists = self
-            .odb()
-            .is_ok_and(|odb| odb.exists_ext(oid(id), OdbLookupFlags::NO_REFRESH));
+        let exists = self.odb().is_ok_and(|odb| odb.exists_ext(oid(id), OdbLookupFlags::NO_REFRESH));
         exists.then(|| self.tree(id).ok()).flatten()
     }
 
@@ -156,9 +146,7 @@ fn read<T>(
     take: impl FnOnce(&[u8]) -> Result<T, ObjectFault>,
 ) -> Result<T, ObjectFault> {
     let odb = repository.odb()?;
-    let object = odb
-        .read(oid(id))
-        .map_err(|error| ObjectFault::of(id, error.into()))?;
+    let object = odb.read(oid(id)).map_err(|error| ObjectFault::of(id, error.into()))?;
     match object.kind() == kind {
         true => take(object.data()),
         false => Err(ObjectFault::WrongType(id, kind.str())),

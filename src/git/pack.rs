@@ -47,11 +47,7 @@ pub(crate) struct Object {
 
 impl Object {
     pub(crate) fn new(kind: ObjectKind, bytes: Vec<u8>) -> Self {
-        Self {
-            id: id_of(kind, &bytes),
-            kind,
-            bytes,
-        }
+        Self { id: id_of(kind, &bytes), kind, bytes }
     }
 }
 
@@ -163,9 +159,7 @@ impl<'a> PackWriter<'a> {
             // `compress_vec` does not grow its output, and random bytes need more room compressed than plain.
             packed.reserve(left.len() + 64);
             let before = self.deflate.total_in();
-            let status = self
-                .deflate
-                .compress_vec(left, &mut packed, FlushCompress::Finish);
+            let status = self.deflate.compress_vec(left, &mut packed, FlushCompress::Finish);
             let status = status.expect("the parameters are valid and the output has room");
             let taken = usize::try_from(self.deflate.total_in() - before).expect("it is in memory");
             left = &left[taken..];
@@ -199,10 +193,7 @@ impl<'a> PackWriter<'a> {
         // The checksum does not cover itself.
         self.put(&trailer)?;
         let write = RepositoryError::io("write a pack in", self.folder);
-        let pack = self
-            .file
-            .into_inner()
-            .map_err(|error| write(error.into_error()))?;
+        let pack = self.file.into_inner().map_err(|error| write(error.into_error()))?;
         self.failpoints.at("pack: written")?;
         let mut index = temporary(self.folder)?;
         let written = index.write_all(&pack_index::index(self.entries, &trailer));
@@ -227,11 +218,7 @@ impl<'a> PackWriter<'a> {
         self.left = self.left.checked_sub(1).expect("the count is fixed at the start");
         let mut checksum = Crc::new();
         checksum.update(bytes);
-        self.entries.push(IndexEntry {
-            id,
-            checksum: checksum.sum(),
-            offset: self.length,
-        });
+        self.entries.push(IndexEntry { id, checksum: checksum.sum(), offset: self.length });
         self.put(bytes)
     }
 
@@ -247,10 +234,8 @@ impl<'a> PackWriter<'a> {
 fn temporary(folder: &Path) -> Result<NamedTempFile, RepositoryError> {
     let mut file = tempfile::Builder::new();
     // The name is one that the next start of this crate removes after a crash, and the mode that of Git's packs.
-    file.prefix("tmp_pack_")
-        .permissions(Permissions::from_mode(0o444));
-    file.tempfile_in(folder)
-        .map_err(RepositoryError::io("create a pack in", folder))
+    file.prefix("tmp_pack_").permissions(Permissions::from_mode(0o444));
+    file.tempfile_in(folder).map_err(RepositoryError::io("create a pack in", folder))
 }
 
 /// Returns the head of an entry: three bits of type, then the size in groups of seven bits, the lowest first.

@@ -22,12 +22,8 @@ pub(super) fn index(mut entries: Vec<IndexEntry>, trailer: &[u8; 20]) -> Vec<u8>
         let count = entries.partition_point(|entry| entry.id.0[0] <= first);
         bytes.extend_from_slice(&number(count as u64));
     }
-    entries
-        .iter()
-        .for_each(|entry| bytes.extend_from_slice(&entry.id.0));
-    entries
-        .iter()
-        .for_each(|entry| bytes.extend_from_slice(&entry.checksum.to_be_bytes()));
+    entries.iter().for_each(|entry| bytes.extend_from_slice(&entry.id.0));
+    entries.iter().for_each(|entry| bytes.extend_from_slice(&entry.checksum.to_be_bytes()));
     let mut large = Vec::new();
     for entry in &entries {
         // The highest bit marks the position of an offset that needs more than 31 bits.
@@ -40,9 +36,7 @@ pub(super) fn index(mut entries: Vec<IndexEntry>, trailer: &[u8; 20]) -> Vec<u8>
         };
         bytes.extend_from_slice(&number(offset));
     }
-    large
-        .iter()
-        .for_each(|offset| bytes.extend_from_slice(&offset.to_be_bytes()));
+    large.iter().for_each(|offset| bytes.extend_from_slice(&offset.to_be_bytes()));
     bytes.extend_from_slice(trailer);
     let checksum = Sha1::digest(&bytes);
     bytes.extend_from_slice(&checksum);
@@ -51,9 +45,7 @@ pub(super) fn index(mut entries: Vec<IndexEntry>, trailer: &[u8; 20]) -> Vec<u8>
 
 fn number(value: u64) -> [u8; 4] {
     let value = u32::try_from(value);
-    value
-        .expect("a pack contains fewer than 2^31 objects")
-        .to_be_bytes()
+    value.expect("a pack contains fewer than 2^31 objects").to_be_bytes()
 }
 
 #[cfg(test)]
@@ -66,11 +58,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let offsets = [12, (1 << 31) - 1, 1 << 31, 5 << 32, u64::MAX];
         let id = |number: usize| ObjectId([u8::try_from(number * 60).unwrap(); 20]);
-        let entry = |(number, offset): (usize, &u64)| IndexEntry {
-            id: id(number),
-            checksum: 0,
-            offset: *offset,
-        };
+        let entry =
+            |(number, offset): (usize, &u64)| IndexEntry { id: id(number), checksum: 0, offset: *offset };
         let entries = offsets.iter().enumerate().rev().map(entry).collect();
         let path = folder.path().join("pack-1.idx");
         std::fs::write(&path, index(entries, &[7; 20])).unwrap();

@@ -30,11 +30,7 @@ fn contents() -> Vec<Vec<u8>> {
         lines.collect::<String>().into_bytes()
     });
     let mut random = fastrand::Rng::with_seed(1);
-    let noise = (0..5).map(|size| {
-        std::iter::repeat_with(|| random.u8(..))
-            .take(size * 20_000)
-            .collect()
-    });
+    let noise = (0..5).map(|size| std::iter::repeat_with(|| random.u8(..)).take(size * 20_000).collect());
     similar.chain(noise).collect()
 }
 
@@ -48,13 +44,9 @@ impl Packed {
     fn new(contents: Vec<Vec<u8>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repository = init_bare(folder.path()).unwrap();
-        let objects: Vec<_> = contents
-            .into_iter()
-            .map(|bytes| (id_of(ObjectKind::Blob, &bytes), bytes))
-            .collect();
-        let names: Vec<String> = (0..objects.len())
-            .map(|number| format!("{number}.yaml"))
-            .collect();
+        let objects: Vec<_> =
+            contents.into_iter().map(|bytes| (id_of(ObjectKind::Blob, &bytes), bytes)).collect();
+        let names: Vec<String> = (0..objects.len()).map(|number| format!("{number}.yaml")).collect();
         let entries = objects.iter().zip(&names);
         let entries = entries.map(|((id, _), name)| TreeEntry::file(name.as_bytes(), *id));
         let tree = Tree::of(entries);
@@ -136,28 +128,18 @@ fn every_object_of_a_pack_is_read_as_it_is() {
 fn a_reader_of_many_objects_finds_what_libgit2_finds() {
     let packed = Packed::new(contents());
     let repository = open_bare(packed.folder.path()).unwrap();
-    let loose = repository
-        .odb()
-        .unwrap()
-        .write(ObjectType::Blob, b"loose")
-        .unwrap();
+    let loose = repository.odb().unwrap().write(ObjectType::Blob, b"loose").unwrap();
     let loose = super::object_id(loose);
     let reader = ObjectReader::open(&Arc::new(RepositoryPool::new(packed.folder.path().into()))).unwrap();
     for (id, bytes) in &packed.objects {
         assert_eq!(reader.blob(*id, LIMIT).unwrap(), Blob::Content(bytes.clone()));
     }
     // By now, the packs are open.
-    assert_eq!(
-        reader.blob(loose, LIMIT).unwrap(),
-        Blob::Content(b"loose".to_vec())
-    );
+    assert_eq!(reader.blob(loose, LIMIT).unwrap(), Blob::Content(b"loose".to_vec()));
     let (id, bytes) = &packed.objects[0];
     assert_eq!(reader.blob(*id, 10).unwrap(), Blob::TooLarge(bytes.len() as u64));
     let missing = reader.blob(ObjectId([1; 20]), LIMIT).unwrap_err();
-    assert_eq!(
-        missing.fault.to_string(),
-        format!("the object {} is missing", ObjectId([1; 20]))
-    );
+    assert_eq!(missing.fault.to_string(), format!("the object {} is missing", ObjectId([1; 20])));
     let wrong = reader.tree(*id).unwrap_err();
     assert_eq!(wrong.fault.to_string(), format!("the object {id} is not a tree"));
 }
@@ -218,10 +200,7 @@ fn bases_that_need_more_space_than_the_documents_are_not_copied() {
     let unpacker = packed.unpacker();
     let last = ids.max_by_key(|id| unpacker.find(*id)).unwrap();
     // With so many wanted documents, the index is read.
-    let mut wanted: Vec<_> = (0..100)
-        .map(|number| ObjectId([number; 20]))
-        .chain([last])
-        .collect();
+    let mut wanted: Vec<_> = (0..100).map(|number| ObjectId([number; 20])).chain([last]).collect();
     wanted.sort();
     let before = wanted.clone();
     let copies = copies::take(&Packs::open(&packed.packs()), &mut wanted);
@@ -242,11 +221,7 @@ fn an_object_that_no_pack_has_is_missing_once() {
     let packed = Packed::new(contents().into_iter().take(3).collect());
     let (known, _) = packed.objects[1];
     let repository = Repository::open(packed.folder.path()).unwrap();
-    let loose = repository
-        .odb()
-        .unwrap()
-        .write(ObjectType::Blob, b"loose")
-        .unwrap();
+    let loose = repository.odb().unwrap().write(ObjectType::Blob, b"loose").unwrap();
     let loose = super::object_id(loose);
     let new = ObjectId([0xff; 20]);
     assert_eq!(missing(&packed.packs(), [new, known, loose, new]), [loose, new]);
@@ -264,24 +239,14 @@ fn an_object_in_several_packs_is_copied_once() {
     for rest in 0..2 {
         let list = packed.folder.path().join("list");
         std::fs::write(&list, ids(rest)).unwrap();
-        let script = format!(
-            "git pack-objects -q --no-reuse-delta objects/pack/pack < {}",
-            list.display()
-        );
+        let script = format!("git pack-objects -q --no-reuse-delta objects/pack/pack < {}", list.display());
         let mut shell = Command::new("sh");
-        let done = shell
-            .current_dir(packed.folder.path())
-            .args(["-c", &script])
-            .output()
-            .unwrap();
+        let done = shell.current_dir(packed.folder.path()).args(["-c", &script]).output().unwrap();
         assert!(done.status.success(), "{done:?}");
     }
     // The pack of all objects goes, so that neither of the others has all.
-    let mut files: Vec<_> = std::fs::read_dir(packed.packs())
-        .unwrap()
-        .flatten()
-        .map(|file| file.path())
-        .collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(packed.packs()).unwrap().flatten().map(|file| file.path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "idx"));
     files.sort_by_key(|path| path.metadata().unwrap().len());
     std::fs::remove_file(files.last().unwrap()).unwrap();

@@ -114,12 +114,7 @@ impl Pack {
             *count = number(bytes)?;
         }
         let parts = [const { OnceLock::new() }; 256];
-        counts.is_sorted().then_some(Self {
-            index,
-            objects,
-            counts,
-            parts,
-        })
+        counts.is_sorted().then_some(Self { index, objects, counts, parts })
     }
 
     fn count(&self) -> usize {

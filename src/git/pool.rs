@@ -30,20 +30,12 @@ impl RepositoryPool {
 
     /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
     pub fn new(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            idle: Mutex::default(),
-            packs: Mutex::default(),
-            _temporary: None,
-        }
+        Self { folder, idle: Mutex::default(), packs: Mutex::default(), _temporary: None }
     }
 
     /// Keeps the temporary folder of the repository on disk for as long as anything reads it.
     pub fn within(self, temporary: Option<Arc<TempDir>>) -> Self {
-        Self {
-            _temporary: temporary,
-            ..self
-        }
+        Self { _temporary: temporary, ..self }
     }
 
     /// Creates a pool with the handle `repository`.
@@ -51,10 +43,7 @@ impl RepositoryPool {
         let folder = repository.commondir().to_owned();
         // The handle of a linked work tree becomes unusable when the work tree is removed.
         let idle = (repository.path() == folder).then_some(repository);
-        Self {
-            idle: Mutex::new(idle.into_iter().collect()),
-            ..Self::new(folder)
-        }
+        Self { idle: Mutex::new(idle.into_iter().collect()), ..Self::new(folder) }
     }
 
     /// Returns the folder of the objects and refs.
@@ -73,10 +62,7 @@ impl RepositoryPool {
             Some(repository) => repository,
             None => open_bare(&self.folder)?,
         };
-        Ok(PooledRepository {
-            repository: Some(repository),
-            pool: Arc::clone(self),
-        })
+        Ok(PooledRepository { repository: Some(repository), pool: Arc::clone(self) })
     }
 
     /// Closes the idle handles and the packs.
@@ -124,9 +110,7 @@ impl Deref for PooledRepository {
     type Target = Repository;
 
     fn deref(&self) -> &Repository {
-        self.repository
-            .as_ref()
-            .expect("the handle is present until the drop")
+        self.repository.as_ref().expect("the handle is present until the drop")
     }
 }
 

@@ -67,11 +67,7 @@ pub(crate) enum PushVerdict {
 pub(crate) fn ls_remote(url: &RepoUrl, access: &GitAccess) -> Result<Vec<Advertised>, GitError> {
     let step = Step::new(url, access, Path::new("/dev/null"))?;
     let mut command = step.command();
-    command
-        .args(["ls-remote", "--symref"])
-        .args(step.upload_pack())
-        .arg("--")
-        .arg(step.address());
+    command.args(["ls-remote", "--symref"]).args(step.upload_pack()).arg("--").arg(step.address());
     let output = step.checked(command, StepKind::Read)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut refs: Vec<Advertised> = Vec::new();
@@ -81,11 +77,7 @@ pub(crate) fn ls_remote(url: &RepoUrl, access: &GitAccess) -> Result<Vec<Adverti
             target = Some((name.to_owned(), branch.to_owned()));
         } else if let Ok(id) = value.parse() {
             let of_this = target.take().filter(|(symbolic, _)| symbolic == name);
-            refs.push(Advertised {
-                name: name.to_owned(),
-                id,
-                target: of_this.map(|(_, branch)| branch),
-            });
+            refs.push(Advertised { name: name.to_owned(), id, target: of_this.map(|(_, branch)| branch) });
         }
     }
     Ok(refs)
@@ -101,25 +93,11 @@ pub(crate) fn fetch(
     let step = Step::new(url, access, repository)?;
     let mut command = step.command();
     // Only the requested refs are fetched (DESIGN section 5), and nothing reads `FETCH_HEAD` of the repository.
-    command.args([
-        "fetch",
-        "--no-write-fetch-head",
-        "--no-tags",
-        "--no-auto-gc",
-        "--no-recurse-submodules",
-    ]);
-    if refspecs
-        .iter()
-        .any(|refspec| refspec.as_ref().as_encoded_bytes().contains(&b'*'))
-    {
+    command.args(["fetch", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--no-recurse-submodules"]);
+    if refspecs.iter().any(|refspec| refspec.as_ref().as_encoded_bytes().contains(&b'*')) {
         command.arg("--prune");
     }
-    command
-        .arg("--progress")
-        .args(step.upload_pack())
-        .arg("--")
-        .arg(step.address())
-        .args(refspecs);
+    command.arg("--progress").args(step.upload_pack()).arg("--").arg(step.address()).args(refspecs);
     step.checked(command, StepKind::Read).map(drop)
 }
 
@@ -137,11 +115,7 @@ pub(crate) fn push(
     let mut command = step.command();
     command.args(["push", "--porcelain", "--no-verify", "--progress"]);
     command.arg(format!("--force-with-lease={name}:{old}"));
-    command
-        .args(step.receive_pack())
-        .arg("--")
-        .arg(step.address())
-        .arg(format!("{new}:{name}"));
+    command.args(step.receive_pack()).arg("--").arg(step.address()).arg(format!("{new}:{name}"));
     let output = step.run(command, StepKind::Push)?;
     let text = String::from_utf8_lossy(&output.stdout);
     // `FLAG \t FROM:TO \t SUMMARY`, as `--porcelain` promises.
@@ -183,24 +157,10 @@ impl<'a> Step<'a> {
         let version = version()?;
         let login = access.login(url)?;
         let secret = login.as_ref().map(|login| login.password.clone());
-        let bundle = if url.https().is_some() {
-            access.network.ca_bundle()?
-        } else {
-            None
-        };
-        let mut step = Self {
-            url,
-            access,
-            repository,
-            version,
-            secret,
-            authorities: None,
-            credentials: None,
-        };
-        let failed = |source| GitError::Io {
-            doing: "write a temporary file for `git`",
-            source,
-        };
+        let bundle = if url.https().is_some() { access.network.ca_bundle()? } else { None };
+        let mut step =
+            Self { url, access, repository, version, secret, authorities: None, credentials: None };
+        let failed = |source| GitError::Io { doing: "write a temporary file for `git`", source };
         if let Some(bundle) = bundle {
             let mut file = NamedTempFile::new().map_err(failed)?;
             file.write_all(&bundle).map_err(failed)?;
@@ -215,9 +175,7 @@ impl<'a> Step<'a> {
     /// Returns the address as an argument. It never begins with `-`.
     fn address(&self) -> OsString {
         match self.url.local_path() {
-            Some(path) => std::path::absolute(path)
-                .unwrap_or_else(|_| path.to_owned())
-                .into(),
+            Some(path) => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into(),
             None => self.url.for_git().into(),
         }
     }
@@ -298,9 +256,7 @@ impl<'a> Step<'a> {
         if let Some(file) = &self.authorities {
             command.env("GIT_SSL_CAINFO", file.path());
         }
-        let own = std::env::var("GIT_CONFIG_COUNT")
-            .ok()
-            .and_then(|count| count.parse().ok());
+        let own = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok());
         let first: usize = own.unwrap_or(0);
         for (number, (key, value)) in (first..).zip(&entries) {
             command
@@ -355,11 +311,7 @@ impl<'a> Step<'a> {
     /// Runs a process that must succeed.
     fn checked(&self, command: Command, kind: StepKind) -> Result<Output, GitError> {
         let output = self.run(command, kind)?;
-        if output.is_success {
-            Ok(output)
-        } else {
-            Err(self.failed(&output.stderr))
-        }
+        if output.is_success { Ok(output) } else { Err(self.failed(&output.stderr)) }
     }
 
     fn failed(&self, stderr: &str) -> GitError {
@@ -392,33 +344,20 @@ impl<'a> Step<'a> {
             let after = process.silence();
             let is_endless = began.elapsed() > self.access.timeout * LONGEST;
             if after >= self.access.timeout || is_endless {
-                let after = if is_endless {
-                    began.elapsed()
-                } else {
-                    self.access.timeout
-                };
-                return Err(GitError::TimedOut {
-                    url: self.url.to_string(),
-                    after,
-                });
+                let after = if is_endless { began.elapsed() } else { self.access.timeout };
+                return Err(GitError::TimedOut { url: self.url.to_string(), after });
             }
         };
         let (stdout, stderr) = process.output();
         let stderr = String::from_utf8_lossy(&stderr).into_owned();
         self.note_redirect(&stderr);
-        Ok(Output {
-            is_success,
-            stdout,
-            stderr,
-        })
+        Ok(Output { is_success, stdout, stderr })
     }
 
     /// Logs once where a repository has moved to.
     fn note_redirect(&self, stderr: &str) {
         static NOTED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
-        let target = stderr
-            .lines()
-            .find_map(|line| line.strip_prefix("warning: redirecting to "));
+        let target = stderr.lines().find_map(|line| line.strip_prefix("warning: redirecting to "));
         let Some(to) = target.and_then(|to| to.trim_end_matches('/').parse::<RepoUrl>().ok()) else {
             return;
         };
@@ -443,11 +382,7 @@ fn version() -> Result<(u32, u32), GitError> {
     if let Some(found) = FOUND.get() {
         return Ok(*found);
     }
-    let output = Command::new("git")
-        .arg("version")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(GitError::NoGit)?;
+    let output = Command::new("git").arg("version").stdin(Stdio::null()).output().map_err(GitError::NoGit)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let text = text.trim().trim_start_matches("git version ");
     match parsed(text) {

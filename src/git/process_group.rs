@@ -52,9 +52,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Returns whether a process of this kind must end because gitoggle was told to.
 pub(super) fn is_over(kind: StepKind) -> bool {
-    PUSHES_END
-        .get()
-        .is_some_and(|end| kind == StepKind::Read || Instant::now() >= *end)
+    PUSHES_END.get().is_some_and(|end| kind == StepKind::Read || Instant::now() >= *end)
 }
 
 /// A running process group, which ends on drop.
@@ -70,22 +68,13 @@ pub(super) struct ProcessGroup {
 impl ProcessGroup {
     /// Starts `command` without input.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.process_group(0).spawn()?;
         lock(&RUNNING).insert(group(&child));
         let (sender, news) = channel();
         let stdout = collect(child.stdout.take(), sender.clone());
         let stderr = collect(child.stderr.take(), sender);
-        Ok(Self {
-            child,
-            is_ended: false,
-            outputs: [stdout, stderr],
-            news,
-            last: Instant::now(),
-        })
+        Ok(Self { child, is_ended: false, outputs: [stdout, stderr], news, last: Instant::now() })
     }
 
     /// Waits for a moment. Returns whether the process succeeded, if it has ended.
@@ -125,10 +114,7 @@ impl ProcessGroup {
 
     pub(super) fn output(&mut self) -> (Vec<u8>, Vec<u8>) {
         let [stdout, stderr] = &self.outputs;
-        (
-            std::mem::take(&mut lock(stdout)),
-            std::mem::take(&mut lock(stderr)),
-        )
+        (std::mem::take(&mut lock(stdout)), std::mem::take(&mut lock(stderr)))
     }
 }
 

@@ -79,9 +79,7 @@ pub(crate) fn is_detached(repository: &Repository) -> bool {
 /// Returns the branch that `HEAD` names although it does not exist.
 fn unborn(repository: &Repository) -> String {
     let head = repository.find_reference("HEAD").ok();
-    let target = head
-        .as_ref()
-        .and_then(|head| head.symbolic_target().ok().flatten());
+    let target = head.as_ref().and_then(|head| head.symbolic_target().ok().flatten());
     let target = target.unwrap_or("HEAD");
     target.strip_prefix("refs/heads/").unwrap_or(target).to_owned()
 }
@@ -100,9 +98,7 @@ fn peeled(found: &Reference<'_>) -> Result<RefTarget, Libgit2Error> {
 /// read.
 pub(crate) fn short_names(repository: &Repository, pattern: &str) -> Result<Vec<String>, Libgit2Error> {
     let found = repository.references_glob(pattern)?.flatten();
-    Ok(found
-        .filter_map(|found| found.shorthand().ok().map(str::to_owned))
-        .collect())
+    Ok(found.filter_map(|found| found.shorthand().ok().map(str::to_owned)).collect())
 }
 
 /// Points the ref `name` at `commit`, whatever it pointed at before. A crash may lose the change, unlike with [`move_ref`].
@@ -163,11 +159,7 @@ pub(crate) fn move_ref(
     fs::rename(&lock, &path).map_err(RepositoryError::io("replace", &path))?;
     failpoints.at("ref: moved")?;
     // The folders may be new as well.
-    for folder in path
-        .ancestors()
-        .skip(1)
-        .take_while(|folder| folder.starts_with(repository.commondir()))
-    {
+    for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(repository.commondir())) {
         sync_folder(folder)?;
     }
     Ok(Moved::Done)

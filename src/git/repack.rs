@@ -69,16 +69,12 @@ pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result
 fn smaller(sizes: &[u64]) -> usize {
     // As in `git repack --geometric`: over years, each byte is then written only a few times, and most merges are as
     // large as the packs of the last passes.
-    let pairs = sizes
-        .windows(2)
-        .rposition(|pair| pair[1] < pair[0].saturating_mul(2));
+    let pairs = sizes.windows(2).rposition(|pair| pair[1] < pair[0].saturating_mul(2));
     let Some(last) = pairs else {
         return 0;
     };
     let mut count = last + 2;
-    let mut total: u64 = sizes[..count]
-        .iter()
-        .fold(0, |total, size| total.saturating_add(*size));
+    let mut total: u64 = sizes[..count].iter().fold(0, |total, size| total.saturating_add(*size));
     while let Some(next) = sizes.get(count).filter(|next| **next < total.saturating_mul(2)) {
         total = total.saturating_add(*next);
         count += 1;
@@ -118,11 +114,7 @@ fn listed(index: &[u8]) -> Option<Vec<ObjectId>> {
     let (counts, rest) = rest.split_at_checked(256 * 4)?;
     let count = u32::from_be_bytes(counts[255 * 4..].try_into().ok()?);
     let ids = rest.get(..usize::try_from(count).ok()? * 20)?;
-    Some(
-        ids.chunks_exact(20)
-            .map(|id| ObjectId(id.try_into().expect("each chunk has 20 bytes")))
-            .collect(),
-    )
+    Some(ids.chunks_exact(20).map(|id| ObjectId(id.try_into().expect("each chunk has 20 bytes"))).collect())
 }
 
 fn malformed(path: &Path) -> RepositoryError {

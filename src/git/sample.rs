@@ -27,10 +27,7 @@ impl Sample {
         let mut options = RepositoryInitOptions::new();
         options.initial_head("main");
         let repository = init(folder, &mut options).map_err(RepositoryError::git(folder))?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            repository,
-        })
+        Ok(Self { folder: folder.to_owned(), repository })
     }
 
     /// Writes and commits `files`: paths with their content, or `None` to remove a file.
@@ -84,8 +81,7 @@ impl Sample {
         for (path, content) in files {
             self.put(path, *content)?;
         }
-        self.commit_all(message, parents)
-            .map_err(RepositoryError::git(&self.folder))
+        self.commit_all(message, parents).map_err(RepositoryError::git(&self.folder))
     }
 
     /// Commits the work tree. Moves no ref, because the branch commit of a pull request is not the tip of `main`.
@@ -99,8 +95,7 @@ impl Sample {
         let parents = parents.iter().map(|id| self.repository.find_commit(*id));
         let parents = parents.collect::<Result<Vec<_>, _>>()?;
         let parents: Vec<_> = parents.iter().collect();
-        self.repository
-            .commit(None, &author, &author, message, &tree, &parents)
+        self.repository.commit(None, &author, &author, message, &tree, &parents)
     }
 
     fn put(&self, path: &str, content: Option<&str>) -> Result<(), RepositoryError> {
@@ -116,8 +111,6 @@ impl Sample {
 
 impl std::fmt::Debug for Sample {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sample")
-            .field("folder", &self.folder)
-            .finish_non_exhaustive()
+        f.debug_struct("Sample").field("folder", &self.folder).finish_non_exhaustive()
     }
 }

@@ -27,10 +27,8 @@ pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<V
     }
     let statuses = repository.statuses(Some(&mut options))?;
     // libgit2 does not look at the bit `skip-worktree`.
-    let left_out: BTreeSet<Vec<u8>> = not_checked_out(repository)?
-        .into_iter()
-        .map(|(path, _)| path)
-        .collect();
+    let left_out: BTreeSet<Vec<u8>> =
+        not_checked_out(repository)?.into_iter().map(|(path, _)| path).collect();
     let paths = statuses.iter().map(|entry| entry.path_bytes().to_vec());
     Ok(paths.filter(|path| !left_out.contains(path)).collect())
 }
@@ -50,9 +48,7 @@ pub(crate) fn not_checked_out(repository: &Repository) -> Result<Vec<(Vec<u8>, O
         None => (index_of_head(repository)?, |_| true),
     };
     let is_absent = |entry: &IndexEntry| fs::symlink_metadata(top.join(os_path(&entry.path))).is_err();
-    let entries = index
-        .iter()
-        .filter(|entry| is_left_out(entry) && is_absent(entry));
+    let entries = index.iter().filter(|entry| is_left_out(entry) && is_absent(entry));
     Ok(entries.map(|entry| (entry.path, object_id(entry.id))).collect())
 }
 

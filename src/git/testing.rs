@@ -52,9 +52,7 @@ impl Server {
     pub(crate) fn git(root: &Path, door: Door) -> Self {
         let server = Self::answering([]);
         let root = root.to_owned();
-        server
-            .service
-            .always(move |request| git_host::answer(&root, &door, request));
+        server.service.always(move |request| git_host::answer(&root, &door, request));
         server
     }
 
@@ -78,9 +76,7 @@ impl Server {
     /// Returns the requests since the last call, as `METHOD /path?query`.
     pub(crate) fn take_requests(&self) -> Vec<String> {
         let requests = self.take();
-        let lines = requests
-            .iter()
-            .map(|request| format!("{} {}", request.method, request.path));
+        let lines = requests.iter().map(|request| format!("{} {}", request.method, request.path));
         lines.collect()
     }
 }
@@ -97,18 +93,10 @@ pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
 /// Returns a command of git, as [`git`] runs it.
 pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new("git");
-    command
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap());
-    command
-        .env("HOME", folder)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.current_dir(folder).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command.env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     for who in ["AUTHOR", "COMMITTER"] {
-        command
-            .env(format!("GIT_{who}_NAME"), "Ann")
-            .env(format!("GIT_{who}_EMAIL"), "ann@example.org");
+        command.env(format!("GIT_{who}_NAME"), "Ann").env(format!("GIT_{who}_EMAIL"), "ann@example.org");
         command.env(format!("GIT_{who}_DATE"), "1700000000 +0000");
     }
     command

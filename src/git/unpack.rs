@@ -91,9 +91,7 @@ impl Unpacker {
         loop {
             let input = self.window.at(&self.packs, (number, offset), 1)?;
             let before = self.inflate.total_in();
-            let status = self
-                .inflate
-                .decompress_vec(input, &mut bytes, FlushDecompress::None);
+            let status = self.inflate.decompress_vec(input, &mut bytes, FlushDecompress::None);
             let taken = self.inflate.total_in() - before;
             match status.ok()? {
                 Status::StreamEnd => return (bytes.len() == size).then_some(bytes),

@@ -160,13 +160,7 @@ impl SshAddress {
             Some((user, host)) => (Some(user.to_owned()), host),
             None => (None, host),
         };
-        Self {
-            text: text.to_owned(),
-            user,
-            host: unbracketed(host).to_owned(),
-            port: None,
-        }
-        .checked(path)
+        Self { text: text.to_owned(), user, host: unbracketed(host).to_owned(), port: None }.checked(path)
     }
 
     /// Parses an `ssh://` URL.
@@ -197,9 +191,7 @@ impl SshAddress {
                 return Err(RepoUrlError::OptionLike(what));
             }
             if text.contains(['\0', '\n', '\r']) {
-                return Err(RepoUrlError::Malformed(format!(
-                    "the {what} contains a control character"
-                )));
+                return Err(RepoUrlError::Malformed(format!("the {what} contains a control character")));
             }
         }
         match (self.host.is_empty(), path.is_empty()) {
@@ -211,15 +203,12 @@ impl SshAddress {
 }
 
 fn unbracketed(host: &str) -> &str {
-    host.strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host)
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 fn decoded(text: &str) -> Result<String, RepoUrlError> {
     let text = percent_encoding::percent_decode_str(text).decode_utf8();
-    text.map(Into::into)
-        .map_err(|_| RepoUrlError::Malformed("it is not UTF-8".to_owned()))
+    text.map(Into::into).map_err(|_| RepoUrlError::Malformed("it is not UTF-8".to_owned()))
 }
 
 fn parse(text: &str) -> Result<url::Url, RepoUrlError> {
@@ -253,17 +242,13 @@ fn https(text: &str) -> Result<url::Url, RepoUrlError> {
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 /// Splits `host:path` if the text has this form: as in git, the colon comes before any slash.
 fn scp_like(text: &str) -> Option<(&str, &str)> {
     // An IPv6 address contains colons itself, so it is in brackets.
-    let bracket = text
-        .find('[')
-        .and_then(|open| Some((open, text[open..].find("]:")? + open)));
+    let bracket = text.find('[').and_then(|open| Some((open, text[open..].find("]:")? + open)));
     let address = bracket.filter(|(open, _)| *open == 0 || text[..*open].ends_with('@'));
     if let Some((_, close)) = address.filter(|(open, _)| !text[..*open].contains('/')) {
         return Some((&text[..=close], &text[close + 2..]));
@@ -283,40 +268,16 @@ mod tests {
     #[test]
     fn every_form_that_git_accepts_is_parsed() {
         for (text, host, shown) in [
-            (
-                "https://Example.org/a/b.git",
-                "example.org",
-                "https://example.org/a/b.git",
-            ),
-            (
-                "https://user@example.org:8443/b",
-                "example.org:8443",
-                "https://example.org:8443/b",
-            ),
-            (
-                "ssh://git@example.org:2222/a b",
-                "example.org:2222",
-                "ssh://git@example.org:2222/a b",
-            ),
-            (
-                "ssh://git@example.org/~joe/b",
-                "example.org",
-                "ssh://git@example.org/~joe/b",
-            ),
-            (
-                "git@example.org:a/b.git",
-                "example.org",
-                "git@example.org:a/b.git",
-            ),
+            ("https://Example.org/a/b.git", "example.org", "https://example.org/a/b.git"),
+            ("https://user@example.org:8443/b", "example.org:8443", "https://example.org:8443/b"),
+            ("ssh://git@example.org:2222/a b", "example.org:2222", "ssh://git@example.org:2222/a b"),
+            ("ssh://git@example.org/~joe/b", "example.org", "ssh://git@example.org/~joe/b"),
+            ("git@example.org:a/b.git", "example.org", "git@example.org:a/b.git"),
             ("example.org:/srv/a", "example.org", "example.org:/srv/a"),
             ("git@[::1]:a", "::1", "git@[::1]:a"),
         ] {
             let url: RepoUrl = text.parse().unwrap();
-            assert_eq!(
-                (url.host().as_deref(), url.to_string().as_str()),
-                (Some(host), shown),
-                "{text}"
-            );
+            assert_eq!((url.host().as_deref(), url.to_string().as_str()), (Some(host), shown), "{text}");
         }
     }
 
@@ -345,41 +306,22 @@ mod tests {
         ] {
             assert_eq!(error(text), RepoUrlError::Scheme(scheme.to_owned()));
         }
-        for text in [
-            "https://u:p@example.org/a",
-            "ssh://u:p@example.org/a",
-            "https://:p@example.org/a",
-        ] {
+        for text in ["https://u:p@example.org/a", "ssh://u:p@example.org/a", "https://:p@example.org/a"] {
             assert_eq!(error(text), RepoUrlError::Password);
         }
         assert_eq!(error("-oProxyCommand=x:a"), RepoUrlError::OptionLike("host"));
         assert_eq!(error("-x@example.org:a"), RepoUrlError::OptionLike("user"));
         assert_eq!(error("example.org:-a"), RepoUrlError::OptionLike("path"));
-        assert_eq!(
-            error("ssh://-oProxyCommand=x/a"),
-            RepoUrlError::OptionLike("host")
-        );
-        assert_eq!(
-            error("ssh://%2DoProxyCommand=x/a"),
-            RepoUrlError::OptionLike("host")
-        );
+        assert_eq!(error("ssh://-oProxyCommand=x/a"), RepoUrlError::OptionLike("host"));
+        assert_eq!(error("ssh://%2DoProxyCommand=x/a"), RepoUrlError::OptionLike("host"));
         assert_eq!(error(""), RepoUrlError::Empty);
-        for text in [
-            "https://",
-            "https://example.org/a?token=x",
-            "file://elsewhere/a",
-            "example.org:",
-        ] {
+        for text in ["https://", "https://example.org/a?token=x", "file://elsewhere/a", "example.org:"] {
             assert!(matches!(error(text), RepoUrlError::Malformed(_)), "{text}");
         }
     }
 
     #[test]
     fn a_refusal_never_shows_a_password() {
-        assert!(
-            !error("https://u:hunter2@example.org/a")
-                .to_string()
-                .contains("hunter2")
-        );
+        assert!(!error("https://u:hunter2@example.org/a").to_string().contains("hunter2"));
     }
 }

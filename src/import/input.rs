@@ -47,10 +47,7 @@ impl Record {
         let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json);
         serde_json::from_slice(json).map_err(|error| {
             let error = error.to_string();
-            ImportResult::Failed(format!(
-                "it is not the service's JSON of a toggle: {}",
-                escaped(&error)
-            ))
+            ImportResult::Failed(format!("it is not the service's JSON of a toggle: {}", escaped(&error)))
         })
     }
 }
@@ -82,18 +79,13 @@ impl InputReading {
     pub(super) fn lines(&self, mut input: impl BufRead) {
         for number in 1_u64.. {
             let mut line = Vec::new();
-            let read = input
-                .by_ref()
-                .take(LARGEST_RECORD + 1)
-                .read_until(b'\n', &mut line);
+            let read = input.by_ref().take(LARGEST_RECORD + 1).read_until(b'\n', &mut line);
             let place = format!("line {number}");
             let sent = match read {
                 Ok(0) => return,
                 // The rest of the line has no bound, so it is not skipped.
                 Ok(read) if read as u64 > LARGEST_RECORD => {
-                    return self.stop(format!(
-                        "{place} of the input is longer than {LARGEST_RECORD} bytes"
-                    ));
+                    return self.stop(format!("{place} of the input is longer than {LARGEST_RECORD} bytes"));
                 }
                 Ok(_) if line.trim_ascii().is_empty() => continue,
                 Ok(_) => self.line(&place, &line),
@@ -135,10 +127,7 @@ impl InputReading {
         };
         match record.toggle.take() {
             Some(name) => self.record(&name, &record),
-            None => self.result(
-                place.to_owned(),
-                ImportResult::Failed("it has no `toggle`".to_owned()),
-            ),
+            None => self.result(place.to_owned(), ImportResult::Failed("it has no `toggle`".to_owned())),
         }
     }
 
@@ -168,10 +157,7 @@ impl InputReading {
         let content = record.content.as_ref().ok_or_else(|| absent("content"))?;
         match from_service(self.kind, disabled, content) {
             Ok(payload) => Ok(Found::Targeting(id, payload)),
-            Err(error) => Err(ImportResult::Skipped(
-                SkipReason::Inexpressible,
-                error.to_string(),
-            )),
+            Err(error) => Err(ImportResult::Skipped(SkipReason::Inexpressible, error.to_string())),
         }
     }
 
@@ -227,9 +213,9 @@ fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     let file = fs::File::open(path);
     let read = file.and_then(|file| file.take(LARGEST_RECORD + 1).read_to_end(&mut json));
     match read {
-        Ok(read) if read as u64 > LARGEST_RECORD => Err(format!(
-            "the file has more than {LARGEST_RECORD} bytes, the limit"
-        )),
+        Ok(read) if read as u64 > LARGEST_RECORD => {
+            Err(format!("the file has more than {LARGEST_RECORD} bytes, the limit"))
+        }
         Ok(_) => Ok(json),
         Err(error) => Err(format!("could not be read: {error}")),
     }

@@ -125,13 +125,7 @@ pub async fn import(
     let writer = writer(&config, &top)?;
     let (sender, found) = mpsc::channel(64);
     start(&config, sender)?;
-    let mut collection = Collection {
-        report: ImportReport {
-            top,
-            ..ImportReport::default()
-        },
-        writer,
-    };
+    let mut collection = Collection { report: ImportReport { top, ..ImportReport::default() }, writer };
     collection.run(&config.scope, found, stop, observe).await;
     let Collection { mut report, writer } = collection;
     report.ignored = ignored(&report, &writer.folder, &config.root);
@@ -180,11 +174,7 @@ fn top(repo: &Path) -> Result<PathBuf, source::Error> {
 }
 
 fn start(config: &ImportConfig, found: mpsc::Sender<Found>) -> Result<(), ImportError> {
-    let input = InputReading {
-        kind: config.kind,
-        scope: config.scope.clone(),
-        found: found.clone(),
-    };
+    let input = InputReading { kind: config.kind, scope: config.scope.clone(), found: found.clone() };
     match &config.from {
         // A thread that is not the runtime's, because nothing can interrupt a read from a terminal.
         ImportSource::Stdin => {
@@ -255,11 +245,7 @@ impl Collection<'_> {
                             let results = &mut self.report.results;
                             // The first result of a toggle that the input has twice stays.
                             let is_again = results.contains_key(id.as_str());
-                            let name = if is_again {
-                                format!("{id} (again)")
-                            } else {
-                                id.to_string()
-                            };
+                            let name = if is_again { format!("{id} (again)") } else { id.to_string() };
                             results.insert(name, result);
                         }
                         Ok(None) => {}

@@ -107,8 +107,7 @@ impl ToggleReading {
             environments.extend(self.environments_of(project).await?);
         }
         environments.retain(|id: &EnvironmentId| {
-            self.scope
-                .may_contain_environment(id.project.as_str(), id.environment.as_str())
+            self.scope.may_contain_environment(id.project.as_str(), id.environment.as_str())
         });
         environments.sort();
         Ok(environments)
@@ -120,18 +119,11 @@ impl ToggleReading {
             return Ok(Vec::new());
         };
         let may_contain = |key: &str| self.scope.may_contain_environment(project.as_str(), key);
-        for invalid in listing
-            .invalid
-            .iter()
-            .filter(|invalid| may_contain(&invalid.text))
-        {
+        for invalid in listing.invalid.iter().filter(|invalid| may_contain(&invalid.text)) {
             self.invalid_key(&[project.as_str()], invalid).await?;
         }
         let keys = listing.entries.into_iter().map(|environment| environment.key);
-        let ids = keys.map(|environment| EnvironmentId {
-            project: project.clone(),
-            environment,
-        });
+        let ids = keys.map(|environment| EnvironmentId { project: project.clone(), environment });
         Ok(ids.collect())
     }
 
@@ -145,9 +137,8 @@ impl ToggleReading {
         };
         let read = self.session.read(|| reader.archived(environment));
         let archived = self.list(&name, read.await).await?;
-        let (archived, more_invalid) = archived
-            .map(|listing| (listing.entries, listing.invalid))
-            .unwrap_or_default();
+        let (archived, more_invalid) =
+            archived.map(|listing| (listing.entries, listing.invalid)).unwrap_or_default();
         let (project, key) = (environment.project.as_str(), environment.environment.as_str());
         for invalid in current.invalid.iter().chain(&more_invalid) {
             self.invalid_key(&[project, key], invalid).await?;

@@ -52,25 +52,12 @@ mod tests {
             ("{web/a/b,shop/prod/pay}", true, true),
             ("[st]hop/other/x", true, true),
         ] {
-            let globs = ImportScope {
-                globs: Scope::new(&[glob]).unwrap(),
-                only: Scope::default(),
-            };
+            let globs = ImportScope { globs: Scope::new(&[glob]).unwrap(), only: Scope::default() };
             assert_eq!(globs.may_contain_project("shop"), project, "{glob}");
-            assert_eq!(
-                globs.may_contain_environment("shop", "prod"),
-                environment,
-                "{glob}"
-            );
-            let only = ImportScope {
-                globs: Scope::default(),
-                only: Scope::new(&[glob, "never/**"]).unwrap(),
-            };
-            assert_eq!(
-                only.may_contain_environment("shop", "prod"),
-                environment,
-                "{glob}"
-            );
+            assert_eq!(globs.may_contain_environment("shop", "prod"), environment, "{glob}");
+            let only =
+                ImportScope { globs: Scope::default(), only: Scope::new(&[glob, "never/**"]).unwrap() };
+            assert_eq!(only.may_contain_environment("shop", "prod"), environment, "{glob}");
         }
         assert!(ImportScope::default().may_contain_project("shop"));
     }

@@ -45,10 +45,8 @@ async fn an_import_whose_reader_fails_is_no_success() {
         on_different: Existing::Keep,
         from: ImportSource::Stdin,
     };
-    let mut collection = Collection {
-        report: ImportReport::default(),
-        writer: writer(&config, repo.path()).unwrap(),
-    };
+    let mut collection =
+        Collection { report: ImportReport::default(), writer: writer(&config, repo.path()).unwrap() };
     let (sender, found) = mpsc::channel(1);
     drop(sender);
     let (_keep, stop) = watch::channel(false);
@@ -114,19 +112,15 @@ fn condition() -> impl Strategy<Value = Value> {
 }
 
 fn rule(variations: usize) -> impl Strategy<Value = Value> {
-    (
-        text(),
-        serve(variations),
-        prop::collection::vec(condition(), 0..3),
-        any::<bool>(),
-    )
-        .prop_map(|(name, serve, conditions, has_name)| {
+    (text(), serve(variations), prop::collection::vec(condition(), 0..3), any::<bool>()).prop_map(
+        |(name, serve, conditions, has_name)| {
             let mut rule = json!({ "serve": serve, "conditions": conditions });
             if has_name {
                 rule["name"] = name.into();
             }
             rule
-        })
+        },
+    )
 }
 
 prop_compose! {

@@ -64,9 +64,7 @@ impl DocumentWriter<'_> {
             Err(skipped) => return Ok(skipped),
         };
         match self.folder.write(&path, &text, Existing::Keep)? {
-            WriteResult::Written => Ok(ImportResult::Written {
-                path: self.folder.shown(&path),
-            }),
+            WriteResult::Written => Ok(ImportResult::Written { path: self.folder.shown(&path) }),
             // Git ignores the file, or another process created it.
             WriteResult::Exists => {
                 let existing = ExistingDocument { id: id.clone(), path };
@@ -98,11 +96,7 @@ impl DocumentWriter<'_> {
                 None => "the document is invalid",
                 Some(_) => "the document has another meaning",
             };
-            return Ok(ImportResult::Different {
-                path,
-                reason,
-                spelling,
-            });
+            return Ok(ImportResult::Different { path, reason, spelling });
         }
         let text = match self.document(payload, &existing.path) {
             Ok(text) => text,

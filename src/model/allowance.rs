@@ -115,14 +115,7 @@ impl Allowance {
 /// `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`, the form of the trailers of applied commits.
 impl fmt::Display for Allowance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            what,
-            environment,
-            revision: _,
-            by,
-            at,
-            versions: _,
-        } = self;
+        let Self { what, environment, revision: _, by, at, versions: _ } = self;
         write!(f, "{what}")?;
         if let Some(environment) = environment {
             write!(f, " {environment}")?;
@@ -180,10 +173,7 @@ mod tests {
         assert!(both.replaces(&order(1, &pay)));
         assert!(!order(1, &ship).replaces(&both));
         assert!(order(2, &ship).replaces(&both));
-        let older = Allowance {
-            versions: None,
-            ..both.clone()
-        };
+        let older = Allowance { versions: None, ..both.clone() };
         assert!(order(1, &pay).replaces(&older));
         let text = serde_json::to_string(&older).unwrap();
         assert!(!text.contains("versions"), "{text}");

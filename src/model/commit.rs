@@ -121,9 +121,7 @@ impl Attribution {
 
     /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`.
     pub fn allows(&self, what: Override) -> bool {
-        self.trailers("Gitoggle-Allow")
-            .iter()
-            .any(|value| value == what.as_str())
+        self.trailers("Gitoggle-Allow").iter().any(|value| value == what.as_str())
     }
 
     /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the last
@@ -156,11 +154,7 @@ mod tests {
     use crate::model::Attribution;
 
     fn commit(message: &str) -> Commit {
-        Commit {
-            id: CommitId(ObjectId([0xab; 20])),
-            message: message.to_owned(),
-            committed_at: 0,
-        }
+        Commit { id: CommitId(ObjectId([0xab; 20])), message: message.to_owned(), committed_at: 0 }
     }
 
     #[test]
@@ -180,10 +174,7 @@ mod tests {
     fn only_a_trailer_allows_a_mass_change() {
         for (message, allowed) in [
             ("Subject\n\nBody\n\nGitoggle-Allow: mass-change\n", true),
-            (
-                "Subject\r\n\r\ngitoggle-allow:mass-change\r\nSigned-off-by: A\r\n",
-                true,
-            ),
+            ("Subject\r\n\r\ngitoggle-allow:mass-change\r\nSigned-off-by: A\r\n", true),
             ("Gitoggle-Allow: mass-change", false),
             ("Subject\n\nGitoggle-Allow: mass-change\n\nMore text", false),
             ("Subject\n\nGitoggle-Allow: everything", false),
@@ -216,25 +207,11 @@ mod attribution_tests {
             committed_at: 0,
         };
         for (attribution, is_allowed, label, comment) in [
-            (
-                Attribution::Known(Arc::new(commit.clone())),
-                true,
-                "ababababab Change all",
-                "Change a…",
-            ),
-            (
-                Attribution::Guessed(Arc::new(commit)),
-                false,
-                "ababababab Change all (guessed)",
-                "Change a…",
-            ),
+            (Attribution::Known(Arc::new(commit.clone())), true, "ababababab Change all", "Change a…"),
+            (Attribution::Guessed(Arc::new(commit)), false, "ababababab Change all (guessed)", "Change a…"),
             (Attribution::Uncommitted, false, "uncommitted", "(not com…"),
         ] {
-            assert_eq!(
-                attribution.allows(Override::MassChange),
-                is_allowed,
-                "{attribution:?}"
-            );
+            assert_eq!(attribution.allows(Override::MassChange), is_allowed, "{attribution:?}");
             assert!(!attribution.allows(Override::OverwriteDrift), "{attribution:?}");
             assert_eq!(attribution.label(), label);
             assert_eq!(attribution.comment(9), comment);

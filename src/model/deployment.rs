@@ -29,10 +29,7 @@ super::words! {
 impl DeploymentEffect {
     /// Returns whether a request was sent.
     pub const fn is_published(self) -> bool {
-        matches!(
-            self,
-            Self::Create | Self::Update | Self::Overwrite | Self::Disable
-        )
+        matches!(self, Self::Create | Self::Update | Self::Overwrite | Self::Disable)
     }
 
     /// Returns the effect of a request that was sent without regard to the state of the service.
@@ -71,9 +68,8 @@ impl Deployment {
     /// Returns the counts as text: `2 update, 1 disable`.
     pub fn summary(&self) -> String {
         let counts = self.effects.iter();
-        let mut parts: Vec<String> = counts
-            .map(|(effect, count)| format!("{count} {}", effect.as_str()))
-            .collect();
+        let mut parts: Vec<String> =
+            counts.map(|(effect, count)| format!("{count} {}", effect.as_str())).collect();
         match self.total.saturating_sub(self.effects.values().sum()) {
             0 => {}
             rest => parts.push(format!("{rest} changed")),

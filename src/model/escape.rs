@@ -46,8 +46,7 @@ impl fmt::Display for Escaped<'_> {
 /// Azure), `##vso[…]` (Azure), or `##teamcity[…]`.
 fn is_command(text: &str) -> bool {
     let name = text.strip_prefix("##").unwrap_or_default();
-    name.trim_start_matches(|c: char| c.is_ascii_alphabetic())
-        .starts_with('[')
+    name.trim_start_matches(|c: char| c.is_ascii_alphabetic()).starts_with('[')
 }
 
 /// Returns serialized JSON with everything escaped that could move, hide or reorder text on a terminal, or that a CI
@@ -63,10 +62,7 @@ pub struct HarmlessJsonWriter<W>(pub W);
 impl<W: io::Write> io::Write for HarmlessJsonWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Most writes are plain text, whose characters need no check.
-        if bytes
-            .iter()
-            .all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#')
-        {
+        if bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#') {
             return self.0.write_all(bytes).map(|()| bytes.len());
         }
         let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
@@ -136,10 +132,7 @@ mod tests {
             ("a\u{2028}::error::", "a\\u{2028}::error::"),
             ("\u{9b}2J", "\\u{9b}2J"),
             ("a ##[error]b ###[x]", "a #\\#[error]b ##\\#[x]"),
-            (
-                "##vso[task.complete]##teamcity[x]",
-                "#\\#vso[task.complete]#\\#teamcity[x]",
-            ),
+            ("##vso[task.complete]##teamcity[x]", "#\\#vso[task.complete]#\\#teamcity[x]"),
             ("## a [link] ##2[x] ##", "## a [link] ##2[x] ##"),
         ] {
             assert_eq!(escaped(text).to_string(), shown);
@@ -151,10 +144,7 @@ mod tests {
         let text = "a\n##[error]\u{1b}\u{202e}\u{e0001}#";
         let json = serde_json::json!([text]);
         let shown = harmless_json(&format!("{json:#}")).to_string();
-        assert_eq!(
-            shown,
-            "[\n  \"a\\n#\\u0023[error]\\u001b\\u202e\\udb40\\udc01#\"\n]"
-        );
+        assert_eq!(shown, "[\n  \"a\\n#\\u0023[error]\\u001b\\u202e\\udb40\\udc01#\"\n]");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), json);
     }
 }

@@ -89,22 +89,12 @@ impl Hold {
 
     /// Creates a hold because of what the service has: `version`.
     pub fn over(kind: HoldKind, version: u64, text: impl Into<String>) -> Self {
-        Self {
-            version: Some(version),
-            ..Self::new(kind, text)
-        }
+        Self { version: Some(version), ..Self::new(kind, text) }
     }
 
     /// Creates the reason for a state that nothing was decided about.
     pub fn undecided(state: ToggleState, text: impl Into<String>) -> Self {
-        Self {
-            kind: None,
-            state,
-            text: text.into(),
-            releases: Vec::new(),
-            version: None,
-            opens: None,
-        }
+        Self { kind: None, state, text: text.into(), releases: Vec::new(), version: None, opens: None }
     }
 
     /// Returns the hold of the same request in a later pass, which does not send it.
@@ -114,10 +104,7 @@ impl Hold {
             Some(HoldKind::Refused) => "refused by the service: ",
             _ => "",
         };
-        Self {
-            text: format!("{before}{}", escaped(&self.text)),
-            ..self.clone()
-        }
+        Self { text: format!("{before}{}", escaped(&self.text)), ..self.clone() }
     }
 
     /// Returns whether it is about the live state of the toggle.
@@ -158,17 +145,13 @@ impl HoldKind {
             | Self::NotReviewed
             | Self::ReturnType
             | Self::Stopped => (ToggleState::Held, &[]),
-            Self::DiffersFromLive => (
-                ToggleState::Held,
-                &[Override::FirstPassAssert, Override::OverwriteDrift],
-            ),
+            Self::DiffersFromLive => {
+                (ToggleState::Held, &[Override::FirstPassAssert, Override::OverwriteDrift])
+            }
             Self::Drifted => (ToggleState::Drifted, &[Override::OverwriteDrift]),
             Self::Environment | Self::Rail => (ToggleState::Held, &[Override::MassChange]),
             Self::FailedAlone | Self::Refused => (ToggleState::Failed, &[]),
-            Self::FirstPass => (
-                ToggleState::Held,
-                &[Override::FirstPassAdopt, Override::FirstPassAssert],
-            ),
+            Self::FirstPass => (ToggleState::Held, &[Override::FirstPassAdopt, Override::FirstPassAssert]),
             Self::Window => (ToggleState::Held, &[Override::Window]),
             Self::Suspended | Self::Unknown => (ToggleState::Pending, &[]),
         }
@@ -216,12 +199,7 @@ pub struct HeldRequest {
 impl HeldRequest {
     /// Creates the entry of a request that was not sent.
     pub fn new(request: RequestDigest, hold: Hold) -> Self {
-        Self {
-            request,
-            hold,
-            pass: 0,
-            alone: None,
-        }
+        Self { request, hold, pass: 0, alone: None }
     }
 }
 

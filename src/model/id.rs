@@ -42,9 +42,7 @@ impl Key {
     /// The reason why it is not.
     pub fn check(text: &str) -> Result<(), KeyError> {
         let first = text.chars().next().ok_or(KeyError::Empty)?;
-        if let Some(bad) = text
-            .chars()
-            .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))
+        if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))
         {
             return Err(KeyError::BadCharacter(bad));
         }
@@ -153,10 +151,7 @@ impl ToggleId {
 
     /// Returns the environment of the toggle.
     pub fn environment(&self) -> EnvironmentId {
-        EnvironmentId {
-            project: Key(self.project().into()),
-            environment: Key(self.environment_key().into()),
-        }
+        EnvironmentId { project: Key(self.project().into()), environment: Key(self.environment_key().into()) }
     }
 
     /// Returns whether the toggle belongs to `environment`, without allocating.
@@ -280,15 +275,12 @@ impl FromStr for EnvironmentId {
     type Err = EnvironmentIdError;
 
     fn from_str(text: &str) -> Result<Self, EnvironmentIdError> {
-        let key = |part: &str| {
-            part.parse::<Key>()
-                .map_err(|error| EnvironmentIdError::Key(part.to_owned(), error))
-        };
+        let key =
+            |part: &str| part.parse::<Key>().map_err(|error| EnvironmentIdError::Key(part.to_owned(), error));
         match text.split_once('/') {
-            Some((project, environment)) if !environment.contains('/') => Ok(Self {
-                project: key(project)?,
-                environment: key(environment)?,
-            }),
+            Some((project, environment)) if !environment.contains('/') => {
+                Ok(Self { project: key(project)?, environment: key(environment)? })
+            }
             _ => Err(EnvironmentIdError::Shape),
         }
     }
@@ -417,21 +409,15 @@ mod tests {
         let environment: EnvironmentId = "shop/prod".parse().unwrap();
         assert_eq!(environment.to_string(), "shop/prod");
         for text in ["shop", "shop/prod/pay", ""] {
-            assert_eq!(
-                text.parse::<EnvironmentId>(),
-                Err(EnvironmentIdError::Shape),
-                "{text}"
-            );
+            assert_eq!(text.parse::<EnvironmentId>(), Err(EnvironmentIdError::Shape), "{text}");
         }
         assert!("shop/".parse::<EnvironmentId>().is_err());
     }
 
     #[test]
     fn ids_sort_by_project_then_environment_then_toggle() {
-        let mut ids: Vec<ToggleId> = ["a-b/x/t", "a/z/t", "a/b/t", "a/b/s"]
-            .iter()
-            .map(|id| id.parse().unwrap())
-            .collect();
+        let mut ids: Vec<ToggleId> =
+            ["a-b/x/t", "a/z/t", "a/b/t", "a/b/s"].iter().map(|id| id.parse().unwrap()).collect();
         ids.sort();
         let ids: Vec<&str> = ids.iter().map(ToggleId::as_str).collect();
         assert_eq!(ids, ["a/b/s", "a/b/t", "a/z/t", "a-b/x/t"]);

@@ -38,11 +38,7 @@ pub struct JunitProblem {
 impl JunitProblem {
     /// Creates a problem whose details are its message.
     pub fn new(kind: JunitKind, message: &str) -> Self {
-        Self {
-            kind,
-            message: message.to_owned(),
-            details: message.to_owned(),
-        }
+        Self { kind, message: message.to_owned(), details: message.to_owned() }
     }
 }
 
@@ -79,18 +75,8 @@ pub fn junit(suites: &[JunitSuite]) -> String {
 
 fn case(out: &mut String, case: &JunitCase) {
     let JunitCase { class, name, problem } = case;
-    let _ = write!(
-        out,
-        "    <testcase classname=\"{}\" name=\"{}\"",
-        xml(class),
-        xml(name)
-    );
-    let Some(JunitProblem {
-        kind,
-        message,
-        details,
-    }) = problem
-    else {
+    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"", xml(class), xml(name));
+    let Some(JunitProblem { kind, message, details }) = problem else {
         out.push_str("/>\n");
         return;
     };
@@ -111,10 +97,7 @@ fn case(out: &mut String, case: &JunitCase) {
 
 fn counts<'a>(cases: &(impl Iterator<Item = &'a JunitCase> + Clone)) -> String {
     let (failures, errors) = (number(cases, JunitKind::Failure), number(cases, JunitKind::Error));
-    format!(
-        "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"",
-        cases.clone().count()
-    )
+    format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", cases.clone().count())
 }
 
 fn number<'a>(cases: &(impl Iterator<Item = &'a JunitCase> + Clone), kind: JunitKind) -> usize {

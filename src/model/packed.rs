@@ -60,13 +60,7 @@ macro_rules! put {
 
 pub(super) fn pack(targeting: &Targeting) -> String {
     let Targeting { disabled, content } = targeting;
-    let Content {
-        rules,
-        disabled_serve,
-        default_serve,
-        variations,
-        prerequisites,
-    } = content;
+    let Content { rules, disabled_serve, default_serve, variations, prerequisites } = content;
     let mut text = String::with_capacity(128);
     let out = &mut text;
     match disabled {
@@ -120,14 +114,7 @@ fn put_list<T>(out: &mut String, items: &[T], put_item: fn(&mut String, &T)) {
     }
 }
 
-fn put_rule(
-    out: &mut String,
-    Rule {
-        name,
-        serve,
-        conditions,
-    }: &Rule,
-) {
+fn put_rule(out: &mut String, Rule { name, serve, conditions }: &Rule) {
     put!(out, r#"{"name":""#);
     put_text(out, name);
     put!(out, r#"","serve":"#);
@@ -156,13 +143,7 @@ fn put_serve(out: &mut String, serve: &Serve) {
 }
 
 fn put_condition(out: &mut String, condition: &Condition) {
-    let Condition {
-        kind,
-        subject,
-        predicate,
-        objects,
-        between,
-    } = condition;
+    let Condition { kind, subject, predicate, objects, between } = condition;
     if kind == "string" {
         put!(out, r#"{"type":"string","subject":""#);
     } else {
@@ -180,11 +161,7 @@ fn put_condition(out: &mut String, condition: &Condition) {
     }
     put_texts(out, objects);
     if let Some(between) = between {
-        let Between {
-            left_predicate,
-            right_predicate,
-            right_objects,
-        } = &**between;
+        let Between { left_predicate, right_predicate, right_objects } = &**between;
         put!(out, r#"],"leftPredicate":""#);
         put_text(out, left_predicate);
         put!(out, r#"","rightPredicate":""#);
@@ -196,11 +173,7 @@ fn put_condition(out: &mut String, condition: &Condition) {
 }
 
 fn put_variation(out: &mut String, variation: &Variation) {
-    let Variation {
-        value,
-        name,
-        description,
-    } = variation;
+    let Variation { value, name, description } = variation;
     put!(out, r#"{"value":""#);
     put_text(out, value);
     put!(out, r#"","name":""#);
@@ -277,11 +250,7 @@ mod tests {
         let objects = || vec(text(), 0..3);
         let between =
             (text(), text(), objects()).prop_map(|(left_predicate, right_predicate, right_objects)| {
-                Box::new(Between {
-                    left_predicate,
-                    right_predicate,
-                    right_objects,
-                })
+                Box::new(Between { left_predicate, right_predicate, right_objects })
             });
         let parts = (text(), text(), text(), objects(), proptest::option::of(between));
         parts.prop_map(|(kind, subject, predicate, objects, between)| Condition {
@@ -308,22 +277,14 @@ mod tests {
         let prerequisite =
             (text(), text(), kind).prop_map(|(key, value, kind)| Prerequisite { key, value, kind });
         let prerequisites = proptest::option::of(vec(prerequisite, 0..3));
-        let parts = (
-            vec(rule, 0..3),
-            serve(),
-            serve(),
-            vec(variation, 0..3),
+        let parts = (vec(rule, 0..3), serve(), serve(), vec(variation, 0..3), prerequisites);
+        parts.prop_map(|(rules, disabled_serve, default_serve, variations, prerequisites)| Content {
+            rules,
+            disabled_serve,
+            default_serve,
+            variations,
             prerequisites,
-        );
-        parts.prop_map(
-            |(rules, disabled_serve, default_serve, variations, prerequisites)| Content {
-                rules,
-                disabled_serve,
-                default_serve,
-                variations,
-                prerequisites,
-            },
-        )
+        })
     }
 
     fn targeting() -> impl Strategy<Value = Targeting> {
@@ -347,11 +308,6 @@ mod tests {
         let json = r#"{"disabled":false,"content":{"rules":[{"name":"beta","serve":{"select":1},"conditions":[{"type":"string","subject":"city","predicate":"is one of","objects":["A1","B0"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":1},"variations":[{"value":"1","name":"off","description":""},{"value":"0","name":"on","description":""}],"prerequisites":[]}}"#;
         let packed = pack(&serde_json::from_str(json).unwrap());
         assert_eq!(unpack(&packed).collect::<String>(), json);
-        assert!(
-            packed.len() * 7 <= json.len(),
-            "{} of {}",
-            packed.len(),
-            json.len()
-        );
+        assert!(packed.len() * 7 <= json.len(), "{} of {}", packed.len(), json.len());
     }
 }

@@ -45,11 +45,7 @@ impl<'de> serde::Deserialize<'de> for ReturnType {
 pub fn variation_fits(return_type: ReturnType, value: &str) -> Result<(), String> {
     let reason = match return_type {
         // The service delivers every other text as `false`.
-        ReturnType::Boolean
-            if !["true", "false"]
-                .iter()
-                .any(|word| value.eq_ignore_ascii_case(word)) =>
-        {
+        ReturnType::Boolean if !["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word)) => {
             "is neither `true` nor `false`"
         }
         ReturnType::Number if !is_big_decimal(value) => "is not a decimal number",
@@ -60,19 +56,15 @@ pub fn variation_fits(return_type: ReturnType, value: &str) -> Result<(), String
         }
         _ => return Ok(()),
     };
-    Err(format!(
-        "{reason}, but the toggle's type is `{}`",
-        return_type.as_str()
-    ))
+    Err(format!("{reason}, but the toggle's type is `{}`", return_type.as_str()))
 }
 
 /// Returns whether Java's `BigDecimal` parses `text`: optional sign, digits with at most one point, exponent.
 fn is_big_decimal(text: &str) -> bool {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (mantissa, exponent) = text
-        .split_once(['e', 'E'])
-        .map_or((text, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
+    let (mantissa, exponent) =
+        text.split_once(['e', 'E']).map_or((text, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let has_digits = !(whole.is_empty() && fraction.is_empty());
     let is_exponent = |text: &str| {
@@ -105,17 +97,11 @@ mod tests {
     #[test]
     fn a_variation_fits_the_type_that_the_service_parses_it_as() {
         for (return_type, good, bad) in [
-            (
-                ReturnType::Boolean,
-                &["true", "False", "TRUE"][..],
-                &["", "yes", " true", "1"][..],
-            ),
+            (ReturnType::Boolean, &["true", "False", "TRUE"][..], &["", "yes", " true", "1"][..]),
             (
                 ReturnType::Number,
                 &["0", "-1", "+1.50", ".5", "5.", "1e3", "1E-3", "007"],
-                &[
-                    "", ".", "-", "1e", "1e+", "NaN", "inf", "0x1F", " 1", "1_0", "1.2.3", "1e999", "one",
-                ],
+                &["", ".", "-", "1e", "1e+", "NaN", "inf", "0x1F", " 1", "1_0", "1.2.3", "1e999", "one"],
             ),
             (
                 ReturnType::Json,
@@ -125,17 +111,10 @@ mod tests {
             (ReturnType::String, &["", "any"], &[]),
         ] {
             for value in good {
-                assert_eq!(
-                    variation_fits(return_type, value),
-                    Ok(()),
-                    "{return_type:?} {value}"
-                );
+                assert_eq!(variation_fits(return_type, value), Ok(()), "{return_type:?} {value}");
             }
             for value in bad {
-                assert!(
-                    variation_fits(return_type, value).is_err(),
-                    "{return_type:?} {value}"
-                );
+                assert!(variation_fits(return_type, value).is_err(), "{return_type:?} {value}");
             }
         }
         insta::assert_snapshot!(

@@ -104,11 +104,7 @@ pub struct Reviews {
 impl Reviews {
     /// Returns no reviews. `others` continues the sentence about a commit that is of no pull request.
     pub fn none(others: impl Into<String>) -> Self {
-        Self {
-            changes: ReviewedChanges::default(),
-            requests: BTreeMap::new(),
-            others: others.into(),
-        }
+        Self { changes: ReviewedChanges::default(), requests: BTreeMap::new(), others: others.into() }
     }
 
     /// Adds a review.

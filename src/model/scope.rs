@@ -36,18 +36,9 @@ impl Scope {
         for glob in globs {
             builder.add(parse(glob.as_ref())?);
         }
-        let all = globs
-            .iter()
-            .map(|glob| glob.as_ref().to_owned())
-            .collect::<Vec<_>>();
-        let set = builder.build().map_err(|source| ScopeError {
-            glob: all.join(" "),
-            source,
-        })?;
-        Ok(Self {
-            set: Some(set),
-            globs: all,
-        })
+        let all = globs.iter().map(|glob| glob.as_ref().to_owned()).collect::<Vec<_>>();
+        let set = builder.build().map_err(|source| ScopeError { glob: all.join(" "), source })?;
+        Ok(Self { set: Some(set), globs: all })
     }
 
     /// Returns whether `toggle` is in scope.
@@ -94,10 +85,7 @@ impl Scope {
 
     /// Starts a search for the globs that match no toggle.
     pub fn unmatched(&self) -> Unmatched<'_> {
-        Unmatched {
-            scope: self,
-            left: (0..self.globs.len()).collect(),
-        }
+        Unmatched { scope: self, left: (0..self.globs.len()).collect() }
     }
 
     /// Returns the globs as they were configured.
@@ -142,10 +130,7 @@ fn parse(glob: &str) -> Result<Glob, ScopeError> {
         // Ids that differ only in case are one toggle (DESIGN, section 2).
         .case_insensitive(true)
         .build()
-        .map_err(|source| ScopeError {
-            glob: glob.to_owned(),
-            source,
-        })
+        .map_err(|source| ScopeError { glob: glob.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -167,20 +152,9 @@ mod tests {
             assert_eq!(Scope::new(&[glob]).unwrap().contains(&id), contains, "{glob}");
         }
         assert!(Scope::default().contains(&id));
-        let globs = [
-            "*",
-            "shop/prod",
-            "shop/*/pay",
-            "**",
-            "shop/**",
-            "{a/b/c,d/**}",
-            "a/b/c/d",
-        ];
+        let globs = ["*", "shop/prod", "shop/*/pay", "**", "shop/**", "{a/b/c,d/**}", "a/b/c/d"];
         let scope = Scope::new(&globs).unwrap();
-        assert_eq!(
-            scope.unmatchable().collect::<Vec<_>>(),
-            ["*", "shop/prod", "a/b/c/d"]
-        );
+        assert_eq!(scope.unmatchable().collect::<Vec<_>>(), ["*", "shop/prod", "a/b/c/d"]);
         assert!(Scope::new(&["a{"]).is_err());
     }
 

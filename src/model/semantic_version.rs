@@ -15,16 +15,12 @@ pub fn is_semver(text: &str) -> bool {
     // SemVer forbids leading zeros in the three numbers and in numeric identifiers of a prerelease.
     let is_number = |part: &str| is_digits(part) && (part == "0" || !part.starts_with('0'));
     let is_word = |part: &str| {
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
     core.split('.').count() == 3
         && core.split('.').all(is_number)
         && pre.is_none_or(|pre| {
-            pre.split('.')
-                .all(|part| is_word(part) && (!is_digits(part) || is_number(part)))
+            pre.split('.').all(|part| is_word(part) && (!is_digits(part) || is_number(part)))
         })
         && build.is_none_or(|build| build.split('.').all(is_word))
 }
@@ -35,27 +31,10 @@ mod tests {
 
     #[test]
     fn a_semantic_version_has_three_numbers() {
-        for good in [
-            "1.2.3",
-            "0.0.0",
-            "1.2.3-rc.1",
-            "1.2.3+build.01",
-            "1.2.3-0a+x",
-            "1.2.3--",
-        ] {
+        for good in ["1.2.3", "0.0.0", "1.2.3-rc.1", "1.2.3+build.01", "1.2.3-0a+x", "1.2.3--"] {
             assert!(is_semver(good), "{good}");
         }
-        for bad in [
-            "",
-            "v1.2.3",
-            "1.2",
-            "1.2.3.4",
-            "01.2.3",
-            "1.2.3-",
-            "1.2.3-01",
-            "1.2.3+",
-            "1.2.3-a..b",
-        ] {
+        for bad in ["", "v1.2.3", "1.2", "1.2.3.4", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3+", "1.2.3-a..b"] {
             assert!(!is_semver(bad), "{bad}");
         }
     }

@@ -138,18 +138,14 @@ struct Scoped {
 impl From<Vec<Scoped>> for Suspensions {
     fn from(list: Vec<Scoped>) -> Self {
         let each = list.into_iter();
-        Self(
-            each.map(|Scoped { scope, suspension }| (scope, suspension))
-                .collect(),
-        )
+        Self(each.map(|Scoped { scope, suspension }| (scope, suspension)).collect())
     }
 }
 
 impl From<Suspensions> for Vec<Scoped> {
     fn from(suspensions: Suspensions) -> Self {
         let each = suspensions.0.into_iter();
-        each.map(|(scope, suspension)| Scoped { scope, suspension })
-            .collect()
+        each.map(|(scope, suspension)| Scoped { scope, suspension }).collect()
     }
 }
 
@@ -180,11 +176,7 @@ impl Suspensions {
     pub fn at(&self, now: i64) -> Self {
         let is_active = |suspension: &Suspension| suspension.until.is_none_or(|until| now < until);
         let active = self.0.iter().filter(|(_, suspension)| is_active(suspension));
-        Self(
-            active
-                .map(|(scope, suspension)| (scope.clone(), suspension.clone()))
-                .collect(),
-        )
+        Self(active.map(|(scope, suspension)| (scope.clone(), suspension.clone())).collect())
     }
 
     /// Returns the suspension of all toggles.
@@ -219,10 +211,7 @@ mod tests {
     use super::*;
 
     fn suspension(reason: &str, until: Option<i64>) -> Suspension {
-        Suspension {
-            reason: Some(reason.to_owned()),
-            until,
-        }
+        Suspension { reason: Some(reason.to_owned()), until }
     }
 
     fn scope(globs: &str) -> SuspensionScope {
@@ -232,19 +221,13 @@ mod tests {
     #[test]
     fn a_scope_is_globs_or_everything() {
         let toggle: ToggleId = "shop/prod/pay".parse().unwrap();
-        for (globs, contains) in [
-            ("shop/prod/**", true),
-            ("a/** shop/**", true),
-            ("shop/test/**", false),
-        ] {
+        for (globs, contains) in [("shop/prod/**", true), ("a/** shop/**", true), ("shop/test/**", false)] {
             assert_eq!(scope(globs).contains(&toggle), contains, "{globs}");
         }
         assert!(scope("a/** **").is_everything());
-        for (globs, reason) in [
-            ("", "needs a glob"),
-            ("shop/prod", "matches no toggle"),
-            ("shop/{", "is not a valid glob"),
-        ] {
+        for (globs, reason) in
+            [("", "needs a glob"), ("shop/prod", "matches no toggle"), ("shop/{", "is not a valid glob")]
+        {
             let error = globs.parse::<SuspensionScope>().unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
         }
@@ -262,10 +245,7 @@ mod tests {
         assert!(all.everything().is_none());
         assert_eq!(reason(&all.at(10)), None);
         let json = serde_json::to_value(&all).unwrap();
-        assert_eq!(
-            json[0],
-            serde_json::json!({"scope": "shop/**", "reason": "sale", "until": 10})
-        );
+        assert_eq!(json[0], serde_json::json!({"scope": "shop/**", "reason": "sale", "until": 10}));
         assert_eq!(serde_json::from_value::<Suspensions>(json).unwrap(), all);
         assert_eq!(all.remove(&scope("shop/*/*")), []);
         assert_eq!(all.remove(&scope("shop/**")), [scope("shop/**")]);

@@ -120,20 +120,12 @@ impl TryFrom<ConditionMembers> for Condition {
         } = members;
         let between = match (left_predicate, right_predicate, right_objects) {
             (None, None, None) => None,
-            (Some(left_predicate), Some(right_predicate), Some(right_objects)) => Some(Box::new(Between {
-                left_predicate,
-                right_predicate,
-                right_objects,
-            })),
+            (Some(left_predicate), Some(right_predicate), Some(right_objects)) => {
+                Some(Box::new(Between { left_predicate, right_predicate, right_objects }))
+            }
             _ => return Err("`leftPredicate`, `rightPredicate` and `rightObjects` belong together"),
         };
-        Ok(Self {
-            kind,
-            subject,
-            predicate,
-            objects,
-            between,
-        })
+        Ok(Self { kind, subject, predicate, objects, between })
     }
 }
 
@@ -204,10 +196,7 @@ impl Payload {
 
     /// Returns the same targeting, disabled.
     pub fn disabled(&self) -> Self {
-        Self::new(&Targeting {
-            disabled: true,
-            ..self.targeting()
-        })
+        Self::new(&Targeting { disabled: true, ..self.targeting() })
     }
 
     /// Returns the same targeting as a document of this kind of service has it. For FeatureProbe, a document without
@@ -294,18 +283,9 @@ impl<'de> Deserialize<'de> for Serve {
         }
 
         match ServeMembers::deserialize(deserializer)? {
-            ServeMembers {
-                select: Some(index),
-                split: None,
-            } => Ok(Self::Select(index)),
-            ServeMembers {
-                select: None,
-                split: Some(weights),
-            } => Ok(Self::Split(weights)),
-            ServeMembers {
-                select: None,
-                split: None,
-            } => Ok(Self::Nothing),
+            ServeMembers { select: Some(index), split: None } => Ok(Self::Select(index)),
+            ServeMembers { select: None, split: Some(weights) } => Ok(Self::Split(weights)),
+            ServeMembers { select: None, split: None } => Ok(Self::Nothing),
             ServeMembers { .. } => Err(Error::custom("a serve has `select` or `split`, not both")),
         }
     }
@@ -382,11 +362,8 @@ mod tests {
             right_objects: vec!["65".into()],
         }));
         full.content.default_serve = Serve::Nothing;
-        full.content.prerequisites = Some(vec![Prerequisite {
-            key: "other".into(),
-            value: "a".into(),
-            kind: ReturnType::String,
-        }]);
+        full.content.prerequisites =
+            Some(vec![Prerequisite { key: "other".into(), value: "a".into(), kind: ReturnType::String }]);
         let payload = Payload::new(&full);
         insta::assert_snapshot!(payload.to_json(), @r#"{"disabled":false,"content":{"rules":[{"name":"adults","serve":{"split":[10000]},"conditions":[{"type":"number","subject":"age","predicate":"between","objects":["18"],"leftPredicate":">=","rightPredicate":"<","rightObjects":["65"]}]}],"disabledServe":{"select":0},"defaultServe":{},"variations":[{"value":"false","name":"off","description":""}],"prerequisites":[{"key":"other","value":"a","type":"string"}]}}"#);
         assert_eq!(payload.targeting(), full);
@@ -395,10 +372,7 @@ mod tests {
             (r#","rightObjects":["65"]"#, ""),
             (r#""type":"string"}"#, r#""type":"text"}"#),
         ] {
-            assert!(
-                Payload::from_json(&payload.to_json().replacen(from, to, 1)).is_err(),
-                "{to}"
-            );
+            assert!(Payload::from_json(&payload.to_json().replacen(from, to, 1)).is_err(), "{to}");
         }
     }
 }

@@ -57,11 +57,7 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|candidate| {
             let lower = candidate.to_lowercase();
             // A shortened word, such as `prod`, lacks many letters but is not another word.
-            let most = if folded.len() > 2 && lower.starts_with(&folded) {
-                1
-            } else {
-                usize::MAX
-            };
+            let most = if folded.len() > 2 && lower.starts_with(&folded) { 1 } else { usize::MAX };
             let distance = strsim::damerau_levenshtein(&folded, &lower).min(most);
             (distance, other_letters(&folded, &lower), candidate)
         })
@@ -116,9 +112,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 /// for a failed lookup of a host, and the temporary file that `tempfile` names.
 pub fn plain(text: &str) -> String {
     let text = text.replace("failed to lookup address information: ", "");
-    let text = without(&text, " (os error ", ")", |number| {
-        number.bytes().all(|byte| byte.is_ascii_digit())
-    });
+    let text = without(&text, " (os error ", ")", |number| number.bytes().all(|byte| byte.is_ascii_digit()));
     without(&text, " at path \"", "\"", |_| true)
 }
 
@@ -156,19 +150,10 @@ mod tests {
     fn the_additions_of_libraries_to_an_error_are_left_out() {
         for (text, plain) in [
             ("Permission denied (os error 13)", "Permission denied"),
-            (
-                "a: No such file (os error 2): b (os error 28)",
-                "a: No such file: b",
-            ),
+            ("a: No such file (os error 2): b (os error 28)", "a: No such file: b"),
             ("an (os error x) stays", "an (os error x) stays"),
-            (
-                "No such file or directory at path \"/proc/.tmpQ\"",
-                "No such file or directory",
-            ),
-            (
-                "failed to lookup address information: Name or service not known",
-                "Name or service not known",
-            ),
+            ("No such file or directory at path \"/proc/.tmpQ\"", "No such file or directory"),
+            ("failed to lookup address information: Name or service not known", "Name or service not known"),
             ("cut (os error 1", "cut (os error 1"),
         ] {
             assert_eq!(super::plain(text), plain);
@@ -179,20 +164,14 @@ mod tests {
 
     #[test]
     fn one_is_singular_and_every_other_number_is_plural() {
-        assert_eq!(
-            [0, 1, 2].map(|count| counted(count, "file")),
-            ["0 files", "1 file", "2 files"]
-        );
+        assert_eq!([0, 1, 2].map(|count| counted(count, "file")), ["0 files", "1 file", "2 files"]);
         assert_eq!(counted(2, "publish"), "2 publishes");
     }
 
     #[test]
     fn a_list_has_commas_and_one_and() {
         let items = ["a", "b", "c"].map(str::to_owned);
-        assert_eq!(
-            [0, 1, 2, 3].map(|count| listed(&items[..count])),
-            ["", "a", "a and b", "a, b and c"]
-        );
+        assert_eq!([0, 1, 2, 3].map(|count| listed(&items[..count])), ["", "a", "a and b", "a, b and c"]);
     }
 
     #[test]

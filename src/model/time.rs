@@ -25,9 +25,7 @@ pub fn seconds(text: &str) -> Result<i64, String> {
 /// A sentence for the user, if the text is not a duration or does not fit in 64 bits of milliseconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!(
-            "`{text}` needs a unit: write `{text}s`, `{text}m` or `{text}h`"
-        ));
+        return Err(format!("`{text}` needs a unit: write `{text}s`, `{text}m` or `{text}h`"));
     }
     parts(text).ok_or_else(|| format!("`{text}` is not a duration: write `500ms`, `30s`, `5m` or `1h30m`"))
 }
@@ -113,24 +111,14 @@ mod tests {
         ] {
             assert!(duration(text).is_err(), "{text}");
         }
-        assert_eq!(
-            duration("30").unwrap_err(),
-            "`30` needs a unit: write `30s`, `30m` or `30h`"
-        );
+        assert_eq!(duration("30").unwrap_err(), "`30` needs a unit: write `30s`, `30m` or `30h`");
     }
 
     #[test]
     fn a_time_has_a_date_and_a_zone() {
         assert_eq!(seconds("2026-01-02T03:04:05Z"), Ok(1_767_323_045));
         assert_eq!(seconds("2026-01-02T04:04:05+01:00"), Ok(1_767_323_045));
-        for bad in [
-            "",
-            "2026-01-02",
-            "2026-01-02T03:04:05",
-            "2026-13-02T03:04:05Z",
-            "now",
-            "1767323045",
-        ] {
+        for bad in ["", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", "now", "1767323045"] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
         assert_eq!(rfc3339(1_767_323_045), "2026-01-02T03:04:05Z");

@@ -246,10 +246,7 @@ pub struct TreeDiff<'a> {
 impl<'a> TreeDiff<'a> {
     /// Walks `a` and `b` side by side.
     pub fn new(a: &'a Tree, b: &'a Tree) -> Self {
-        Self {
-            a: Side::of(a),
-            b: Side::of(b),
-        }
+        Self { a: Side::of(a), b: Side::of(b) }
     }
 
     /// Skips the common prefix of both sides without parsing its entries.
@@ -304,11 +301,7 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     fn of(tree: &'a Tree) -> Self {
-        Self {
-            bytes: &tree.bytes,
-            ends: &tree.ends,
-            start: 0,
-        }
+        Self { bytes: &tree.bytes, ends: &tree.ends, start: 0 }
     }
 
     fn first(&self) -> Option<TreeEntry<'a>> {

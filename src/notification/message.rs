@@ -18,12 +18,7 @@ const LONGEST_LINE_REASON: usize = 100;
 
 /// Returns the body of a Standard Webhook: a type, a time, and data.
 pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
-    let Notification {
-        repo,
-        reference,
-        revision,
-        changes,
-    } = notification;
+    let Notification { repo, reference, revision, changes } = notification;
     let named: Vec<Value> = changes.iter().take(MOST_NAMED).map(named).collect();
     json!({
         "type": "toggles.changed",
@@ -43,10 +38,7 @@ pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
 }
 
 fn named(change: &ToggleChange) -> Value {
-    let reason = change
-        .reason
-        .as_deref()
-        .map(|reason| cut(&escaped(reason).to_string(), LONGEST_REASON));
+    let reason = change.reason.as_deref().map(|reason| cut(&escaped(reason).to_string(), LONGEST_REASON));
     json!({ "toggle": change.toggle, "change": change.change, "reason": reason })
 }
 
@@ -241,11 +233,7 @@ mod tests {
         }
 
         fn change(toggle: &str, change: ChangeKind, reason: Option<&str>) -> ToggleChange {
-            ToggleChange {
-                toggle: toggle.parse().unwrap(),
-                change,
-                reason: reason.map(str::to_owned),
-            }
+            ToggleChange { toggle: toggle.parse().unwrap(), change, reason: reason.map(str::to_owned) }
         }
 
         #[test]
@@ -315,28 +303,17 @@ mod tests {
         use crate::daemon::LastPass;
 
         fn status(toggles: &[(&str, ToggleState)]) -> Status {
-            let toggles = toggles
-                .iter()
-                .map(|(toggle, state)| ToggleStatus::in_state(toggle, *state));
+            let toggles = toggles.iter().map(|(toggle, state)| ToggleStatus::in_state(toggle, *state));
             Status {
-                last_pass: Some(LastPass {
-                    at: 1,
-                    result: PassResult::Success,
-                    took_ms: 1,
-                }),
+                last_pass: Some(LastPass { at: 1, result: PassResult::Success, took_ms: 1 }),
                 toggles: Arc::new(toggles.collect()),
                 ..Status::default()
             }
         }
 
         fn lines(notification: Option<Notification>) -> Vec<String> {
-            let changes = notification
-                .map(|notification| notification.changes)
-                .unwrap_or_default();
-            changes
-                .iter()
-                .map(|change| format!("{} {}", change.toggle, change.change.as_str()))
-                .collect()
+            let changes = notification.map(|notification| notification.changes).unwrap_or_default();
+            changes.iter().map(|change| format!("{} {}", change.toggle, change.change.as_str())).collect()
         }
 
         #[test]
@@ -391,15 +368,9 @@ mod tests {
             let bad = status(&[("a/b/c", ToggleState::Drifted), held, failed]);
             assert_eq!(sent.update(&bad).unwrap().changes.len(), 3);
             let good = ["a/b/c", "a/b/d", "a/b/e"].map(|id| (id, ToggleState::InSync));
-            let unscanned = Status {
-                awaits_scan: true,
-                ..status(&good)
-            };
+            let unscanned = Status { awaits_scan: true, ..status(&good) };
             // A pass finds out on its own that the others are in sync.
-            assert_eq!(
-                lines(sent.update(&unscanned)),
-                ["a/b/e recovered", "a/b/d released"]
-            );
+            assert_eq!(lines(sent.update(&unscanned)), ["a/b/e recovered", "a/b/d released"]);
             assert_eq!(sent.update(&unscanned), None);
             let drifted = [("a/b/c", ToggleState::Drifted), good[1], good[2]];
             assert_eq!(sent.update(&status(&drifted)), None);

@@ -44,11 +44,7 @@ impl Notifier {
         metrics: Metrics,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let delivery = DeliveryTask {
-            receiver,
-            network,
-            pauses: PAUSES,
-        };
+        let delivery = DeliveryTask { receiver, network, pauses: PAUSES };
         let task = delivery.deliver_all(metrics.clone(), waiting);
         (Self { queue, metrics }, task)
     }
@@ -99,14 +95,9 @@ impl DeliveryTask {
         let url = self.receiver.url()?;
         let (headers, body) = self.receiver.compose(notification, id, jiff::Timestamp::now())?;
         // A new client for each attempt reads the CA file again.
-        let client = self
-            .network
-            .client(ATTEMPT_TIMEOUT)
-            .map_err(DeliveryError::Network)?;
+        let client = self.network.client(ATTEMPT_TIMEOUT).map_err(DeliveryError::Network)?;
         let request = client.post(url).header("content-type", "application/json");
-        let request = headers
-            .into_iter()
-            .fold(request, |request, (name, value)| request.header(name, value));
+        let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
         let answer = request.body(body).send().await;
         // The URL may be a secret, and the error is logged.
         let answer = answer.map_err(|error| DeliveryError::Http(error.without_url()))?;
@@ -160,10 +151,7 @@ impl Receiver {
         };
         let body = message::standard(notification, &format!("{now:.0}")).to_string();
         let seconds = now.as_second();
-        let mut headers = vec![
-            ("webhook-id", id.to_owned()),
-            ("webhook-timestamp", seconds.to_string()),
-        ];
+        let mut headers = vec![("webhook-id", id.to_owned()), ("webhook-timestamp", seconds.to_string())];
         if let Some(secret) = secret {
             let secret = secret.read().map_err(DeliveryError::Secret)?;
             let key = SigningKey::new(&secret).map_err(DeliveryError::Key)?;
@@ -240,9 +228,7 @@ pub fn spawn(
             if let Err(error) = write(&file, sent) {
                 tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
             }
-            notifiers
-                .iter()
-                .for_each(|notifier| notifier.send(notification.clone()));
+            notifiers.iter().for_each(|notifier| notifier.send(notification.clone()));
         }
     });
 }
@@ -275,14 +261,8 @@ mod tests {
 
     fn delivery(server: &Server, format: ReceiverFormat) -> DeliveryTask {
         DeliveryTask {
-            receiver: Receiver {
-                url: value(&server.url("hook")),
-                format,
-            },
-            network: Network {
-                ca_file: Some(server.ca_file()),
-                ..Network::default()
-            },
+            receiver: Receiver { url: value(&server.url("hook")), format },
+            network: Network { ca_file: Some(server.ca_file()), ..Network::default() },
             pauses: [Duration::ZERO; 2],
         }
     }
@@ -306,9 +286,7 @@ mod tests {
 
     fn failures(metrics: &Metrics) -> String {
         let text = metrics.encode();
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("gitoggle_notices_failed_total "));
+        let line = text.lines().find_map(|line| line.strip_prefix("gitoggle_notices_failed_total "));
         line.unwrap().to_owned()
     }
 
@@ -329,10 +307,7 @@ mod tests {
         assert_eq!(run(delivery).await, "0");
         let requests = server.take();
         let request = &requests[0];
-        assert_eq!(
-            (request.method.as_str(), request.path.as_str()),
-            ("POST", "/hook")
-        );
+        assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/hook"));
         let key = SigningKey::new(&Secret::new("whsec_aGVsbG8=".to_owned())).unwrap();
         let header = |name| request.header(name).unwrap();
         let mut check = key.check(
@@ -353,15 +328,9 @@ mod tests {
         let server = statuses(&[503, 429, 200]);
         assert_eq!(run(delivery(&server, ReceiverFormat::Standard(None))).await, "0");
         let requests = server.take();
-        let ids: Vec<_> = requests
-            .iter()
-            .map(|request| request.header("webhook-id").unwrap())
-            .collect();
+        let ids: Vec<_> = requests.iter().map(|request| request.header("webhook-id").unwrap()).collect();
         assert_eq!(ids.len(), 3);
-        assert!(
-            ids[0].starts_with("msg_") && ids.iter().all(|id| *id == ids[0]),
-            "{ids:?}"
-        );
+        assert!(ids[0].starts_with("msg_") && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     }
 
     #[tokio::test]
@@ -371,10 +340,7 @@ mod tests {
         let requests = server.take();
         assert_eq!(requests.len(), 1);
         let body = String::from_utf8_lossy(&requests[0].bytes);
-        assert!(
-            body.ends_with(r#""unfurl_links":false,"unfurl_media":false}"#),
-            "{body}"
-        );
+        assert!(body.ends_with(r#""unfurl_links":false,"unfurl_media":false}"#), "{body}");
     }
 
     #[tokio::test]
@@ -393,19 +359,13 @@ mod tests {
         let error = delivery.deliver(&notification()).await.unwrap_err();
         assert!(!format!("{error:?}").contains("/hook"), "{error:?}");
         delivery.receiver.url = value("http://localhost/hook");
-        assert!(matches!(
-            delivery.deliver(&notification()).await,
-            Err(DeliveryError::Url)
-        ));
+        assert!(matches!(delivery.deliver(&notification()).await, Err(DeliveryError::Url)));
     }
 
     #[tokio::test]
     async fn a_full_queue_drops_and_counts_but_never_waits() {
         let metrics = Metrics::new();
-        let receiver = Receiver {
-            url: value("https://localhost/"),
-            format: ReceiverFormat::Slack,
-        };
+        let receiver = Receiver { url: value("https://localhost/"), format: ReceiverFormat::Slack };
         let (notifier, task) = Notifier::new(receiver, Network::default(), metrics.clone());
         for _ in 0..QUEUE + 3 {
             notifier.send(notification());

@@ -28,22 +28,13 @@ impl Attributions<'_> {
         draft: Draft,
         review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, Error>,
     ) -> Result<Plan, Error> {
-        let Self {
-            snapshot,
-            files,
-            rules,
-            most_undecided,
-        } = *self;
+        let Self { snapshot, files, rules, most_undecided } = *self;
         let documents = documents(&draft, snapshot, rules, most_undecided)?;
         if documents.is_empty() {
             return draft.attribute(&BTreeMap::new(), &BTreeMap::new(), review);
         }
         let reader = snapshot.reader()?;
-        let wanted = WantedDocuments {
-            documents,
-            kind: rules.kind,
-            reader,
-        };
+        let wanted = WantedDocuments { documents, kind: rules.kind, reader };
         let mut attributions = wanted.attributions(snapshot, files)?;
         let evidence = evidence(&draft, snapshot, &mut attributions)?;
         // Missing history never blocks content that is there (DESIGN, section 5, *Which commit*).

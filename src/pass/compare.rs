@@ -55,12 +55,7 @@ where
 {
     let compared = compare(files, applied, &config.rules, drifted)?;
     let decided = decide(files, applied, &config.rules, compared)?;
-    attribute(
-        hold(decided, &BTreeMap::new(), applied, config),
-        files,
-        applied,
-        config,
-    )
+    attribute(hold(decided, &BTreeMap::new(), applied, config), files, applied, config)
 }
 
 /// The toggles that may have to be published, and what decides about them.
@@ -88,11 +83,7 @@ where
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
     let comparison = compared(files, applied, rules, &overwritten)?;
     check_source(&comparison, files.snapshot, rules)?;
-    Ok(Compared {
-        comparison,
-        overrides,
-        overwritten,
-    })
+    Ok(Compared { comparison, overrides, overwritten })
 }
 
 /// Holds what is not sent whatever its commit says: suspended and parked changes, those of a first pass, and what a
@@ -126,9 +117,9 @@ pub(super) fn attribute<F>(
         most_undecided: config.most_undecided,
     };
     attributions.complete(draft, |changes| match &config.reviews {
-        Some(reviews) if !changes.is_empty() => reviews
-            .read(changes, files.snapshot, applied.revision())
-            .map(Some),
+        Some(reviews) if !changes.is_empty() => {
+            reviews.read(changes, files.snapshot, applied.revision()).map(Some)
+        }
         _ => Ok(None),
     })
 }
@@ -138,9 +129,8 @@ fn overwritten(drifted: &LiveDifferences, policy: &Policy, overrides: &Overrides
     let is_allowed = |id: &ToggleId| policy.on_drift == OnDrift::Overwrite || overrides.may_overwrite(id);
     let may_create =
         |live: &LiveDifference| *live != LiveDifference::Missing || policy.on_missing == OnMissing::Create;
-    let allowed = drifted
-        .iter()
-        .filter(|(id, live)| is_allowed(id) && may_create(live) && policy.scope.contains(id));
+    let allowed =
+        drifted.iter().filter(|(id, live)| is_allowed(id) && may_create(live) && policy.scope.contains(id));
     allowed.map(|(id, live)| (id.clone(), live.clone())).collect()
 }
 
@@ -155,11 +145,7 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let Compared {
-        comparison,
-        overrides,
-        overwritten,
-    } = compared;
+    let Compared { comparison, overrides, overwritten } = compared;
     let environment_holds = emptied(comparison.lost, &comparison.differences, rules, &overrides);
     let unfinished = unfinished(files.snapshot, applied, rules)?;
     let deciding = DecisionContext {
@@ -185,10 +171,7 @@ where
     let (decided, mut findings) = read(comparison.differences, context, |one| deciding.decide(one), open)?;
     findings.extend(applied.tree_findings(comparison.findings, files.root_tree, rules)?);
     Ok(Input {
-        source: SourceInfo {
-            base: applied.base(),
-            ..source_info(files.snapshot, rules)
-        },
+        source: SourceInfo { base: applied.base(), ..source_info(files.snapshot, rules) },
         base_url: rules.base_url.clone().or_else(|| applied.base_url()),
         decided,
         applied_counts: comparison.applied_counts,
@@ -205,12 +188,7 @@ where
 }
 
 pub(super) fn places<'a>(applied: AppliedSide<'_>, rules: &'a Rules) -> Places<'a> {
-    Places {
-        layout: &rules.layout,
-        root: &rules.root,
-        scope: &rules.policy.scope,
-        side: applied.kind(),
-    }
+    Places { layout: &rules.layout, root: &rules.root, scope: &rules.policy.scope, side: applied.kind() }
 }
 
 fn compared<S, F>(
@@ -223,10 +201,7 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let roots = Roots {
-        source: files.root_tree,
-        applied: applied.tree(),
-    };
+    let roots = Roots { source: files.root_tree, applied: applied.tree() };
     let places = places(applied, rules);
     // The service may not have what the applied tree shows, so these are compared even if both trees are equal.
     let (unknown, settled) = (applied.unknown(), applied.settled());
@@ -480,10 +455,7 @@ pub(super) fn unfinished(
             continue;
         };
         let (documents, trees) = (snapshot.reader()?, applied.trees()?);
-        let roots = Roots {
-            source,
-            applied: applied.tree(),
-        };
+        let roots = Roots { source, applied: applied.tree() };
         let places = places(applied, rules);
         let found: Comparison =
             trees::compare::<_, _, Error>(&documents, trees.as_ref(), roots, &places, &BTreeSet::new())?;

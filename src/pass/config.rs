@@ -65,15 +65,7 @@ impl Rules {
     /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
     pub(super) fn digest(&self) -> String {
         // `repo` only shapes the output, and the history guard decides before digests are compared.
-        let Self {
-            repo: _,
-            root,
-            layout,
-            kind,
-            policy,
-            history: _,
-            base_url,
-        } = self;
+        let Self { repo: _, root, layout, kind, policy, history: _, base_url } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
         crate::model::hex(&Sha256::digest(text))
     }
@@ -188,18 +180,12 @@ impl OriginState {
     fn at(&self, remote: RepoUrl) -> Result<SharedRemote, Error> {
         // Credentials are sent to one host only (DESIGN, section 5), and a path has no host.
         let credentials = remote.host().zip(self.login.clone());
-        let credentials = credentials.map(|(host, (username, password))| GitCredentials {
-            host,
-            username,
-            password,
-        });
+        let credentials =
+            credentials.map(|(host, (username, password))| GitCredentials { host, username, password });
         Ok(SharedRemote {
             remote,
             name: self.name.clone(),
-            access: GitAccess {
-                credentials,
-                ..self.access.clone()
-            },
+            access: GitAccess { credentials, ..self.access.clone() },
             holder: self.holder.clone(),
         })
     }

@@ -67,11 +67,7 @@ impl PassContext {
         stop: watch::Receiver<bool>,
         observe: impl Fn(&Event<'_>) + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            runtime,
-            stop,
-            observe: Arc::new(observe),
-        }
+        Self { runtime, stop, observe: Arc::new(observe) }
     }
 
     /// Creates the context of a pass that nothing stops and nothing observes.
@@ -156,10 +152,8 @@ impl Runtime {
             Self::Tokio(_) => future.await,
             #[cfg(test)]
             Self::Simulated(_) => {
-                let (mut future, mut context) = (
-                    std::pin::pin!(future),
-                    std::task::Context::from_waker(std::task::Waker::noop()),
-                );
+                let (mut future, mut context) =
+                    (std::pin::pin!(future), std::task::Context::from_waker(std::task::Waker::noop()));
                 loop {
                     if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
                         return value;

@@ -75,13 +75,7 @@ impl DocumentFiles {
                 (Box::new(snapshot.reader()?), top, config.root.clone())
             }
         };
-        let mut documents = Self {
-            files,
-            claims: BTreeMap::new(),
-            tests: BTreeMap::new(),
-            root,
-            kind,
-        };
+        let mut documents = Self { files, claims: BTreeMap::new(), tests: BTreeMap::new(), root, kind };
         documents.list(layout, top)?;
         Ok(documents)
     }
@@ -150,16 +144,9 @@ impl DocumentFiles {
         let path = join(&self.root, path);
         let document = match claims.len() {
             1 => document::read(&path, &content, self.kind),
-            _ => Document {
-                payload: None,
-                diagnostics: self.duplicates(id, claims),
-            },
+            _ => Document { payload: None, diagnostics: self.duplicates(id, claims) },
         };
-        Ok(Some(ReadDocument {
-            path,
-            content,
-            document,
-        }))
+        Ok(Some(ReadDocument { path, content, document }))
     }
 
     fn duplicates(&self, id: &ToggleId, claims: &[DocumentFile]) -> Vec<Diagnostic> {
@@ -205,9 +192,7 @@ impl Folder {
     /// Reads only the file `path` of `folder`.
     pub(crate) fn of_file(folder: &Path, path: &str) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, "")?;
-        Self::read(&[path.as_bytes().to_vec()], &[], |path| {
-            tree.content(path, LARGEST_DOCUMENT)
-        })
+        Self::read(&[path.as_bytes().to_vec()], &[], |path| tree.content(path, LARGEST_DOCUMENT))
     }
 
     fn read(
@@ -233,12 +218,7 @@ impl Folder {
         }
         files.trees = folders
             .into_iter()
-            .map(|(path, children)| {
-                (
-                    path_id(b"tree", &path),
-                    Tree::of(children.iter().map(Child::entry)),
-                )
-            })
+            .map(|(path, children)| (path_id(b"tree", &path), Tree::of(children.iter().map(Child::entry))))
             .collect();
         Ok(Self(Arc::new(files)))
     }
@@ -273,11 +253,7 @@ impl Trees for Folder {
     }
 
     fn blob(&self, blob: ObjectId, _: usize) -> Result<Blob, source::Error> {
-        self.0
-            .blobs
-            .get(&blob)
-            .cloned()
-            .ok_or(source::Error::MissingObject(blob))
+        self.0.blobs.get(&blob).cloned().ok_or(source::Error::MissingObject(blob))
     }
 }
 
@@ -293,11 +269,7 @@ impl Child {
         match self {
             Self::File(name, id) => TreeEntry::file(name, *id),
             Self::Folder(name, id) => TreeEntry::folder(name, *id),
-            Self::Link(name, id) => TreeEntry {
-                mode: 0o120_000,
-                name,
-                id: *id,
-            },
+            Self::Link(name, id) => TreeEntry { mode: 0o120_000, name, id: *id },
         }
     }
 }

@@ -55,9 +55,7 @@ impl HistoryReader {
     /// # Errors
     /// If the state cannot be read.
     pub fn diffs(&self, commit: CommitId, toggles: &[DeployedToggle]) -> Result<Vec<DeployedDiff>, Error> {
-        let pairs = self
-            .applied
-            .documents(commit, toggles.iter().map(|toggle| &toggle.id))?;
+        let pairs = self.applied.documents(commit, toggles.iter().map(|toggle| &toggle.id))?;
         let diffs = toggles.iter().zip(pairs).map(|(toggle, pair)| {
             Ok(DeployedDiff {
                 toggle: toggle.clone(),
@@ -74,18 +72,13 @@ impl HistoryReader {
         };
         let blob = self.applied.blob(object, LARGEST_DOCUMENT)?;
         let read = document::read(id.as_str(), &blob, self.kind);
-        Ok(read
-            .payload
-            .map_or(DeployedContent::Unreadable, DeployedContent::Known))
+        Ok(read.payload.map_or(DeployedContent::Unreadable, DeployedContent::Known))
     }
 }
 
 /// Adds the subjects that the state does not have, as far as the source or its clone has the commits. Contacts no host.
 pub fn name_subjects(page: &mut HistoryPage, source: &SourceConfig) {
-    let unnamed = page
-        .deployments
-        .iter_mut()
-        .filter(|deployment| deployment.subject.is_none());
+    let unnamed = page.deployments.iter_mut().filter(|deployment| deployment.subject.is_none());
     let unnamed: Vec<&mut Deployment> = unnamed.collect();
     let subjects = source::subjects(source, unnamed.iter().map(|deployment| deployment.revision));
     for deployment in unnamed {
@@ -181,13 +174,9 @@ impl DeploymentHistory {
         loop {
             tries += 1;
             let kind = self.kind;
-            let read = AppliedHistory::open(&self.state_dir)
-                .map_err(Error::from)
-                .and_then(|applied| {
-                    applied
-                        .map(|applied| work(&HistoryReader { applied, kind }))
-                        .transpose()
-                });
+            let read = AppliedHistory::open(&self.state_dir).map_err(Error::from).and_then(|applied| {
+                applied.map(|applied| work(&HistoryReader { applied, kind })).transpose()
+            });
             match read {
                 Err(Error::State(state::Error::NotDeployed { .. })) => return Ok(None),
                 Err(Error::State(state::Error::BrokenRepository { .. })) if tries < Self::TRIES => {}

@@ -134,10 +134,7 @@ impl Reconciler {
         let remote = shared.as_ref().map(|shared| shared.remote.clone());
         let timeout = config.service.as_ref().map(|service| service.timeout);
         let timeout = timeout.unwrap_or_default();
-        let shared = shared.map(|remote| SharedOptions {
-            remote,
-            clock: config.clock.clone(),
-        });
+        let shared = shared.map(|remote| SharedOptions { remote, clock: config.clock.clone() });
         let options = Options {
             wait,
             base_url: config.rules.base_url.clone().unwrap_or_default(),
@@ -236,15 +233,12 @@ impl Reconciler {
         // No other process knows about requests that this one sent late, so this waits for the ref as long as it takes.
         let (view, config, source) = (self.store.view().clone(), &self.config, &mut self.source);
         let mut may_restore = |recorded| staleness::may_restore(recorded, &view, config, source);
-        let listed = self
-            .store
-            .refresh(now, &|| context.is_stopped(), &mut may_restore);
+        let listed = self.store.refresh(now, &|| context.is_stopped(), &mut may_restore);
         match (listed, result) {
             // It names the toggles.
-            (Err(error @ state::Error::InUse { .. }), Ok(report)) => Ok(Report {
-                error: Some(Arc::new(error.into())),
-                ..report
-            }),
+            (Err(error @ state::Error::InUse { .. }), Ok(report)) => {
+                Ok(Report { error: Some(Arc::new(error.into())), ..report })
+            }
             (Err(error @ state::Error::InUse { .. }), Err(_)) => Err(error.into()),
             (_, result) => result,
         }
@@ -287,9 +281,7 @@ impl Reconciler {
         let (config, source) = (&self.config, &mut self.source);
         let mut may_restore = |recorded| staleness::may_restore(recorded, &allowed, config, source);
         let now = self.config.clock.unix();
-        Ok(self
-            .store
-            .refresh(now, &|| context.is_stopped(), &mut may_restore)?)
+        Ok(self.store.refresh(now, &|| context.is_stopped(), &mut may_restore)?)
     }
 
     /// Reads the source. Returns the time that it took as well.
@@ -344,10 +336,7 @@ impl Reconciler {
     }
 
     fn head(&self, snapshot: &Snapshot) -> PassHead {
-        PassHead {
-            revision: snapshot.revision(),
-            now: self.config.clock.unix(),
-        }
+        PassHead { revision: snapshot.revision(), now: self.config.clock.unix() }
     }
 
     /// Forgets the requests of earlier processes once all of them have ended. Until then, the journal keeps them for the
@@ -373,15 +362,11 @@ impl Reconciler {
         let service = self.service(plan, std::mem::take(&mut inputs.scanned))?;
         let head = self.head(snapshot);
         let changes = plan.changes().iter();
-        let changes: Vec<_> = changes
-            .map(|change| (change.id.clone(), sent(change, plan)))
-            .collect();
+        let changes: Vec<_> = changes.map(|change| (change.id.clone(), sent(change, plan))).collect();
         let documents = Documents::new(snapshot)?;
         self.expire_inherited()?;
         self.store.let_through(plan.let_through());
-        let started = self
-            .store
-            .start(&head, &changes, documents, &|| context.is_stopped());
+        let started = self.store.start(&head, &changes, documents, &|| context.is_stopped());
         let journal = started.map_err(record::unread)?;
         context.report(Event::Begins(plan));
         let job = PublishJob {

@@ -77,11 +77,7 @@ fn plan_work_tree(
         open: || Ok(folder.clone()),
     };
     let plan = plan_files(&files, AppliedSide::State(view), config, drifted)?;
-    Ok(Planned {
-        plan,
-        notes,
-        is_forward,
-    })
+    Ok(Planned { plan, notes, is_forward })
 }
 
 /// Reads the source and returns the result of `work` on its snapshot. Clones a damaged mirror again, once.
@@ -90,11 +86,7 @@ pub(crate) fn with_snapshot<T>(
     work: impl Fn(&Snapshot) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut source = Source::new(source.clone());
-    match source
-        .snapshot()
-        .map_err(Error::from)
-        .and_then(|found| work(&found))
-    {
+    match source.snapshot().map_err(Error::from).and_then(|found| work(&found)) {
         Err(error) if error.repairs(&mut source) => work(&source.snapshot()?),
         result => result,
     }
@@ -121,11 +113,7 @@ pub(crate) fn plan_read_only(
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => plan_files(&committed(snapshot), AppliedSide::State(view), config, drifted)?,
     };
-    Ok(Planned {
-        plan,
-        notes,
-        is_forward,
-    })
+    Ok(Planned { plan, notes, is_forward })
 }
 
 /// Returns whether the step from the recorded revision leads forward, and the notes of a read-only command about it.

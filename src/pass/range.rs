@@ -42,9 +42,7 @@ pub fn plan_range(
     let revisions = revisions.ok_or(RangeError::Remote)?;
     let ends = range.resolve(&revisions)?;
     // The work tree of another commit differs from the planned one in any case.
-    let is_checked_out = revisions
-        .find("HEAD")
-        .is_ok_and(|found| found.commit == ends.head.commit);
+    let is_checked_out = revisions.find("HEAD").is_ok_and(|found| found.commit == ends.head.commit);
     let (snapshot, conflicts) = if ends.is_merge {
         revisions.merge(&ends.base, &ends.head)?
     } else {
@@ -65,23 +63,12 @@ pub fn plan_range(
         .filter(|(_, count)| **count == 0)
         .map(|(environment, _)| environment.clone())
         .collect();
-    let attributions = Attributions {
-        snapshot: &snapshot,
-        files: files.files,
-        rules,
-        most_undecided: usize::MAX,
-    };
+    let attributions =
+        Attributions { snapshot: &snapshot, files: files.files, rules, most_undecided: usize::MAX };
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(None))?;
     let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
-    let notes = unmerged
-        .into_iter()
-        .chain(first_pass_note(&new, &plan, rules))
-        .chain(uncommitted.flatten());
-    Ok(Planned {
-        notes: notes.collect(),
-        plan,
-        is_forward: true,
-    })
+    let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
+    Ok(Planned { notes: notes.collect(), plan, is_forward: true })
 }
 
 /// Returns `found`, in which are those about the base, and the findings in all files.
@@ -90,12 +77,7 @@ fn all_findings(
     snapshot: &Snapshot,
     rules: &Rules,
 ) -> Result<Vec<Diagnostic>, Error> {
-    let checks = Checks {
-        layout: &rules.layout,
-        kind: rules.kind,
-        scope: &rules.policy.scope,
-        within: &[],
-    };
+    let checks = Checks { layout: &rules.layout, kind: rules.kind, scope: &rules.policy.scope, within: &[] };
     found.extend(check_snapshot(snapshot, &rules.root, checks)?.findings);
     found.sort();
     found.dedup();
@@ -118,18 +100,10 @@ fn explain_conflicts(
             finding.help = Some(advice.clone());
         }
     }
-    let shown: Vec<String> = conflicts
-        .iter()
-        .take(3)
-        .map(|path| format!("`{}`", escaped(path)))
-        .collect();
+    let shown: Vec<String> = conflicts.iter().take(3).map(|path| format!("`{}`", escaped(path))).collect();
     let more = conflicts.len() - shown.len();
     (!shown.is_empty()).then(|| {
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!(
             "this branch cannot be merged yet: {}{more} changed on both sides; {advice}",
             shown.join(", ")
@@ -153,14 +127,9 @@ fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<
             })
     };
     let is_planned = |environment: &&EnvironmentId| {
-        plan.changes()
-            .iter()
-            .any(|change| change.id.environment() == **environment)
+        plan.changes().iter().any(|change| change.id.environment() == **environment)
     };
-    let open = new
-        .iter()
-        .filter(is_planned)
-        .filter(|environment| !is_decided(environment));
+    let open = new.iter().filter(is_planned).filter(|environment| !is_decided(environment));
     let open: Vec<String> = open.map(|environment| format!("`{environment}`")).collect();
     (!open.is_empty()).then(|| {
         let trailer = match rules.policy.trailer {
@@ -182,10 +151,7 @@ impl BaseRevision {
     fn of(base: &NamedCommit, snapshot: &Snapshot) -> Result<Self, source::Error> {
         Ok(Self {
             tree: snapshot.root_tree_at(base.commit)?,
-            base: Base {
-                reference: base.name.clone(),
-                revisions: [base.commit],
-            },
+            base: Base { reference: base.name.clone(), revisions: [base.commit] },
             snapshot: snapshot.clone(),
         })
     }
@@ -203,10 +169,7 @@ impl BaseRevision {
         let trees = self.snapshot.reader()?;
         let mut kept = Vec::new();
         for finding in findings.drain(..) {
-            let path = finding
-                .path
-                .strip_prefix(rules.root.as_str())
-                .unwrap_or(&finding.path);
+            let path = finding.path.strip_prefix(rules.root.as_str()).unwrap_or(&finding.path);
             let is_old = tree::is_about_path(&finding) && {
                 let now = file_at(&trees, Some(head), path)?;
                 now.is_some() && now == file_at(&trees, self.tree, path)?
@@ -293,11 +256,7 @@ pub enum RangeError {
     #[error("two revisions can be compared only in a repository on this machine")]
     Remote,
     /// A name that no commit has.
-    #[error(
-        "could not find the revision `{}` of `{flag}`{}",
-        escaped(revision),
-        similar_names(near)
-    )]
+    #[error("could not find the revision `{}` of `{flag}`{}", escaped(revision), similar_names(near))]
     Unknown {
         /// The flag.
         flag: &'static str,
@@ -405,11 +364,7 @@ impl Range {
             Self::Revisions { from, to } => {
                 let base = find(revisions, "--from", from)?;
                 let head = find(revisions, "--to", to.as_deref().unwrap_or("HEAD"))?;
-                Ok(Ends {
-                    base,
-                    head,
-                    is_merge: false,
-                })
+                Ok(Ends { base, head, is_merge: false })
             }
         }
     }
@@ -430,15 +385,10 @@ impl BranchRange {
                 head: name(&head),
                 hint: self.fetch.history.clone(),
             })?,
-            Some(bases) if bases.is_empty() => Err(RangeError::Unrelated {
-                target: name(&target),
-                head: name(&head),
-            })?,
-            Some(_) => Ok(Ends {
-                base: target,
-                head,
-                is_merge: true,
-            }),
+            Some(bases) if bases.is_empty() => {
+                Err(RangeError::Unrelated { target: name(&target), head: name(&head) })?
+            }
+            Some(_) => Ok(Ends { base: target, head, is_merge: true }),
         }
     }
 
@@ -453,10 +403,7 @@ impl BranchRange {
                 found => found.map_err(|error| failed("HEAD", head, revisions, error))?,
             },
         };
-        Ok(NamedCommit {
-            name: self.source.clone().unwrap_or(found.name),
-            ..found
-        })
+        Ok(NamedCommit { name: self.source.clone().unwrap_or(found.name), ..found })
     }
 
     /// Returns the commit of the target branch if the job has checked out a merge of it with the pull request.
@@ -479,10 +426,7 @@ impl BranchRange {
             _ => return None,
         };
         // A shallow clone may lack it.
-        revisions.parents(commit).map(|_| NamedCommit {
-            name: self.target.clone(),
-            commit,
-        })
+        revisions.parents(commit).map(|_| NamedCommit { name: self.target.clone(), commit })
     }
 
     fn target(&self, revisions: &RevisionLookup) -> Result<NamedCommit, Error> {
@@ -490,19 +434,16 @@ impl BranchRange {
             return Ok(found);
         }
         match revisions.find(&self.target) {
-            Err(RevisionError::Unknown(_)) => Err(RangeError::NoTarget {
-                target: self.target.clone(),
-                hint: self.fetch.target.clone(),
-            })?,
+            Err(RevisionError::Unknown(_)) => {
+                Err(RangeError::NoTarget { target: self.target.clone(), hint: self.fetch.target.clone() })?
+            }
             found => found.map_err(|error| failed("--target", &self.target, revisions, error)),
         }
     }
 }
 
 fn find(revisions: &RevisionLookup, flag: &'static str, name: &str) -> Result<NamedCommit, Error> {
-    revisions
-        .find(name)
-        .map_err(|error| failed(flag, name, revisions, error))
+    revisions.find(name).map_err(|error| failed(flag, name, revisions, error))
 }
 
 fn failed(flag: &'static str, revision: &str, revisions: &RevisionLookup, error: RevisionError) -> Error {

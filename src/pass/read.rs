@@ -66,12 +66,7 @@ where
     let all = Mutex::new((Vec::with_capacity(count), Vec::new()));
     let work = || -> Result<(), Error> {
         let (source, applied) = open()?;
-        let reader = Reader {
-            source,
-            applied,
-            context,
-            decide: &decide,
-        };
+        let reader = Reader { source, applied, context, decide: &decide };
         loop {
             let part: Vec<_> = lock(&differences).by_ref().take(PART).collect();
             if part.is_empty() {
@@ -102,11 +97,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn in_threads(threads: usize, work: impl Fn() -> Result<(), Error> + Sync) -> Result<(), Error> {
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
-        workers.into_iter().try_for_each(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 
@@ -134,35 +127,22 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             (Claims::One(file), Some(trees)) => Some(trees.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
-        Ok(Loaded {
-            difference,
-            desired,
-            applied,
-        })
+        Ok(Loaded { difference, desired, applied })
     }
 
     fn read<T>(&self, loaded: Loaded, into: &mut Read<T>)
     where
         D: Fn(Candidate) -> T,
     {
-        let Loaded {
-            difference,
-            desired,
-            applied,
-        } = loaded;
+        let Loaded { difference, desired, applied } = loaded;
         let mut desired = self.desired(&difference, desired.as_ref(), &mut into.1);
         if let (Some(Blob::Missing), Some(path)) = (&applied, self.compared_path(&desired)) {
-            into.1
-                .push(document::missing_base(&join(self.context.root, path)));
+            into.1.push(document::missing_base(&join(self.context.root, path)));
             desired = Desired::Invalid;
         }
         let applied = self.applied(&difference, applied.as_ref());
         // Decided immediately, so that contents that will not be published are dropped.
-        into.0.push((self.decide)(Candidate {
-            id: difference.id,
-            desired,
-            applied,
-        }));
+        into.0.push((self.decide)(Candidate { id: difference.id, desired, applied }));
     }
 
     /// Returns the path of a document whose change depends on the version at the base.
@@ -205,11 +185,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         if self.context.renamed.contains(&difference.id) {
             return Desired::Renamed;
         }
-        let unknown = self
-            .context
-            .unknown
-            .get(&difference.id)
-            .map(|sent| sent.path.clone());
+        let unknown = self.context.unknown.get(&difference.id).map(|sent| sent.path.clone());
         // The path in the source. The applied tree always has the default layout.
         let applied = || {
             let file = difference.applied.first()?;
@@ -227,10 +203,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
                 _ => None,
             };
             // It may have been sent with settings for another kind of service.
-            let sent = Box::new(Sent {
-                payload: sent.payload.for_kind(self.context.kind),
-                ..sent.clone()
-            });
+            let sent = Box::new(Sent { payload: sent.payload.for_kind(self.context.kind), ..sent.clone() });
             return AppliedVersion::Unknown { sent, applied };
         }
         self.recorded(difference, blob)
@@ -250,11 +223,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         let format = file.format;
         // Findings are dropped, because they would concern a file that is not in the source.
         match parse("", blob, self.context).0 {
-            Some(payload) => AppliedVersion::Document {
-                object: file.id,
-                format,
-                payload,
-            },
+            Some(payload) => AppliedVersion::Document { object: file.id, format, payload },
             None => AppliedVersion::Unreadable,
         }
     }

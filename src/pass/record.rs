@@ -37,10 +37,7 @@ pub(crate) fn record(
     let now = head.now;
     let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
     edits.extend(finished_first_passes(plan, published));
-    let is_recorded = store
-        .view()
-        .tip()
-        .is_some_and(|tip| tip.revision == head.revision);
+    let is_recorded = store.view().tip().is_some_and(|tip| tip.revision == head.revision);
     let is_allowed = plan.overrides().history.is_some() && !is_recorded;
     // The next commit records who allowed the revision and when, even without a change (DESIGN, section 9.2).
     if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
@@ -57,9 +54,7 @@ pub(crate) fn record(
         && plan.leaves_nothing();
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| planning::memory(snapshot, tip.commit, rules, now));
-    let failures = Failures {
-        tries: tries(store, plan, published, now),
-    };
+    let failures = Failures { tries: tries(store, plan, published, now) };
     Ok((memory, failures))
 }
 
@@ -87,12 +82,7 @@ fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
         plan::StateEdit::SameMeaning(version) => (version, DeploymentEffect::Record),
         plan::StateEdit::Forget { id } => return AppliedEdit::Remove { id: id.clone() },
     };
-    AppliedEdit::Put {
-        id: version.id.clone(),
-        object: version.object,
-        format: version.format,
-        effect,
-    }
+    AppliedEdit::Put { id: version.id.clone(), object: version.object, format: version.format, effect }
 }
 
 /// Returns what is remembered of toggles under the ids that the plan has for them, which may differ in case.
@@ -104,10 +94,7 @@ fn under_planned_ids<T: Clone>(before: &BTreeMap<ToggleId, T>, plan: &Plan) -> B
     let planned = planned.chain(plan.withheld().iter().map(|held| &held.id));
     let planned: HashMap<FoldedId, &ToggleId> = planned.map(|id| (FoldedId::from(id), id)).collect();
     let current = |id| planned.get(&FoldedId::from(id)).copied().unwrap_or(id).clone();
-    before
-        .iter()
-        .map(|(id, entry)| (current(id), entry.clone()))
-        .collect()
+    before.iter().map(|(id, entry)| (current(id), entry.clone())).collect()
 }
 
 /// What is remembered of the requests that were held or not confirmed.

@@ -70,16 +70,12 @@ impl ChangeResult {
     /// Returns whether nothing was sent because the live state of the toggle does not permit it, or a change window has
     /// closed during the pass.
     pub(crate) fn is_held(&self) -> bool {
-        matches!(
-            self.hold().map(|hold| hold.state),
-            Some(ToggleState::Drifted | ToggleState::Held)
-        )
+        matches!(self.hold().map(|hold| hold.state), Some(ToggleState::Drifted | ToggleState::Held))
     }
 
     /// Returns whether the service refused it.
     pub(crate) fn is_refused(&self) -> bool {
-        self.hold()
-            .is_some_and(|hold| hold.kind == Some(HoldKind::Refused))
+        self.hold().is_some_and(|hold| hold.kind == Some(HoldKind::Refused))
     }
 
     /// Returns whether it was sent, and the service has not confirmed it.
@@ -178,22 +174,8 @@ impl Report {
     }
 
     pub(super) fn with(self, summary: PublishSummary) -> Self {
-        let PublishSummary {
-            results,
-            live,
-            stopped,
-            held_back,
-            waits: _,
-            error,
-        } = summary;
-        Self {
-            results,
-            live,
-            stopped,
-            held_back,
-            error: error.map(Arc::new),
-            ..self
-        }
+        let PublishSummary { results, live, stopped, held_back, waits: _, error } = summary;
+        Self { results, live, stopped, held_back, error: error.map(Arc::new), ..self }
     }
 
     /// Completes the report of a pass that started over: adds the changes that the service had confirmed before.
@@ -209,16 +191,11 @@ impl Report {
                 let is_planned = |id| changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
                 let recorded = earlier.lines().filter(|(_, result)| result.is_recorded());
                 let recorded = recorded.filter(|(change, _)| !is_planned(&change.id));
-                report.earlier = recorded
-                    .map(|(change, result)| (change.clone(), result.clone()))
-                    .collect();
+                report.earlier = recorded.map(|(change, result)| (change.clone(), result.clone())).collect();
                 report.live = [earlier.live, report.live].into_iter().flatten().collect();
                 Ok(report)
             }
-            Err(error) => Ok(Self {
-                error: Some(Arc::new(error)),
-                ..earlier
-            }),
+            Err(error) => Ok(Self { error: Some(Arc::new(error)), ..earlier }),
         }
     }
 
@@ -329,18 +306,9 @@ impl StopReason {
         let reason = outcome.to_string();
         match outcome {
             Outcome::Unauthorized { .. } => Self::Unauthorized(reason),
-            Outcome::Untrusted { fault, .. } => Self::Untrusted {
-                fault: *fault,
-                reason,
-            },
-            Outcome::Busy { retry_after, .. } => Self::Patience {
-                last: reason,
-                wait: *retry_after,
-            },
-            _ => Self::Patience {
-                last: reason,
-                wait: None,
-            },
+            Outcome::Untrusted { fault, .. } => Self::Untrusted { fault: *fault, reason },
+            Outcome::Busy { retry_after, .. } => Self::Patience { last: reason, wait: *retry_after },
+            _ => Self::Patience { last: reason, wait: None },
         }
     }
 
@@ -426,10 +394,7 @@ impl std::fmt::Display for StopReason {
             Self::Breaker { last, .. } => write!(f, "{}; the last: {last}", self.verdict()),
             Self::Forbidden(last) => write!(f, "{last}; {}", self.verdict()),
             Self::Interrupted => f.write_str("interrupted"),
-            Self::Patience {
-                last,
-                wait: Some(wait),
-            } => write!(
+            Self::Patience { last, wait: Some(wait) } => write!(
                 f,
                 "{last} and asked for a wait of {} s (Retry-After), longer than a pass waits",
                 wait.as_secs()

@@ -42,9 +42,7 @@ impl ReviewSource {
             }
             Self::Forge(forge) => forge,
         };
-        let commits = changes
-            .iter()
-            .filter_map(|change| Some(change.attribution.commit()?.id));
+        let commits = changes.iter().filter_map(|change| Some(change.attribution.commit()?.id));
         let ends = commits.chain(recorded).collect();
         let history = snapshot.history_since(&ends)?;
         let is_enough = |reviews: &Reviews| changes.iter().all(|change| reviews.list(change.digest()));

@@ -79,17 +79,9 @@ pub(crate) fn may_restore(
     let mut continues = || -> Result<bool, source::Error> {
         let snapshot = source.snapshot()?;
         let found = snapshot.revision();
-        let step = RevisionStep {
-            recorded,
-            found,
-            relation: snapshot.relation(recorded)?,
-        };
+        let step = RevisionStep { recorded, found, relation: snapshot.relation(recorded)? };
         let is_forward = step.is_forward() || rule(config, view, found) == Some(HistoryRule::Follow);
-        Ok(is_forward
-            || matches!(
-                step.relation,
-                Relation::Behind | Relation::Diverged | Relation::Unclear
-            ))
+        Ok(is_forward || matches!(step.relation, Relation::Behind | Relation::Diverged | Relation::Unclear))
     };
     // An error of the source ends the pass before it sends anything.
     continues().unwrap_or(false)
@@ -111,11 +103,7 @@ impl RevisionStep {
         let Some(recorded) = view.newest().filter(|_| !is_remembered(snapshot, view)) else {
             return Ok(None);
         };
-        Ok(Some(Self {
-            recorded,
-            found: snapshot.revision(),
-            relation: snapshot.relation(recorded)?,
-        }))
+        Ok(Some(Self { recorded, found: snapshot.revision(), relation: snapshot.relation(recorded)? }))
     }
 
     /// Returns the step from a revision that a pass died at after its first request, unless it certainly leads forward.
@@ -123,11 +111,7 @@ impl RevisionStep {
         let Some(recorded) = view.requested() else {
             return Ok(None);
         };
-        let step = Self {
-            recorded,
-            found: snapshot.revision(),
-            relation: snapshot.relation(recorded)?,
-        };
+        let step = Self { recorded, found: snapshot.revision(), relation: snapshot.relation(recorded)? };
         Ok(Some(step).filter(|step| !step.is_forward()))
     }
 
@@ -242,10 +226,8 @@ mod tests {
         for row in DECISIONS.trim().lines() {
             let (given, expected) = row.split_once(" : ").expect("a colon");
             let words: Vec<&str> = given.split_whitespace().collect();
-            let circumstances = Circumstances {
-                follows_url: words[0] == "url",
-                is_shared: words[1] == "shared",
-            };
+            let circumstances =
+                Circumstances { follows_url: words[0] == "url", is_shared: words[1] == "shared" };
             let rule = match words[2] {
                 "follow" => Some(HistoryRule::Follow),
                 "refuse" => Some(HistoryRule::Refuse),

@@ -56,10 +56,7 @@ pub struct Checks<'a> {
 /// # Errors
 /// If the files cannot be read.
 pub fn check(target: &CheckTarget, checks: Checks<'_>) -> Result<Checked, Error> {
-    let run = |root: &str| Run {
-        checks,
-        root: root.to_owned(),
-    };
+    let run = |root: &str| Run { checks, root: root.to_owned() };
     match target {
         CheckTarget::File(folder, path) => {
             let files = Folder::of_file(folder, path)?;
@@ -93,39 +90,22 @@ impl Run<'_> {
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Checked, Error> {
         let Checks { layout, scope, .. } = self.checks;
-        let roots = Roots {
-            source: root_tree,
-            applied: None,
-        };
-        let places = Places {
-            layout,
-            root: &self.root,
-            scope,
-            side: AppliedTree::State,
-        };
+        let roots = Roots { source: root_tree, applied: None };
+        let places = Places { layout, root: &self.root, scope, side: AppliedTree::State };
         let mut found =
             match compare::<S, ObjectReader, Error>(&open()?, None, roots, &places, &BTreeSet::new()) {
                 Err(Error::TooManyFiles) => return Ok(self.too_many_files()),
                 found => found?,
             };
-        found
-            .differences
-            .retain(|difference| scope.contains(&difference.id) && self.wants(difference));
-        found
-            .findings
-            .retain(|finding| is_within(&finding.path, self.checks.within));
+        found.differences.retain(|difference| scope.contains(&difference.id) && self.wants(difference));
+        found.findings.retain(|finding| is_within(&finding.path, self.checks.within));
         let documents = self.documents(&found);
         let mut findings = self.read(found.differences, open)?;
         findings.extend(found.findings);
         findings.sort();
         let (waived, findings): (Vec<_>, Vec<_>) =
             findings.into_iter().partition(|found| found.waived.is_some());
-        Ok(Checked {
-            documents,
-            findings,
-            waived,
-            unmatched: found.unmatched.into_iter().collect(),
-        })
+        Ok(Checked { documents, findings, waived, unmatched: found.unmatched.into_iter().collect() })
     }
 
     fn too_many_files(&self) -> Checked {
@@ -133,10 +113,7 @@ impl Run<'_> {
             "" => ".",
             root => root,
         };
-        Checked {
-            findings: vec![tree::too_many_files(root)],
-            ..Checked::default()
-        }
+        Checked { findings: vec![tree::too_many_files(root)], ..Checked::default() }
     }
 
     /// Returns the paths of the files.
@@ -173,8 +150,7 @@ impl Run<'_> {
     }
 
     fn wants(&self, difference: &Difference) -> bool {
-        self.paths(difference)
-            .any(|path| is_within(&path, self.checks.within))
+        self.paths(difference).any(|path| is_within(&path, self.checks.within))
     }
 
     /// Returns the paths of the files of a toggle.

@@ -57,10 +57,7 @@ impl DecisionContext<'_> {
     fn pass(&self, candidate: &Candidate, environment: &EnvironmentId) -> PassOrder {
         let is_asserted = self.asserted.contains(&candidate.id);
         let is_adopted = || by_operator(self.policy, self.overrides, environment) == Some(FirstPass::Adopt);
-        let is_first = self
-            .applied_counts
-            .get(environment)
-            .is_none_or(|count| *count == 0);
+        let is_first = self.applied_counts.get(environment).is_none_or(|count| *count == 0);
         match &candidate.applied {
             // A decision to adopt ends an asserted first pass, so the rest of it is decided anew.
             AppliedVersion::Nothing if is_first || (is_asserted && is_adopted()) => PassOrder::First,
@@ -157,14 +154,7 @@ fn document(
 ) -> ToggleDecision {
     let (replaced, attempt) = (replaced(&applied, &version), attempt(&applied, &version));
     let publish = |version, action, before| {
-        ToggleDecision::Publish(Box::new(DraftChange {
-            version,
-            replaced,
-            action,
-            before,
-            attempt,
-            pass,
-        }))
+        ToggleDecision::Publish(Box::new(DraftChange { version, replaced, action, before, attempt, pass }))
     };
     match applied {
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing),
@@ -191,11 +181,7 @@ fn document(
                 PublishAttempt::First => version.payload.clone(),
                 PublishAttempt::Retry => sent.payload.clone(),
             };
-            publish(
-                Version { payload, ..version },
-                action,
-                Before::Unknown { sent, applied },
-            )
+            publish(Version { payload, ..version }, action, Before::Unknown { sent, applied })
         }
     }
 }
@@ -217,11 +203,11 @@ fn attempt(applied: &AppliedVersion, version: &Version) -> PublishAttempt {
 /// Returns the object with another targeting that the version replaces.
 fn replaced(applied: &AppliedVersion, version: &Version) -> Option<Box<ObjectId>> {
     match applied {
-        AppliedVersion::Document {
-            object,
-            format,
-            payload,
-        } if *format == version.format && *payload != version.payload => Some(Box::new(*object)),
+        AppliedVersion::Document { object, format, payload }
+            if *format == version.format && *payload != version.payload =>
+        {
+            Some(Box::new(*object))
+        }
         _ => None,
     }
 }
@@ -265,11 +251,9 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         AppliedVersion::Document { payload, .. } if payload.is_disabled() => {
             return ToggleDecision::Edit(Box::new(StateEdit::Forget { id }));
         }
-        AppliedVersion::Document {
-            object,
-            format,
-            payload,
-        } => (object, format, Before::Applied(payload), PublishAttempt::First),
+        AppliedVersion::Document { object, format, payload } => {
+            (object, format, Before::Applied(payload), PublishAttempt::First)
+        }
         AppliedVersion::Unknown { sent, applied } => {
             // Only a repeated disable is a retry; after any other request it is a new one.
             let attempt = match sent.action {
@@ -284,13 +268,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         return ToggleDecision::Nothing;
     };
     ToggleDecision::Publish(Box::new(DraftChange {
-        version: Version {
-            id,
-            path: path.into(),
-            format,
-            object,
-            payload,
-        },
+        version: Version { id, path: path.into(), format, object, payload },
         replaced: None,
         action: Action::Disable,
         before,

@@ -35,11 +35,7 @@ fn text_diff(before: &str, after: &str) -> Vec<String> {
     let diff = similar::TextDiff::from_lines(before, after);
     let text = diff.unified_diff().context_radius(3).to_string();
     let all: Vec<&str> = text.lines().collect();
-    let mut lines: Vec<String> = all
-        .iter()
-        .take(MOST_LINES)
-        .map(|line| escaped(line).to_string())
-        .collect();
+    let mut lines: Vec<String> = all.iter().take(MOST_LINES).map(|line| escaped(line).to_string()).collect();
     if all.len() > MOST_LINES {
         lines.push(format!(" … and {} more lines", all.len() - MOST_LINES));
     }

@@ -67,10 +67,7 @@ impl Draft {
             let_through,
             overwritten,
             // Ids that differ only in case are one toggle.
-            parked: parked
-                .into_iter()
-                .map(|(id, parked)| (FoldedId::from(&id), parked))
-                .collect(),
+            parked: parked.into_iter().map(|(id, parked)| (FoldedId::from(&id), parked)).collect(),
             now,
             suspensions,
             changes: Vec::new(),
@@ -93,11 +90,9 @@ impl Draft {
         let DecidedToggle { id, decision } = toggle;
         match decision {
             ToggleDecision::Nothing => {}
-            ToggleDecision::Withhold(hold) => self.plan.withheld.push(WithheldToggle {
-                id,
-                hold,
-                change: None,
-            }),
+            ToggleDecision::Withhold(hold) => {
+                self.plan.withheld.push(WithheldToggle { id, hold, change: None })
+            }
             ToggleDecision::Orphan(mut orphan) => {
                 if orphan.reason == OrphanReason::Unreadable && self.plan.source.base.is_some() {
                     orphan.reason = OrphanReason::UnreadableBase;
@@ -115,9 +110,7 @@ impl Draft {
     pub fn documents(&self, mut undecided: usize) -> (BTreeMap<&str, WantedDocument<'_>>, usize) {
         let (mut documents, mut left_out) = (BTreeMap::new(), 0);
         // Changes are sorted by toggle, so each environment is one chunk.
-        let lanes = self
-            .changes
-            .chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
+        let lanes = self.changes.chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
         for lane in lanes {
             let environment = lane[0].version.id.environment();
             // An operator's decision needs no trailer, so the commits of its environment do not decide.
@@ -233,19 +226,14 @@ impl Draft {
 
     /// Finds the orphans whose file became the document of a new toggle in the same environment.
     fn name_renames(&mut self) {
-        let created = self
-            .changes
-            .iter()
-            .filter(|change| change.action == Action::Create);
+        let created = self.changes.iter().filter(|change| change.action == Action::Create);
         let place = |id: &ToggleId, object| (id.environment(), object);
         let created: BTreeMap<(EnvironmentId, ObjectId), &ToggleId> = created
             .map(|change| &change.version)
             .map(|version| (place(&version.id, version.object), &version.id))
             .collect();
         for orphan in &mut self.plan.orphans {
-            let found = orphan
-                .object
-                .and_then(|object| created.get(&place(&orphan.id, object)));
+            let found = orphan.object.and_then(|object| created.get(&place(&orphan.id, object)));
             orphan.renamed_to = found.map(|id| (*id).clone());
         }
     }
@@ -336,14 +324,7 @@ impl Draft {
             Some(LiveDifference::Other(live)) => Some(live.clone()),
             _ => None,
         };
-        let DraftChange {
-            version,
-            action,
-            before,
-            attempt,
-            replaced: _,
-            pass,
-        } = draft;
+        let DraftChange { version, action, before, attempt, replaced: _, pass } = draft;
         Change {
             overwrite: self.overwrite(pass, Some(&attribution)),
             version,

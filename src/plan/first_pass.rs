@@ -65,9 +65,7 @@ impl FirstPassRules<'_> {
             return Vec::new();
         }
         let mut seen = BTreeSet::new();
-        let attributions = lane
-            .iter()
-            .filter_map(|one| self.attributions.get(&*one.version.path));
+        let attributions = lane.iter().filter_map(|one| self.attributions.get(&*one.version.path));
         let mut requested: Vec<FirstPass> = attributions
             .filter(|attribution| !attribution.is_guessed())
             // The documents of a commit share its message, which is parsed once.

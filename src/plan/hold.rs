@@ -30,11 +30,7 @@ pub struct WithheldToggle {
 
 impl WithheldToggle {
     pub(super) fn of(hold: Arc<Hold>, change: Change) -> Self {
-        Self {
-            id: change.id.clone(),
-            hold,
-            change: Some(Box::new(change)),
-        }
+        Self { id: change.id.clone(), hold, change: Some(Box::new(change)) }
     }
 }
 
@@ -65,9 +61,7 @@ impl Holds<'_> {
     const AFTER_RAILS: [fn(&Self, &Change) -> MaybeHeld; 3] = [Self::rail, Self::suspended, Self::window];
 
     pub(super) fn before_rails(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
-        Self::BEFORE_RAILS
-            .iter()
-            .find_map(|reason| reason(self, change, pass))
+        Self::BEFORE_RAILS.iter().find_map(|reason| reason(self, change, pass))
     }
 
     pub(super) fn after_rails(&self, change: &Change) -> MaybeHeld {
@@ -152,10 +146,7 @@ pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, no
          allow window {environment}` for a running daemon",
         closed.by
     );
-    Some(Hold {
-        opens: closed.opens,
-        ..Hold::new(HoldKind::Window, text)
-    })
+    Some(Hold { opens: closed.opens, ..Hold::new(HoldKind::Window, text) })
 }
 
 /// Returns the hold of a change's environment.
@@ -187,17 +178,11 @@ pub(crate) fn environment(reason: &str) -> Hold {
 }
 
 pub(super) fn invalid() -> Hold {
-    Hold::new(
-        HoldKind::Invalid,
-        "the document is invalid; the last applied version stays",
-    )
+    Hold::new(HoldKind::Invalid, "the document is invalid; the last applied version stays")
 }
 
 pub(super) fn stopped() -> Hold {
-    Hold::new(
-        HoldKind::Stopped,
-        "nothing is published while a document is invalid (`on_invalid: stop`)",
-    )
+    Hold::new(HoldKind::Stopped, "nothing is published while a document is invalid (`on_invalid: stop`)")
 }
 
 fn unknown_adopted() -> Hold {
@@ -219,23 +204,14 @@ pub(super) fn unknown_outside_scope() -> Hold {
 
 /// The outcome of the last publish is unknown, and the request is not retried.
 fn unknown(why: &str) -> Hold {
-    Hold::new(
-        HoldKind::Unknown,
-        format!("the outcome of the last publish is unknown, {why}"),
-    )
+    Hold::new(HoldKind::Unknown, format!("the outcome of the last publish is unknown, {why}"))
 }
 
 fn suspended(scope: &SuspensionScope, suspension: &Suspension) -> Hold {
     let scope = scope.globs().map(|globs| format!(" to `{}`", escaped(&globs)));
-    let reason = suspension
-        .reason
-        .as_ref()
-        .map(|reason| format!(": {}", escaped(reason)));
+    let reason = suspension.reason.as_ref().map(|reason| format!(": {}", escaped(reason)));
     let (scope, reason) = (scope.unwrap_or_default(), reason.unwrap_or_default());
-    Hold::new(
-        HoldKind::Suspended,
-        format!("publishing{scope} is suspended{reason}"),
-    )
+    Hold::new(HoldKind::Suspended, format!("publishing{scope} is suspended{reason}"))
 }
 
 /// The key of the trailer that decides on a first pass.
@@ -335,10 +311,7 @@ pub(super) fn changed_again(made: &LiveChange, allowed: u64) -> Hold {
     Hold::over(
         HoldKind::Drifted,
         made.version,
-        format!(
-            "{what} ({made}): {}; to publish over it, allow that again",
-            made.keep()
-        ),
+        format!("{what} ({made}): {}; to publish over it, allow that again", made.keep()),
     )
 }
 
@@ -397,10 +370,7 @@ pub(super) fn missing(action: Action) -> Hold {
 pub(super) fn return_type(reason: &str) -> Hold {
     Hold::new(
         HoldKind::ReturnType,
-        format!(
-            "{}: correct the document, or use a toggle of another type",
-            escaped(reason)
-        ),
+        format!("{}: correct the document, or use a toggle of another type", escaped(reason)),
     )
 }
 
@@ -421,10 +391,7 @@ pub(super) fn drift(made: &LiveChange, text: String) -> Hold {
 pub(super) fn gone(text: String, may_create: bool) -> Hold {
     Hold {
         state: ToggleState::Drifted,
-        releases: may_create
-            .then_some(Override::OverwriteDrift)
-            .into_iter()
-            .collect(),
+        releases: may_create.then_some(Override::OverwriteDrift).into_iter().collect(),
         // The version of a toggle that the service does not have.
         version: may_create.then_some(0),
         ..Hold::new(HoldKind::Missing, text)

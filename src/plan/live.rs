@@ -137,9 +137,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
     let made = || LiveChange::of(&change.id, live);
     let allowed = overrides.overwrite_versions.get(&change.id).copied();
     if change.overwrite == Overwrite::Allowed || allowed == Some(live.version) {
-        return LiveDecision::Publish {
-            base_version: live.version,
-        };
+        return LiveDecision::Publish { base_version: live.version };
     }
     match (decide_over(change, live), allowed) {
         (LiveDecision::Hold(_), Some(allowed)) => LiveDecision::Hold(hold::changed_again(&made(), allowed)),
@@ -153,9 +151,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
 
 /// Decides on `change` of a toggle that may have been changed on the service, without a permission to overwrite that.
 fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
-    let publish = LiveDecision::Publish {
-        base_version: live.version,
-    };
+    let publish = LiveDecision::Publish { base_version: live.version };
     match &change.before {
         Before::Applied(applied) | Before::Live(applied) => publish_over(Some(applied), change, live),
         Before::Nothing => publish_over(None, change, live),
@@ -166,9 +162,7 @@ fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
             publish
         }
         Before::Unknown { sent, applied } if sent.overtaken => publish_over(applied.as_deref(), change, live),
-        Before::Unknown { sent, .. } => LiveDecision::ReadVersions {
-            after: sent.base_version.unwrap_or(0),
-        },
+        Before::Unknown { sent, .. } => LiveDecision::ReadVersions { after: sent.base_version.unwrap_or(0) },
         // What was applied is not known, so it cannot be compared.
         Before::Unreadable => LiveDecision::Hold(hold::drifted(&LiveChange::of(&change.id, live))),
     }
@@ -183,9 +177,7 @@ fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -
     };
     let by = || LiveChange::of(&change.id, live);
     match applied {
-        _ if may_publish => LiveDecision::Publish {
-            base_version: live.version,
-        },
+        _ if may_publish => LiveDecision::Publish { base_version: live.version },
         Some(_) => LiveDecision::Hold(hold::drifted(&by())),
         None => LiveDecision::Hold(hold::differs_from_live(&by())),
     }
@@ -202,8 +194,7 @@ fn replaces_any(change: &Change) -> bool {
 
 /// Returns whether the request, or one with an unknown outcome that it replaced, may have made a version with this content.
 fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
-    live.payload()
-        .is_some_and(|payload| sent.may_have_stored(payload))
+    live.payload().is_some_and(|payload| sent.may_have_stored(payload))
 }
 
 /// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has neither the base
@@ -249,10 +240,7 @@ fn misfit(change: &Change, kind: ReturnType) -> Option<String> {
     let variations = change.payload.targeting().content.variations;
     variations.into_iter().find_map(|variation| {
         let reason = variation_fits(kind, &variation.value).err()?;
-        Some(format!(
-            "the value of the variation `{}` {reason}",
-            variation.name
-        ))
+        Some(format!("the value of the variation `{}` {reason}", variation.name))
     })
 }
 

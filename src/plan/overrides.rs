@@ -42,9 +42,7 @@ impl Overrides {
                 (Override::History, _) => overrides.history = Some(revision),
                 // An order of an older version lists nothing, so it covers nothing.
                 (Override::OverwriteDrift, _) => {
-                    overrides
-                        .overwrite_versions
-                        .extend(allowance.versions.clone().into_iter().flatten());
+                    overrides.overwrite_versions.extend(allowance.versions.clone().into_iter().flatten());
                 }
                 (_, None) => {}
             }

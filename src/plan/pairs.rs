@@ -13,10 +13,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     pub(super) fn new(before: usize, after: usize) -> Self {
-        Self {
-            before: vec![None; after],
-            taken: vec![false; before],
-        }
+        Self { before: vec![None; after], taken: vec![false; before] }
     }
 
     /// Pairs the items that have no partner yet by equal keys, in order.
@@ -32,12 +29,7 @@ impl Pairs {
                 free.entry(key).or_default().push_back(at);
             }
         }
-        for (slot, item) in self
-            .before
-            .iter_mut()
-            .zip(after)
-            .filter(|(slot, _)| slot.is_none())
-        {
+        for (slot, item) in self.before.iter_mut().zip(after).filter(|(slot, _)| slot.is_none()) {
             // Equal keys pair in order, so that repeated items do not look moved.
             *slot = key(item).and_then(|key| free.get_mut(&key)?.pop_front());
             if let Some(at) = *slot {
@@ -47,11 +39,7 @@ impl Pairs {
     }
 
     pub(super) fn removed(&self) -> impl Iterator<Item = usize> {
-        self.taken
-            .iter()
-            .enumerate()
-            .filter(|(_, taken)| !**taken)
-            .map(|(at, _)| at)
+        self.taken.iter().enumerate().filter(|(_, taken)| !**taken).map(|(at, _)| at)
     }
 
     /// Describes each item that was removed, added or changed.

@@ -50,17 +50,11 @@ pub(super) fn in_words(change: &Change, before: Option<&Targeting>, after: &Targ
         Before::Live(_) => {
             let over = change.overwrites.as_ref().map(|live| format!(" over {live}"));
             let over = over.unwrap_or_default();
-            out.push(format!(
-                "changed on the service; the document is published again{over}"
-            ));
+            out.push(format!("changed on the service; the document is published again{over}"));
         }
         Before::Applied(_) | Before::Nothing => {}
     }
-    if let Some(live) = change
-        .overwrites
-        .as_ref()
-        .filter(|_| !matches!(change.before, Before::Live(_)))
-    {
+    if let Some(live) = change.overwrites.as_ref().filter(|_| !matches!(change.before, Before::Live(_))) {
         out.push(format!("publishes over what was changed on the service: {live}"));
     }
     out.extend(sentences(before, after));
@@ -72,21 +66,11 @@ fn state(targeting: &Targeting) -> &'static str {
 }
 
 fn summary(targeting: &Targeting) -> Vec<String> {
-    let Content {
-        rules,
-        disabled_serve,
-        default_serve,
-        variations,
-        prerequisites,
-    } = &targeting.content;
+    let Content { rules, disabled_serve, default_serve, variations, prerequisites } = &targeting.content;
     let mut out = vec![format!("new, {}", state(targeting))];
     out.push(format!(
         "variations {}",
-        list(
-            variations
-                .iter()
-                .map(|v| format!("{} = {}", quoted(&v.name), quoted(&v.value)))
-        )
+        list(variations.iter().map(|v| format!("{} = {}", quoted(&v.name), quoted(&v.value))))
     ));
     let required = prerequisites.iter().flatten();
     out.extend(required.map(|one| format!("prerequisite {}", prerequisite(one))));
@@ -104,13 +88,7 @@ fn summary(targeting: &Targeting) -> Vec<String> {
 }
 
 fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
-    let Content {
-        rules: _,
-        disabled_serve,
-        default_serve,
-        variations,
-        prerequisites,
-    } = after;
+    let Content { rules: _, disabled_serve, default_serve, variations, prerequisites } = after;
     let map = compare_variations(&before.variations, variations, out);
     compare_prerequisites(before.prerequisites.as_deref(), prerequisites.as_deref(), out);
     // Serves are compared by the variations that they mean, because reordering the list changes only indices.
@@ -174,15 +152,11 @@ fn compare_rules(
     serve: impl Fn(&Serve, &Serve) -> Option<String>,
     out: &mut Vec<String>,
 ) {
-    let Content {
-        rules, variations, ..
-    } = after;
+    let Content { rules, variations, .. } = after;
     let mut pairs = Pairs::new(before.len(), rules.len());
     // The surest match comes first, so that an edited or renamed rule is one change, not a removal and an addition.
     pairs.by(before, rules, |rule| Some((&rule.name, &rule.conditions)));
-    pairs.by(before, rules, |rule| {
-        (!rule.name.is_empty()).then_some(&rule.name)
-    });
+    pairs.by(before, rules, |rule| (!rule.name.is_empty()).then_some(&rule.name));
     pairs.by(before, rules, |rule| Some(&rule.conditions));
     // Empty names do not identify a rule, so they pair last.
     pairs.by(before, rules, |rule| rule.name.is_empty().then_some(()));
@@ -201,11 +175,7 @@ fn compare_rules(
             continue;
         };
         let old = &before[from];
-        let Rule {
-            name,
-            serve: now,
-            conditions: _,
-        } = rule;
+        let Rule { name, serve: now, conditions: _ } = rule;
         if old.name != *name {
             out.push(format!("{label} renamed from {}", quoted(&old.name)));
         }
@@ -236,17 +206,9 @@ fn compare_variations(
         out.push(format!("variation {} removed", quoted(&before[at].name)));
     }
     for (at, variation) in after.iter().enumerate() {
-        let Variation {
-            value,
-            name,
-            description,
-        } = variation;
+        let Variation { value, name, description } = variation;
         let Some(from) = pairs.before[at] else {
-            out.push(format!(
-                "variation {} added with value {}",
-                quoted(name),
-                quoted(value)
-            ));
+            out.push(format!("variation {} added with value {}", quoted(name), quoted(value)));
             continue;
         };
         let old = &before[from];
@@ -254,11 +216,7 @@ fn compare_variations(
             out.push(format!("variation {}", from_to(&old.name, "renamed to", name)));
         }
         if old.value != *value {
-            out.push(format!(
-                "variation {} value: {}",
-                quoted(name),
-                from_to(&old.value, "→", value)
-            ));
+            out.push(format!("variation {} value: {}", quoted(name), from_to(&old.value, "→", value)));
         }
         if old.description != *description {
             out.push(format!(
@@ -269,10 +227,7 @@ fn compare_variations(
         }
     }
     if pairs.moved().contains(&true) {
-        out.push(format!(
-            "variations reordered: {}",
-            list(after.iter().map(|v| quoted(&v.name)))
-        ));
+        out.push(format!("variations reordered: {}", list(after.iter().map(|v| quoted(&v.name)))));
     }
     let mut map = vec![None; before.len()];
     for (at, from) in pairs.before.iter().enumerate() {
@@ -286,18 +241,14 @@ fn compare_variations(
 /// Returns a key for variations whose names are not unique: position, value and description.
 fn positions(variations: &[Variation]) -> Vec<(usize, &str, &str)> {
     let positions = variations.iter().enumerate();
-    positions
-        .map(|(at, variation)| (at, variation.value.as_str(), variation.description.as_str()))
-        .collect()
+    positions.map(|(at, variation)| (at, variation.value.as_str(), variation.description.as_str())).collect()
 }
 
 fn compare_conditions(rule: &str, before: &[Condition], after: &[Condition], out: &mut Vec<String>) {
     let mut pairs = Pairs::new(before.len(), after.len());
     // As with rules, the surest match comes first.
     pairs.by(before, after, Some);
-    pairs.by(before, after, |condition| {
-        Some((&condition.subject, &condition.predicate))
-    });
+    pairs.by(before, after, |condition| Some((&condition.subject, &condition.predicate)));
     pairs.by(before, after, |condition| Some(&condition.subject));
     let what = format!("{rule}: condition");
     pairs.describe(&what, (before, after), condition, changed, out);
@@ -307,13 +258,7 @@ fn compare_conditions(rule: &str, before: &[Condition], after: &[Condition], out
 }
 
 fn changed(before: &Condition, after: &Condition) -> String {
-    let Condition {
-        kind,
-        subject,
-        predicate,
-        objects,
-        between,
-    } = after;
+    let Condition { kind, subject, predicate, objects, between } = after;
     // A change of a long list usually concerns few objects, so only those are shown.
     let same = (&before.kind, &before.subject, &before.predicate, &before.between);
     let is_list = same == (kind, subject, predicate, between) && before.objects.len().max(objects.len()) > 1;
@@ -323,29 +268,16 @@ fn changed(before: &Condition, after: &Condition) -> String {
     let mut pairs = Pairs::new(before.objects.len(), objects.len());
     pairs.by(&before.objects, objects, Some);
     let mut parts = Vec::new();
-    let added: Vec<&String> = objects
-        .iter()
-        .zip(&pairs.before)
-        .filter(|(_, from)| from.is_none())
-        .map(|(o, _)| o)
-        .collect();
+    let added: Vec<&String> =
+        objects.iter().zip(&pairs.before).filter(|(_, from)| from.is_none()).map(|(o, _)| o).collect();
     let removed: Vec<&String> = pairs.removed().map(|at| &before.objects[at]).collect();
     for (word, objects) in [("added", added), ("removed", removed)] {
         if !objects.is_empty() {
-            parts.push(format!(
-                "{} {word} ({})",
-                objects.len(),
-                list(objects.iter().map(|o| quoted(o)))
-            ));
+            parts.push(format!("{} {word} ({})", objects.len(), list(objects.iter().map(|o| quoted(o)))));
         }
     }
     if pairs.moved().contains(&true) {
         parts.push("reordered".to_owned());
     }
-    format!(
-        "{}{} objects: {}",
-        subject_of(after),
-        escaped(predicate),
-        parts.join(", ")
-    )
+    format!("{}{} objects: {}", subject_of(after), escaped(predicate), parts.join(", "))
 }

@@ -144,9 +144,7 @@ impl Plan {
         let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
         let passed = self.changes.iter().chain(withheld);
         let passed = passed.filter(|change| change.passed && change.overwrite != Overwrite::Asserted);
-        passed
-            .map(|change| (change.id.clone(), change.request()))
-            .collect()
+        passed.map(|change| (change.id.clone(), change.request())).collect()
     }
 
     /// Returns the withheld toggles, sorted.
@@ -196,10 +194,7 @@ impl Plan {
             .changes
             .chunk_by(|a, b| same_environment(&a.id, &b.id))
             .filter_map(|chunk| {
-                Some(Lane {
-                    environment: chunk.first()?.id.environment(),
-                    changes: chunk.iter().collect(),
-                })
+                Some(Lane { environment: chunk.first()?.id.environment(), changes: chunk.iter().collect() })
             })
             .collect();
         for lane in &mut lanes {
@@ -215,10 +210,7 @@ impl Plan {
     pub fn counts(&self) -> PlanCounts {
         let count =
             |test: fn(&Hold) -> bool| self.withheld.iter().filter(|toggle| test(&toggle.hold)).count();
-        let errors = self
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error);
+        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let files: std::collections::BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
         PlanCounts {
             changes: self.requests().count(),
@@ -232,9 +224,7 @@ impl Plan {
 
     /// Returns the changes that are sent to the service.
     pub fn requests(&self) -> impl Iterator<Item = &Change> {
-        self.changes
-            .iter()
-            .filter(|change| change.action != Action::Adopt)
+        self.changes.iter().filter(|change| change.action != Action::Adopt)
     }
 
     /// Returns the number of documents that are recorded if the service has the same targeting.

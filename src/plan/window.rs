@@ -72,10 +72,7 @@ impl Windows {
             by: by.to_string(),
             opens: opens.map(Timestamp::as_second),
             opens_there: opens.map(|at| {
-                let there = at
-                    .to_zoned(by.zone.clone())
-                    .strftime("%a %Y-%m-%d %H:%M")
-                    .to_string();
+                let there = at.to_zoned(by.zone.clone()).strftime("%a %Y-%m-%d %H:%M").to_string();
                 format!("{there} {}", escaped(&by.zone_name))
             }),
         })
@@ -93,11 +90,7 @@ fn closed_by<'a>(windows: &[&'a Window], now: Timestamp) -> Option<&'a Window> {
     let allows = || windows.iter().filter(|window| !window.is_deny);
     denies
         .find(|window| window.is_in_force(now))
-        .or_else(|| {
-            allows()
-                .next()
-                .filter(|_| !allows().any(|window| window.is_in_force(now)))
-        })
+        .or_else(|| allows().next().filter(|_| !allows().any(|window| window.is_in_force(now))))
         .copied()
 }
 
@@ -151,16 +144,9 @@ impl Window {
         };
         let in_zone = |at: DateTime| {
             // A time that daylight saving skips is as much later; of one that occurs twice, the first counts.
-            self.zone
-                .to_ambiguous_zoned(at)
-                .compatible()
-                .ok()
-                .map(|at| at.timestamp())
+            self.zone.to_ambiguous_zoned(at).compatible().ok().map(|at| at.timestamp())
         };
-        spans
-            .into_iter()
-            .filter_map(|(from, to)| Some((in_zone(from)?, in_zone(to)?)))
-            .collect()
+        spans.into_iter().filter_map(|(from, to)| Some((in_zone(from)?, in_zone(to)?))).collect()
     }
 }
 
@@ -178,17 +164,8 @@ fn moment(day: Date, minutes: Moment) -> Option<DateTime> {
 
 impl fmt::Display for Window {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (effect, scope) = (
-            if self.is_deny { "deny" } else { "allow" },
-            self.scope.globs().join(" "),
-        );
-        write!(
-            f,
-            "{effect} `{}` at `{}`, {}",
-            escaped(&scope),
-            escaped(&self.text),
-            escaped(&self.zone_name)
-        )
+        let (effect, scope) = (if self.is_deny { "deny" } else { "allow" }, self.scope.globs().join(" "));
+        write!(f, "{effect} `{}` at `{}`, {}", escaped(&scope), escaped(&self.text), escaped(&self.zone_name))
     }
 }
 
@@ -206,11 +183,7 @@ impl FromStr for Windows {
             let why = why.split(" at line ").next().unwrap_or_default();
             format!("{why}; write a list of `{{ deny: SCOPE, at: SCHEDULE, zone: NAME }}`")
         })?;
-        entries
-            .into_iter()
-            .map(Window::try_from)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        entries.into_iter().map(Window::try_from).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -218,18 +191,13 @@ impl TryFrom<Entry> for Window {
     type Error = String;
 
     fn try_from(entry: Entry) -> Result<Self, String> {
-        let Entry {
-            deny,
-            allow,
-            at,
-            zone,
-        } = entry;
+        let Entry { deny, allow, at, zone } = entry;
         let (is_deny, scope) = match (deny, allow) {
             (Some(scope), None) => (true, scope),
             (None, Some(scope)) => (false, scope),
             _ => {
                 return Err(
-                    "a window needs either `deny` or `allow`, with a scope such as `shop/**`".to_owned(),
+                    "a window needs either `deny` or `allow`, with a scope such as `shop/**`".to_owned()
                 );
             }
         };
@@ -244,14 +212,7 @@ impl TryFrom<Entry> for Window {
                 escaped(&zone)
             )
         })?;
-        Ok(Self {
-            is_deny,
-            scope,
-            schedule: at.parse()?,
-            zone: time_zone,
-            text: at,
-            zone_name: zone,
-        })
+        Ok(Self { is_deny, scope, schedule: at.parse()?, zone: time_zone, text: at, zone_name: zone })
     }
 }
 
@@ -268,9 +229,7 @@ impl FromStr for Schedule {
         if let Some((from, to)) = text.split_once(" - ") {
             let (from, to) = (from.trim(), to.trim());
             if let (Ok(first), Ok(last)) = (from.parse::<Date>(), to.parse::<Date>()) {
-                return (first <= last)
-                    .then_some(Self::Dates(first, last))
-                    .ok_or_else(wrong);
+                return (first <= last).then_some(Self::Dates(first, last)).ok_or_else(wrong);
             }
             let at = |text: &str| {
                 let (day, time) = text.split_once(' ')?;
@@ -347,10 +306,7 @@ mod tests {
         ] {
             assert_eq!(opens(&freeze, now), expected, "{now}");
         }
-        assert_eq!(
-            freeze.closed(&"web/prod/pay".parse().unwrap(), 1_795_200_000),
-            None
-        );
+        assert_eq!(freeze.closed(&"web/prod/pay".parse().unwrap(), 1_795_200_000), None);
     }
 
     #[test]
@@ -416,17 +372,10 @@ mod tests {
             with("Fri 16:00 - Mon 08:00", "Europe/Berln"),
             "unknown time zone `Europe/Berln`; use an IANA name such as `Europe/Berlin` or `UTC`"
         );
-        for at in [
-            "Fri",
-            "Fri 16:00 - Fri 16:00",
-            "Fri 24:01-08:00",
-            "Foo 08:00-09:00",
-            "2027-01-02 - 2026-12-20",
-        ] {
-            assert!(
-                with(at, "UTC").contains("is not a schedule; write `Fri 16:00 - Mon 08:00`"),
-                "{at}"
-            );
+        for at in
+            ["Fri", "Fri 16:00 - Fri 16:00", "Fri 24:01-08:00", "Foo 08:00-09:00", "2027-01-02 - 2026-12-20"]
+        {
+            assert!(with(at, "UTC").contains("is not a schedule; write `Fri 16:00 - Mon 08:00`"), "{at}");
         }
         assert!(parse(r#"{"at":"Fri 16:00-17:00","zone":"UTC"}"#).contains("either `deny` or `allow`"));
         assert!(parse(r#"{"deny":"","at":"Fri 16:00-17:00","zone":"UTC"}"#).contains("write `**`"));

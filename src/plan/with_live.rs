@@ -64,9 +64,7 @@ impl Plan {
         let is_changed = |id: &ToggleId| self.changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
         // A change that overwrites drift does not show whose change is lost.
         drift.drifted.retain(|drifted| !is_listed(&drifted.applied.id));
-        drift
-            .missing
-            .retain(|missing| !is_listed(&missing.id) && !is_changed(&missing.id));
+        drift.missing.retain(|missing| !is_listed(&missing.id) && !is_changed(&missing.id));
         // A scan does not compare a toggle whose last outcome is unknown, but the plan has decided on it.
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
         self.drift = Some(Box::new(drift));
@@ -89,9 +87,7 @@ fn is_same(change: &Change, live: &Live) -> bool {
 /// Returns how a change is recorded that the service has already.
 fn converged(change: Change) -> StateEdit {
     match change.action {
-        Action::Disable => StateEdit::Forget {
-            id: change.version.id,
-        },
+        Action::Disable => StateEdit::Forget { id: change.version.id },
         _ => StateEdit::Converged(change.version),
     }
 }

@@ -10,21 +10,11 @@ pub(crate) fn conditions(rule: &Rule) -> String {
 }
 
 pub(crate) fn condition(condition: &Condition) -> String {
-    let Condition {
-        kind,
-        subject: _,
-        predicate,
-        objects,
-        between,
-    } = condition;
+    let Condition { kind, subject: _, predicate, objects, between } = condition;
     let values = |objects: &[String]| list(objects.iter().map(|object| quoted(object)));
     let comparison = match between.as_deref() {
         None => format!("{} {}", escaped(predicate), values(objects)),
-        Some(Between {
-            left_predicate,
-            right_predicate,
-            right_objects,
-        }) => format!(
+        Some(Between { left_predicate, right_predicate, right_objects }) => format!(
             "{} {} {} and {} {}",
             escaped(predicate),
             escaped(left_predicate),

@@ -117,9 +117,7 @@ mod tests {
 
     #[test]
     fn a_preview_is_bounded_in_lines_and_characters() {
-        let lines: Vec<_> = (0..1000)
-            .map(|number| format!("+{number}{}", "x".repeat(5000)))
-            .collect();
+        let lines: Vec<_> = (0..1000).map(|number| format!("+{number}{}", "x".repeat(5000))).collect();
         let preview = Preview::new(&[], &lines);
         assert_eq!(preview.diff.len(), MOST_LINES + 1);
         assert_eq!(preview.diff[MOST_LINES], " … and 880 more lines");

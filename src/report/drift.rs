@@ -27,9 +27,7 @@ pub(crate) fn drift_text(report: &DriftReport, color: Color) -> String {
 /// Returns the lists of the report as lines of text.
 pub(super) fn body(report: &DriftReport, color: Color) -> String {
     let mut text = String::new();
-    let lanes = report
-        .drifted
-        .chunk_by(|a, b| a.applied.id.environment() == b.applied.id.environment());
+    let lanes = report.drifted.chunk_by(|a, b| a.applied.id.environment() == b.applied.id.environment());
     let mut shown = 0;
     for lane in lanes {
         if shown >= MOST_SHOWN {
@@ -61,20 +59,12 @@ fn compared(report: &DriftReport) -> String {
 
 /// Returns since when the report is valid.
 fn valid(report: &DriftReport) -> String {
-    format!(
-        "Changes on the service after {} may be missing.",
-        rfc3339(report.as_of)
-    )
+    format!("Changes on the service after {} may be missing.", rfc3339(report.as_of))
 }
 
 fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Color) {
     let head = format!("~ drifted {}", toggle.applied.id);
-    let _ = writeln!(
-        text,
-        "  {}  {}",
-        paint(&head, "33", color),
-        paint(&toggle.live.author(), "2", color)
-    );
+    let _ = writeln!(text, "  {}  {}", paint(&head, "33", color), paint(&toggle.live.author(), "2", color));
     if let Some(comment) = toggle.shown_comment() {
         let _ = writeln!(text, "      comment: {}", escaped(comment));
     }

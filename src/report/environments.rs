@@ -57,11 +57,8 @@ impl EnvironmentDiff {
             }
             let lines = toggle.diff();
             if !lines.is_empty() {
-                let _ = write!(
-                    out,
-                    "\n<details><summary>diff</summary>\n\n{}\n</details>\n\n",
-                    block(&lines)
-                );
+                let _ =
+                    write!(out, "\n<details><summary>diff</summary>\n\n{}\n</details>\n\n", block(&lines));
             }
             out
         });

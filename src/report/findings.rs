@@ -23,9 +23,8 @@ pub(crate) fn github(plan: &Plan, notes: &[String]) -> String {
         let text = data(&format!("{guesses}; {FETCH_ALL}"));
         format!("::warning title=history-is-cut::{text}\n")
     });
-    let notes = notes
-        .iter()
-        .map(|note| format!("::notice title=note::{}\n", data(&escaped(note).to_string())));
+    let notes =
+        notes.iter().map(|note| format!("::notice title=note::{}\n", data(&escaped(note).to_string())));
     guesses.into_iter().chain(notes).collect::<String>() + &annotations(plan.findings())
 }
 
@@ -56,10 +55,7 @@ pub(crate) fn annotations(findings: &[Diagnostic]) -> String {
 
 /// Returns the workflow command of an error of the command as a whole.
 pub(crate) fn failed_annotation(problem: &str) -> String {
-    format!(
-        "::error title=gitoggle::{}\n",
-        data(&escaped(problem).to_string())
-    )
+    format!("::error title=gitoggle::{}\n", data(&escaped(problem).to_string()))
 }
 
 fn annotation(finding: &Diagnostic) -> String {
@@ -103,11 +99,7 @@ pub(super) fn description(finding: &Diagnostic) -> String {
 
 /// Returns the errors, then the warnings.
 pub(super) fn errors_first(findings: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
-    let of = |severity| {
-        findings
-            .iter()
-            .filter(move |finding| finding.severity == severity)
-    };
+    let of = |severity| findings.iter().filter(move |finding| finding.severity == severity);
     of(Severity::Error).chain(of(Severity::Warning))
 }
 
@@ -154,10 +146,7 @@ pub(crate) fn code_quality<'a>(
             check_name,
             fingerprint: fingerprints.next([check_name, ROOT, text]),
             severity,
-            location: Location {
-                path: ROOT,
-                lines: Lines { begin: 1 },
-            },
+            location: Location { path: ROOT, lines: Lines { begin: 1 } },
         })
         .collect();
     let issues = findings.iter().map(|finding| CodeQualityIssue {
@@ -168,12 +157,7 @@ pub(crate) fn code_quality<'a>(
             Severity::Error => "major",
             Severity::Warning => "minor",
         },
-        location: Location {
-            path: &finding.path,
-            lines: Lines {
-                begin: finding.line.max(1),
-            },
-        },
+        location: Location { path: &finding.path, lines: Lines { begin: finding.line.max(1) } },
     });
     of_tool.into_iter().chain(issues).collect()
 }
@@ -261,19 +245,13 @@ fn result(finding: &Diagnostic, index: Option<usize>, fingerprints: &mut Fingerp
 fn notifications(findings: usize, notes: &[String], problem: Option<&str>) -> Vec<Value> {
     let more = findings.saturating_sub(MOST_RESULTS);
     let left_out = (more > 0).then(|| {
-        let text = format!(
-            "{} left out: a run has at most {MOST_RESULTS} results",
-            counted(more, "finding")
-        );
+        let text = format!("{} left out: a run has at most {MOST_RESULTS} results", counted(more, "finding"));
         ("warning", text)
     });
     let problem = problem.map(|problem| ("error", message(problem)));
-    let notes = notes
-        .iter()
-        .map(|note| ("note", message(&escaped(note).to_string())));
+    let notes = notes.iter().map(|note| ("note", message(&escaped(note).to_string())));
     let all = left_out.into_iter().chain(problem).chain(notes);
-    all.map(|(level, text)| json!({ "level": level, "message": { "text": text } }))
-        .collect()
+    all.map(|(level, text)| json!({ "level": level, "message": { "text": text } })).collect()
 }
 
 /// Returns a plain text message without links, which a text in brackets would be (SARIF 2.1.0, section 3.11.6).

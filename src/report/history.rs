@@ -44,24 +44,15 @@ fn toggles(out: &mut String, deployment: &Deployment, diffs: &[DeployedDiff], co
     let most = if diffs.is_empty() { NAMED } else { IN_FULL };
     for (DeployedToggle { id, effect }, diff) in listed(deployment, diffs).take(most) {
         let (sign, code) = sign(*effect);
-        let _ = writeln!(
-            out,
-            "  {}",
-            paint(&format!("{sign} {} {id}", word(*effect)), code, color)
-        );
+        let _ = writeln!(out, "  {}", paint(&format!("{sign} {} {id}", word(*effect)), code, color));
         if let Some(diff) = diff {
             difference(out, "      ", (diff.sentences(), diff.diff()), color);
         }
     }
-    let more = deployment
-        .total
-        .saturating_sub(deployment.toggles.len().min(most));
+    let more = deployment.total.saturating_sub(deployment.toggles.len().min(most));
     if more > 0 {
         let summary = deployment.summary();
-        let _ = writeln!(
-            out,
-            "  … and {more} more: {summary} in total; `-o json` lists all of them"
-        );
+        let _ = writeln!(out, "  … and {more} more: {summary} in total; `-o json` lists all of them");
     }
 }
 
@@ -97,10 +88,7 @@ fn entry(deployment: &Deployment, diffs: &[DeployedDiff]) -> String {
             }
         }
     }
-    match deployment
-        .total
-        .saturating_sub(deployment.toggles.len().min(LISTED))
-    {
+    match deployment.total.saturating_sub(deployment.toggles.len().min(LISTED)) {
         0 => {}
         more => drop(writeln!(out, "  * and {more} more")),
     }

@@ -15,9 +15,7 @@ pub(crate) fn junit_documents(
     problem: Option<&str>,
 ) -> String {
     let mut suite = suite_of_documents(documents, findings);
-    suite
-        .cases
-        .extend(problem.map(|problem| failed_command("check", problem)));
+    suite.cases.extend(problem.map(|problem| failed_command("check", problem)));
     junit(&[suite])
 }
 
@@ -79,11 +77,7 @@ pub(crate) fn junit_results<'a>(
             _ => JunitKind::Skipped,
         };
         let name = format!("{} ({})", id.toggle(), hold.state.as_str());
-        add(
-            id.environment().to_string(),
-            &name,
-            Some(JunitProblem::new(kind, &hold.text)),
-        );
+        add(id.environment().to_string(), &name, Some(JunitProblem::new(kind, &hold.text)));
     }
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
     let documents = Some(documents).filter(|suite| !suite.cases.is_empty());
@@ -93,10 +87,7 @@ pub(crate) fn junit_results<'a>(
         name: "note".to_owned(),
         problem: Some(JunitProblem::new(JunitKind::Skipped, note)),
     });
-    let notes = JunitSuite {
-        name: "notes".to_owned(),
-        cases: notes.collect(),
-    };
+    let notes = JunitSuite { name: "notes".to_owned(), cases: notes.collect() };
     let notes = Some(notes).filter(|suite| !suite.cases.is_empty());
     let suites: Vec<JunitSuite> = suites.chain(documents).chain(error).chain(notes).collect();
     junit(&suites)
@@ -104,10 +95,7 @@ pub(crate) fn junit_results<'a>(
 
 /// Returns the suite of a command that failed as a whole. `name` is what failed.
 pub(crate) fn failed_suite(name: &str, error: &str) -> JunitSuite {
-    JunitSuite {
-        name: "gitoggle".to_owned(),
-        cases: vec![failed_command(name, error)],
-    }
+    JunitSuite { name: "gitoggle".to_owned(), cases: vec![failed_command(name, error)] }
 }
 
 /// Returns the test of a command as a whole.
@@ -125,10 +113,7 @@ fn suite_of_documents(documents: &[String], findings: &[Diagnostic]) -> JunitSui
     for path in documents {
         files.entry(path).or_default();
     }
-    for finding in findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Error)
-    {
+    for finding in findings.iter().filter(|finding| finding.severity == Severity::Error) {
         files.entry(&finding.path).or_default().push(finding);
     }
     let cases = files.into_iter().map(|(path, errors)| JunitCase {
@@ -137,24 +122,12 @@ fn suite_of_documents(documents: &[String], findings: &[Diagnostic]) -> JunitSui
         problem: errors.first().map(|first| JunitProblem {
             kind: JunitKind::Failure,
             message: description(first),
-            details: errors
-                .iter()
-                .map(|error| line(error))
-                .collect::<Vec<_>>()
-                .join("\n"),
+            details: errors.iter().map(|error| line(error)).collect::<Vec<_>>().join("\n"),
         }),
     });
-    JunitSuite {
-        name: "documents".to_owned(),
-        cases: cases.collect(),
-    }
+    JunitSuite { name: "documents".to_owned(), cases: cases.collect() }
 }
 
 fn line(finding: &Diagnostic) -> String {
-    format!(
-        "{}: {}: {}",
-        escaped(&finding.place()),
-        finding.id,
-        description(finding)
-    )
+    format!("{}: {}: {}", escaped(&finding.place()), finding.id, description(finding))
 }

@@ -5,12 +5,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::model::CommitId;
 
 /// In a path, the unreserved characters (RFC 3986, section 2.3) and the slashes between folders stay.
-pub(super) const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/');
+pub(super) const IN_PATH: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// The pages of a repository on a forge.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,9 +32,7 @@ impl Links {
     /// of plain characters, because it becomes part of Markdown.
     pub fn new(forge: ForgePages, server: &str, path: &str) -> Option<Self> {
         let base = format!("{}/{}", server.trim_end_matches('/'), path.trim_matches('/'));
-        let rest = base
-            .strip_prefix("https://")
-            .or_else(|| base.strip_prefix("http://"))?;
+        let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:.-_~%".contains(c);
         let is_address = rest.chars().all(is_plain) && rest.split('/').all(|part| !part.is_empty());
         (is_address && rest.split('/').count() >= 3).then_some(Self { forge, base })
@@ -85,15 +79,10 @@ mod tests {
         let of = |forge| Links::new(forge, "https://git.example.com/", "/team/toggles").unwrap();
         let file = |forge| of(forge).file(id, "shop/a b#)`[<.yaml", 7);
         let path = "0404040404040404040404040404040404040404/shop/a%20b%23%29%60%5B%3C.yaml#L7";
-        for (forge, pages) in [
-            (ForgePages::Gitea, "src/commit"),
-            (ForgePages::Github, "blob"),
-            (ForgePages::Gitlab, "-/blob"),
-        ] {
-            assert_eq!(
-                file(forge),
-                format!("https://git.example.com/team/toggles/{pages}/{path}")
-            );
+        for (forge, pages) in
+            [(ForgePages::Gitea, "src/commit"), (ForgePages::Github, "blob"), (ForgePages::Gitlab, "-/blob")]
+        {
+            assert_eq!(file(forge), format!("https://git.example.com/team/toggles/{pages}/{path}"));
         }
         assert_eq!(
             of(ForgePages::Github).commit(id),
@@ -117,11 +106,7 @@ mod tests {
             ("https://user@example.com", "a/b"),
             ("https://example.com", "a/b?c"),
         ] {
-            assert_eq!(
-                Links::new(ForgePages::Github, server, path),
-                None,
-                "{server} {path}"
-            );
+            assert_eq!(Links::new(ForgePages::Github, server, path), None, "{server} {path}");
         }
     }
 }

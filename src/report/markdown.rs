@@ -32,35 +32,18 @@ pub(crate) struct PlanView<'a> {
 
 impl<'a> PlanView<'a> {
     pub(crate) fn of(plan: &'a Plan) -> Self {
-        Self {
-            plan,
-            notes: &[],
-            users: None,
-            links: None,
-        }
+        Self { plan, notes: &[], users: None, links: None }
     }
 }
 
 /// Returns the plan as Markdown of at most `limit` bytes, and so of at most `limit` characters. Foreign text is inside code
 /// only, where it cannot mention users or act as markup.
 pub(crate) fn markdown(view: PlanView<'_>, limit: usize) -> String {
-    let linked = plan_page(
-        &Lines {
-            view,
-            are_linked: true,
-        },
-        limit,
-    );
+    let linked = plan_page(&Lines { view, are_linked: true }, limit);
     // With very many changes, a line is worth more than the link on it.
     let page = match linked.lacks("change") > 0 && view.links.is_some() {
         false => linked,
-        true => plan_page(
-            &Lines {
-                view,
-                are_linked: false,
-            },
-            limit,
-        ),
+        true => plan_page(&Lines { view, are_linked: false }, limit),
     };
     let rest = |left_out: Vec<String>| {
         format!(
@@ -74,10 +57,7 @@ pub(crate) fn markdown(view: PlanView<'_>, limit: usize) -> String {
 fn plan_page(lines: &Lines<'_>, limit: usize) -> Page {
     let plan = lines.view.plan;
     let mut page = Page::new(limit, &lines.head(), &foot(plan));
-    let has_errors = plan
-        .findings()
-        .iter()
-        .any(|finding| finding.severity == Severity::Error);
+    let has_errors = plan.findings().iter().any(|finding| finding.severity == Severity::Error);
     if has_errors {
         lines.findings(&mut page, plan.findings(), limit / 4);
     }
@@ -127,16 +107,12 @@ fn sections<'a>(lines: &Lines<'a>) -> Vec<Section<'a>> {
     let mut sections: BTreeMap<Vec<EnvironmentId>, Section<'a>> = BTreeMap::new();
     for same in lines.same_changes(plan) {
         let environments: Vec<EnvironmentId> = same.iter().map(|change| change.id.environment()).collect();
-        let section = sections
-            .entry(environments.clone())
-            .or_insert_with(|| Section::new(environments));
+        let section = sections.entry(environments.clone()).or_insert_with(|| Section::new(environments));
         section.published.push(same);
     }
     for note in notes(plan) {
         let environments = vec![note.environment.clone()];
-        let section = sections
-            .entry(environments.clone())
-            .or_insert_with(|| Section::new(environments));
+        let section = sections.entry(environments.clone()).or_insert_with(|| Section::new(environments));
         section.notes.push(note);
     }
     let mut sections: Vec<Section<'a>> = sections.into_values().collect();
@@ -152,11 +128,7 @@ fn is_production(environment: &EnvironmentId) -> bool {
 
 impl<'a> Section<'a> {
     fn new(environments: Vec<EnvironmentId>) -> Self {
-        Self {
-            environments,
-            published: Vec::new(),
-            notes: Vec::new(),
-        }
+        Self { environments, published: Vec::new(), notes: Vec::new() }
     }
 
     /// Returns the heading, with the number of toggles in each state.
@@ -188,10 +160,7 @@ impl<'a> Section<'a> {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
-                format!(
-                    "#### {} environments: {counts} in each\n\n{names}{more}\n\n",
-                    several.len()
-                )
+                format!("#### {} environments: {counts} in each\n\n{names}{more}\n\n", several.len())
             }
         }
     }
@@ -215,28 +184,18 @@ impl<'a> Lines<'a> {
     fn head(&self) -> String {
         const LONGEST: usize = 200;
         const LONGEST_NOTE: usize = 600;
-        let PlanView {
-            plan, notes, users, ..
-        } = self.view;
+        let PlanView { plan, notes, users, .. } = self.view;
         let source = plan.source();
-        let service = plan
-            .base_url()
-            .map_or_else(String::new, |url| format!(" → {}", code(url)));
+        let service = plan.base_url().map_or_else(String::new, |url| format!(" → {}", code(url)));
         let mut headline = format!("**{}**", plan.summary());
         let invalid = plan.counts().invalid;
         if invalid > 0 {
             headline.push_str(&format!(" · **{}**", counted(invalid, "invalid document")));
         }
-        let guesses = plan
-            .guesses()
-            .map(|guesses| format!("> **Warning**: {guesses}; {FETCH_ALL}.\n\n"));
-        let notes = notes
-            .iter()
-            .map(|note| format!("> **Note**: {}\n\n", inline(&cut(note, LONGEST_NOTE))));
+        let guesses = plan.guesses().map(|guesses| format!("> **Warning**: {guesses}; {FETCH_ALL}.\n\n"));
+        let notes = notes.iter().map(|note| format!("> **Note**: {}\n\n", inline(&cut(note, LONGEST_NOTE))));
         let notes: String = guesses.into_iter().chain(notes).collect();
-        let audience = users
-            .map(|users| users::audience(users, code))
-            .unwrap_or_default();
+        let audience = users.map(|users| users::audience(users, code)).unwrap_or_default();
         let audience: Vec<&str> = audience.iter().map(|line| line.trim_start()).collect();
         let audience = match audience.is_empty() {
             true => String::new(),
@@ -262,10 +221,7 @@ impl<'a> Lines<'a> {
     fn file(&self, text: &str, path: &str, line: u32) -> String {
         let text = code(text);
         match self.view.links {
-            Some(links) => format!(
-                "[{text}]({})",
-                links.file(self.view.plan.source().revision, path, line)
-            ),
+            Some(links) => format!("[{text}]({})", links.file(self.view.plan.source().revision, path, line)),
             None => text,
         }
     }
@@ -279,9 +235,7 @@ impl<'a> Lines<'a> {
         let all = || lanes.iter().flat_map(|lane| lane.changes.iter().copied());
         let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for change in all() {
-            *counts
-                .entry((change.id.project(), change.id.toggle()))
-                .or_default() += 1;
+            *counts.entry((change.id.project(), change.id.toggle())).or_default() += 1;
         }
         let mut rows: Vec<Vec<&Change>> = Vec::new();
         let mut same = BTreeMap::new();
@@ -291,9 +245,7 @@ impl<'a> Lines<'a> {
                 rows.push(vec![change]);
                 continue;
             }
-            let row = same
-                .entry((toggle, change.action.as_str(), self.effect(change)))
-                .or_insert(rows.len());
+            let row = same.entry((toggle, change.action.as_str(), self.effect(change))).or_insert(rows.len());
             match rows.get_mut(*row) {
                 Some(row) => row.push(change),
                 None => rows.push(vec![change]),
@@ -327,11 +279,7 @@ impl<'a> Lines<'a> {
             // The file was removed.
             (true, Action::Disable) | (false, _) => code(change.id.toggle()),
         };
-        format!(
-            "{indent}* **{}** {toggle}: {}\n",
-            change.action.as_str(),
-            self.effect(change)
-        )
+        format!("{indent}* **{}** {toggle}: {}\n", change.action.as_str(), self.effect(change))
     }
 
     /// Returns what a change does, and to how many users.
@@ -339,16 +287,10 @@ impl<'a> Lines<'a> {
         let mut sentences = change.sentences();
         if change.action == Action::Create {
             // What users are served fits on one line; the fold has the rest.
-            sentences.retain(|text| {
-                !["variations ", "disabled serve "]
-                    .iter()
-                    .any(|part| text.starts_with(part))
-            });
+            sentences
+                .retain(|text| !["variations ", "disabled serve "].iter().any(|part| text.starts_with(part)));
         }
-        let users = self
-            .view
-            .users
-            .and_then(|users| users::sentence(users, &change.id));
+        let users = self.view.users.and_then(|users| users::sentence(users, &change.id));
         let users = users.map_or_else(String::new, |users| format!(" — {}", inline(&users)));
         shown(&sentences) + &users
     }
@@ -360,20 +302,12 @@ impl<'a> Lines<'a> {
             None => String::new(),
             Some(attribution) => match attribution.commit() {
                 Some(commit) => {
-                    format!(
-                        " {} {}",
-                        self.revision(&commit.id.short(), commit.id),
-                        code(commit.subject())
-                    )
+                    format!(" {} {}", self.revision(&commit.id.short(), commit.id), code(commit.subject()))
                 }
                 None => format!(" {}", attribution.as_str()),
             },
         };
-        let guessed = if change.attribution.is_guessed() {
-            " (guessed)"
-        } else {
-            ""
-        };
+        let guessed = if change.attribution.is_guessed() { " (guessed)" } else { "" };
         let others = match others {
             0 => String::new(),
             others => format!(", and in {} as well", counted(others, "environment")),
@@ -406,15 +340,8 @@ fn finding_line(finding: &Diagnostic, place: &str) -> String {
         Severity::Error => "**error**",
         Severity::Warning => "warning",
     };
-    let help = finding
-        .help
-        .as_ref()
-        .map_or_else(String::new, |help| format!(" — *help*: {}", inline(help)));
-    format!(
-        "* {kind} {place} `{}`: {}{help}\n",
-        finding.id,
-        inline(&finding.message)
-    )
+    let help = finding.help.as_ref().map_or_else(String::new, |help| format!(" — *help*: {}", inline(help)));
+    format!("* {kind} {place} `{}`: {}{help}\n", finding.id, inline(&finding.message))
 }
 
 /// Returns findings as a list, errors first, and the line `summary`, in at most `limit` bytes.
@@ -427,16 +354,9 @@ pub(crate) fn finding_list(findings: &[Diagnostic], summary: &str, limit: usize)
         page.row("finding", 1, || finding_line(finding, &code(&finding.place())));
     }
     let end = if findings.is_empty() { "" } else { "\n" };
-    let summary = if summary.is_empty() {
-        String::new()
-    } else {
-        format!("{summary}\n")
-    };
+    let summary = if summary.is_empty() { String::new() } else { format!("{summary}\n") };
     let rest = |left_out: Vec<String>| {
-        format!(
-            "\n{} did not fit here; `gitoggle validate -o json` lists everything.\n",
-            listed(&left_out)
-        )
+        format!("\n{} did not fit here; `gitoggle validate -o json` lists everything.\n", listed(&left_out))
     };
     page.finish(rest, RestPosition::End) + &defused(&format!("{end}{summary}"))
 }
@@ -445,9 +365,7 @@ pub(crate) fn finding_list(findings: &[Diagnostic], summary: &str, limit: usize)
 /// known.
 pub(crate) fn failed(revision: Option<&str>, error: &str) -> String {
     const LONGEST: usize = 10_000;
-    let of = revision.map_or_else(String::new, |revision| {
-        format!(" of {}", code(&cut(revision, 200)))
-    });
+    let of = revision.map_or_else(String::new, |revision| format!(" of {}", code(&cut(revision, 200))));
     let error = fenced("text", cut(error, LONGEST).trim_end());
     defused(&format!(
         "### gitoggle plan\n\n**The plan{of} failed**, so there is nothing to review yet.\n\n{error}"

@@ -46,9 +46,7 @@ fn spaced(text: &str) -> String {
 fn is_plain(text: &str) -> bool {
     const OPERATORS: [&str; 10] = [">", ">=", "<", "<=", "=", "!=", "→", "·", "…", "%"];
     text.split(' ').all(|word| {
-        let inner = word
-            .trim_start_matches('(')
-            .trim_end_matches([',', '.', ';', ':', ')']);
+        let inner = word.trim_start_matches('(').trim_end_matches([',', '.', ';', ':', ')']);
         let is_number = inner
             .trim_end_matches('%')
             .split(',')
@@ -63,8 +61,7 @@ fn is_plain(text: &str) -> bool {
 
 /// Returns whether the word contains seven hexadecimal digits in a row, which a forge could take for the id of a commit.
 fn is_commit_like(word: &str) -> bool {
-    word.split(|c: char| !c.is_ascii_hexdigit())
-        .any(|digits| digits.len() >= 7)
+    word.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= 7)
 }
 
 fn longest_run(text: &str) -> usize {
@@ -79,12 +76,7 @@ pub(crate) fn fitting(parts: impl IntoIterator<Item = String>, limit: usize) -> 
         page.row("entry", 1, || part);
     }
     page.finish(
-        |left_out| {
-            format!(
-                "\n{} more did not fit; `-o json` has them all.\n",
-                listed(&left_out)
-            )
-        },
+        |left_out| format!("\n{} more did not fit; `-o json` has them all.\n", listed(&left_out)),
         RestPosition::End,
     )
 }
@@ -151,17 +143,10 @@ impl Page {
     /// Adds a row about `count` things to the last section. Returns whether it fits; after the first that does not, the
     /// others are not rendered.
     pub(super) fn row(&mut self, noun: &'static str, count: usize, row: impl FnOnce() -> String) -> bool {
-        let section = self
-            .sections
-            .last_mut()
-            .expect("a section begins before its rows");
+        let section = self.sections.last_mut().expect("a section begins before its rows");
         let most = section.most.min(self.room);
         let row = if most == 0 { String::new() } else { defused(&row()) };
-        let heading = if section.rows.is_empty() {
-            section.heading.len() + Self::MARKUP
-        } else {
-            0
-        };
+        let heading = if section.rows.is_empty() { section.heading.len() + Self::MARKUP } else { 0 };
         match most.checked_sub(row.len() + heading) {
             Some(left) if most > 0 => {
                 self.room -= row.len() + heading;
@@ -185,16 +170,8 @@ impl Page {
     pub(super) fn fold(&mut self, section: usize, noun: &'static str, fold: impl FnOnce() -> String) {
         /// No fold is smaller.
         const SMALLEST: usize = 80;
-        let fold = if self.room < SMALLEST {
-            None
-        } else {
-            Some(defused(&fold()))
-        };
-        let markup = if self.sections[section].folds.is_empty() {
-            Self::MARKUP
-        } else {
-            0
-        };
+        let fold = if self.room < SMALLEST { None } else { Some(defused(&fold())) };
+        let markup = if self.sections[section].folds.is_empty() { Self::MARKUP } else { 0 };
         match fold.and_then(|fold| Some((self.room.checked_sub(fold.len() + markup)?, fold))) {
             Some((room, fold)) => {
                 self.room = room;
@@ -216,33 +193,20 @@ impl Page {
 
     /// Returns the number of things that are not on the page.
     pub(super) fn lacks(&self, noun: &str) -> usize {
-        self.left_out
-            .iter()
-            .filter(|(known, _)| *known == noun)
-            .map(|(_, count)| count)
-            .sum()
+        self.left_out.iter().filter(|(known, _)| *known == noun).map(|(_, count)| count).sum()
     }
 
     /// Returns the page. `rest` returns the sentence about what did not fit.
     pub(super) fn finish(self, rest: impl FnOnce(Vec<String>) -> String, place: RestPosition) -> String {
-        let counts: Vec<String> = self
-            .left_out
-            .iter()
-            .map(|(noun, count)| counted(*count, noun))
-            .collect();
-        let rest = if counts.is_empty() {
-            String::new()
-        } else {
-            rest(counts)
-        };
+        let counts: Vec<String> = self.left_out.iter().map(|(noun, count)| counted(*count, noun)).collect();
+        let rest = if counts.is_empty() { String::new() } else { rest(counts) };
         let (top, end) = match place {
             RestPosition::End => ("", rest.as_str()),
             RestPosition::Top => (rest.as_str(), ""),
         };
         let mut out = self.head + top;
-        for PageSection {
-            heading, rows, folds, ..
-        } in self.sections.iter().filter(|one| !one.rows.is_empty())
+        for PageSection { heading, rows, folds, .. } in
+            self.sections.iter().filter(|one| !one.rows.is_empty())
         {
             out.extend([heading.as_str(), rows]);
             if !heading.is_empty() {

@@ -58,11 +58,7 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
         notes.entry(key).or_default().push((id, change.as_deref()));
     }
     for orphan in plan.orphans() {
-        let key = (
-            orphan.id.environment(),
-            ToggleState::Orphan.as_str(),
-            orphan.explanation(),
-        );
+        let key = (orphan.id.environment(), ToggleState::Orphan.as_str(), orphan.explanation());
         notes.entry(key).or_default().push((&orphan.id, None));
     }
     let notes = notes.into_iter();

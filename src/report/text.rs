@@ -23,32 +23,17 @@ pub fn text(plan: &Plan, color: Color) -> String {
 pub(crate) fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> String {
     let mut out = String::new();
     let source = plan.source();
-    let service = plan
-        .base_url()
-        .map_or_else(String::new, |url| format!(" → {}", escaped(url)));
+    let service = plan.base_url().map_or_else(String::new, |url| format!(" → {}", escaped(url)));
     let references = source.references();
     let (repo, references) = (escaped(&source.repo), escaped(&references));
-    line(
-        &mut out,
-        &format!(
-            "Plan for {repo} {references} {}{service}",
-            source.short_revisions()
-        ),
-    );
+    line(&mut out, &format!("Plan for {repo} {references} {}{service}", source.short_revisions()));
     if plan.is_empty() {
         return defused(&(out + "Nothing to do.\n"));
     }
     guesses(&mut out, plan, color);
-    let mut changes = Changes {
-        shown: 0,
-        color,
-        impact,
-    };
+    let mut changes = Changes { shown: 0, color, impact };
     for lane in plan.lanes() {
-        line(
-            &mut out,
-            &format!("\n{}", paint(&lane.environment.to_string(), "1", color)),
-        );
+        line(&mut out, &format!("\n{}", paint(&lane.environment.to_string(), "1", color)));
         changes.list(&mut out, &lane.changes);
     }
     for note in notes(plan) {
@@ -61,10 +46,7 @@ pub(crate) fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -
     }
     findings(&mut out, plan, color);
     line(&mut out, &format!("\n{}", plan.summary()));
-    for text in impact
-        .map(|impact| users::audience(impact, str::to_owned))
-        .unwrap_or_default()
-    {
+    for text in impact.map(|impact| users::audience(impact, str::to_owned)).unwrap_or_default() {
         line(&mut out, &text);
     }
     defused(&out)
@@ -86,10 +68,7 @@ pub(crate) fn rest(plan: &Plan, color: Color) -> String {
     let warnings = plan.findings().len() - errors.len();
     if warnings > 0 {
         let warnings = counted(warnings, "warning");
-        line(
-            &mut out,
-            &format!("\n{warnings} in changed documents; `gitoggle validate` lists them"),
-        );
+        line(&mut out, &format!("\n{warnings} in changed documents; `gitoggle validate` lists them"));
     }
     defused(&out)
 }
@@ -143,10 +122,7 @@ impl Changes<'_> {
             self.shown += 1;
             if self.shown <= MOST_SHOWN {
                 change(out, item, self.shown <= IN_FULL, self.color);
-                for text in self
-                    .impact
-                    .and_then(|impact| users::lines(impact, &item.id))
-                    .unwrap_or_default()
+                for text in self.impact.and_then(|impact| users::lines(impact, &item.id)).unwrap_or_default()
                 {
                     line(out, &format!("      {text}"));
                 }

@@ -17,10 +17,7 @@ pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<St
         lines[0].push_str(&format!(", {} without a key", grouped(users.without_key)));
     }
     if users.broken > 0 {
-        lines[0].push_str(&format!(
-            ", {} left out",
-            count(users.broken, "broken line", "broken lines")
-        ));
+        lines[0].push_str(&format!(", {} left out", count(users.broken, "broken line", "broken lines")));
     }
     let broken = users.first_broken.iter();
     lines.extend(broken.map(|broken| format!("  line {}: {}", broken.line, shown(&broken.reason))));
@@ -60,10 +57,7 @@ pub(super) fn sentence(impact: &UserImpact, id: &ToggleId) -> Option<String> {
 
 /// Returns the effect of the change of `id` as a Markdown table with examples; `None` if no user switches.
 pub(super) fn table(impact: &UserImpact, id: &ToggleId) -> Option<String> {
-    let impact = impact
-        .changes
-        .get(id)
-        .filter(|impact| !impact.switches.is_empty())?;
+    let impact = impact.changes.get(id).filter(|impact| !impact.switches.is_empty())?;
     let mut out = "| before | after | users |\n|---|---|---:|\n".to_owned();
     let switches = impact.switches.iter();
     let switches = switches.map(|one| (names((&one.from, &one.to), cell), one.count));
@@ -75,10 +69,7 @@ pub(super) fn table(impact: &UserImpact, id: &ToggleId) -> Option<String> {
     out.push('\n');
     for example in &impact.examples {
         let (from, to) = names((&example.from, &example.to), cell);
-        let user = example
-            .key
-            .as_ref()
-            .map_or_else(|| format!("line {}", example.line), |key| code(key));
+        let user = example.key.as_ref().map_or_else(|| format!("line {}", example.line), |key| code(key));
         out.push_str(&format!("* {user}: {from} → {to}\n"));
     }
     out.push('\n');

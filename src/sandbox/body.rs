@@ -25,13 +25,7 @@ pub(super) fn check(body: &[u8]) -> Result<Accepted, String> {
 
 /// Refuses what the documented API does not have, although it is part of the targeting.
 pub(super) fn documented(content: &Content) -> Result<(), String> {
-    let Content {
-        rules,
-        disabled_serve,
-        default_serve,
-        variations,
-        prerequisites,
-    } = content;
+    let Content { rules, disabled_serve, default_serve, variations, prerequisites } = content;
     if prerequisites.is_some() {
         return Err("content: unknown field `prerequisites`".to_owned());
     }
@@ -46,13 +40,7 @@ pub(super) fn documented(content: &Content) -> Result<(), String> {
     };
     check("content.disabledServe", disabled_serve)?;
     check("content.defaultServe", default_serve)?;
-    for (
-        index,
-        Rule {
-            serve, conditions, ..
-        },
-    ) in rules.iter().enumerate()
-    {
+    for (index, Rule { serve, conditions, .. }) in rules.iter().enumerate() {
         check(&format!("content.rules[{index}].serve"), serve)?;
         if conditions.iter().any(|condition| condition.between.is_some()) {
             return Err(format!("content.rules[{index}]: unknown field `leftPredicate`"));
@@ -87,38 +75,18 @@ mod tests {
         refused(&[
             (r#""comment":"c","#, "", "missing field `comment`"),
             (r#""disabled":false,"#, "", "missing field `disabled`"),
-            (
-                r#""comment":"c""#,
-                r#""comment":"c","comment":"d""#,
-                "duplicate field `comment`",
-            ),
-            (
-                r#""comment":"c""#,
-                r#""comment":"c","baseVersion":1"#,
-                "unknown field `baseVersion`",
-            ),
+            (r#""comment":"c""#, r#""comment":"c","comment":"d""#, "duplicate field `comment`"),
+            (r#""comment":"c""#, r#""comment":"c","baseVersion":1"#, "unknown field `baseVersion`"),
             (r#""name":"r","#, "", "missing field `name`"),
-            (
-                r#""name":"r","#,
-                r#""name":"r","title":"","#,
-                "unknown field `title`",
-            ),
+            (r#""name":"r","#, r#""name":"r","title":"","#, "unknown field `title`"),
             (r#","description":"""#, "", "missing field `description`"),
-            (
-                r#""defaultServe":{"select":0}"#,
-                r#""defaultServe":{}"#,
-                "missing field `select`",
-            ),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{}"#, "missing field `select`"),
             (
                 r#""defaultServe":{"select":0}"#,
                 r#""defaultServe":{"split":[10000]}"#,
                 "unknown field `split`",
             ),
-            (
-                r#""variations":"#,
-                r#""prerequisites":[],"variations":"#,
-                "unknown field `prerequisites`",
-            ),
+            (r#""variations":"#, r#""prerequisites":[],"variations":"#, "unknown field `prerequisites`"),
             (
                 r#""objects":["18"]"#,
                 r#""objects":["18"],"leftPredicate":">","rightPredicate":"<","rightObjects":["65"]"#,
@@ -130,28 +98,12 @@ mod tests {
     #[test]
     fn another_value_or_another_text_is_refused() {
         refused(&[
-            (
-                r#""disabled":false"#,
-                r#""disabled":"false""#,
-                "expected a boolean",
-            ),
+            (r#""disabled":false"#, r#""disabled":"false""#, "expected a boolean"),
             (r#""disabled":false"#, r#""disabled":null"#, "expected a boolean"),
             (r#"["18"]"#, "[18]", "expected a string"),
-            (
-                r#""defaultServe":{"select":0}"#,
-                r#""defaultServe":{"select":1}"#,
-                "select 1 is out of range",
-            ),
-            (
-                r#""defaultServe":{"select":0}"#,
-                r#""defaultServe":{"select":-1}"#,
-                "invalid value",
-            ),
-            (
-                r#""defaultServe":{"select":0}"#,
-                r#""defaultServe":{"select":0.0}"#,
-                "expected u32",
-            ),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{"select":1}"#, "select 1 is out of range"),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{"select":-1}"#, "invalid value"),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{"select":0.0}"#, "expected u32"),
             ("}}", "}} x", "trailing characters"),
         ]);
         assert!(check(b"").is_err());

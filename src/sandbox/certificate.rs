@@ -44,10 +44,7 @@ impl Identity {
             .with_no_client_auth()
             .with_single_cert(vec![leaf.der().clone()], private)?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self {
-            ca_pem: ca.pem(),
-            tls: Arc::new(tls),
-        })
+        Ok(Self { ca_pem: ca.pem(), tls: Arc::new(tls) })
     }
 }
 
@@ -55,17 +52,13 @@ fn authority() -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::<String>::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "gitoggle sandbox, for tests only");
+    params.distinguished_name.push(DnType::CommonName, "gitoggle sandbox, for tests only");
     Ok(params)
 }
 
 fn leaf() -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(["localhost", "127.0.0.1", "::1"].map(str::to_owned))?;
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "gitoggle sandbox");
+    params.distinguished_name.push(DnType::CommonName, "gitoggle sandbox");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
     Ok(params)
@@ -78,9 +71,7 @@ pub(super) fn write_pem(path: &Path, pem: &str) -> std::io::Result<()> {
         _ => Path::new("."),
     };
     std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new()
-        .permissions(readable())
-        .tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder)?;
     file.write_all(pem.as_bytes())?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

@@ -37,15 +37,8 @@ impl World {
             ..SandboxConfig::new(Secret::new(TOKEN.into()))
         })
         .unwrap();
-        let network = Network {
-            ca_file: Some(ca_file),
-            ..Network::default()
-        };
-        Self {
-            sandbox,
-            http: network.client(Duration::from_secs(30)).unwrap(),
-            folder,
-        }
+        let network = Network { ca_file: Some(ca_file), ..Network::default() };
+        Self { sandbox, http: network.client(Duration::from_secs(30)).unwrap(), folder }
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -68,8 +61,7 @@ impl World {
     }
 
     fn get(&self, toggle: &str) -> RequestBuilder {
-        self.request(Method::GET, &path(toggle))
-            .header("authorization", TOKEN)
+        self.request(Method::GET, &path(toggle)).header("authorization", TOKEN)
     }
 }
 
@@ -86,10 +78,7 @@ fn path(toggle: &str) -> String {
 async fn parts(response: Response) -> (u16, serde_json::Value) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
-    (
-        status,
-        serde_json::from_str(&text).unwrap_or_else(|_| text.into()),
-    )
+    (status, serde_json::from_str(&text).unwrap_or_else(|_| text.into()))
 }
 
 #[tokio::test]
@@ -97,10 +86,7 @@ async fn a_publish_is_answered_with_the_targeting_and_its_version() {
     let world = World::new().await;
     world.patch("p/e/t").send().await.unwrap();
     let (status, body) = parts(world.patch("p/e/t").send().await.unwrap()).await;
-    assert_eq!(
-        (status, &body["version"], &body["disabled"]),
-        (200, &2.into(), &false.into())
-    );
+    assert_eq!((status, &body["version"], &body["disabled"]), (200, &2.into(), &false.into()));
     assert_eq!(body["content"]["variations"][0]["name"], "n");
 }
 
@@ -114,39 +100,21 @@ async fn invalid_requests_are_refused_as_featureprobe_does() {
         request.headers_mut().insert(name, value.parse().unwrap());
         RequestBuilder::from_parts(client, request)
     };
-    let without_token = world
-        .request(Method::PATCH, &path("p/e/t"))
-        .header("content-type", "application/json")
-        .body(BODY);
+    let without_token =
+        world.request(Method::PATCH, &path("p/e/t")).header("content-type", "application/json").body(BODY);
     let long = "x".repeat(LARGEST_BODY + 1);
     for (request, status, code) in [
         (without_token, 401, Some("unauthorized")),
         (with("authorization", "Token abc"), 401, Some("unauthorized")),
         (with("authorization", "Bearer api-0123456789"), 401, None),
         (with("authorization", "api-other"), 403, Some("forbidden")),
-        (
-            with("content-type", "text/plain"),
-            415,
-            Some("unsupported_media_type"),
-        ),
+        (with("content-type", "text/plain"), 415, Some("unsupported_media_type")),
         (patch().body(long), 413, Some("payload_too_large")),
         (patch().body("{"), 400, Some("invalid_request")),
         (patch().body(""), 400, Some("invalid_request")),
-        (
-            world.request(Method::PATCH, &path("p/e/t").replace("/t/", "/.t/")),
-            400,
-            Some("not_found"),
-        ),
-        (
-            world.request(Method::PUT, &path("p/e/t")),
-            405,
-            Some("method_not_allowed"),
-        ),
-        (
-            world.request(Method::GET, &path("p/e/t")),
-            401,
-            Some("unauthorized"),
-        ),
+        (world.request(Method::PATCH, &path("p/e/t").replace("/t/", "/.t/")), 400, Some("not_found")),
+        (world.request(Method::PUT, &path("p/e/t")), 405, Some("method_not_allowed")),
+        (world.request(Method::GET, &path("p/e/t")), 401, Some("unauthorized")),
         (world.get("p/e/t"), 400, Some("not_found")),
         (world.request(Method::GET, "/api/nothing"), 404, Some("not_found")),
     ] {
@@ -154,11 +122,7 @@ async fn invalid_requests_are_refused_as_featureprobe_does() {
         assert_eq!((got, body["code"].as_str()), (status, code), "{body}");
     }
     assert_eq!(world.stored(), 0);
-    assert_eq!(
-        world.sandbox.requests().len(),
-        8,
-        "every request to the endpoint is recorded"
-    );
+    assert_eq!(world.sandbox.requests().len(), 8, "every request to the endpoint is recorded");
 }
 
 #[tokio::test]
@@ -177,21 +141,12 @@ async fn what_is_stored_can_be_read_and_outlives_the_sandbox_in_a_file() {
     let torn = std::fs::read_to_string(&file).unwrap() + "{\"seq\":3,\"tog";
     std::fs::write(&file, torn).unwrap();
     let world = World::at(folder, Faults::default()).await;
-    assert_eq!(
-        parts(world.get("p/e/a").send().await.unwrap()).await,
-        (200, newest)
-    );
+    assert_eq!(parts(world.get("p/e/a").send().await.unwrap()).await, (200, newest));
     let (_, body) = parts(world.patch("p/e/a").send().await.unwrap()).await;
     assert_eq!(body["version"], 3);
     let lines = std::fs::read_to_string(&file).unwrap();
     assert_eq!(lines.lines().count(), 4);
-    assert!(
-        lines
-            .lines()
-            .last()
-            .unwrap()
-            .starts_with("{\"seq\":3,\"toggle\":\"p/e/a\",\"version\":3")
-    );
+    assert!(lines.lines().last().unwrap().starts_with("{\"seq\":3,\"toggle\":\"p/e/a\",\"version\":3"));
 }
 
 #[tokio::test]
@@ -227,11 +182,7 @@ async fn faults_strike_before_or_after_storing() {
         (429, &"7".parse().unwrap())
     );
     assert_eq!(world.stored(), 1);
-    let world = World::faulty(Faults {
-        fail_rate: 1.0,
-        ..Faults::default()
-    })
-    .await;
+    let world = World::faulty(Faults { fail_rate: 1.0, ..Faults::default() }).await;
     let response = world.patch("p/e/t").send().await.unwrap();
     assert!(response.status().is_server_error());
     assert_eq!(world.stored(), 0);
@@ -261,9 +212,7 @@ async fn raw(world: &World) -> Vec<u8> {
     let talk = move || {
         use rustls::pki_types::pem::PemObject as _;
         let mut roots = rustls::RootCertStore::empty();
-        roots
-            .add(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
-            .unwrap();
+        roots.add(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -279,11 +228,7 @@ async fn raw(world: &World) -> Vec<u8> {
         let mut bytes = Vec::new();
         let end = tls.read_to_end(&mut bytes);
         let kind = end.err().map(|error| error.kind());
-        assert_ne!(
-            kind,
-            Some(std::io::ErrorKind::WouldBlock),
-            "the connection stays open"
-        );
+        assert_ne!(kind, Some(std::io::ErrorKind::WouldBlock), "the connection stays open");
         bytes
     };
     tokio::task::spawn_blocking(talk).await.unwrap()

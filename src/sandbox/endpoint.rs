@@ -24,11 +24,7 @@ pub(super) fn router(state: Arc<SandboxState>) -> Router {
             patch(publish).get(read),
         )
         .method_not_allowed_fallback(async || {
-            refusal(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                "Method Not Allowed",
-            )
+            refusal(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method Not Allowed")
         })
         .fallback(async || refusal(StatusCode::NOT_FOUND, "not_found", "Not Found"))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
@@ -42,11 +38,7 @@ async fn publish(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let Ok(id) = ToggleId::new(&project, &environment, &toggle) else {
-        return refusal(
-            StatusCode::BAD_REQUEST,
-            "not_found",
-            &format!("Toggle {toggle} not found"),
-        );
+        return refusal(StatusCode::BAD_REQUEST, "not_found", &format!("Toggle {toggle} not found"));
     };
     // Recorded before the token and the body are checked, because refused requests count as received.
     let request = state.request_log.arrive(id, body.as_deref().unwrap_or_default());
@@ -84,17 +76,12 @@ async fn read(
 
 /// Answers as FeatureProbe does: 401 without a token or with an unknown scheme, 403 with an unknown token.
 fn authenticated(headers: &HeaderMap, token: &str) -> Result<(), Box<Response>> {
-    let given = headers
-        .get(header::AUTHORIZATION)
-        .map_or(&b""[..], |value| value.as_bytes().trim_ascii());
+    let given = headers.get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes().trim_ascii());
     if given.ct_eq(token.as_bytes()).into() {
         return Ok(());
     }
     Err(Box::new(if given.starts_with(b"Bearer ") {
-        (
-            StatusCode::UNAUTHORIZED,
-            [(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")],
-        )
+        (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")])
             .into_response()
     } else if given.is_empty() || given.contains(&b' ') {
         refusal(StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized")
@@ -104,10 +91,7 @@ fn authenticated(headers: &HeaderMap, token: &str) -> Result<(), Box<Response>> 
 }
 
 fn is_json(headers: &HeaderMap) -> Result<(), Box<Response>> {
-    let kind = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case("application/json") {
         return Ok(());
@@ -126,11 +110,7 @@ fn unreadable(rejection: &BytesRejection) -> Response {
             "payload_too_large",
             &format!("a body has at most {LARGEST_BODY} bytes"),
         ),
-        _ => refusal(
-            StatusCode::BAD_REQUEST,
-            "invalid_request",
-            "the body cannot be read",
-        ),
+        _ => refusal(StatusCode::BAD_REQUEST, "invalid_request", "the body cannot be read"),
     }
 }
 
@@ -172,30 +152,17 @@ fn published(document: &StoredDocument) -> Response {
         disabled: document.body.disabled,
         content: &document.body.content,
     });
-    json(
-        StatusCode::OK,
-        answer.expect("text and numbers always have a JSON form"),
-    )
+    json(StatusCode::OK, answer.expect("text and numbers always have a JSON form"))
 }
 
 fn too_many(retry_after: std::time::Duration) -> Response {
-    let mut response = refusal(
-        StatusCode::TOO_MANY_REQUESTS,
-        "too_many_requests",
-        "a fault as asked for",
-    );
-    response
-        .headers_mut()
-        .insert(header::RETRY_AFTER, retry_after.as_secs().into());
+    let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "a fault as asked for");
+    response.headers_mut().insert(header::RETRY_AFTER, retry_after.as_secs().into());
     response
 }
 
 fn broken_history(error: &std::io::Error) -> Response {
-    refusal(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "history",
-        &format!("cannot write the history file: {error}"),
-    )
+    refusal(StatusCode::INTERNAL_SERVER_ERROR, "history", &format!("cannot write the history file: {error}"))
 }
 
 #[derive(Serialize)]

@@ -45,14 +45,7 @@ pub(super) enum Fault {
 impl Faults {
     /// Returns the fault that strikes the `nth` request for `target`.
     pub(super) fn strike(&self, target: &impl Hash, nth: u64) -> Fault {
-        let Self {
-            fail_rate,
-            latency: _,
-            drop_after_store_rate,
-            too_many_rate,
-            retry_after: _,
-            seed,
-        } = self;
+        let Self { fail_rate, latency: _, drop_after_store_rate, too_many_rate, retry_after: _, seed } = self;
         // This hasher has fixed keys, so that a seed selects the same faults in every process.
         let mut hasher = std::hash::DefaultHasher::new();
         // The faults must not depend on the order of arrival, so they are drawn for each request separately.
@@ -61,11 +54,7 @@ impl Faults {
         // One number decides among all faults, so that their rates add up.
         let drawn = random.f64();
         if drawn < *fail_rate {
-            return if random.bool() {
-                Fault::Internal
-            } else {
-                Fault::Unavailable
-            };
+            return if random.bool() { Fault::Internal } else { Fault::Unavailable };
         }
         if drawn < fail_rate + too_many_rate {
             return Fault::TooMany;
@@ -88,45 +77,20 @@ mod tests {
 
     #[test]
     fn the_same_seed_strikes_the_same_requests() {
-        let faults = Faults {
-            fail_rate: 0.2,
-            drop_after_store_rate: 0.1,
-            too_many_rate: 0.1,
-            ..Faults::default()
-        };
+        let faults =
+            Faults { fail_rate: 0.2, drop_after_store_rate: 0.1, too_many_rate: 0.1, ..Faults::default() };
         assert_eq!(strikes(&faults), strikes(&faults));
-        assert_ne!(
-            strikes(&faults),
-            strikes(&Faults {
-                seed: 1,
-                ..faults.clone()
-            })
-        );
+        assert_ne!(strikes(&faults), strikes(&Faults { seed: 1, ..faults.clone() }));
         let count = |fault| strikes(&faults).iter().filter(|drawn| **drawn == fault).count();
-        assert!(
-            (60..140).contains(&count(Fault::TooMany)),
-            "{}",
-            count(Fault::TooMany)
-        );
-        assert!(
-            (60..140).contains(&count(Fault::Internal)),
-            "{}",
-            count(Fault::Internal)
-        );
+        assert!((60..140).contains(&count(Fault::TooMany)), "{}", count(Fault::TooMany));
+        assert!((60..140).contains(&count(Fault::Internal)), "{}", count(Fault::Internal));
         assert!((60..140).contains(&count(Fault::DropAfterStore)));
     }
 
     #[test]
     fn nothing_strikes_by_default_and_everything_at_rate_one() {
-        assert!(
-            strikes(&Faults::default())
-                .iter()
-                .all(|fault| *fault == Fault::None)
-        );
-        let all = Faults {
-            too_many_rate: 1.0,
-            ..Faults::default()
-        };
+        assert!(strikes(&Faults::default()).iter().all(|fault| *fault == Fault::None));
+        let all = Faults { too_many_rate: 1.0, ..Faults::default() };
         assert!(strikes(&all).iter().all(|fault| *fault == Fault::TooMany));
     }
 }

@@ -108,15 +108,7 @@ impl Sandbox {
     /// # Errors
     /// When it cannot listen, make its certificate, or read or write its files.
     pub fn start(config: SandboxConfig) -> Result<Self, Error> {
-        let SandboxConfig {
-            listen,
-            ca_file,
-            token,
-            faults,
-            history_file,
-            kind,
-            data,
-        } = config;
+        let SandboxConfig { listen, ca_file, token, faults, history_file, kind, data } = config;
         let Identity { ca_pem, tls } = Identity::new()?;
         let history = history_file.map(open_history).transpose()?;
         let state = Arc::new(SandboxState {
@@ -137,25 +129,14 @@ impl Sandbox {
         if let Some(path) = ca_file.clone() {
             write_pem(&path, &ca_pem).map_err(|source| Error::CaFile { path, source })?;
         }
-        let connection = SandboxConnection {
-            url: format!("https://{address}"),
-            ca_file,
-            token,
-            kind,
-        };
+        let connection = SandboxConnection { url: format!("https://{address}"), ca_file, token, kind };
         let router = match &api {
             Some(api) => featureprobe::router(Arc::clone(api)),
             None => endpoint::router(Arc::clone(&state)),
         };
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(serve(listener, tls.into(), router, stopped));
-        Ok(Self {
-            connection,
-            state,
-            api,
-            stop,
-            task,
-        })
+        Ok(Self { connection, state, api, stop, task })
     }
 
     /// Returns the base URL, without a slash at its end.
@@ -289,14 +270,12 @@ impl SandboxConnection {
     /// Returns the steps from a running sandbox to a first result.
     pub(super) fn instructions(&self) -> String {
         let (purpose, command) = match self.kind {
-            ServiceKind::Documented => (
-                "to publish the repository in the current folder",
-                "gitoggle apply --first-pass assert",
-            ),
-            ServiceKind::FeatureProbe => (
-                "to import its toggles to the repository in the current folder",
-                "gitoggle import",
-            ),
+            ServiceKind::Documented => {
+                ("to publish the repository in the current folder", "gitoggle apply --first-pass assert")
+            }
+            ServiceKind::FeatureProbe => {
+                ("to import its toggles to the repository in the current folder", "gitoggle import")
+            }
         };
         let settings = self.settings().into_iter();
         let settings: String = settings.map(|line| format!("  {}\n", escaped(&line))).collect();
@@ -369,14 +348,8 @@ mod tests {
             ]
         );
         let readable = lines(None, "sandbox-token", ServiceKind::FeatureProbe);
-        assert_eq!(
-            readable[1],
-            "# its certificate: start the sandbox with --ca-out ca.pem"
-        );
-        assert_eq!(
-            readable[3..],
-            ["export GITOGGLE_SERVICE_KIND=featureprobe", "gitoggle import"]
-        );
+        assert_eq!(readable[1], "# its certificate: start the sandbox with --ca-out ca.pem");
+        assert_eq!(readable[3..], ["export GITOGGLE_SERVICE_KIND=featureprobe", "gitoggle import"]);
     }
 
     #[test]

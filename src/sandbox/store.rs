@@ -59,37 +59,22 @@ impl RequestLog {
             let log = toggles.entry(document.toggle.clone()).or_default();
             log.newest = Some(Arc::new(document));
         }
-        let inner = Inner {
-            received: Vec::new(),
-            stored: count,
-            toggles,
-            most_open: 0,
-            file,
-        };
-        Self {
-            inner: Arc::new(Mutex::new(inner)),
-        }
+        let inner = Inner { received: Vec::new(), stored: count, toggles, most_open: 0, file };
+        Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// Records the arrival of a request, which is open until the returned value is dropped.
     pub(super) fn arrive(&self, toggle: ToggleId, body: &[u8]) -> OpenRequest {
         let mut inner = self.lock();
         let body = Bytes::copy_from_slice(body);
-        inner.received.push(ReceivedRequest {
-            toggle: toggle.clone(),
-            body,
-        });
+        inner.received.push(ReceivedRequest { toggle: toggle.clone(), body });
         let log = inner.toggles.entry(toggle.clone()).or_default();
         log.open += 1;
         log.requests += 1;
         let (nth, open) = (log.requests - 1, log.open);
         inner.most_open = inner.most_open.max(open);
         drop(inner);
-        OpenRequest {
-            request_log: self.clone(),
-            toggle,
-            nth,
-        }
+        OpenRequest { request_log: self.clone(), toggle, nth }
     }
 
     pub(super) fn received(&self) -> Vec<ReceivedRequest> {
@@ -187,12 +172,7 @@ pub(super) struct HistoryFile(File);
 impl HistoryFile {
     /// Opens or creates `path` and reads its documents. Removes a last line that was cut off.
     pub(super) fn open(path: &Path) -> std::io::Result<(Self, Vec<StoredDocument>)> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)?;
+        let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
         let mut published = Vec::new();
         let mut good = 0;
         let mut reader = BufReader::new(&file);

@@ -14,12 +14,7 @@ pub enum ServiceTrust {
 
 /// Classifies a response.
 pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
-    let ServiceResponse {
-        status,
-        location,
-        retry_after,
-        body,
-    } = response;
+    let ServiceResponse { status, location, retry_after, body } = response;
     let (status, certainty) = (*status, certainty(*status, body));
     match (status, code(body)) {
         (200..=299, _) => success(status, body),
@@ -31,10 +26,9 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
         },
         // The code counts where the body has one (DESIGN section 6).
         (401, _) | (400..=499, Some("unauthorized")) => unauthorized(status, body, certainty),
-        (403, _) | (400..=499, Some("forbidden")) => Outcome::Forbidden {
-            certainty,
-            reason: description(status, body),
-        },
+        (403, _) | (400..=499, Some("forbidden")) => {
+            Outcome::Forbidden { certainty, reason: description(status, body) }
+        }
         (404 | 405, None) if trust == ServiceTrust::Unproven => Outcome::Misrouted {
             status,
             certainty,
@@ -49,11 +43,9 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             certainty,
             reason: refused(status, code, body),
         },
-        (..=399, _) => Outcome::Misrouted {
-            status,
-            certainty,
-            reason: redirected(status, location.as_deref()),
-        },
+        (..=399, _) => {
+            Outcome::Misrouted { status, certainty, reason: redirected(status, location.as_deref()) }
+        }
     }
 }
 
@@ -113,23 +105,15 @@ fn code(body: &Body) -> Option<&str> {
 /// Describes the response in one sentence.
 pub(super) fn description(status: u16, body: &Body) -> String {
     match body {
-        Body::Json {
-            code: Some(code),
-            message: Some(message),
-        } => format!("the service responded with {status} `{code}`: {message}"),
-        Body::Json {
-            code: Some(text),
-            message: None,
+        Body::Json { code: Some(code), message: Some(message) } => {
+            format!("the service responded with {status} `{code}`: {message}")
         }
-        | Body::Json {
-            code: None,
-            message: Some(text),
-        } => format!("the service responded with {status}: {text}"),
-        Body::Json {
-            code: None,
-            message: None,
+        Body::Json { code: Some(text), message: None } | Body::Json { code: None, message: Some(text) } => {
+            format!("the service responded with {status}: {text}")
         }
-        | Body::Empty => format!("the service responded with {status}"),
+        Body::Json { code: None, message: None } | Body::Empty => {
+            format!("the service responded with {status}")
+        }
         Body::Broken => {
             format!("the service responded with {status}, but its body did not arrive completely")
         }
@@ -232,13 +216,7 @@ mod tests {
             (401, NOTHING, Unproven, "unauthorized", NotStored),
             (401, JSON, Proven, "unauthorized", NotStored),
             (401, HTML, Proven, "unauthorized", Unknown),
-            (
-                400,
-                r#"{"code":"unauthorized"}"#,
-                Proven,
-                "unauthorized",
-                NotStored,
-            ),
+            (400, r#"{"code":"unauthorized"}"#, Proven, "unauthorized", NotStored),
             (403, NOTHING, Unproven, "forbidden", NotStored),
             (403, JSON, Proven, "forbidden", NotStored),
             (403, HTML, Proven, "forbidden", Unknown),
@@ -263,24 +241,9 @@ mod tests {
 
     #[test]
     fn an_incomplete_response_proves_nothing() {
-        for (status, word) in [
-            (200, "lost"),
-            (400, "refused"),
-            (503, "busy"),
-            (401, "unauthorized"),
-        ] {
-            let outcome = classify(
-                &ServiceResponse {
-                    body: Body::Broken,
-                    ..response(status, "")
-                },
-                Proven,
-            );
-            assert_eq!(
-                (outcome.as_str(), outcome.certainty()),
-                (word, Unknown),
-                "{status}"
-            );
+        for (status, word) in [(200, "lost"), (400, "refused"), (503, "busy"), (401, "unauthorized")] {
+            let outcome = classify(&ServiceResponse { body: Body::Broken, ..response(status, "") }, Proven);
+            assert_eq!((outcome.as_str(), outcome.certainty()), (word, Unknown), "{status}");
         }
     }
 
@@ -288,26 +251,14 @@ mod tests {
     fn the_reason_contains_the_services_message() {
         for (status, body, sentence) in [
             (400, JSON, "the service responded with 400 `invalid_request`: no"),
-            (
-                422,
-                r#"{"message":"bad\u001b[2J"}"#,
-                "the service responded with 422: bad\\u{1b}[2J",
-            ),
-            (
-                400,
-                r#"{"message":"token token"}"#,
-                "the service responded with 400: *** ***",
-            ),
+            (422, r#"{"message":"bad\u001b[2J"}"#, "the service responded with 422: bad\\u{1b}[2J"),
+            (400, r#"{"message":"token token"}"#, "the service responded with 400: *** ***"),
             (
                 404,
                 r#"{"code":"not_found","message":"Toggle pay not found"}"#,
                 "the service responded with 404 `not_found`: Toggle pay not found; create it on the service first",
             ),
-            (
-                404,
-                "",
-                "the service responded with 404; create it on the service first",
-            ),
+            (404, "", "the service responded with 404; create it on the service first"),
             (503, "", "the service responded with 503"),
             (
                 200,
@@ -321,10 +272,8 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_redirect_contains_its_target() {
-        let response = ServiceResponse {
-            location: Some("https://elsewhere.example/".into()),
-            ..response(302, "")
-        };
+        let response =
+            ServiceResponse { location: Some("https://elsewhere.example/".into()), ..response(302, "") };
         let sentence = classify(&response, Proven).to_string();
         assert!(sentence.contains("`https://elsewhere.example/`"), "{sentence}");
     }
@@ -332,10 +281,7 @@ mod tests {
     #[test]
     fn a_busy_outcome_has_the_retry_after_of_the_response() {
         let wait = Some(Duration::from_secs(7));
-        let response = ServiceResponse {
-            retry_after: wait,
-            ..response(429, "")
-        };
+        let response = ServiceResponse { retry_after: wait, ..response(429, "") };
         assert!(
             matches!(classify(&response, Proven), Outcome::Busy { retry_after, .. } if retry_after == wait)
         );

@@ -21,11 +21,7 @@ pub struct Session(AtomicBool);
 impl Session {
     /// Returns whether the service accepted a request.
     pub fn trust(&self) -> ServiceTrust {
-        if self.0.load(Ordering::Acquire) {
-            ServiceTrust::Proven
-        } else {
-            ServiceTrust::Unproven
-        }
+        if self.0.load(Ordering::Acquire) { ServiceTrust::Proven } else { ServiceTrust::Unproven }
     }
 
     fn record(&self, outcome: &Outcome) {
@@ -75,38 +71,27 @@ impl Client {
     /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not retry; see
     /// [`super::retry`].
     pub async fn publish(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
-        let received = self
-            .connection
-            .patch(self.base_url().targeting(toggle), body)
-            .await;
+        let received = self.connection.patch(self.base_url().targeting(toggle), body).await;
         outcome(received, session)
     }
 
     /// Creates `toggle` with `body` in its project and in each of its environments. Otherwise like [`Client::publish`].
     pub async fn create(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
-        let url = self
-            .base_url()
-            .below(&["api", "projects", toggle.project(), "toggles"]);
+        let url = self.base_url().below(&["api", "projects", toggle.project(), "toggles"]);
         let received = self.connection.post(url, body).await;
         outcome(received, session)
     }
 }
 
 fn outcome(received: Result<Received, Outcome>, session: &Session) -> Outcome {
-    let outcome = received.map_or_else(
-        |failure| failure,
-        |received| classify(&received.response(), session.trust()),
-    );
+    let outcome =
+        received.map_or_else(|failure| failure, |received| classify(&received.response(), session.trust()));
     session.record(&outcome);
     outcome
 }
 
 /// Everything but the unreserved characters of RFC 3986.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The address of a service: `https`, a host, and optionally a port and a path. Printed without a trailing slash.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -152,13 +137,7 @@ impl BaseUrl {
             .host()
             .chars()
             // An IPv6 address contains brackets and colons, which are not valid in a ref.
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') {
-                    c
-                } else {
-                    '-'
-                }
-            })
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' })
             .collect();
         // A component of a ref must not begin with a dot.
         format!("{}-{short}", host.trim_matches(['.', '-']))
@@ -265,10 +244,7 @@ mod tests {
             ("https://u@toggles.example", BaseUrlError::User),
             ("https://toggles.example/?a=b", BaseUrlError::Query),
             ("https://toggles.example/#a", BaseUrlError::Fragment),
-            (
-                "toggles.example",
-                BaseUrlError::Syntax(url::ParseError::RelativeUrlWithoutBase),
-            ),
+            ("toggles.example", BaseUrlError::Syntax(url::ParseError::RelativeUrlWithoutBase)),
         ] {
             assert_eq!(text.parse::<BaseUrl>(), Err(error), "{text}");
         }
@@ -311,10 +287,7 @@ mod tests {
     #[test]
     fn a_state_name_identifies_the_service_and_is_valid_in_a_ref() {
         let name = base("https://t.example/fp").name();
-        assert!(
-            name.starts_with("t.example-") && name.len() == "t.example-".len() + 8,
-            "{name}"
-        );
+        assert!(name.starts_with("t.example-") && name.len() == "t.example-".len() + 8, "{name}");
         assert_eq!(name, base("https://T.example/fp/").name());
         assert_ne!(name, base("https://t.example").name());
         assert!(base("https://[::1]:8443").name().starts_with("1-"));

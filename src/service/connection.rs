@@ -95,25 +95,12 @@ impl Authorization {
 impl ServiceConnection {
     /// See [`super::Client::new`].
     pub(super) fn new(config: ClientConfig) -> Result<Self, ClientError> {
-        let ClientConfig {
-            base_url,
-            token: source,
-            mut network,
-            timeout,
-        } = config;
+        let ClientConfig { base_url, token: source, mut network, timeout } = config;
         // Shorter than the total, so that a slow connection fails before the request could have left.
         network.connect_timeout = network.connect_timeout.min(timeout - timeout / 10);
         let http = network.client(timeout)?;
-        let token = Token {
-            authorization: Authorization::new(source.read()?)?,
-            generation: 0,
-        };
-        Ok(Self {
-            base_url,
-            source,
-            http,
-            token: Arc::new(RwLock::new(Arc::new(token))),
-        })
+        let token = Token { authorization: Authorization::new(source.read()?)?, generation: 0 };
+        Ok(Self { base_url, source, http, token: Arc::new(RwLock::new(Arc::new(token))) })
     }
 
     pub(super) const fn base_url(&self) -> &BaseUrl {
@@ -166,8 +153,7 @@ impl ServiceConnection {
 
     async fn write(&self, request: RequestBuilder, body: Bytes) -> Result<Received, Outcome> {
         let request = request.header(CONTENT_TYPE, "application/json");
-        self.send(request.body(body), self.authorization(), LARGEST_BODY)
-            .await
+        self.send(request.body(body), self.authorization(), LARGEST_BODY).await
     }
 
     /// Sends a GET and reads up to `limit` bytes of the body.
@@ -194,9 +180,7 @@ impl ServiceConnection {
         limit: usize,
     ) -> Result<Received, Outcome> {
         let started = Instant::now();
-        let request = request
-            .header(AUTHORIZATION, header)
-            .header(ACCEPT, "application/json");
+        let request = request.header(AUTHORIZATION, header).header(ACCEPT, "application/json");
         let request = request.build();
         // Without the query. The path is percent-encoded, so it contains no control characters.
         let line = request.as_ref().ok().map(|request| {
@@ -265,13 +249,7 @@ impl Received {
             .await
             // Without the whole response, even a 2xx does not prove that the service stored the document.
             .unwrap_or(ReceivedBody::Broken);
-        Self {
-            status,
-            headers,
-            body,
-            secret,
-            took,
-        }
+        Self { status, headers, body, secret, took }
     }
 
     /// Returns the response with its body classified.
@@ -309,9 +287,7 @@ impl Received {
     /// Returns the request id of the service or a proxy, so that operators can find the request in their logs.
     pub(super) fn request_id(&self) -> Option<String> {
         const REQUEST_IDS: [&str; 3] = ["x-request-id", "x-correlation-id", "request-id"];
-        let mut ids = REQUEST_IDS
-            .iter()
-            .filter_map(|name| self.headers.get(*name)?.to_str().ok());
+        let mut ids = REQUEST_IDS.iter().filter_map(|name| self.headers.get(*name)?.to_str().ok());
         ids.next().map(|id| self.sanitized(id))
     }
 
@@ -362,14 +338,9 @@ pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Ou
     }
     let why = match error.is_timeout() {
         true => "no complete response arrived within `--timeout`".to_owned(),
-        false => format!(
-            "no response arrived: {}",
-            sanitized(&reason(error).to_string(), secret)
-        ),
+        false => format!("no response arrived: {}", sanitized(&reason(error).to_string(), secret)),
     };
-    Outcome::Lost {
-        reason: format!("the request was sent to `{host}`, but {why}"),
-    }
+    Outcome::Lost { reason: format!("the request was sent to `{host}`, but {why}") }
 }
 
 fn not_connected(error: &reqwest::Error, secret: &str) -> String {
@@ -395,10 +366,7 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
 
 /// Returns the outcome of a request to a `host` whose certificate was rejected.
 pub(crate) fn untrusted(fault: CertificateFault, host: &str) -> Outcome {
-    Outcome::Untrusted {
-        fault,
-        reason: certificate(fault, host),
-    }
+    Outcome::Untrusted { fault, reason: certificate(fault, host) }
 }
 
 fn certificate(fault: CertificateFault, host: &str) -> String {
@@ -459,15 +427,8 @@ mod tests {
 
         /// Sends a request to `address`, where nothing responds.
         async fn sent_to(address: std::net::SocketAddr) -> Outcome {
-            let client = reqwest::Client::builder()
-                .no_proxy()
-                .timeout(Duration::from_millis(200));
-            let sent = client
-                .build()
-                .unwrap()
-                .get(format!("http://{address}/"))
-                .send()
-                .await;
+            let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_millis(200));
+            let sent = client.build().unwrap().get(format!("http://{address}/")).send().await;
             unanswered(&sent.unwrap_err(), "", "t.example")
         }
 
@@ -485,12 +446,7 @@ mod tests {
             for (outcome, word, certainty, reason) in [
                 (silent, "lost", Certainty::Unknown, "within `--timeout`"),
                 (cut, "lost", Certainty::Unknown, "no response arrived: "),
-                (
-                    refused,
-                    "busy",
-                    Certainty::NotStored,
-                    "could not connect to `t.example`: ",
-                ),
+                (refused, "busy", Certainty::NotStored, "could not connect to `t.example`: "),
                 (
                     untrusted(CertificateFault::Expired, "t.example"),
                     "untrusted",
@@ -498,11 +454,7 @@ mod tests {
                     "has expired",
                 ),
             ] {
-                assert_eq!(
-                    (outcome.as_str(), outcome.certainty()),
-                    (word, certainty),
-                    "{outcome}"
-                );
+                assert_eq!((outcome.as_str(), outcome.certainty()), (word, certainty), "{outcome}");
                 assert!(outcome.to_string().contains(reason), "{outcome}");
             }
         }

@@ -123,12 +123,9 @@ impl Outcome {
     pub(super) fn of_read(self) -> Self {
         let stored_nothing = Certainty::NotStored;
         match self {
-            Self::Lost { reason } => Self::Busy {
-                status: None,
-                retry_after: None,
-                certainty: stored_nothing,
-                reason,
-            },
+            Self::Lost { reason } => {
+                Self::Busy { status: None, retry_after: None, certainty: stored_nothing, reason }
+            }
             mut other => {
                 match &mut other {
                     Self::Busy { certainty, .. }

@@ -55,10 +55,7 @@ impl Body {
     pub fn new(bytes: &[u8], encoding: Option<&str>, secret: &str) -> Self {
         let Some((bytes, length)) = decoded(bytes, encoding, LARGEST_BODY) else {
             return Self::Other {
-                begins: format!(
-                    "(compressed as `{}`)",
-                    sanitized(encoding.unwrap_or_default(), secret)
-                ),
+                begins: format!("(compressed as `{}`)", sanitized(encoding.unwrap_or_default(), secret)),
             };
         };
         if bytes.trim_ascii().is_empty() {
@@ -71,13 +68,8 @@ impl Body {
             return error.body(secret);
         }
         match is_json(&bytes, length) {
-            true => Self::Json {
-                code: None,
-                message: None,
-            },
-            false => Self::Other {
-                begins: beginning(&bytes, secret),
-            },
+            true => Self::Json { code: None, message: None },
+            false => Self::Other { begins: beginning(&bytes, secret) },
         }
     }
 }
@@ -131,11 +123,7 @@ pub(super) fn decoded<'a>(
     encoding: Option<&str>,
     limit: usize,
 ) -> Option<(Cow<'a, [u8]>, Length)> {
-    let read_to_bound = if bytes.len() >= limit {
-        Length::Cut
-    } else {
-        Length::Whole
-    };
+    let read_to_bound = if bytes.len() >= limit { Length::Cut } else { Length::Whole };
     match encoding.map(str::trim).filter(|text| !text.is_empty()) {
         None => Some((bytes.into(), read_to_bound)),
         Some(name) if name.eq_ignore_ascii_case("identity") => Some((bytes.into(), read_to_bound)),
@@ -167,10 +155,7 @@ fn inflated<'a>(
 }
 
 fn beginning(bytes: &[u8], secret: &str) -> String {
-    cut(
-        &sanitized(&String::from_utf8_lossy(bytes), secret),
-        LONGEST_BEGINNING + 1,
-    )
+    cut(&sanitized(&String::from_utf8_lossy(bytes), secret), LONGEST_BEGINNING + 1)
 }
 
 #[cfg(test)]
@@ -180,10 +165,7 @@ mod tests {
     use super::*;
 
     fn json(code: Option<&str>, message: Option<&str>) -> Body {
-        Body::Json {
-            code: code.map(Into::into),
-            message: message.map(Into::into),
-        }
+        Body::Json { code: code.map(Into::into), message: message.map(Into::into) }
     }
 
     #[test]
@@ -194,38 +176,14 @@ mod tests {
             ("{}", json(None, None)),
             ("[1]", json(None, None)),
             ("true", json(None, None)),
-            (
-                r#"{"code":"not_found","message":"no\n::x"}"#,
-                json(Some("not_found"), Some("no\\n::x")),
-            ),
-            (
-                r#"{"status":500,"error":"Internal"}"#,
-                json(None, Some("Internal")),
-            ),
-            (
-                r#"{"error":{"code":7,"message":"m"}}"#,
-                json(Some("7"), Some("m")),
-            ),
+            (r#"{"code":"not_found","message":"no\n::x"}"#, json(Some("not_found"), Some("no\\n::x"))),
+            (r#"{"status":500,"error":"Internal"}"#, json(None, Some("Internal"))),
+            (r#"{"error":{"code":7,"message":"m"}}"#, json(Some("7"), Some("m"))),
             (r#"{"message":"token api-1"}"#, json(None, Some("token ***"))),
             (r#"{"message":null,"code":{}}"#, json(None, None)),
-            (
-                "<html>",
-                Body::Other {
-                    begins: "<html>".into(),
-                },
-            ),
-            (
-                r#"{"a":1"#,
-                Body::Other {
-                    begins: r#"{"a":1"#.into(),
-                },
-            ),
-            (
-                "{} trailing",
-                Body::Other {
-                    begins: "{} trailing".into(),
-                },
-            ),
+            ("<html>", Body::Other { begins: "<html>".into() }),
+            (r#"{"a":1"#, Body::Other { begins: r#"{"a":1"#.into() }),
+            ("{} trailing", Body::Other { begins: "{} trailing".into() }),
         ] {
             assert_eq!(Body::new(text.as_bytes(), None, "api-1"), body, "{text}");
         }
@@ -234,15 +192,9 @@ mod tests {
     #[test]
     fn a_large_body_is_classified_by_its_beginning() {
         let large = format!(r#"{{"content":"{}"#, "a".repeat(LARGEST_BODY));
-        assert_eq!(
-            Body::new(&large.as_bytes()[..LARGEST_BODY], None, ""),
-            json(None, None)
-        );
+        assert_eq!(Body::new(&large.as_bytes()[..LARGEST_BODY], None, ""), json(None, None));
         let html = "<p>".repeat(LARGEST_BODY);
-        assert!(matches!(
-            Body::new(&html.as_bytes()[..LARGEST_BODY], None, ""),
-            Body::Other { .. }
-        ));
+        assert!(matches!(Body::new(&html.as_bytes()[..LARGEST_BODY], None, ""), Body::Other { .. }));
     }
 
     #[test]
@@ -253,14 +205,8 @@ mod tests {
             encoder.finish().unwrap()
         };
         let compressed = gzip(br#"{"code":"conflict"}"#);
-        assert_eq!(
-            Body::new(&compressed, Some("gzip"), ""),
-            json(Some("conflict"), None)
-        );
-        assert!(matches!(
-            Body::new(&compressed[..10], Some("gzip"), ""),
-            Body::Other { .. } | Body::Empty
-        ));
+        assert_eq!(Body::new(&compressed, Some("gzip"), ""), json(Some("conflict"), None));
+        assert!(matches!(Body::new(&compressed[..10], Some("gzip"), ""), Body::Other { .. } | Body::Empty));
         assert!(matches!(Body::new(b"x", Some("br"), ""), Body::Other { .. }));
         let bomb = gzip(&vec![b' '; 64 << 20]);
         assert_eq!(Body::new(&bomb, Some("gzip"), ""), Body::Empty);

@@ -73,10 +73,7 @@ pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
         Outcome::Lost { reason: _ } => busy(tries, jitter, None),
         // The rejection concerns a token that is no longer in use.
         Outcome::Forbidden { .. } | Outcome::Unauthorized { .. } if token == TokenState::Outdated => {
-            RetryDecision {
-                toggle: Again::Now,
-                pass: PassEffect::GoOn,
-            }
+            RetryDecision { toggle: Again::Now, pass: PassEffect::GoOn }
         }
         // These concern the service as a whole; every other outcome is charged to its toggle (DESIGN section 6).
         Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
@@ -88,10 +85,7 @@ pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
 }
 
 const fn never(pass: PassEffect) -> RetryDecision {
-    RetryDecision {
-        toggle: Again::Never,
-        pass,
-    }
+    RetryDecision { toggle: Again::Never, pass }
 }
 
 fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision {
@@ -106,10 +100,7 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
     }
     // All toggles wait equally long; the jitter spreads their next attempts.
     let wait = retry_after.unwrap_or_default() + backoff(tries, jitter);
-    RetryDecision {
-        toggle: Again::After(wait),
-        pass,
-    }
+    RetryDecision { toggle: Again::After(wait), pass }
 }
 
 /// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service ended: two
@@ -121,12 +112,7 @@ pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
 /// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30 s, doubling up
 /// to an hour, times the jitter.
 pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
-    growing(
-        Duration::from_secs(30),
-        Duration::from_secs(3600),
-        failures,
-        jitter,
-    )
+    growing(Duration::from_secs(30), Duration::from_secs(3600), failures, jitter)
 }
 
 #[cfg(test)]
@@ -153,64 +139,35 @@ mod tests {
     }
 
     fn lost() -> Outcome {
-        Outcome::Lost {
-            reason: String::new(),
-        }
+        Outcome::Lost { reason: String::new() }
     }
 
     fn misrouted() -> Outcome {
-        Outcome::Misrouted {
-            status: 404,
-            certainty: Certainty::Unknown,
-            reason: String::new(),
-        }
+        Outcome::Misrouted { status: 404, certainty: Certainty::Unknown, reason: String::new() }
     }
 
     fn forbidden() -> Outcome {
-        Outcome::Forbidden {
-            certainty: Certainty::NotStored,
-            reason: String::new(),
-        }
+        Outcome::Forbidden { certainty: Certainty::NotStored, reason: String::new() }
     }
 
     fn refused() -> Outcome {
-        Outcome::Refused {
-            status: 400,
-            code: None,
-            certainty: Certainty::NotStored,
-            reason: String::new(),
-        }
+        Outcome::Refused { status: 400, code: None, certainty: Certainty::NotStored, reason: String::new() }
     }
 
     fn unauthorized() -> Outcome {
-        Outcome::Unauthorized {
-            status: 401,
-            certainty: Certainty::NotStored,
-            reason: String::new(),
-        }
+        Outcome::Unauthorized { status: 401, certainty: Certainty::NotStored, reason: String::new() }
     }
 
     fn untrusted() -> Outcome {
-        Outcome::Untrusted {
-            fault: CertificateFault::Untrusted,
-            reason: String::new(),
-        }
+        Outcome::Untrusted { fault: CertificateFault::Untrusted, reason: String::new() }
     }
 
     /// The decision about each outcome of a toggle that was tried this many times.
     fn decides(cases: &[(Outcome, u32, TokenState, Again, PassEffect)]) {
         for (outcome, tries, token, toggle, pass) in cases {
-            let context = RetryContext {
-                tries: *tries,
-                jitter: 1.0,
-                token: *token,
-            };
+            let context = RetryContext { tries: *tries, jitter: 1.0, token: *token };
             let (toggle, pass) = (*toggle, *pass);
-            assert_eq!(
-                decide(outcome, context),
-                RetryDecision { toggle, pass },
-                "{outcome:?} {context:?}"
-            );
+            assert_eq!(decide(outcome, context), RetryDecision { toggle, pass }, "{outcome:?} {context:?}");
         }
     }
 

@@ -91,11 +91,7 @@ pub enum Error {
         uid: Option<u32>,
     },
     /// A ref that does not exist.
-    #[error(
-        "could not find a branch, tag, or commit `{}`{}",
-        escaped(reference),
-        similar_names(near)
-    )]
+    #[error("could not find a branch, tag, or commit `{}`{}", escaped(reference), similar_names(near))]
     UnknownRef {
         /// The ref as configured.
         reference: String,
@@ -173,10 +169,9 @@ impl Error {
             }
             Self::Format(UnsupportedFormat::Extension(_)) => "clone it again, or pass its URL as `--repo`",
             Self::Unborn(_) => "create a commit, or pass another branch as `--ref`",
-            Self::UnknownRef {
-                head: HeadKind::Detached,
-                ..
-            } => "leave `--ref` out: `HEAD` is detached, as git-sync leaves it, and the default follows it",
+            Self::UnknownRef { head: HeadKind::Detached, .. } => {
+                "leave `--ref` out: `HEAD` is detached, as git-sync leaves it, and the default follows it"
+            }
             Self::UnknownRef { .. } => "pass an existing ref as `--ref`; a missing branch removes no toggle",
             Self::NotACommit(_) => "pass a branch, a tag, or a commit as `--ref`",
             Self::Damaged { .. }

@@ -86,11 +86,7 @@ impl FetchHead {
 impl Seen {
     fn of(path: &Path, checkout: CommitId) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
-        Some(Self {
-            modified: found.modified().ok()?,
-            length: found.len(),
-            checkout,
-        })
+        Some(Self { modified: found.modified().ok()?, length: found.len(), checkout })
     }
 }
 

@@ -32,9 +32,7 @@ impl Open {
         let mut top = Self::default();
         for (number, path) in paths.enumerate() {
             let parts = path.split('/').filter(|part| !part.is_empty());
-            let leaf = parts.fold(&mut top, |open, part| {
-                open.children.entry(part.into()).or_default()
-            });
+            let leaf = parts.fold(&mut top, |open, part| open.children.entry(part.into()).or_default());
             leaf.path = Some(number);
         }
         top
@@ -248,9 +246,7 @@ impl<'a> Walk<'a> {
             };
             let mut out = self.differing(child, folder(old), folder(new))?;
             out.path = child.path.take();
-            out.version = new
-                .filter(|entry| entry.kind() == EntryKind::Blob)
-                .map(|entry| entry.id);
+            out.version = new.filter(|entry| entry.kind() == EntryKind::Blob).map(|entry| entry.id);
             if child.is_empty() {
                 open.children.remove(name);
             }

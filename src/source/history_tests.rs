@@ -34,12 +34,8 @@ fn history(stream: &mut String, branch: usize, random: &mut fastrand::Rng) {
         let time = 1_700_000_000 + i64::try_from(number).unwrap() * 10 + random.i64(-40..40);
         let message = format!("commit {number}");
         writeln!(stream, "commit refs/heads/h{branch}\nmark :{number}").unwrap();
-        writeln!(
-            stream,
-            "committer A <a@example.org> {time} +0000\ndata {}\n{message}",
-            message.len()
-        )
-        .unwrap();
+        writeln!(stream, "committer A <a@example.org> {time} +0000\ndata {}\n{message}", message.len())
+            .unwrap();
         let mut parents: Vec<usize> = (first..number).collect();
         random.shuffle(&mut parents);
         parents.truncate([1, 1, 2, 2, 3][random.usize(..5)]);
@@ -95,16 +91,13 @@ fn the_last_commit_of_each_path_is_the_one_that_git_log_names() {
             _ => (Parents::All, "--no-patch"),
         };
         let reference = format!("h{branch}");
-        let found = snapshot(&repo, branch, parents)
-            .last_commits(&paths(&PATHS), |_, _| Ok(false))
-            .unwrap();
+        let found = snapshot(&repo, branch, parents).last_commits(&paths(&PATHS), |_, _| Ok(false)).unwrap();
         for offset in 0..3 {
             let path = PATHS[(branch + offset) % PATHS.len()];
             let expected = repo.git(&["log", "-1", flag, "--format=%H", &reference, "--", path]);
             // Git takes `a` for everything below it, too, and a folder for its files.
-            let found = found
-                .get(path)
-                .map_or_else(String::new, |found| found.commit().unwrap().id.to_string());
+            let found =
+                found.get(path).map_or_else(String::new, |found| found.commit().unwrap().id.to_string());
             assert_eq!(found, expected, "history {branch}, {path}, {parents:?}");
             named += usize::from(!expected.is_empty());
         }
@@ -164,21 +157,12 @@ fn a_commit_that_does_not_change_the_meaning_is_passed_over() {
             };
             let commits = snapshot.last_commits(&paths(&[path]), |_, id| Ok(is_same(&id.to_string())));
             let commits = commits.unwrap();
-            let found = commits
-                .get(*path)
-                .map(|found| found.commit().unwrap().id.to_string());
-            assert_eq!(
-                found,
-                newest_change(&repo, branch, path, is_same),
-                "history {branch}, {path}"
-            );
+            let found = commits.get(*path).map(|found| found.commit().unwrap().id.to_string());
+            assert_eq!(found, newest_change(&repo, branch, path, is_same), "history {branch}, {path}");
             passed_over += usize::from(found != last(&snapshot, path));
         }
     }
-    assert!(
-        passed_over > COUNT / 10,
-        "only {passed_over} commits were passed over"
-    );
+    assert!(passed_over > COUNT / 10, "only {passed_over} commits were passed over");
 }
 
 #[test]
@@ -209,10 +193,7 @@ fn a_deleted_path_has_the_commit_that_deleted_it() {
     repo.git(&["rm", "-q", "a"]);
     let deletion = repo.commit("delete");
     repo.commit_file("b", "1");
-    assert_eq!(
-        last(&source(repo.path()).snapshot().unwrap(), "a"),
-        Some(deletion)
-    );
+    assert_eq!(last(&source(repo.path()).snapshot().unwrap(), "a"), Some(deletion));
 }
 
 #[test]
@@ -225,10 +206,7 @@ fn a_merged_branch_keeps_its_own_commit_unless_first_parents_are_asked_for() {
     repo.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
     let merge = repo.git(&["rev-parse", "HEAD"]);
     assert_eq!(last(&source(repo.path()).snapshot().unwrap(), "b"), Some(side));
-    let config = SourceConfig {
-        first_parent: Parents::First,
-        ..config(RepoUrl::local(repo.path()))
-    };
+    let config = SourceConfig { first_parent: Parents::First, ..config(RepoUrl::local(repo.path())) };
     assert_eq!(last(&Source::new(config).snapshot().unwrap(), "b"), Some(merge));
 }
 
@@ -237,10 +215,7 @@ fn paths_are_counted_from_the_root() {
     let repo = Repo::new();
     let first = repo.commit_file("toggles/a", "1");
     repo.commit_file("a", "1");
-    let config = SourceConfig {
-        root: "toggles".to_owned(),
-        ..config(RepoUrl::local(repo.path()))
-    };
+    let config = SourceConfig { root: "toggles".to_owned(), ..config(RepoUrl::local(repo.path())) };
     assert_eq!(last(&Source::new(config).snapshot().unwrap(), "a"), Some(first));
 }
 
@@ -254,9 +229,7 @@ fn beyond_the_end_of_a_shallow_clone_the_head_commit_is_a_guess() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("file://{}", repo.path().display());
     git(folder.path(), &["clone", "-q", "--depth=3", &url, "shallow"]);
-    let snapshot = source_at(&folder.path().join("shallow"), "main")
-        .snapshot()
-        .unwrap();
+    let snapshot = source_at(&folder.path().join("shallow"), "main").snapshot().unwrap();
     assert!(snapshot.is_shallow());
     for (path, commit, certainty) in [
         ("old", &head, "guessed"),
@@ -281,9 +254,7 @@ fn where_the_history_ends_early_the_oldest_commit_found_is_a_guess() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("file://{}", repo.path().display());
     git(folder.path(), &["clone", "-q", "--depth=4", &url, "shallow"]);
-    let snapshot = source_at(&folder.path().join("shallow"), "main")
-        .snapshot()
-        .unwrap();
+    let snapshot = source_at(&folder.path().join("shallow"), "main").snapshot().unwrap();
     let found = snapshot.last_commits(&paths(&["a"]), |_, _| Ok(true)).unwrap();
     assert_eq!(found["a"].as_str(), "guessed");
     assert_eq!(found["a"].commit().unwrap().id.to_string(), oldest);
@@ -295,16 +266,6 @@ fn a_message_is_decoded_by_the_encoding_of_its_commit() {
     repo.write("a", "1");
     repo.git(&["add", "-A"]);
     std::fs::write(repo.join("message"), b"na\xefve\n").unwrap();
-    repo.git(&[
-        "-c",
-        "i18n.commitEncoding=ISO-8859-1",
-        "commit",
-        "-q",
-        "-F",
-        "message",
-    ]);
-    assert_eq!(
-        source(repo.path()).snapshot().unwrap().commit().message,
-        "naïve\n"
-    );
+    repo.git(&["-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "-F", "message"]);
+    assert_eq!(source(repo.path()).snapshot().unwrap().commit().message, "naïve\n");
 }

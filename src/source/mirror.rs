@@ -87,10 +87,9 @@ impl Mirror {
         let known = self.temporary.take().filter(|_| !self.distrusted);
         let lent = match known {
             Some(folder) => Some(folder),
-            None => cache
-                .and_then(|cache| open(cache, config))
-                .map(|lender| lend(config, &lender))
-                .transpose()?,
+            None => {
+                cache.and_then(|cache| open(cache, config)).map(|lender| lend(config, &lender)).transpose()?
+            }
         };
         let mut folder = match lent {
             Some(folder) => folder,
@@ -115,13 +114,7 @@ fn take(
     resolved: Resolved,
 ) -> Result<Snapshot, Error> {
     let pool = RepositoryPool::new(folder.to_owned()).within(temporary);
-    Snapshot::take(
-        ReaderCache::new(pool, None),
-        resolved,
-        &config.root,
-        config.first_parent,
-        None,
-    )
+    Snapshot::take(ReaderCache::new(pool, None), resolved, &config.root, config.first_parent, None)
 }
 
 /// Fetches the wanted ref, and returns its name and commit.
@@ -158,11 +151,8 @@ fn known_name(repository: &Repository, wanted: &str) -> Option<String> {
         Some((name, full)) if name == wanted => Some(full.to_owned()),
         _ if wanted == "HEAD" => None,
         _ => {
-            let full = if wanted.starts_with("refs/") {
-                wanted.to_owned()
-            } else {
-                format!("refs/heads/{wanted}")
-            };
+            let full =
+                if wanted.starts_with("refs/") { wanted.to_owned() } else { format!("refs/heads/{wanted}") };
             refs::is_valid_name(&full).then_some(full)
         }
     }
@@ -175,9 +165,7 @@ fn full_name(wanted: &str, refs: &[Advertised]) -> Option<String> {
         let head = find("HEAD")?;
         return Some(format!("HEAD->{}", head.target.as_deref().unwrap_or_default()));
     }
-    let names = resolve::prefixes(wanted)
-        .iter()
-        .map(|prefix| format!("{prefix}{wanted}"));
+    let names = resolve::prefixes(wanted).iter().map(|prefix| format!("{prefix}{wanted}"));
     names.into_iter().find(|name| find(name).is_some())
 }
 
@@ -199,10 +187,7 @@ fn fetch_name(repository: &Repository, config: &SourceConfig, name: &str) -> Res
         Some(RefTarget::Commit(commit)) => {
             let is_same =
                 branch.is_none() || refs::target(repository, BRANCH)? == Some(RefTarget::Commit(commit));
-            Ok(is_same.then(|| Resolved {
-                reference: reference.to_owned(),
-                commit,
-            }))
+            Ok(is_same.then(|| Resolved { reference: reference.to_owned(), commit }))
         }
         Some(RefTarget::Other) => Err(Error::NotACommit(reference.to_owned())),
         None => Ok(None),
@@ -220,9 +205,7 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
     }
     let short = |advertised: &Advertised| {
         let name = advertised.name.as_str();
-        let short = name
-            .strip_prefix("refs/heads/")
-            .or_else(|| name.strip_prefix("refs/tags/"))?;
+        let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/tags/"))?;
         (!short.ends_with("^{}")).then(|| short.to_owned())
     };
     Error::UnknownRef {
@@ -256,12 +239,7 @@ fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<
 }
 
 fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String]) -> Result<(), Error> {
-    Ok(git::fetch(
-        repository.path(),
-        &config.location,
-        &config.access,
-        refspecs,
-    )?)
+    Ok(git::fetch(repository.path(), &config.location, &config.access, refspecs)?)
 }
 
 /// Opens the mirror in `folder` if it belongs to this source.
@@ -309,10 +287,7 @@ fn lend(config: &SourceConfig, lender: &Repository) -> Result<Arc<TempDir>, Erro
 
 /// Clones to a folder beside `cache`, and then replaces `cache` with it.
 fn clone(config: &SourceConfig, cache: &Path) -> Result<Resolved, Error> {
-    let parent = cache
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let parent = cache.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(|error| io("create", parent.to_owned(), error))?;
     let prefix = format!("{}.", cache.file_name().unwrap_or_default().to_string_lossy());
     remove_leftovers(parent, &prefix);
@@ -343,12 +318,7 @@ fn remove_leftovers(parent: &Path, prefix: &str) {
 }
 
 fn packs(cache: &Path) -> usize {
-    std::fs::read_dir(cache.join("objects/pack"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .count()
-        / 2
+    std::fs::read_dir(cache.join("objects/pack")).into_iter().flatten().flatten().count() / 2
 }
 
 const fn io(what: &'static str, path: PathBuf, source: std::io::Error) -> Error {

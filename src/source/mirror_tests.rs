@@ -34,8 +34,7 @@ impl Remote {
 
     fn push(&self) {
         let url = self.folder.path().join("repo");
-        self.work
-            .git(&["push", "-q", "--force", "--mirror", url.to_str().unwrap()]);
+        self.work.git(&["push", "-q", "--force", "--mirror", url.to_str().unwrap()]);
     }
 
     fn cache(&self) -> PathBuf {
@@ -44,10 +43,7 @@ impl Remote {
 
     fn config(&self) -> SourceConfig {
         let mut config = config(self.server.url("repo").parse().unwrap());
-        config.access.network = Network {
-            ca_file: Some(self.server.ca_file()),
-            ..Network::default()
-        };
+        config.access.network = Network { ca_file: Some(self.server.ca_file()), ..Network::default() };
         config.cache = Some(self.cache());
         config
     }
@@ -57,17 +53,11 @@ impl Remote {
     }
 
     fn at(&self, reference: &str) -> Source {
-        Source::new(SourceConfig {
-            reference: Some(reference.to_owned()),
-            ..self.config()
-        })
+        Source::new(SourceConfig { reference: Some(reference.to_owned()), ..self.config() })
     }
 
     fn untouched(&self) -> Source {
-        Source::new(SourceConfig {
-            mode: CacheMode::Untouched,
-            ..self.config()
-        })
+        Source::new(SourceConfig { mode: CacheMode::Untouched, ..self.config() })
     }
 }
 
@@ -89,10 +79,7 @@ fn a_ref_that_has_not_moved_costs_one_lookup() {
     assert_eq!(revision(&mut source), first);
     assert_eq!(source.resolve().unwrap().to_string(), first);
     let requests = remote.server.take_requests();
-    let lookup = [
-        "GET /repo/info/refs?service=git-upload-pack",
-        "POST /repo/git-upload-pack",
-    ];
+    let lookup = ["GET /repo/info/refs?service=git-upload-pack", "POST /repo/git-upload-pack"];
     assert_eq!(requests, [lookup, lookup].concat());
     let second = remote.publish("a", "2");
     assert_eq!(source.resolve().unwrap().to_string(), second);
@@ -114,11 +101,7 @@ fn only_the_wanted_ref_is_fetched() {
     assert_eq!(refs, "refs/gitoggle/branch\nrefs/gitoggle/source");
     for reference in ["side", "v1", "refs/tags/v1", &side, &side[..10]] {
         assert_eq!(revision(&mut remote.at(reference)), side, "{reference}");
-        assert_eq!(
-            remote.at(reference).resolve().unwrap().to_string(),
-            side,
-            "{reference}"
-        );
+        assert_eq!(remote.at(reference).resolve().unwrap().to_string(), side, "{reference}");
     }
 }
 
@@ -141,23 +124,14 @@ fn a_commit_of_a_closed_pull_request_is_fetched_by_its_id() {
     let behind = remote.work.commit_file("a", "3");
     remote.work.git(&["reset", "-q", "--hard", &main]);
     let served = remote.folder.path().join("repo");
-    remote.work.git(&[
-        "push",
-        "-q",
-        served.to_str().unwrap(),
-        &format!("{behind}:refs/pull/1/head"),
-    ]);
+    remote.work.git(&["push", "-q", served.to_str().unwrap(), &format!("{behind}:refs/pull/1/head")]);
     assert_eq!(revision(&mut remote.at(&behind)), behind);
     std::fs::remove_dir_all(remote.cache()).unwrap();
     let mut source = remote.at(&closed);
     assert_eq!(revision(&mut source), closed);
     remote.server.take_requests();
     assert_eq!(revision(&mut source), closed);
-    assert_eq!(
-        remote.server.take_requests().len(),
-        0,
-        "a commit in the mirror is not fetched again"
-    );
+    assert_eq!(remote.server.take_requests().len(), 0, "a commit in the mirror is not fetched again");
     assert_eq!(revision(&mut remote.at("main")), main);
 }
 
@@ -173,10 +147,7 @@ fn a_rewritten_history_is_followed() {
     let second = remote.work.git(&["rev-parse", "HEAD"]);
     assert_eq!(revision(&mut source), second);
     let old = CommitId(first.parse().unwrap());
-    assert_eq!(
-        source.snapshot().unwrap().relation(old).unwrap(),
-        Relation::Diverged
-    );
+    assert_eq!(source.snapshot().unwrap().relation(old).unwrap(), Relation::Diverged);
 }
 
 #[test]
@@ -186,20 +157,11 @@ fn a_missing_ref_or_commit_is_an_error() {
     assert!(matches!(error, Error::Unborn(_)), "{error:?}");
     remote.publish("a", "1");
     let error = remote.at("mian").snapshot().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "could not find a branch, tag, or commit `mian`; similar names: `main`"
-    );
+    assert_eq!(error.to_string(), "could not find a branch, tag, or commit `mian`; similar names: `main`");
     assert_eq!(error.kind(), ErrorKind::Absent);
-    let nowhere = SourceConfig {
-        location: remote.server.url("nowhere").parse().unwrap(),
-        ..remote.config()
-    };
+    let nowhere = SourceConfig { location: remote.server.url("nowhere").parse().unwrap(), ..remote.config() };
     let error = Source::new(nowhere).snapshot().unwrap_err();
-    assert!(
-        matches!(&error, Error::Remote(error) if error.fault() == Some(GitFault::NotFound)),
-        "{error:?}"
-    );
+    assert!(matches!(&error, Error::Remote(error) if error.fault() == Some(GitFault::NotFound)), "{error:?}");
 }
 
 #[test]
@@ -209,20 +171,14 @@ fn a_broken_cache_is_cloned_again() {
     let cache = remote.cache();
     type Break<'a> = (&'a str, Box<dyn Fn() + 'a>);
     let breaks: [Break<'_>; 4] = [
-        (
-            "no repository",
-            Box::new(|| std::fs::remove_file(cache.join("HEAD")).unwrap()),
-        ),
+        ("no repository", Box::new(|| std::fs::remove_file(cache.join("HEAD")).unwrap())),
         (
             "another remote",
             Box::new(|| {
                 git(&cache, &["config", "gitoggle.source", "https://example.org/x"]);
             }),
         ),
-        (
-            "no objects",
-            Box::new(|| std::fs::remove_dir_all(cache.join("objects/pack")).unwrap()),
-        ),
+        ("no objects", Box::new(|| std::fs::remove_dir_all(cache.join("objects/pack")).unwrap())),
         (
             "a file instead of the folder",
             Box::new(|| {
@@ -264,12 +220,8 @@ fn an_untouched_cache_is_read_and_never_written() {
     assert!(!remote.cache().exists());
 
     revision(&mut remote.source());
-    let listing = || {
-        git(
-            remote.folder.path(),
-            &["-c", "alias.l=!find state -type f | sort | xargs sha1sum", "l"],
-        )
-    };
+    let listing =
+        || git(remote.folder.path(), &["-c", "alias.l=!find state -type f | sort | xargs sha1sum", "l"]);
     let before = listing();
     assert!(before.contains("state/source.git/HEAD"));
     remote.server.take_requests();
@@ -278,11 +230,8 @@ fn an_untouched_cache_is_read_and_never_written() {
     let second = remote.publish("b", "2");
     let mut untouched = remote.untouched();
     assert_eq!(revision(&mut untouched), second);
-    let commits = untouched
-        .snapshot()
-        .unwrap()
-        .last_commits(&["a".to_owned()].into(), |_, _| Ok(false))
-        .unwrap();
+    let commits =
+        untouched.snapshot().unwrap().last_commits(&["a".to_owned()].into(), |_, _| Ok(false)).unwrap();
     assert_eq!(commits["a"].commit().unwrap().id.to_string(), first);
     assert_eq!(listing(), before);
 }
@@ -292,13 +241,5 @@ fn a_snapshot_of_a_temporary_repository_outlives_its_source() {
     let remote = Remote::new();
     remote.publish("a", "1");
     let snapshot = remote.untouched().snapshot().unwrap();
-    assert_eq!(
-        snapshot
-            .reader()
-            .unwrap()
-            .tree(snapshot.root_tree())
-            .unwrap()
-            .files(),
-        1
-    );
+    assert_eq!(snapshot.reader().unwrap().tree(snapshot.root_tree()).unwrap().files(), 1);
 }

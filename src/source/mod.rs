@@ -92,11 +92,7 @@ pub struct Source {
 impl Source {
     /// Creates a source without reading the repository.
     pub fn new(config: SourceConfig) -> Self {
-        Self {
-            config,
-            mirror: mirror::Mirror::default(),
-            fetch_head: fetch_head::FetchHead::default(),
-        }
+        Self { config, mirror: mirror::Mirror::default(), fetch_head: fetch_head::FetchHead::default() }
     }
 
     /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one lookup.
@@ -173,8 +169,7 @@ impl Source {
     /// If the repository cannot be opened.
     pub fn revisions(&self) -> Result<Option<RevisionLookup>, Error> {
         let path = self.config.location.local_path();
-        path.map(|path| RevisionLookup::open(&self.config, path))
-            .transpose()
+        path.map(|path| RevisionLookup::open(&self.config, path)).transpose()
     }
 }
 

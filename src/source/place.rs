@@ -33,10 +33,7 @@ type Folder = (u64, u64, Option<SystemTime>);
 impl RepositoryPlace {
     /// Records the identity of `path` before it is read.
     pub(super) fn at(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            identity: identity(path),
-        }
+        Self { path: path.to_owned(), identity: identity(path) }
     }
 
     /// Checks the path again, and returns the cause of `error`.
@@ -54,11 +51,7 @@ impl RepositoryPlace {
         let Error::Git(error) = error else { return error };
         let path = self.path.clone();
         match error.io_fault() {
-            Some(source) => Error::Io {
-                what: "read",
-                path,
-                source,
-            },
+            Some(source) => Error::Io { what: "read", path, source },
             None => {
                 tracing::debug!(name: "source_damaged", reason = error.message(), "the source is damaged");
                 let what = error.part();
@@ -130,9 +123,7 @@ fn is_denied(path: &Path) -> bool {
     };
     let opened = match (found.is_dir(), found.is_file()) {
         // A folder that may be listed but not entered fails only for its content.
-        (true, _) => fs::read_dir(path)
-            .and_then(|_| fs::metadata(path.join(".")))
-            .map(drop),
+        (true, _) => fs::read_dir(path).and_then(|_| fs::metadata(path.join("."))).map(drop),
         (_, true) => File::open(path).map(drop),
         _ => Ok(()),
     };
@@ -166,11 +157,7 @@ mod tests {
     use super::*;
 
     fn broken() -> Error {
-        let error = git2::Error::new(
-            git2::ErrorCode::GenericError,
-            git2::ErrorClass::Os,
-            "no such thing",
-        );
+        let error = git2::Error::new(git2::ErrorCode::GenericError, git2::ErrorClass::Os, "no such thing");
         Error::Git(error.into())
     }
 
@@ -184,10 +171,7 @@ mod tests {
         let damage = place.explain(broken());
         assert!(matches!(damage, Error::Damaged { .. }), "{damage:?}");
         let text = damage.to_string();
-        assert!(
-            text.contains("is damaged") && !text.contains("no such thing"),
-            "{text}"
-        );
+        assert!(text.contains("is damaged") && !text.contains("no such thing"), "{text}");
         fs::remove_file(&link).unwrap();
         assert!(matches!(place.explain(broken()), Error::Vanished(_)), "gone");
         std::os::unix::fs::symlink(two.path(), &link).unwrap();
@@ -195,9 +179,6 @@ mod tests {
         let place = RepositoryPlace::at(one.path());
         fs::rename(one.join(".git"), one.join("old")).unwrap();
         one.git(&["init", "-q"]);
-        assert!(
-            matches!(place.explain(broken()), Error::Vanished(_)),
-            "cloned again"
-        );
+        assert!(matches!(place.explain(broken()), Error::Vanished(_)), "cloned again");
     }
 }

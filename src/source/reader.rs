@@ -29,12 +29,7 @@ impl ReaderCache {
     const MOST_TREES: usize = 512;
 
     pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>) -> Self {
-        Self {
-            pool: Arc::new(pool),
-            trees: Mutex::default(),
-            place,
-            merged: MergeResult::default(),
-        }
+        Self { pool: Arc::new(pool), trees: Mutex::default(), place, merged: MergeResult::default() }
     }
 
     /// Adds the objects of a merge in memory.
@@ -74,10 +69,7 @@ impl Reader {
             Some(place) => place.explain(cannot_open(folder, error)),
             None => cannot_open(folder, error),
         })?;
-        Ok(Self {
-            objects: ObjectReader::new(objects),
-            cache,
-        })
+        Ok(Self { objects: ObjectReader::new(objects), cache })
     }
 
     fn folder(&self) -> &Path {
@@ -176,10 +168,6 @@ impl Trees for Reader {
 fn is_partial(folder: &Path) -> bool {
     let packs = std::fs::read_dir(folder.join("objects/pack"));
     packs.is_ok_and(|packs| {
-        packs.flatten().any(|file| {
-            file.path()
-                .extension()
-                .is_some_and(|extension| extension == "promisor")
-        })
+        packs.flatten().any(|file| file.path().extension().is_some_and(|extension| extension == "promisor"))
     })
 }

@@ -47,11 +47,7 @@ impl RevisionLookup {
     pub(super) fn open(config: &SourceConfig, path: &Path) -> Result<Self, Error> {
         let place = RepositoryPlace::at(path);
         let repository = resolve::open(path).map_err(|error| place.explain(error))?;
-        Ok(Self {
-            config: config.clone(),
-            repository,
-            place,
-        })
+        Ok(Self { config: config.clone(), repository, place })
     }
 
     /// Returns the commit that `name` names: a branch, tag, commit or full ref, as for `--ref`, or any other expression
@@ -160,10 +156,7 @@ impl RevisionLookup {
         target: &NamedCommit,
         head: &NamedCommit,
     ) -> Result<(Snapshot, BTreeSet<String>), Error> {
-        let labels = SideNames {
-            target: &target.name,
-            head: &head.name,
-        };
+        let labels = SideNames { target: &target.name, head: &head.name };
         let merged = merge(self.repository.commondir(), target.commit, head.commit, labels);
         let (resolved, config) = (head.resolved(), self.config.clone());
         let cache = self.cache();
@@ -184,18 +177,13 @@ impl RevisionLookup {
 
 impl NamedCommit {
     fn resolved(&self) -> Resolved {
-        Resolved {
-            reference: self.name.clone(),
-            commit: self.commit,
-        }
+        Resolved { reference: self.name.clone(), commit: self.commit }
     }
 }
 
 impl std::fmt::Debug for RevisionLookup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("RevisionLookup")
-            .field(&self.repository.path())
-            .finish()
+        f.debug_tuple("RevisionLookup").field(&self.repository.path()).finish()
     }
 }
 

@@ -129,8 +129,6 @@ fn folders(
         return Ok(None);
     };
     // These folders never hold documents (DESIGN section 2), so a changed workflow is not a difference.
-    let shown = tree
-        .folders()
-        .filter(|entry| !matches!(entry.name.first(), Some(b'.' | b'_')));
+    let shown = tree.folders().filter(|entry| !matches!(entry.name.first(), Some(b'.' | b'_')));
     Ok(Some(shown.map(|entry| (entry.name.to_vec(), entry.id)).collect()))
 }

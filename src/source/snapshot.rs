@@ -84,12 +84,10 @@ impl Snapshot {
     /// # Errors
     /// If the commit cannot be read.
     pub fn root_tree_at(&self, other: CommitId) -> Result<Option<ObjectId>, Error> {
-        self.query(
-            |reader, _| match root_tree(reader, &reader.node(other)?, &self.root) {
-                Err(Error::NoRoot { .. } | Error::RootNotFolder { .. }) => Ok(None),
-                found => found.map(Some),
-            },
-        )
+        self.query(|reader, _| match root_tree(reader, &reader.node(other)?, &self.root) {
+            Err(Error::NoRoot { .. } | Error::RootNotFolder { .. }) => Ok(None),
+            found => found.map(Some),
+        })
     }
 
     /// As [`Snapshot::root_tree_at`], and `None` if the clone does not have the commit.
@@ -120,10 +118,7 @@ impl Snapshot {
 
     /// Returns whether part of the history is known to be missing: the clone is shallow, or lacks the tree of a parent.
     pub fn is_cut(&self) -> bool {
-        self.is_shallow()
-            || self
-                .reader()
-                .is_ok_and(|reader| search::lacks_trees(&reader, self.revision()))
+        self.is_shallow() || self.reader().is_ok_and(|reader| search::lacks_trees(&reader, self.revision()))
     }
 
     /// Returns whether [`Snapshot::last_commits`] may have to guess: the clone is shallow or partial.
@@ -250,12 +245,7 @@ impl Snapshot {
             let commits = history::newest_first(repository, start, Parents::All, &hidden)?;
             let with_parents = |commit| {
                 let commit = commit?;
-                Ok((
-                    commit,
-                    CommitNode::read(repository, commit)?
-                        .parents(Parents::All)
-                        .to_vec(),
-                ))
+                Ok((commit, CommitNode::read(repository, commit)?.parents(Parents::All).to_vec()))
             };
             commits.map(with_parents).collect()
         })
@@ -285,11 +275,7 @@ impl Snapshot {
                 return Ok(Relation::Behind);
             }
             let bases = history::merge_bases(reader.repository(), own, &[other])?;
-            Ok(self.unless_cut(if bases.is_empty() {
-                Relation::Unrelated
-            } else {
-                Relation::Diverged
-            }))
+            Ok(self.unless_cut(if bases.is_empty() { Relation::Unrelated } else { Relation::Diverged }))
         })
     }
 
@@ -311,10 +297,7 @@ impl Snapshot {
 
 /// Returns `root` without outer slashes and `.`; `None` if it contains `..`.
 pub(super) fn components(root: &str) -> Option<String> {
-    let parts: Vec<&str> = root
-        .split('/')
-        .filter(|part| !matches!(*part, "" | "."))
-        .collect();
+    let parts: Vec<&str> = root.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     // A root must not lead out of the repository.
     (!parts.contains(&"..")).then(|| parts.join("/"))
 }
@@ -330,10 +313,7 @@ fn root_tree(reader: &Reader, commit: &CommitNode, root: &str) -> Result<ObjectI
         let folder = reader.tree(tree)?;
         let entry = folder.get(part).ok_or_else(|| no_root(root, commit.id))?;
         if entry.kind() != EntryKind::Tree {
-            return Err(Error::RootNotFolder {
-                root: root.to_owned(),
-                revision: commit.id,
-            });
+            return Err(Error::RootNotFolder { root: root.to_owned(), revision: commit.id });
         }
         tree = entry.id;
     }

@@ -13,9 +13,7 @@ pub(crate) struct Repo {
 
 impl Repo {
     pub(crate) fn new() -> Self {
-        let repo = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let repo = Self { folder: tempfile::tempdir().unwrap() };
         repo.git(&["init", "-q", "-b", "main", "."]);
         repo
     }
@@ -74,8 +72,5 @@ pub(crate) fn source(path: &Path) -> Source {
 }
 
 pub(crate) fn source_at(path: &Path, reference: &str) -> Source {
-    Source::new(SourceConfig {
-        reference: Some(reference.to_owned()),
-        ..config(RepoUrl::local(path))
-    })
+    Source::new(SourceConfig { reference: Some(reference.to_owned()), ..config(RepoUrl::local(path)) })
 }

@@ -47,11 +47,7 @@ fn every_form_of_a_ref_is_resolved() {
         &first.to_uppercase()[..12],
         &repo.git(&["rev-parse", "annotated"]),
     ] {
-        assert_eq!(
-            revision(&mut source_at(repo.path(), reference)),
-            first,
-            "{reference}"
-        );
+        assert_eq!(revision(&mut source_at(repo.path(), reference)), first, "{reference}");
     }
 }
 
@@ -104,18 +100,8 @@ fn bare_linked_and_symlinked_repositories_are_opened_in_place() {
     let first = repo.commit_file("a", "1");
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    git(
-        folder.path(),
-        &["clone", "-q", "--bare", repo.path().to_str().unwrap(), "bare"],
-    );
-    repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "--detach",
-        at("linked").to_str().unwrap(),
-        &first,
-    ]);
+    git(folder.path(), &["clone", "-q", "--bare", repo.path().to_str().unwrap(), "bare"]);
+    repo.git(&["worktree", "add", "-q", "--detach", at("linked").to_str().unwrap(), &first]);
     repo.commit_file("a", "2");
     std::os::unix::fs::symlink(at("linked"), at("current")).unwrap();
     for name in ["bare", "linked", "current"] {
@@ -142,15 +128,7 @@ fn a_swapped_symlink_is_followed_and_an_old_snapshot_stays_readable() {
     std::fs::rename(at("next"), at("current")).unwrap();
     repo.git(&["worktree", "remove", "--force", at("one").to_str().unwrap()]);
     assert_eq!(revision(&mut source), second);
-    assert_eq!(
-        old.reader()
-            .unwrap()
-            .tree(old.root_tree())
-            .unwrap()
-            .entries()
-            .count(),
-        1
-    );
+    assert_eq!(old.reader().unwrap().tree(old.root_tree()).unwrap().entries().count(), 1);
 }
 
 #[test]
@@ -180,10 +158,7 @@ fn every_query_of_a_replaced_checkout_returns_vanished() {
     let paths = ["a".to_owned()].into();
     for (question, error) in [
         ("relation", snapshot.relation(first).unwrap_err()),
-        (
-            "last_commits",
-            snapshot.last_commits(&paths, |_, _| Ok(false)).unwrap_err(),
-        ),
+        ("last_commits", snapshot.last_commits(&paths, |_, _| Ok(false)).unwrap_err()),
         ("removal", snapshot.removal("a").unwrap_err()),
         ("file_at", snapshot.file_at("a").unwrap_err()),
         ("evidence", snapshot.evidence("a", removed).unwrap_err()),
@@ -203,23 +178,12 @@ fn entries_have_their_kinds_and_large_blobs_are_not_read() {
     let reader = snapshot.reader().unwrap();
     let tree = reader.tree(snapshot.root_tree()).unwrap();
     let kinds: Vec<_> = tree.entries().map(|entry| (entry.name, entry.kind())).collect();
-    assert_eq!(
-        kinds,
-        [(&b"folder"[..], EntryKind::Tree), (b"link", EntryKind::Other)]
-    );
-    let file = reader
-        .tree(tree.get("folder").unwrap().id)
-        .unwrap()
-        .get("file")
-        .unwrap()
-        .id;
+    assert_eq!(kinds, [(&b"folder"[..], EntryKind::Tree), (b"link", EntryKind::Other)]);
+    let file = reader.tree(tree.get("folder").unwrap().id).unwrap().get("file").unwrap().id;
     assert_eq!(reader.blob(file, 5).unwrap(), Blob::Content(b"12345".to_vec()));
     assert_eq!(reader.blob(file, 4).unwrap(), Blob::TooLarge(5));
     assert!(matches!(reader.tree(file), Err(Error::WrongType(..))));
-    assert!(matches!(
-        reader.blob(ObjectId([1; 20]), 5),
-        Err(Error::MissingObject(_))
-    ));
+    assert!(matches!(reader.blob(ObjectId([1; 20]), 5), Err(Error::MissingObject(_))));
 }
 
 #[test]
@@ -227,10 +191,7 @@ fn a_root_that_is_not_a_folder_of_the_tree_is_a_distinct_error() {
     let repo = Repo::new();
     repo.commit_file("toggles/checkout/a.yaml", "1");
     let look = |root: &str| {
-        let config = SourceConfig {
-            root: root.to_owned(),
-            ..config(RepoUrl::local(repo.path()))
-        };
+        let config = SourceConfig { root: root.to_owned(), ..config(RepoUrl::local(repo.path())) };
         Source::new(config).snapshot()
     };
     let tree = repo.git(&["rev-parse", "HEAD:toggles/checkout"]);
@@ -256,16 +217,8 @@ fn each_unsupported_format_has_its_own_message() {
             "reftable",
             "the repository keeps its refs in the reftable format, which is not supported",
         ),
-        (
-            "objectformat",
-            "sha256",
-            "the repository uses SHA-256 object ids, which are not supported",
-        ),
-        (
-            "novelty",
-            "yes",
-            "the repository uses Git's extension `novelty`, which is not supported",
-        ),
+        ("objectformat", "sha256", "the repository uses SHA-256 object ids, which are not supported"),
+        ("novelty", "yes", "the repository uses Git's extension `novelty`, which is not supported"),
     ] {
         let key = format!("extensions.{key}");
         repo.git(&["config", "--file", ".git/config", &key, value]);
@@ -281,17 +234,7 @@ fn a_missing_object_of_a_partial_clone_is_a_distinct_error() {
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
     let folder = tempfile::tempdir().unwrap();
     let url = format!("file://{}", repo.path().display());
-    git(
-        folder.path(),
-        &[
-            "clone",
-            "-q",
-            "--no-checkout",
-            "--filter=blob:none",
-            &url,
-            "partial",
-        ],
-    );
+    git(folder.path(), &["clone", "-q", "--no-checkout", "--filter=blob:none", &url, "partial"]);
     let blob = repo.git(&["rev-parse", "HEAD:a"]).parse().unwrap();
     let looked = source(&folder.path().join("partial")).snapshot();
     match looked {
@@ -310,10 +253,7 @@ fn only_the_url_of_origin_is_read_from_the_configuration() {
     let repo = Repo::new();
     assert_eq!(source(repo.path()).origin_url().unwrap(), None);
     repo.git(&["remote", "add", "origin", "git@example.org:a/b"]);
-    assert_eq!(
-        source(repo.path()).origin_url().unwrap().as_deref(),
-        Some("git@example.org:a/b")
-    );
+    assert_eq!(source(repo.path()).origin_url().unwrap().as_deref(), Some("git@example.org:a/b"));
 }
 
 #[test]
@@ -338,10 +278,8 @@ fn a_change_that_was_reverted_counts_as_a_difference() {
     let repo = Repo::new();
     let since = repo.commit_file("toggles/shop/prod/pay.yaml", "one");
     let differed = |root: &str| {
-        let mut source = Source::new(SourceConfig {
-            root: root.to_owned(),
-            ..config(RepoUrl::local(repo.path()))
-        });
+        let mut source =
+            Source::new(SourceConfig { root: root.to_owned(), ..config(RepoUrl::local(repo.path())) });
         let since = CommitId(since.parse().unwrap());
         source.snapshot().unwrap().differed_since(since).unwrap()
     };

@@ -18,11 +18,7 @@ impl<'a> TreeCache<'a> {
     const MOST_BYTES: usize = 32 << 20;
 
     pub(super) fn new(reader: &'a Reader) -> Self {
-        Self {
-            reader,
-            trees: HashMap::new(),
-            bytes: 0,
-        }
+        Self { reader, trees: HashMap::new(), bytes: 0 }
     }
 
     /// Returns the tree `id`, or an empty one without an id. Returns `None` if a partial clone lacks it.
@@ -50,9 +46,7 @@ impl<'a> TreeCache<'a> {
 
 /// Returns the tree of an entry if it is a folder.
 pub(super) fn folder(entry: Option<TreeEntry<'_>>) -> Option<ObjectId> {
-    entry
-        .filter(|entry| entry.kind() == EntryKind::Tree)
-        .map(|entry| entry.id)
+    entry.filter(|entry| entry.kind() == EntryKind::Tree).map(|entry| entry.id)
 }
 
 /// The entry at a path of a tree.

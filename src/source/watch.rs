@@ -106,12 +106,8 @@ fn folders(path: &Path, reference: Option<&str>) -> BTreeSet<PathBuf> {
         moving.extend(reference.map(|name| name.trim_start_matches("refs/heads/").to_owned()));
         for name in moving {
             let full = common.join("refs/heads").join(name);
-            folders.extend(
-                full.ancestors()
-                    .skip(1)
-                    .take_while(|folder| *folder != common)
-                    .map(Path::to_owned),
-            );
+            folders
+                .extend(full.ancestors().skip(1).take_while(|folder| *folder != common).map(Path::to_owned));
         }
     }
     folders.retain(|folder| folder.is_dir());

@@ -80,10 +80,7 @@ impl WorkTree {
         if !fs::metadata(&inner).is_ok_and(|found| found.is_dir()) {
             return Err(missing());
         }
-        Ok(Self {
-            folder: inner,
-            ignored: repository.map(|repository| Ignored::new(repository, &root)),
-        })
+        Ok(Self { folder: inner, ignored: repository.map(|repository| Ignored::new(repository, &root)) })
     }
 
     /// Returns the paths of all regular files relative to the root, sorted, with `/` as separator. Paths need not be UTF-8.
@@ -110,11 +107,7 @@ impl WorkTree {
         let (mut files, mut links) = (Vec::new(), Vec::new());
         let mut folders = vec![(self.folder.clone(), Vec::new())];
         while let Some((folder, prefix)) = folders.pop() {
-            let unreadable = |source| Error::Io {
-                what: "read",
-                path: folder.clone(),
-                source,
-            };
+            let unreadable = |source| Error::Io { what: "read", path: folder.clone(), source };
             for entry in fs::read_dir(&folder).map_err(unreadable)? {
                 let entry = entry.map_err(unreadable)?;
                 let name = entry.file_name();
@@ -122,10 +115,7 @@ impl WorkTree {
                 let kind = entry.file_type().map_err(unreadable)?;
                 if name == ".git"
                     || (kind.is_dir() && !is_wanted(&path))
-                    || self
-                        .ignored
-                        .as_ref()
-                        .is_some_and(|ignored| ignored.covers(&path, kind.is_dir()))
+                    || self.ignored.as_ref().is_some_and(|ignored| ignored.covers(&path, kind.is_dir()))
                 {
                     continue;
                 }
@@ -164,11 +154,7 @@ impl WorkTree {
 /// If it is not a regular file or cannot be read.
 pub fn content(folder: &Path, path: &[u8], limit: usize) -> Result<Blob, Error> {
     let full = folder.join(os_path(path));
-    let unreadable = |source| Error::Io {
-        what: "read",
-        path: full.clone(),
-        source,
-    };
+    let unreadable = |source| Error::Io { what: "read", path: full.clone(), source };
     // Not `metadata`, because symbolic links are never followed (DESIGN section 2).
     let found = fs::symlink_metadata(&full).map_err(unreadable)?;
     if !found.is_file() {
@@ -187,9 +173,7 @@ pub fn content(folder: &Path, path: &[u8], limit: usize) -> Result<Blob, Error> 
 
 impl std::fmt::Debug for WorkTree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WorkTree")
-            .field("folder", &self.folder)
-            .finish_non_exhaustive()
+        f.debug_struct("WorkTree").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
@@ -239,10 +223,7 @@ mod tests {
             repo.write(ignored, "");
         }
         let tree = WorkTree::open(repo.path(), "").unwrap();
-        assert_eq!(
-            paths(&tree),
-            [".gitignore", "kept/tracked.log", "toggles/a", "toggles/new"]
-        );
+        assert_eq!(paths(&tree), [".gitignore", "kept/tracked.log", "toggles/a", "toggles/new"]);
         let tree = WorkTree::open(repo.path(), "toggles/").unwrap();
         assert_eq!(paths(&tree), ["a", "new"]);
         assert_eq!(tree.content(b"new", 10).unwrap(), Blob::Content(b"2".to_vec()));
@@ -268,15 +249,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.log"), "1").unwrap();
         assert_eq!(paths(&WorkTree::open(folder.path(), "").unwrap()), ["a.log"]);
-        assert!(matches!(
-            WorkTree::open(folder.path(), "nowhere"),
-            Err(Error::NoFolder(_))
-        ));
+        assert!(matches!(WorkTree::open(folder.path(), "nowhere"), Err(Error::NoFolder(_))));
         Repository::init_bare(folder.path().join("bare")).unwrap();
-        assert!(matches!(
-            WorkTree::open(&folder.path().join("bare"), ""),
-            Err(Error::NoWorkTree(_))
-        ));
+        assert!(matches!(WorkTree::open(&folder.path().join("bare"), ""), Err(Error::NoWorkTree(_))));
     }
 
     #[test]
@@ -327,9 +302,6 @@ mod uncommitted_tests {
         repo.git(&["sparse-checkout", "set", "in"]);
         fs::remove_file(repo.join("in/removed")).unwrap();
         assert!(!repo.join("out").exists());
-        assert_eq!(
-            uncommitted(repo.path(), revision, "").unwrap(),
-            [b"in/removed".to_vec()]
-        );
+        assert_eq!(uncommitted(repo.path(), revision, "").unwrap(), [b"in/removed".to_vec()]);
     }
 }

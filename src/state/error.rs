@@ -226,21 +226,14 @@ impl Error {
     pub(crate) fn check_base_url(recorded: &str, wanted: &str) -> Result<(), Self> {
         match recorded == wanted {
             true => Ok(()),
-            false => Err(Self::OtherBaseUrl {
-                recorded: recorded.to_owned(),
-                wanted: wanted.to_owned(),
-            }),
+            false => Err(Self::OtherBaseUrl { recorded: recorded.to_owned(), wanted: wanted.to_owned() }),
         }
     }
 
     /// Returns a conversion of I/O errors that adds the operation and the path.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| Self::Io {
-            doing,
-            path,
-            source: Arc::new(source),
-        }
+        move |source| Self::Io { doing, path, source: Arc::new(source) }
     }
 
     /// Returns a conversion of errors of the repository at `path`, I/O errors included.
@@ -255,10 +248,9 @@ impl From<RepositoryError> for Error {
         match error {
             RepositoryError::Crashed(point) => Self::Crashed(point),
             RepositoryError::Io { doing, path, source } => Self::io(doing, &path)(source),
-            RepositoryError::Object(ObjectError { folder, fault }) => Self::BrokenRepository {
-                path: folder,
-                source: fault,
-            },
+            RepositoryError::Object(ObjectError { folder, fault }) => {
+                Self::BrokenRepository { path: folder, source: fault }
+            }
         }
     }
 }
@@ -275,8 +267,5 @@ fn owing(owed: &[ToggleId]) -> String {
         return String::new();
     }
     let toggles: Vec<String> = owed.iter().map(|id| format!("`{id}`")).collect();
-    format!(
-        "; the state does not list the unknown outcomes of this process for {} yet",
-        toggles.join(", ")
-    )
+    format!("; the state does not list the unknown outcomes of this process for {} yet", toggles.join(", "))
 }

@@ -16,9 +16,7 @@ pub fn foreign(dir: &Path) -> Option<String> {
     }
     let entries = std::fs::read_dir(dir).ok()?.filter_map(Result::ok);
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names
-        .filter(|name| !name.starts_with('.') && name != OF_VOLUMES)
-        .min()
+    names.filter(|name| !name.starts_with('.') && name != OF_VOLUMES).min()
 }
 
 #[cfg(test)]

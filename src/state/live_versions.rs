@@ -55,17 +55,13 @@ impl LiveVersions {
     pub fn open(dir: &Path, base_url: &str) -> Self {
         let kept: Option<Self> = sidecar::or_ignored(&dir.join(FILE));
         let kept = kept.filter(|kept| kept.base_url == base_url);
-        kept.unwrap_or_else(|| Self {
-            base_url: base_url.to_owned(),
-            ..Self::default()
-        })
+        kept.unwrap_or_else(|| Self { base_url: base_url.to_owned(), ..Self::default() })
     }
 
     /// Adds versions that a pass has published, or has read and recorded.
     pub(crate) fn settle(&mut self, equal: &BTreeMap<ToggleId, EqualVersion>) {
         self.differences.retain(|id, _| !equal.contains_key(id));
-        self.toggles
-            .extend(equal.iter().map(|(id, equal)| (id.clone(), *equal)));
+        self.toggles.extend(equal.iter().map(|(id, equal)| (id.clone(), *equal)));
     }
 
     /// Replaces the cache in `dir`.
@@ -84,17 +80,12 @@ mod tests {
 
     fn versions() -> LiveVersions {
         let mut versions = LiveVersions::open(Path::new("/nowhere"), "https://a");
-        let toggle = EqualVersion {
-            version: 7,
-            object: ObjectId([1; 20]),
-        };
+        let toggle = EqualVersion { version: 7, object: ObjectId([1; 20]) };
         versions.scans.insert("shop/prod".parse().unwrap(), 3);
         let fact = Hold::over(HoldKind::Drifted, 8, "changed on the service".to_owned());
         let object = ObjectId([2; 20]);
         let drifted = OtherVersion { object, fact };
-        versions
-            .differences
-            .insert("shop/prod/ship".parse().unwrap(), drifted);
+        versions.differences.insert("shop/prod/ship".parse().unwrap(), drifted);
         versions.toggles.insert("shop/prod/pay".parse().unwrap(), toggle);
         versions.payloads.insert("shop/prod".parse().unwrap(), 41);
         versions
@@ -113,10 +104,7 @@ mod tests {
         let path = dir.path().join(FILE);
         versions().keep(dir.path()).unwrap();
         let whole = std::fs::read(&path).unwrap();
-        let empty = |url: &str| LiveVersions {
-            base_url: url.to_owned(),
-            ..LiveVersions::default()
-        };
+        let empty = |url: &str| LiveVersions { base_url: url.to_owned(), ..LiveVersions::default() };
         assert_eq!(LiveVersions::open(dir.path(), "https://b"), empty("https://b"));
         for damaged in [&whole[..whole.len() / 2], b"", b"{\"version\":2}"] {
             std::fs::write(&path, damaged).unwrap();

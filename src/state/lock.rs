@@ -20,8 +20,7 @@ const UNLOGGED: Duration = Duration::from_secs(1);
 
 fn holder(path: &Path) -> Holder {
     let text = fs::read(path).ok();
-    text.and_then(|text| serde_json::from_slice(&text).ok())
-        .unwrap_or_default()
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
 /// A lock, held until dropped.
@@ -69,10 +68,7 @@ impl Lock {
                     thread::sleep(POLL.min(wait));
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Error::Locked {
-                        dir: dir.to_owned(),
-                        holder: holder(&path),
-                    });
+                    return Err(Error::Locked { dir: dir.to_owned(), holder: holder(&path) });
                 }
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
             }
@@ -82,11 +78,7 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(&holder))
             .map_err(|error| cannot_write(dir, "write", &path, error))?;
-        Ok(Self {
-            file,
-            path,
-            has_numbers: true,
-        })
+        Ok(Self { file, path, has_numbers: true })
     }
 
     /// Returns whether the locked file is still the one in the folder.
@@ -114,10 +106,9 @@ pub(crate) fn create(dir: &Path) -> Result<(), Error> {
 
 fn cannot_write(dir: &Path, doing: &'static str, path: &Path, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly {
-            dir: dir.to_owned(),
-            source: Arc::new(error),
-        },
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Error::ReadOnly { dir: dir.to_owned(), source: Arc::new(error) }
+        }
         io::ErrorKind::NotADirectory => Error::NotAFolder(dir.to_owned()),
         _ => Error::io(doing, path)(error),
     }
@@ -137,11 +128,7 @@ pub struct Holder {
 impl Holder {
     /// Returns this process with the start `now`.
     pub fn this(now: i64) -> Self {
-        Self {
-            pid: std::process::id(),
-            host: host(),
-            since: now,
-        }
+        Self { pid: std::process::id(), host: host(), since: now }
     }
 }
 

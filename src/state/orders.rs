@@ -47,10 +47,7 @@ impl Orders {
     }
 
     pub(crate) fn with(dir: &Path, failpoints: Failpoints) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            failpoints,
-        }
+        Self { dir: dir.to_owned(), failpoints }
     }
 
     /// Reads the suspensions, ended ones included.
@@ -105,16 +102,9 @@ impl Orders {
     /// If the file cannot be written.
     pub fn expire(&self, revision: CommitId) -> Result<(), Error> {
         let _changing = changing();
-        let (valid, expired): (Vec<_>, Vec<_>) = allowances(&self.dir)
-            .into_iter()
-            .partition(|one| one.revision == revision);
-        for Allowance {
-            what,
-            environment,
-            revision,
-            ..
-        } in &expired
-        {
+        let (valid, expired): (Vec<_>, Vec<_>) =
+            allowances(&self.dir).into_iter().partition(|one| one.revision == revision);
+        for Allowance { what, environment, revision, .. } in &expired {
             tracing::info!(
                 name: "allowance_expired",
                 what = what.as_str(),
@@ -123,11 +113,7 @@ impl Orders {
                 "allowance expired, the source is at another revision"
             );
         }
-        if expired.is_empty() {
-            Ok(())
-        } else {
-            self.keep_allowances(valid)
-        }
+        if expired.is_empty() { Ok(()) } else { self.keep_allowances(valid) }
     }
 
     fn replaceable(&self, scope: &SuspensionScope) -> Result<Suspensions, Error> {
@@ -170,9 +156,7 @@ pub(crate) fn suspensions(dir: &Path) -> Result<Suspensions, Error> {
 /// Reads the allowances in `dir`.
 pub(crate) fn allowances(dir: &Path) -> Vec<Allowance> {
     // A lost allowance costs the operator a second command, so an unreadable file is not an error.
-    or_ignored::<Allowed>(&dir.join(ALLOWED))
-        .unwrap_or_default()
-        .allowances
+    or_ignored::<Allowed>(&dir.join(ALLOWED)).unwrap_or_default().allowances
 }
 
 #[cfg(test)]
@@ -181,10 +165,7 @@ mod tests {
     use crate::model::{ObjectId, Override};
 
     fn suspension(reason: &str) -> Suspension {
-        Suspension {
-            reason: Some(reason.to_owned()),
-            until: None,
-        }
+        Suspension { reason: Some(reason.to_owned()), until: None }
     }
 
     #[test]
@@ -228,10 +209,8 @@ mod tests {
             at,
             versions: None,
         };
-        let (assert, adopt) = (
-            allowance(Override::FirstPassAssert, 1),
-            allowance(Override::FirstPassAdopt, 2),
-        );
+        let (assert, adopt) =
+            (allowance(Override::FirstPassAssert, 1), allowance(Override::FirstPassAdopt, 2));
         let mass_change = allowance(Override::MassChange, 3);
         for order in [&assert, &mass_change, &adopt] {
             orders.allow(order.clone()).unwrap();

@@ -58,16 +58,11 @@ impl Place {
     pub(crate) fn settings(&self) -> String {
         match (&self.remote, &self.name) {
             (Some(remote), Some(name)) if !remote.is_empty() => {
-                format!(
-                    "`--state-remote {} --state-name {}`",
-                    escaped(remote),
-                    escaped(name)
-                )
+                format!("`--state-remote {} --state-name {}`", escaped(remote), escaped(name))
             }
-            (Some(_), Some(name)) => format!(
-                "the `--state-remote` that it was used with, and `--state-name {}`",
-                escaped(name)
-            ),
+            (Some(_), Some(name)) => {
+                format!("the `--state-remote` that it was used with, and `--state-name {}`", escaped(name))
+            }
             _ => "no `--state-remote`".to_owned(),
         }
     }
@@ -95,10 +90,7 @@ fn recorded(dir: &Path) -> Result<Option<Place>, Error> {
     }
     let older = || {
         let cached = view.cached_state()?;
-        Ok::<_, Error>(Place {
-            remote: cached.is_some().then(String::new),
-            name: cached,
-        })
+        Ok::<_, Error>(Place { remote: cached.is_some().then(String::new), name: cached })
     };
     place.map_or_else(older, Ok).map(Some)
 }
@@ -114,26 +106,17 @@ pub(crate) fn check(dir: &Path, wanted: &Place, has_records: bool) -> Result<(),
         return Ok(());
     }
     match recorded(dir)? {
-        Some(place) if !place.is(wanted) && (has_records || !place.is_here()) => Err(Error::OtherPlace {
-            dir: dir.to_owned(),
-            place,
-            wanted: wanted.clone(),
-        }),
+        Some(place) if !place.is(wanted) && (has_records || !place.is_here()) => {
+            Err(Error::OtherPlace { dir: dir.to_owned(), place, wanted: wanted.clone() })
+        }
         _ => Ok(()),
     }
 }
 
 /// Returns the error that the state in `dir` cannot move to `wanted`, which has records of others.
 pub(crate) fn not_moved(dir: &Path, wanted: Place) -> Error {
-    let place = Place {
-        remote: None,
-        name: None,
-    };
-    Error::OtherPlace {
-        dir: dir.to_owned(),
-        place,
-        wanted,
-    }
+    let place = Place { remote: None, name: None };
+    Error::OtherPlace { dir: dir.to_owned(), place, wanted }
 }
 
 /// Records that the state in `dir` lives at `place`.
@@ -150,14 +133,9 @@ mod tests {
 
     #[test]
     fn a_place_is_the_same_however_its_remote_is_written() {
-        let place = |remote: &str| Place {
-            remote: Some(remote.to_owned()),
-            name: Some("toggles".to_owned()),
-        };
-        let here = Place {
-            remote: None,
-            name: None,
-        };
+        let place =
+            |remote: &str| Place { remote: Some(remote.to_owned()), name: Some("toggles".to_owned()) };
+        let here = Place { remote: None, name: None };
         let hosted = place("https://git.example/a/state.git");
         for (other, is_same) in [
             (place("https://git.example/a/state"), true),
@@ -165,13 +143,7 @@ mod tests {
             (place(""), true),
             (place("https://git.example/b/state.git"), false),
             (place("git@git.example:a/state.git"), false),
-            (
-                Place {
-                    name: Some("other".to_owned()),
-                    ..hosted.clone()
-                },
-                false,
-            ),
+            (Place { name: Some("other".to_owned()), ..hosted.clone() }, false),
             (here.clone(), false),
         ] {
             assert_eq!(hosted.is(&other), is_same, "{other}");

@@ -71,10 +71,7 @@ pub(crate) fn keep<T: Serialize>(
     let Some(content) = content else {
         return files::remove(path);
     };
-    let versioned = VersionedFile {
-        version: VERSION,
-        content,
-    };
+    let versioned = VersionedFile { version: VERSION, content };
     let text = serde_json::to_vec(&versioned).expect("all keys are strings");
     files::replace(path, &text, failpoints)
 }

@@ -101,18 +101,10 @@ impl StateSnapshot {
         let Some(at) = at else {
             return Self::open(dir);
         };
-        let SharedHead {
-            applied,
-            mut unknown,
-            revision,
-            announcement,
-        } = SharedHead::read(&repository, at, None)?;
-        let JournalHeader {
-            mark, let_through, ..
-        } = header.unwrap_or_default();
-        let is_own = announcement
-            .as_ref()
-            .is_some_and(|found| Some(&found.mark) == mark.as_ref());
+        let SharedHead { applied, mut unknown, revision, announcement } =
+            SharedHead::read(&repository, at, None)?;
+        let JournalHeader { mark, let_through, .. } = header.unwrap_or_default();
+        let is_own = announcement.as_ref().is_some_and(|found| Some(&found.mark) == mark.as_ref());
         let age = match is_own {
             true => JournalAge::Current,
             false => JournalAge::Older,
@@ -178,9 +170,7 @@ impl StateSnapshot {
         merge(&mut listed, index.unknown_requests(), age);
         self.unknown = listed;
         let settled = index.settled();
-        self.settled = settled
-            .map(|(id, entry)| (id.clone(), entry.sent.clone()))
-            .collect();
+        self.settled = settled.map(|(id, entry)| (id.clone(), entry.sent.clone())).collect();
     }
 
     /// Returns the environments whose first pass was asserted and has not ended, with the revision at which it was.
@@ -321,8 +311,5 @@ fn record_in(path: &Path) -> Result<(Option<Arc<RepositoryPool>>, Option<Tip>), 
 }
 
 fn first_line(bytes: &[u8]) -> &[u8] {
-    bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default()
+    bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default()
 }

@@ -57,14 +57,7 @@ impl Store {
     /// [`Error::Locked`] if another process holds the lock for longer than `options.wait`, [`Error::OtherBaseUrl`] if the
     /// state belongs to another service, and the cause if the state cannot be written.
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
-        let Options {
-            wait,
-            base_url,
-            timeout,
-            now,
-            shared,
-            crash,
-        } = options;
+        let Options { wait, base_url, timeout, now, shared, crash } = options;
         lock::create(dir)?;
         // Locked first: opening the repository removes temporary files, whose writer must be dead.
         let lock = Arc::new(Lock::take(dir, wait, now)?);
@@ -133,9 +126,7 @@ impl Store {
 
     fn show(&mut self) {
         let session = self.shared.as_ref();
-        let listed = session
-            .map(|session| session.unknown().clone())
-            .unwrap_or_default();
+        let listed = session.map(|session| session.unknown().clone()).unwrap_or_default();
         let newest = session.and_then(SharedSession::newest);
         self.view.show(&self.applied, listed, &self.journal, newest);
     }
@@ -213,12 +204,7 @@ impl Store {
         let Some((session, mark)) = self.shared.as_mut().zip(mark) else {
             return Ok(journal);
         };
-        let pass = PassAnnouncement {
-            head: *head,
-            mark,
-            lease,
-            changes,
-        };
+        let pass = PassAnnouncement { head: *head, mark, lease, changes };
         // After an error, the journal keeps the mark, by which a lookup recognizes an announcement without a verdict.
         if let Err(error) = session.announce(&self.applied, pass, stop) {
             self.journal.close()?;
@@ -285,18 +271,12 @@ impl Store {
     ) -> Result<(), Error> {
         self.journal.refresh()?;
         let index = self.journal.index();
-        let is_withdrawn = self
-            .shared
-            .as_ref()
-            .is_some_and(|session| session.is_fruitless(&self.applied, index));
+        let is_withdrawn =
+            self.shared.as_ref().is_some_and(|session| session.is_fruitless(&self.applied, index));
         let records =
             |edit: &AppliedEdit| matches!(edit, AppliedEdit::Put { .. } | AppliedEdit::Remove { .. });
         // A pass that stored nothing withdraws its revision with the announcement.
-        let edits = if is_withdrawn && !edits.iter().any(records) {
-            &[]
-        } else {
-            edits
-        };
+        let edits = if is_withdrawn && !edits.iter().any(records) { &[] } else { edits };
         self.commit(head, edits, SkipIfUnchanged::No, documents)?;
         if let Some(session) = &mut self.shared {
             let open = self.journal.index().unknown_requests();
@@ -392,8 +372,6 @@ impl Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store")
-            .field("dir", &self.dir)
-            .finish_non_exhaustive()
+        f.debug_struct("Store").field("dir", &self.dir).finish_non_exhaustive()
     }
 }

@@ -112,12 +112,8 @@ impl Visit for Fields {
 }
 
 fn pretty(metadata: &Metadata<'_>, fields: &Fields, color: Color) -> String {
-    let mut line = format!(
-        "{:.0} {} {}",
-        jiff::Timestamp::now(),
-        level(metadata, color),
-        escaped(&fields.message)
-    );
+    let mut line =
+        format!("{:.0} {} {}", jiff::Timestamp::now(), level(metadata, color), escaped(&fields.message));
     for (name, value) in &fields.others {
         let _ = match value {
             Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
@@ -148,20 +144,9 @@ fn level(metadata: &Metadata<'_>, color: Color) -> String {
 fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
     let mut object = serde_json::Map::new();
     // Our members come last, so that they replace a field with the same name.
-    object.extend(
-        fields
-            .others
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value)),
-    );
-    object.insert(
-        "timestamp".to_owned(),
-        format!("{:.3}", jiff::Timestamp::now()).into(),
-    );
-    object.insert(
-        "level".to_owned(),
-        metadata.level().as_str().to_lowercase().into(),
-    );
+    object.extend(fields.others.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    object.insert("timestamp".to_owned(), format!("{:.3}", jiff::Timestamp::now()).into());
+    object.insert("level".to_owned(), metadata.level().as_str().to_lowercase().into());
     if let Some(name) = event_name(metadata) {
         object.insert("event".to_owned(), name.into());
     }
@@ -306,18 +291,8 @@ mod tests {
             (Choice::Auto, Never, vec![("TERM", "xterm")], Never),
             (Choice::Auto, Never, vec![("CLICOLOR_FORCE", "1")], Always),
             (Choice::Auto, Never, vec![("CLICOLOR_FORCE", "0")], Never),
-            (
-                Choice::Auto,
-                Always,
-                vec![("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")],
-                Never,
-            ),
-            (
-                Choice::Always,
-                Never,
-                vec![("NO_COLOR", "1"), ("TERM", "dumb")],
-                Always,
-            ),
+            (Choice::Auto, Always, vec![("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], Never),
+            (Choice::Always, Never, vec![("NO_COLOR", "1"), ("TERM", "dumb")], Always),
             (Choice::Never, Always, vec![("CLICOLOR_FORCE", "1")], Never),
         ] {
             let variable = |name: &str| {

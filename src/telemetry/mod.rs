@@ -27,10 +27,7 @@ pub fn start(command: Command, format: Option<LogFormat>, level: Option<LogLevel
         (Command::Run, false) => LogFormat::Json,
         _ => LogFormat::Pretty,
     };
-    let lines = Lines {
-        format: format.unwrap_or(usual),
-        color: Stream::Stderr.color(color),
-    };
+    let lines = Lines { format: format.unwrap_or(usual), color: Stream::Stderr.color(color) };
     let rust_log = std::env::var("RUST_LOG").unwrap_or_default();
     let levels = Levels::new(command, level, &rust_log);
     // Fails if a subscriber exists, such as that of a test, which then stays.
@@ -72,14 +69,9 @@ impl Levels {
             Command::Run => LevelFilter::INFO,
             _ => LevelFilter::WARN,
         };
-        let mut levels = Self {
-            usual: level.map_or(usual, filter),
-            parts: BTreeMap::new(),
-        };
+        let mut levels = Self { usual: level.map_or(usual, filter), parts: BTreeMap::new() };
         if level.is_none() {
-            rust_log
-                .split(',')
-                .for_each(|directive| levels.take(directive.trim()));
+            rust_log.split(',').for_each(|directive| levels.take(directive.trim()));
         }
         levels
     }
@@ -87,10 +79,7 @@ impl Levels {
     fn take(&mut self, directive: &str) {
         let (target, level) = directive.split_once('=').unwrap_or((OURS, directive));
         // `LevelFilter` parses an empty text as a level.
-        let Some(level) = (!level.is_empty())
-            .then(|| level.parse::<LevelFilter>().ok())
-            .flatten()
-        else {
+        let Some(level) = (!level.is_empty()).then(|| level.parse::<LevelFilter>().ok()).flatten() else {
             return;
         };
         match target == OURS {
@@ -126,9 +115,7 @@ fn is_ours(target: &str) -> bool {
 
 fn is_under(target: &str, part: &str) -> bool {
     // `gitoggle_like` is another crate, so a common prefix is not enough.
-    target
-        .strip_prefix(part)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    target.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
 fn filter(level: LogLevel) -> LevelFilter {
@@ -162,10 +149,7 @@ mod tests {
     fn logged(format: LogFormat, log: impl FnOnce()) -> String {
         let memory = Memory::default();
         let writer = memory.clone();
-        let lines = Lines {
-            format,
-            color: Color::Never,
-        };
+        let lines = Lines { format, color: Color::Never };
         let levels = Levels::new(Command::Run, None, "");
         let subscriber = subscriber(lines, levels, move || writer.clone());
         tracing::subscriber::with_default(subscriber, log);
@@ -197,10 +181,7 @@ mod tests {
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["foreign"], FOREIGN);
         assert_eq!((&value["n"], &value["ok"]), (&3.into(), &true.into()));
-        assert_eq!(
-            (&value["level"], &value["message"]),
-            (&"info".into(), &"published".into())
-        );
+        assert_eq!((&value["level"], &value["message"]), (&"info".into(), &"published".into()));
         assert_eq!(value["event"], "published");
         assert_eq!(value["target"], Value::Null, "module paths are not an interface");
     }
@@ -214,10 +195,9 @@ mod tests {
 
     #[test]
     fn the_lines_of_a_pass_share_its_id() {
-        for (format, pass) in [
-            (LogFormat::Json, r#""pass":"1f3a""#),
-            (LogFormat::Pretty, " toggle=a/b/c pass=1f3a\n"),
-        ] {
+        for (format, pass) in
+            [(LogFormat::Json, r#""pass":"1f3a""#), (LogFormat::Pretty, " toggle=a/b/c pass=1f3a\n")]
+        {
             let text = logged(format, || {
                 tracing::error_span!("pass", pass = "1f3a")
                     .in_scope(|| tracing::info!(toggle = "a/b/c", "published"));
@@ -241,25 +221,10 @@ mod tests {
     #[test]
     fn rust_log_applies_only_to_gitoggle() {
         let levels = |rust_log| Levels::new(Command::Run, None, rust_log);
-        let crates = [
-            "hyper::proto",
-            "rustls",
-            "h2::codec",
-            "reqwest::connect",
-            "axum",
-            "gitoggle_like",
-        ];
-        for rust_log in [
-            "trace",
-            "hyper=trace,rustls=trace,h2=trace",
-            "gitoggle=trace",
-            "off,trace",
-        ] {
+        let crates = ["hyper::proto", "rustls", "h2::codec", "reqwest::connect", "axum", "gitoggle_like"];
+        for rust_log in ["trace", "hyper=trace,rustls=trace,h2=trace", "gitoggle=trace", "off,trace"] {
             for target in crates {
-                assert!(
-                    !levels(rust_log).enables(target, &Level::INFO),
-                    "{rust_log} {target}"
-                );
+                assert!(!levels(rust_log).enables(target, &Level::INFO), "{rust_log} {target}");
             }
         }
         for (rust_log, target, level, enabled) in [
@@ -267,33 +232,14 @@ mod tests {
             ("", "gitoggle", Level::DEBUG, false),
             ("", "hyper", Level::WARN, true),
             ("debug", "gitoggle::source", Level::DEBUG, true),
-            (
-                "gitoggle::source=trace",
-                "gitoggle::source::mirror",
-                Level::TRACE,
-                true,
-            ),
-            (
-                "gitoggle::source=trace",
-                "gitoggle::sourcery",
-                Level::TRACE,
-                false,
-            ),
-            (
-                "gitoggle::a=off,gitoggle::a::b=info",
-                "gitoggle::a::b",
-                Level::INFO,
-                true,
-            ),
+            ("gitoggle::source=trace", "gitoggle::source::mirror", Level::TRACE, true),
+            ("gitoggle::source=trace", "gitoggle::sourcery", Level::TRACE, false),
+            ("gitoggle::a=off,gitoggle::a::b=info", "gitoggle::a::b", Level::INFO, true),
             ("gitoggle::a=off", "gitoggle::a", Level::ERROR, false),
             ("nonsense=,=,", "gitoggle", Level::INFO, true),
             ("error", "hyper", Level::WARN, false),
         ] {
-            assert_eq!(
-                levels(rust_log).enables(target, &level),
-                enabled,
-                "{rust_log} {target} {level}"
-            );
+            assert_eq!(levels(rust_log).enables(target, &level), enabled, "{rust_log} {target} {level}");
         }
         let set = Levels::new(Command::Run, Some(LogLevel::Error), "trace");
         assert!(!set.enables("gitoggle", &Level::WARN));

@@ -143,11 +143,7 @@ impl DaemonClient {
         let mut body = Vec::new();
         let read = response.take(LARGEST_RESPONSE).read_to_end(&mut body);
         read.map_err(|error| DaemonError::Incomplete(address(), error))?;
-        Ok(DaemonReply {
-            status,
-            location,
-            body,
-        })
+        Ok(DaemonReply { status, location, body })
     }
 }
 
@@ -162,23 +158,12 @@ mod tests {
             ("http://localhost:8077/", "http://localhost:8077", false),
             ("http://[::1]:8077", "http://[::1]:8077", false),
             ("http://gitoggle:8077", "http://gitoggle:8077", true),
-            (
-                "https://ops.example.com/gitoggle/",
-                "https://ops.example.com/gitoggle",
-                false,
-            ),
+            ("https://ops.example.com/gitoggle/", "https://ops.example.com/gitoggle", false),
         ] {
             let url: DaemonUrl = text.parse().unwrap();
             assert_eq!((url.to_string().as_str(), url.is_exposed()), (shown, is_exposed));
         }
-        for text in [
-            "",
-            "127.0.0.1:8077",
-            "ftp://a",
-            "http://me:pass@a",
-            "http://a/?b=c",
-            "https://a/#b",
-        ] {
+        for text in ["", "127.0.0.1:8077", "ftp://a", "http://me:pass@a", "http://a/?b=c", "https://a/#b"] {
             let error = text.parse::<DaemonUrl>().unwrap_err().to_string();
             assert!(!error.contains("pass@"), "{error}");
         }

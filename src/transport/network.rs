@@ -44,11 +44,7 @@ pub enum Proxies {
 
 impl Default for Network {
     fn default() -> Self {
-        Self {
-            ca_file: None,
-            connect_timeout: Duration::from_secs(10),
-            proxies: Proxies::Environment,
-        }
+        Self { ca_file: None, connect_timeout: Duration::from_secs(10), proxies: Proxies::Environment }
     }
 }
 
@@ -180,10 +176,8 @@ impl Network {
         }
         let mut bundle = self.ca_file()?.map_or_else(Vec::new, |(_, pem)| pem);
         // A variable of the user names another bundle, as OpenSSL, curl, and Git read it.
-        let named = ["GIT_SSL_CAINFO", "SSL_CERT_FILE"]
-            .iter()
-            .filter_map(std::env::var_os)
-            .map(PathBuf::from);
+        let named =
+            ["GIT_SSL_CAINFO", "SSL_CERT_FILE"].iter().filter_map(std::env::var_os).map(PathBuf::from);
         let mut system = named.chain(SYSTEM_BUNDLES.iter().map(PathBuf::from));
         if let Some(system) = system.find_map(|path| read_limited(&path, LARGEST_CA_FILE).ok()) {
             bundle.push(b'\n');
@@ -198,10 +192,7 @@ impl Network {
         };
         match read_limited(path, LARGEST_CA_FILE) {
             Ok(pem) => Ok(Some((path, pem))),
-            Err(source) => Err(NetworkError::CaFile {
-                path: path.clone(),
-                source,
-            }),
+            Err(source) => Err(NetworkError::CaFile { path: path.clone(), source }),
         }
     }
 
@@ -210,11 +201,9 @@ impl Network {
         let Some((path, pem)) = self.ca_file()? else {
             return Ok(Vec::new());
         };
-        let certificates =
-            reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| NetworkError::CaFile {
-                path: path.to_owned(),
-                source: std::io::Error::other(error),
-            })?;
+        let certificates = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| {
+            NetworkError::CaFile { path: path.to_owned(), source: std::io::Error::other(error) }
+        })?;
         // The client accepts such a file, and connections would later fail with an unknown issuer.
         if certificates.is_empty() {
             return Err(NetworkError::NoCertificate(path.to_owned()));
@@ -286,10 +275,7 @@ mod tests {
     fn a_ca_file_without_a_certificate_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
-        let network = Network {
-            ca_file: Some(path.clone()),
-            ..Network::default()
-        };
+        let network = Network { ca_file: Some(path.clone()), ..Network::default() };
         let client = || network.client(Duration::from_secs(1));
         assert!(matches!(client(), Err(NetworkError::CaFile { .. })));
         std::fs::write(&path, "no certificate").unwrap();

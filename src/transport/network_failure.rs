@@ -37,10 +37,7 @@ impl fmt::Display for ProxyFault {
             TunnelFault::Credentials => write!(f, "the proxy `{proxy}` requires credentials (407)"),
             TunnelFault::Refused => write!(f, "the proxy `{proxy}` refused to connect to it"),
             TunnelFault::Socks => {
-                write!(
-                    f,
-                    "`{proxy}` is a SOCKS proxy, and only HTTP proxies are supported"
-                )
+                write!(f, "`{proxy}` is a SOCKS proxy, and only HTTP proxies are supported")
             }
             TunnelFault::TimedOut => write!(f, "the connection through the proxy `{proxy}` timed out"),
             TunnelFault::Unreachable(why) => write!(f, "the proxy `{proxy}` is unreachable: {why}"),
@@ -122,9 +119,7 @@ pub(super) fn no_response(error: &reqwest::Error) -> Reason {
 fn is_cut(error: &(dyn Error + 'static)) -> bool {
     let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
     kind == Some(io::ErrorKind::UnexpectedEof)
-        || error
-            .to_string()
-            .starts_with("connection closed before message completed")
+        || error.to_string().starts_with("connection closed before message completed")
 }
 
 /// Returns `error` and its causes, including the error that an I/O error wraps, which its `source` skips.
@@ -206,23 +201,14 @@ mod tests {
         let manual = "peer closed connection without sending TLS close_notify: https://docs.rs/rustls/…";
         let tls = io::Error::new(io::ErrorKind::UnexpectedEof, manual);
         let outer = io::Error::other(tls);
-        assert_eq!(
-            reason(&outer).to_string(),
-            "the connection was closed before the response was complete"
-        );
+        assert_eq!(reason(&outer).to_string(), "the connection was closed before the response was complete");
     }
 
     #[test]
     fn a_mistaken_scheme_is_described_in_plain_words() {
         for (text, expected) in [
-            (
-                "received corrupt message of type InvalidContentType",
-                "the server does not speak TLS",
-            ),
-            (
-                "invalid HTTP version parsed",
-                "the server does not speak HTTP without TLS",
-            ),
+            ("received corrupt message of type InvalidContentType", "the server does not speak TLS"),
+            ("invalid HTTP version parsed", "the server does not speak HTTP without TLS"),
         ] {
             let outer = io::Error::other(io::Error::other(text));
             assert_eq!(reason(&outer).to_string(), expected);

@@ -21,11 +21,7 @@ pub fn backoff(tries: u32, jitter: f64) -> Duration {
 pub(crate) fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Duration {
     let factor = 1_u32.checked_shl(count.saturating_sub(1)).unwrap_or(u32::MAX);
     // `mul_f64` panics for a number that is not finite.
-    let jitter = if jitter.is_finite() {
-        jitter.clamp(0.0, 1.0)
-    } else {
-        1.0
-    };
+    let jitter = if jitter.is_finite() { jitter.clamp(0.0, 1.0) } else { 1.0 };
     first.saturating_mul(factor).min(longest).mul_f64(jitter)
 }
 
@@ -90,11 +86,9 @@ mod retry_after_tests {
     fn a_date_counts_from_the_clock_of_the_service() {
         let now = "2026-01-02T03:04:05Z".parse().unwrap();
         let until = "Fri, 02 Jan 2026 09:00:30 GMT";
-        for (sent, wait) in [
-            ("Fri, 02 Jan 2026 09:00:00 GMT", 30),
-            ("Fri, 02 Jan 2026 09:01:00 GMT", 0),
-            ("soon", 21_385),
-        ] {
+        for (sent, wait) in
+            [("Fri, 02 Jan 2026 09:00:00 GMT", 30), ("Fri, 02 Jan 2026 09:01:00 GMT", 0), ("soon", 21_385)]
+        {
             let wait = Some(Duration::from_secs(wait));
             assert_eq!(retry_after(until, Some(sent), now), wait, "{sent}");
         }

@@ -87,10 +87,7 @@ impl SecretSource {
             Self::Value(secret) => return Ok(secret.clone()),
             Self::File(path) => path,
         };
-        let unreadable = |source| SecretError::Unreadable {
-            path: path.clone(),
-            source,
-        };
+        let unreadable = |source| SecretError::Unreadable { path: path.clone(), source };
         // Checked before the file is opened, because opening a pipe waits for its writer.
         let found = std::fs::metadata(path).map_err(unreadable)?;
         if !found.is_file() && !found.is_dir() {
@@ -205,10 +202,7 @@ mod sanitize_tests {
         assert_eq!(sanitized("bad api-1 and api%2D1", "api-1"), "bad *** and ***");
         assert_eq!(sanitized(&"a".repeat(1000), "").chars().count(), LONGEST);
         let split = format!("{}api-1", "a".repeat(LONGEST - 3));
-        assert!(
-            !sanitized(&split, "api-1").contains("ap"),
-            "redacted before it is cut"
-        );
+        assert!(!sanitized(&split, "api-1").contains("ap"), "redacted before it is cut");
     }
 }
 

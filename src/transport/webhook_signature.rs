@@ -21,10 +21,7 @@ impl SigningKey {
         let text = secret.expose();
         match text.strip_prefix("whsec_") {
             None => Ok(Self(text.as_bytes().to_vec())),
-            Some(encoded) => STANDARD
-                .decode(encoded.trim_end())
-                .map(Self)
-                .map_err(SigningKeyError),
+            Some(encoded) => STANDARD.decode(encoded.trim_end()).map(Self).map_err(SigningKeyError),
         }
     }
 
@@ -69,9 +66,7 @@ impl SignatureCheck {
 
     /// Returns whether a signature matches. The comparison takes the same time for any content.
     pub(crate) fn is_authentic(&self) -> bool {
-        self.signatures
-            .iter()
-            .any(|signature| self.mac.clone().verify_slice(signature).is_ok())
+        self.signatures.iter().any(|signature| self.mac.clone().verify_slice(signature).is_ok())
     }
 }
 
@@ -105,11 +100,9 @@ mod tests {
     fn the_documented_example_is_signed_and_verified() {
         let key = key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         assert_eq!(key.sign(ID, AT, BODY), SIGNATURE);
-        for signatures in [
-            SIGNATURE.to_owned(),
-            format!("v1a,xyz v1,AAAA {SIGNATURE}"),
-            format!("{SIGNATURE} v2,other"),
-        ] {
+        for signatures in
+            [SIGNATURE.to_owned(), format!("v1a,xyz v1,AAAA {SIGNATURE}"), format!("{SIGNATURE} v2,other")]
+        {
             assert!(verifies(&key, ID, AT, BODY, &signatures), "{signatures}");
         }
     }
@@ -120,13 +113,9 @@ mod tests {
         assert!(!verifies(&key, "msg_other", AT, BODY, SIGNATURE));
         assert!(!verifies(&key, ID, AT + 1, BODY, SIGNATURE));
         assert!(!verifies(&key, ID, AT, b"{}", SIGNATURE));
-        for signatures in [
-            "",
-            "v1,",
-            "v1",
-            &SIGNATURE[3..],
-            "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-        ] {
+        for signatures in
+            ["", "v1,", "v1", &SIGNATURE[3..], "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="]
+        {
             assert!(!verifies(&key, ID, AT, BODY, signatures), "{signatures}");
         }
     }

@@ -33,12 +33,7 @@ pub(crate) fn measure(folder: &Path) {
         let state = folder.join("state");
         command
             .args([verb, "--service-kind", "featureprobe", "--base-url", BASE_URL])
-            .args([
-                "--repo".as_ref(),
-                repo.as_os_str(),
-                "--state-dir".as_ref(),
-                state.as_os_str(),
-            ])
+            .args(["--repo".as_ref(), repo.as_os_str(), "--state-dir".as_ref(), state.as_os_str()])
             .env("GITOGGLE_TOKEN", "never-sent")
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -52,9 +47,7 @@ pub(crate) fn measure(folder: &Path) {
         write_users(&file, users);
         let with = || {
             let mut command = gitoggle("plan");
-            command
-                .args(["--at", "2026-01-01T00:00:00Z", "--audience"])
-                .arg(&file);
+            command.args(["--at", "2026-01-01T00:00:00Z", "--audience"]).arg(&file);
             command
         };
         let (ours, theirs) = side_by_side(3, with, || gitoggle("plan"));
@@ -105,11 +98,7 @@ fn document(toggle: usize, age: usize) -> String {
 fn write_users(path: &Path, users: usize) {
     let mut file = BufWriter::new(File::create(path).expect("a file can be made"));
     for user in 0..users {
-        let domain = if user % 3 == 0 {
-            "example.com"
-        } else {
-            "example.org"
-        };
+        let domain = if user % 3 == 0 { "example.com" } else { "example.org" };
         writeln!(
             file,
             r#"{{"key":"user-{user}","city":"city-{}","age":{},"email":"user-{user}@{domain}","app":"2.{}.{}","plan":"free"}}"#,

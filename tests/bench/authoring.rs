@@ -26,23 +26,11 @@ pub(crate) fn measure(folder: &Path, fixture: &Fixture) {
     let (ours, theirs) = side_by_side(5, || validate(&fixture.repo), objects);
     let (ours, theirs) = (ours.median, theirs.median);
     let beside = "git ls-tree | git cat-file --batch";
-    report(
-        "validate of a revision, 100,000 documents",
-        ours,
-        beside,
-        theirs,
-        2.5,
-    );
+    report("validate of a revision, 100,000 documents", ours, beside, theirs, 2.5);
 
     let (ours, theirs) = side_by_side(5, || validate(&clone), read(&clone));
     let (ours, theirs) = (ours.median, theirs.median);
-    report(
-        "validate of files, 100,000 documents",
-        ours,
-        "find | xargs cat",
-        theirs,
-        2.5,
-    );
+    report("validate of files, 100,000 documents", ours, "find | xargs cat", theirs, 2.5);
 
     let part = clone.join("project-00");
     let also = clone.join("project-01");
@@ -52,11 +40,7 @@ pub(crate) fn measure(folder: &Path, fixture: &Fixture) {
         command
     };
     let (ours, theirs) = side_by_side(5, fmt, read(&part));
-    let verdict = if ours.median <= FORMATTED_WITHIN {
-        "ok"
-    } else {
-        "OVER"
-    };
+    let verdict = if ours.median <= FORMATTED_WITHIN { "ok" } else { "OVER" };
     println!(
         "{:<44} {:>9.2?}   {:<34} {:>9.2?}   limit {FORMATTED_WITHIN:?}  {verdict}",
         "fmt --check of 10,000 documents", ours.median, "find | xargs cat, of 5,000", theirs.median,
@@ -65,10 +49,7 @@ pub(crate) fn measure(folder: &Path, fixture: &Fixture) {
 
 /// Reads every document below a folder.
 fn read(folder: &Path) -> impl FnMut() -> Command + use<> {
-    shell(&format!(
-        "find {} -name '*.yaml' -print0 | xargs -0 cat",
-        folder.display()
-    ))
+    shell(&format!("find {} -name '*.yaml' -print0 | xargs -0 cat", folder.display()))
 }
 
 fn shell(script: &str) -> impl FnMut() -> Command + use<> {

@@ -19,13 +19,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// How many clock ticks a second has, in `/proc`.
 const TICKS: f64 = 100.0;
 
-const SIZE: Size = Size {
-    projects: 4,
-    environments: 5,
-    toggles: 500,
-    commits: 1,
-    changes_per_commit: 0,
-};
+const SIZE: Size = Size { projects: 4, environments: 5, toggles: 500, commits: 1, changes_per_commit: 0 };
 
 pub(crate) fn measure(folder: &Path) {
     println!("generating {} toggles …", SIZE.total());
@@ -95,10 +89,7 @@ fn starts(checkout: &Path, state: &Path, sandbox: &Sandbox) -> Daemon {
             .spawn()
             .expect("the daemon starts");
         let daemon = Daemon { child, address };
-        while !daemon
-            .get("/readyz")
-            .is_some_and(|reply| reply.starts_with("HTTP/1.1 200"))
-        {
+        while !daemon.get("/readyz").is_some_and(|reply| reply.starts_with("HTTP/1.1 200")) {
             assert!(started.elapsed() < Duration::from_secs(30), "it never gets ready");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -113,11 +104,7 @@ fn starts(checkout: &Path, state: &Path, sandbox: &Sandbox) -> Daemon {
 impl Daemon {
     pub(crate) fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        )
-        .ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
         let mut reply = String::new();
         stream.read_to_string(&mut reply).ok()?;
         Some(reply)
@@ -143,8 +130,7 @@ impl Daemon {
             let text = std::fs::read_to_string(&file).expect("the checkout has it");
             std::fs::write(
                 &file,
-                text.replacen("disabled: false", "disabled: true", 1)
-                    .replacen("value: \"", "value: \"1", 1),
+                text.replacen("disabled: false", "disabled: true", 1).replacen("value: \"", "value: \"1", 1),
             )
             .expect("the checkout can be written");
             run(as_ann(checkout).args(["commit", "-qam", &format!("Change {number}")]));
@@ -154,18 +140,8 @@ impl Daemon {
             times.push(since(moved, self.arrival(sandbox, &toggle)));
         }
         times.sort();
-        limit(
-            "commit to request, median of 200",
-            millis(times[COMMITS / 2]),
-            100.0,
-            "ms",
-        );
-        limit(
-            "commit to request, 99th percentile",
-            millis(times[COMMITS * 99 / 100]),
-            250.0,
-            "ms",
-        );
+        limit("commit to request, median of 200", millis(times[COMMITS / 2]), 100.0, "ms");
+        limit("commit to request, 99th percentile", millis(times[COMMITS * 99 / 100]), 250.0, "ms");
     }
 
     fn arrival(&self, sandbox: &Sandbox, toggle: &str) -> Timestamp {
@@ -174,10 +150,7 @@ impl Daemon {
             if let Some(times) = sandbox.arrivals().get(toggle) {
                 return times[0];
             }
-            assert!(
-                started.elapsed() < Duration::from_secs(30),
-                "{toggle} never comes"
-            );
+            assert!(started.elapsed() < Duration::from_secs(30), "{toggle} never comes");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -199,12 +172,7 @@ impl Daemon {
         }
         let found = self.at_rest();
         limit("memory at rest after 1,000 passes", found, 40.0, "MB");
-        limit(
-            "memory, gained from pass 100 to 1,000",
-            found - after_a_tenth,
-            1.0,
-            "MB",
-        );
+        limit("memory, gained from pass 100 to 1,000", found - after_a_tenth, 1.0, "MB");
     }
 
     fn passes(&self) -> u64 {
@@ -219,12 +187,8 @@ impl Daemon {
     /// Returns the time that it has run, in seconds.
     fn seconds(&self) -> f64 {
         let stat = self.proc("stat");
-        let fields: Vec<&str> = stat
-            .rsplit(')')
-            .next()
-            .expect("a name in brackets")
-            .split_whitespace()
-            .collect();
+        let fields: Vec<&str> =
+            stat.rsplit(')').next().expect("a name in brackets").split_whitespace().collect();
         let ticks = |at: usize| fields[at].parse::<f64>().expect("a number of ticks");
         (ticks(11) + ticks(12)) / TICKS
     }
@@ -238,15 +202,8 @@ impl Daemon {
     /// Returns its resident memory, in MB.
     fn resident(&self) -> f64 {
         let status = self.proc("status");
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .expect("a size");
-        let kib: f64 = line
-            .split_whitespace()
-            .next()
-            .and_then(|word| word.parse().ok())
-            .expect("a number");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+        let kib: f64 = line.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number");
         kib * 1024.0 / 1e6
     }
 

@@ -41,9 +41,7 @@ pub(crate) fn measure(folder: &Path) {
     let context = PassContext::unobserved(Runtime::Tokio(requests.handle().clone()));
     let pass = || {
         let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is readable");
-        reconciler
-            .pass(&context, PassInputs::default())
-            .expect("there is a pass")
+        reconciler.pass(&context, PassInputs::default()).expect("there is a pass")
     };
     drop(pass());
     scan(&sandbox, &config, &context);
@@ -80,10 +78,7 @@ fn config(sandbox: &Sandbox, ca: PathBuf, repo: &Path, state: PathBuf) -> Config
     let mut config = Config::local(repo, state).with_service(ClientConfig {
         base_url: sandbox.url().parse().expect("it is an https URL"),
         token: SecretSource::Value(Secret::new("sandbox-token".to_owned())),
-        network: Network {
-            ca_file: Some(ca),
-            ..Network::default()
-        },
+        network: Network { ca_file: Some(ca), ..Network::default() },
         timeout: Duration::from_secs(20),
     });
     config.rules.kind = ServiceKind::FeatureProbe;
@@ -99,15 +94,10 @@ fn scan(sandbox: &Sandbox, config: &Config, context: &PassContext) {
     let view = StateSnapshot::open(&config.state_dir).expect("the state is readable");
     for (scan, expected) in [("first", None), ("second", Some(ENVIRONMENTS))] {
         let (before, started) = (sandbox.calls().len(), Instant::now());
-        let result = scanner
-            .scan(config, ScanRequest::of(&view), context)
-            .expect("the state is readable");
+        let result = scanner.scan(config, ScanRequest::of(&view), context).expect("the state is readable");
         let (took, sent) = (started.elapsed(), sandbox.calls().len() - before);
         assert_eq!(result.report.in_sync, ENVIRONMENTS * TOGGLES, "toggles in sync");
-        assert!(
-            expected.is_none_or(|expected| sent == expected),
-            "{sent} requests"
-        );
+        assert!(expected.is_none_or(|expected| sent == expected), "{sent} requests");
         println!(
             "drift, {scan} scan of {} toggles in {ENVIRONMENTS} environments: {sent} requests, {took:.2?}",
             ENVIRONMENTS * TOGGLES

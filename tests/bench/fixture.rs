@@ -18,13 +18,8 @@ pub(crate) struct Size {
 }
 
 /// What the issue of speed is measured on: 100,000 toggles in 20 projects × 10 environments, 1,000 commits.
-pub(crate) const LARGE: Size = Size {
-    projects: 20,
-    environments: 10,
-    toggles: 500,
-    commits: 1_000,
-    changes_per_commit: 10,
-};
+pub(crate) const LARGE: Size =
+    Size { projects: 20, environments: 10, toggles: 500, commits: 1_000, changes_per_commit: 10 };
 
 impl Size {
     pub(crate) fn total(self) -> usize {
@@ -48,9 +43,7 @@ impl Fixture {
     /// Generates the repository in `folder`. The branch `main` ends after the last commit.
     pub(crate) fn generate(folder: &Path, size: Size) -> Self {
         let repo = folder.join("repo.git");
-        run(Command::new("git")
-            .args(["init", "-q", "--bare", "-b", "main"])
-            .arg(&repo));
+        run(Command::new("git").args(["init", "-q", "--bare", "-b", "main"]).arg(&repo));
         let mut import = Command::new("git")
             .arg("-C")
             .arg(&repo)
@@ -63,16 +56,12 @@ impl Fixture {
         for commit in 0..size.commits {
             let changed: Vec<usize> = match commit {
                 0 => (0..size.total()).collect(),
-                _ => (0..size.changes_per_commit)
-                    .map(|_| random.below(size.total()))
-                    .collect(),
+                _ => (0..size.changes_per_commit).map(|_| random.below(size.total())).collect(),
             };
             write_commit(
                 &mut stream,
                 commit,
-                changed
-                    .iter()
-                    .map(|index| (size.path(*index), document(*index, commit))),
+                changed.iter().map(|index| (size.path(*index), document(*index, commit))),
             );
         }
         stream.flush().expect("fast-import reads everything");
@@ -85,35 +74,23 @@ impl Fixture {
     /// Clones the repository, and returns the path of the checkout.
     pub(crate) fn cloned(&self, folder: &Path) -> PathBuf {
         let checkout = folder.join("checkout");
-        run(Command::new("git")
-            .args(["clone", "-q"])
-            .args([&self.repo, &checkout]));
+        run(Command::new("git").args(["clone", "-q"]).args([&self.repo, &checkout]));
         checkout
     }
 
     /// Returns the output of a git command in the repository, trimmed.
     pub(crate) fn git(&self, args: &[&str]) -> String {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(&self.repo)
-            .args(args)
-            .output()
-            .expect("git is installed");
+        let output =
+            Command::new("git").arg("-C").arg(&self.repo).args(args).output().expect("git is installed");
         assert!(output.status.success(), "git {args:?}");
-        String::from_utf8(output.stdout)
-            .expect("ids and paths are text")
-            .trim()
-            .to_owned()
+        String::from_utf8(output.stdout).expect("ids and paths are text").trim().to_owned()
     }
 }
 
 /// Returns a git command in `repo` with an identity.
 pub(crate) fn as_ann(repo: &Path) -> Command {
     let mut command = Command::new("git");
-    command
-        .arg("-C")
-        .arg(repo)
-        .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]);
+    command.arg("-C").arg(repo).args(["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]);
     command
 }
 
@@ -140,9 +117,7 @@ pub(crate) fn projects(environments: usize, toggles: usize, rules: &Value) -> Va
 }
 
 pub(crate) fn run(command: &mut Command) {
-    let status = command
-        .status()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(status.success(), "{command:?}");
 }
 
@@ -156,12 +131,8 @@ fn write_commit(stream: &mut impl Write, number: usize, files: impl Iterator<Ite
     )
     .expect("fast-import reads");
     for (path, content) in files {
-        write!(
-            stream,
-            "M 100644 inline {path}\ndata {}\n{content}\n",
-            content.len()
-        )
-        .expect("fast-import reads");
+        write!(stream, "M 100644 inline {path}\ndata {}\n{content}\n", content.len())
+            .expect("fast-import reads");
     }
 }
 

@@ -20,10 +20,7 @@ const IN_FLIGHT: usize = 16;
 /// Imports everything and prints the ratio of its GET rate to that of a client that ignores the responses.
 pub(crate) fn measure(folder: &Path) {
     let service = Sandbox::with_projects(folder, &projects(ENVIRONMENTS, TOGGLES, &rules()));
-    let target = format!(
-        "{}/api/projects/shop/environments/e0/toggles/t0000/targeting",
-        service.url
-    );
+    let target = format!("{}/api/projects/shop/environments/e0/toggles/t0000/targeting", service.url);
     let repo = folder.join("repo");
     run(Command::new("git").args(["init", "--quiet"]).arg(&repo));
     let count = ENVIRONMENTS * TOGGLES;
@@ -31,20 +28,9 @@ pub(crate) fn measure(folder: &Path) {
         let started = Instant::now();
         let mut import = Command::new(GITOGGLE);
         import
-            .args([
-                "import",
-                "--service-kind",
-                "featureprobe",
-                "--base-url",
-                &service.url,
-            ])
+            .args(["import", "--service-kind", "featureprobe", "--base-url", &service.url])
             .args(["--max-in-flight", &IN_FLIGHT.to_string()])
-            .args([
-                "--ca-file".as_ref(),
-                service.ca.as_os_str(),
-                "--repo".as_ref(),
-                repo.as_os_str(),
-            ])
+            .args(["--ca-file".as_ref(), service.ca.as_os_str(), "--repo".as_ref(), repo.as_os_str()])
             .env("GITOGGLE_TOKEN", "sandbox-token")
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -65,10 +51,7 @@ pub(crate) fn measure(folder: &Path) {
 
 /// Returns the rate of a client that does nothing with the responses.
 fn plain_gets(sandbox: &Sandbox, target: &str, count: usize) -> f64 {
-    let network = Network {
-        ca_file: Some(sandbox.ca.clone()),
-        ..Network::default()
-    };
+    let network = Network { ca_file: Some(sandbox.ca.clone()), ..Network::default() };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
     runtime.block_on(async {
         let client = network.client(Duration::from_secs(10)).expect("the CA is valid");

@@ -38,10 +38,7 @@ const GITOGGLE: &str = env!("CARGO_BIN_EXE_gitoggle");
 const BASE_URL: &str = "https://toggles.invalid";
 
 fn main() {
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|arg| !arg.starts_with("--"))
-        .collect();
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let measures = [
@@ -55,15 +52,9 @@ fn main() {
         ("authoring", Bench::authoring),
     ];
     if measures.iter().any(|(name, _)| wants(name)) {
-        println!(
-            "generating {} toggles and {} commits …",
-            LARGE.total(),
-            LARGE.commits
-        );
-        let bench = Bench {
-            folder: folder.path().to_owned(),
-            fixture: Fixture::generate(folder.path(), LARGE),
-        };
+        println!("generating {} toggles and {} commits …", LARGE.total(), LARGE.commits);
+        let bench =
+            Bench { folder: folder.path().to_owned(), fixture: Fixture::generate(folder.path(), LARGE) };
         for (_, measure) in measures.iter().filter(|(name, _)| wants(name)) {
             measure(&bench);
         }
@@ -106,13 +97,7 @@ impl Bench {
         let state = self.adopted("noop", "main");
         let ours = || self.apply_command(&state, "main");
         let (ours, theirs) = side_by_side(21, ours, || self.name_only("main~1", "main"));
-        report(
-            "a pass with nothing to do",
-            ours.median,
-            "git diff --name-only A B",
-            theirs.median,
-            1.0,
-        );
+        report("a pass with nothing to do", ours.median, "git diff --name-only A B", theirs.median, 1.0);
     }
 
     /// A plan with ten changed documents, against `git diff --name-only` over the same commit.
@@ -168,21 +153,11 @@ impl Bench {
         };
         let nowhere = self.folder.join("nothing-here");
         let (ours, theirs) = side_by_side(5, || self.plan(&nowhere, "main"), theirs);
-        report(
-            "a cold plan",
-            ours.median,
-            "git ls-tree | git cat-file --batch",
-            theirs.median,
-            2.0,
-        );
+        report("a cold plan", ours.median, "git ls-tree | git cat-file --batch", theirs.median, 2.0);
         println!("{:<44} {:>6} MiB peak (limit 250)", "", ours.peak_mib);
         let mut assert = self.plan(&nowhere, "main");
         assert.args(["--first-pass", "assert"]);
-        println!(
-            "{:<44} {:>6} MiB peak, every toggle a create",
-            "",
-            measure::peak_mib(&mut assert)
-        );
+        println!("{:<44} {:>6} MiB peak, every toggle a create", "", measure::peak_mib(&mut assert));
     }
 
     /// A first pass that records everything, against a plan that has the same to read.
@@ -197,20 +172,12 @@ impl Bench {
             command
         };
         let (ours, theirs) = side_by_side(3, ours, || self.plan(&nowhere, "main"));
-        report(
-            "adopting everything",
-            ours.median,
-            "a cold plan",
-            theirs.median,
-            1.5,
-        );
+        report("adopting everything", ours.median, "a cold plan", theirs.median, 1.5);
     }
 
     /// The newest commit of 1,000 changed documents spread over 1,000 commits, against one `git log`.
     fn commits(&self) {
-        let log = self
-            .fixture
-            .git(&["log", "--format=", "--name-only", "main~999..main"]);
+        let log = self.fixture.git(&["log", "--format=", "--name-only", "main~999..main"]);
         let all: BTreeSet<String> = log.lines().map(ToOwned::to_owned).collect();
         let every = (all.len() / 1_000).max(1);
         let paths: BTreeSet<String> = all.into_iter().step_by(every).take(1_000).collect();
@@ -249,13 +216,7 @@ impl Bench {
             theirs.push(started.elapsed());
         }
         let what = format!("the commits of {} documents", paths.len());
-        report(
-            &what,
-            median(&mut ours),
-            "git log --name-only A..B",
-            median(&mut theirs),
-            1.2,
-        );
+        report(&what, median(&mut ours), "git log --name-only A..B", median(&mut theirs), 1.2);
     }
 
     /// 20,000 changes to the sandbox with the lanes wide open, against `h2load` with the same concurrency.
@@ -266,12 +227,7 @@ impl Bench {
         command
             .args(["apply", "--first-pass", "assert", "--only", "project-0[0-3]/**"])
             .args(["--max-in-flight", "64", "--max-in-flight-per-environment", "64"])
-            .args([
-                "--ca-file".as_ref(),
-                sandbox.ca.as_os_str(),
-                "--base-url".as_ref(),
-                sandbox.url.as_ref(),
-            ])
+            .args(["--ca-file".as_ref(), sandbox.ca.as_os_str(), "--base-url".as_ref(), sandbox.url.as_ref()])
             .args(["--repo".as_ref(), self.fixture.repo.as_os_str()])
             .args(["--state-dir".as_ref(), state.as_os_str()])
             .env("GITOGGLE_TOKEN", "sandbox-token")
@@ -315,15 +271,9 @@ impl Bench {
     fn adopted(&self, name: &str, revision: &str) -> PathBuf {
         let state = self.folder.join(format!("state-{name}"));
         let mut command = self.apply_command(&state, revision);
-        run(command
-            .args(["--first-pass", "adopt"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null()));
+        run(command.args(["--first-pass", "adopt"]).stdout(Stdio::null()).stderr(Stdio::null()));
         // The pass after the first one remembers that there was nothing to do.
-        run(self
-            .apply_command(&state, revision)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null()));
+        run(self.apply_command(&state, revision).stdout(Stdio::null()).stderr(Stdio::null()));
         state
     }
 
@@ -348,10 +298,7 @@ impl Bench {
 
     fn name_only(&self, from: &str, to: &str) -> Command {
         let mut command = Command::new("git");
-        command
-            .arg("-C")
-            .arg(&self.fixture.repo)
-            .args(["diff", "--name-only", from, to]);
+        command.arg("-C").arg(&self.fixture.repo).args(["diff", "--name-only", from, to]);
         command
     }
 }

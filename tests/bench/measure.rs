@@ -28,14 +28,8 @@ pub(crate) fn side_by_side(
         }
     }
     (
-        Runs {
-            median: median(&mut all.0),
-            peak_mib: peaks.0,
-        },
-        Runs {
-            median: median(&mut all.1),
-            peak_mib: peaks.1,
-        },
+        Runs { median: median(&mut all.0), peak_mib: peaks.0 },
+        Runs { median: median(&mut all.1), peak_mib: peaks.1 },
     )
 }
 
@@ -45,14 +39,9 @@ pub(crate) fn peak_mib(command: &mut Command) -> u64 {
 }
 
 fn once(command: &mut Command) -> (Duration, u64) {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let started = Instant::now();
-    let mut child = command
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {

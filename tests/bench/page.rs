@@ -25,10 +25,7 @@ pub(crate) fn measure(folder: &Path) {
         .expect("the daemon starts");
     let daemon = Daemon { child, address };
     let started = Instant::now();
-    while !daemon
-        .get("/readyz")
-        .is_some_and(|reply| reply.contains("held in"))
-    {
+    while !daemon.get("/readyz").is_some_and(|reply| reply.contains("held in")) {
         assert!(started.elapsed() < Duration::from_secs(300), "it never plans");
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -48,18 +48,11 @@ impl Sandbox {
         let url = lines
             .find_map(|line| {
                 let line = line.expect("the sandbox prints text");
-                line.split_whitespace()
-                    .find(|word| word.starts_with("https://"))
-                    .map(ToOwned::to_owned)
+                line.split_whitespace().find(|word| word.starts_with("https://")).map(ToOwned::to_owned)
             })
             .expect("the sandbox prints its URL");
         std::thread::spawn(move || lines.for_each(drop));
-        Self {
-            child,
-            url,
-            ca,
-            history,
-        }
+        Self { child, url, ca, history }
     }
 
     /// Returns when each publish arrived, by the path of its document.
@@ -68,11 +61,7 @@ impl Sandbox {
         let mut arrivals: BTreeMap<String, Vec<Timestamp>> = BTreeMap::new();
         for line in text.lines() {
             let line: Value = serde_json::from_str(line).expect("each line is JSON");
-            let text = |name: &str| {
-                line[name]
-                    .as_str()
-                    .unwrap_or_else(|| panic!("no {name} in {line}"))
-            };
+            let text = |name: &str| line[name].as_str().unwrap_or_else(|| panic!("no {name} in {line}"));
             let at = text("at").parse().expect("a time");
             arrivals.entry(text("toggle").to_owned()).or_default().push(at);
         }
@@ -82,10 +71,8 @@ impl Sandbox {
     /// Returns how many publishes arrived, and the time between the first and the last.
     pub(crate) fn first_to_last(&self) -> (usize, Duration) {
         let times: Vec<Timestamp> = self.arrivals().into_values().flatten().collect();
-        let (first, last) = (
-            times.iter().min().expect("something came"),
-            times.iter().max().expect("something came"),
-        );
+        let (first, last) =
+            (times.iter().min().expect("something came"), times.iter().max().expect("something came"));
         (times.len(), last.duration_since(*first).unsigned_abs())
     }
 

@@ -46,32 +46,23 @@ fn each_change_has_the_users_who_switch() {
         ],
     });
     assert_eq!(*change(&json), expected);
-    assert_eq!(
-        json["audience"],
-        json!({ "users": 6, "without_key": 1, "broken": 0, "first_broken": [] })
-    );
+    assert_eq!(json["audience"], json!({ "users": 6, "without_key": 1, "broken": 0, "first_broken": [] }));
     plan(&world, &users).exit(0).stdout_contains(&[
         "      3 of 6 users switch\n        `on` → `off`: 3\n        for example `b`, `c`, line 6\n",
         "audience: 6 users, 1 without a key\n",
     ]);
-    plan(&world, &users)
-        .set("output", "markdown")
-        .exit(0)
-        .stdout_contains(&[
-            " — 3 of 6 users switch\n",
-            "| before | after | users |\n|---|---|---:|\n| ` on ` | ` off ` | 3 |\n",
-            "| ` on ` | ` on ` | 2 |\n",
-            "* ` b `: ` on ` → ` off `\n",
-        ]);
+    plan(&world, &users).set("output", "markdown").exit(0).stdout_contains(&[
+        " — 3 of 6 users switch\n",
+        "| before | after | users |\n|---|---|---:|\n| ` on ` | ` off ` | 3 |\n",
+        "| ` on ` | ` on ` | 2 |\n",
+        "* ` b `: ` on ` → ` off `\n",
+    ]);
 }
 
 #[test]
 fn csv_and_json_lines_mean_the_same() {
     let world = world();
-    let expected = plan(&world, &USERS.replace(r#","other":[1]"#, ""))
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let expected = plan(&world, &USERS.replace(r#","other":[1]"#, "")).set("output", "json").exit(0).json();
     for csv in [
         CSV.to_owned(),
         CSV.replace('\n', "\r\n"),
@@ -81,10 +72,7 @@ fn csv_and_json_lines_mean_the_same() {
     ] {
         let mut found = plan(&world, &csv).set("output", "json").exit(0).json();
         // The header is line 1, and a quoted line break is a line.
-        for example in found["changes"][0]["audience"]["examples"]
-            .as_array_mut()
-            .unwrap()
-        {
+        for example in found["changes"][0]["audience"]["examples"].as_array_mut().unwrap() {
             let line = example["line"].as_u64().unwrap();
             example["line"] = json!(if line > 4 { line - 2 } else { line - 1 });
         }
@@ -96,12 +84,7 @@ fn csv_and_json_lines_mean_the_same() {
 fn without_an_audience_a_plan_does_not_mention_users() {
     let world = world();
     for output in ["human", "json", "markdown"] {
-        world
-            .plan()
-            .set("output", output)
-            .exit(0)
-            .never_says(&["audience", "users"])
-            .any_output();
+        world.plan().set("output", output).exit(0).never_says(&["audience", "users"]).any_output();
     }
 }
 
@@ -148,11 +131,7 @@ fn a_file_that_is_no_audience_fails() {
         ("key;age;age\n", "names `age` twice"),
     ] {
         plan(&world, users).exit(1).stderr_contains(&[needle]);
-        plan(&world, users)
-            .set("output", "json")
-            .exit(1)
-            .stdout_contains(&[needle])
-            .any_stderr();
+        plan(&world, users).set("output", "json").exit(1).stdout_contains(&[needle]).any_stderr();
     }
     std::fs::write(world.path("users"), b"key,\xff\na,1\n").unwrap();
     world
@@ -166,12 +145,7 @@ fn a_file_that_is_no_audience_fails() {
         .args("--audience nowhere")
         .exit(1)
         .stderr_contains(&["could not read the audience `nowhere`"]);
-    world
-        .plan()
-        .args("--at 2026-01-01T00:00:00Z")
-        .exit(64)
-        .any_stdout()
-        .stderr_contains(&["--audience"]);
+    world.plan().args("--at 2026-01-01T00:00:00Z").exit(64).any_stdout().stderr_contains(&["--audience"]);
 }
 
 #[test]
@@ -184,72 +158,37 @@ fn what_cannot_be_determined_is_counted() {
     world.repo.file("shop/prod/pay.yaml", timed).commit("By time");
     let users = "{\"key\":\"a\",\"age\":20}\n{\"key\":\"b\",\"since\":5,\"age\":20}\n";
     let json = plan(&world, users).set("output", "json").exit(0).json();
-    assert_eq!(
-        (&change(&json)["cannot_say"], &change(&json)["switched"]),
-        (&json!(1), &json!(1))
-    );
-    plan(&world, users)
-        .exit(0)
-        .stdout_contains(&["1 of 2 users switches; cannot say for 1\n"]);
-    let json = plan(&world, users)
-        .args("--at 2026-02-01T00:00:00Z")
-        .set("output", "json")
-        .exit(0)
-        .json();
-    assert_eq!(
-        (&change(&json)["cannot_say"], &change(&json)["switched"]),
-        (&json!(0), &json!(1))
-    );
+    assert_eq!((&change(&json)["cannot_say"], &change(&json)["switched"]), (&json!(1), &json!(1)));
+    plan(&world, users).exit(0).stdout_contains(&["1 of 2 users switches; cannot say for 1\n"]);
+    let json = plan(&world, users).args("--at 2026-02-01T00:00:00Z").set("output", "json").exit(0).json();
+    assert_eq!((&change(&json)["cannot_say"], &change(&json)["switched"]), (&json!(0), &json!(1)));
 }
 
 #[test]
 fn held_and_uncommitted_changes_are_counted_too() {
     let world = world();
-    world
-        .repo
-        .file("shop/test/new.yaml", doc(18))
-        .commit("A first pass");
-    let json = plan(&world, "{\"key\":\"a\",\"age\":20}\n")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    world.repo.file("shop/test/new.yaml", doc(18)).commit("A first pass");
+    let json = plan(&world, "{\"key\":\"a\",\"age\":20}\n").set("output", "json").exit(0).json();
     let held = &json["held"][0]["change"]["audience"];
-    assert_eq!(
-        held["switches"],
-        json!([{ "from": null, "to": "on", "count": 1 }])
-    );
+    assert_eq!(held["switches"], json!([{ "from": null, "to": "on", "count": 1 }]));
     let renamed = doc(21).replace("name: \"off\"", "name: \"no\"");
     world.repo.write("shop/prod/pay.yaml", renamed);
-    let json = plan(&world, "{\"key\":\"a\",\"age\":10}\n")
-        .arg("--worktree")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let json =
+        plan(&world, "{\"key\":\"a\",\"age\":10}\n").arg("--worktree").set("output", "json").exit(0).json();
     // A new name for the same value is not a switch.
     assert_eq!(change(&json)["switched"], 0);
-    assert_eq!(
-        change(&json)["unchanged"],
-        json!([{ "from": "off", "to": "no", "count": 1 }])
-    );
+    assert_eq!(change(&json)["unchanged"], json!([{ "from": "off", "to": "no", "count": 1 }]));
 }
 
 #[test]
 fn very_many_users_are_counted_exactly() {
     let world = world();
-    let users: String = (0..200_000)
-        .map(|number| format!("{{\"key\":\"{number}\",\"age\":{}}}\n", number % 40))
-        .collect();
+    let users: String =
+        (0..200_000).map(|number| format!("{{\"key\":\"{number}\",\"age\":{}}}\n", number % 40)).collect();
     let json = plan(&world, &users).set("output", "json").exit(0).json();
-    assert_eq!(
-        (&change(&json)["users"], &change(&json)["switched"]),
-        (&json!(200_000), &json!(15_000))
-    );
-    let keys: Vec<_> = change(&json)["examples"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["key"].clone())
-        .collect();
+    assert_eq!((&change(&json)["users"], &change(&json)["switched"]), (&json!(200_000), &json!(15_000)));
+    let keys: Vec<_> =
+        change(&json)["examples"].as_array().unwrap().iter().map(|one| one["key"].clone()).collect();
     assert_eq!(keys, ["19", "20", "21"]);
 }
 
@@ -260,10 +199,7 @@ fn foreign_text_is_code_in_markdown() {
     plan(&world, users)
         .set("output", "markdown")
         .exit(0)
-        .stdout_contains(&[
-            "* `` `<b> ``: ",
-            "line 2: ``` `<i>@all`` is a list or an object, not text ```",
-        ]);
+        .stdout_contains(&["* `` `<b> ``: ", "line 2: ``` `<i>@all`` is a list or an object, not text ```"]);
 }
 
 #[test]
@@ -273,10 +209,7 @@ fn hostile_text_of_an_audience_is_escaped() {
     for output in ["human", "json", "markdown", "github"] {
         let printed = plan(&world, users).set("output", output).exit(0).both();
         assert!(!printed.contains(['\u{1b}', '\u{202e}']), "{printed:?}");
-        assert!(
-            printed.lines().all(|line| !line.trim_start().starts_with("::")),
-            "{printed}"
-        );
+        assert!(printed.lines().all(|line| !line.trim_start().starts_with("::")), "{printed}");
     }
 }
 
@@ -292,11 +225,7 @@ fn a_toggle_that_is_removed_with_its_last_use_decides_about_the_users_before() {
     let adult = "disabled: false\ncontent:\n  variations:\n    - { name: no, value: \"false\" }\n    - { name: yes, value: \"true\" }\n  rules:\n    - { name: adults, conditions: [{ type: number, subject: age, predicate: \">\", objects: [\"18\"] }], serve: { select: 1 } }\n  disabledServe: { select: 0 }\n  defaultServe: { select: 0 }\n";
     let broken = adult.replace("select: 1", "select: 7");
     for after in [None, Some(broken)] {
-        world
-            .repo
-            .file("shop/prod/adult.yaml", adult)
-            .file("shop/prod/pay.yaml", &needy)
-            .commit("Add");
+        world.repo.file("shop/prod/adult.yaml", adult).file("shop/prod/pay.yaml", &needy).commit("Add");
         match after {
             None => world.repo.remove("shop/prod/adult.yaml"),
             Some(text) => world.repo.file("shop/prod/adult.yaml", text),

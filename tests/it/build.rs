@@ -26,15 +26,10 @@ impl Package {
 
     /// Commits everything in `folder` on a fixed day.
     fn committed(self, folder: &str) -> Self {
-        for line in [
-            "init -q -b main",
-            "add .",
-            "-c user.name=a -c user.email=a@b commit -qm first",
-        ] {
+        for line in ["init -q -b main", "add .", "-c user.name=a -c user.email=a@b commit -qm first"] {
             let mut git = Command::new("git");
             git.args(line.split(' ')).current_dir(self.path(folder));
-            git.env("GIT_CONFIG_GLOBAL", "/dev/null")
-                .env("GIT_COMMITTER_DATE", "2026-11-22T12:00:00Z");
+            git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_COMMITTER_DATE", "2026-11-22T12:00:00Z");
             assert!(git.status().unwrap().success(), "{line}");
         }
         self
@@ -88,9 +83,7 @@ fn script() -> &'static Path {
         let program = folder.path().join("script");
         let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
         let mut compiler = Command::new(compiler);
-        compiler
-            .args(["--edition", "2024", "--cap-lints", "allow", SCRIPT, "-o"])
-            .arg(&program);
+        compiler.args(["--edition", "2024", "--cap-lints", "allow", SCRIPT, "-o"]).arg(&program);
         assert!(compiler.status().unwrap().success());
         (folder, program)
     });
@@ -100,25 +93,16 @@ fn script() -> &'static Path {
 #[test]
 fn the_commit_its_day_and_the_target_are_named() {
     let package = Package::new().committed("");
-    assert_eq!(
-        package.shown(""),
-        format!("({} 2026-11-22, a-target)", package.head())
-    );
+    assert_eq!(package.shown(""), format!("({} 2026-11-22, a-target)", package.head()));
 }
 
 #[test]
 fn no_variable_of_the_build_is_a_setting() {
     // `cargo run` passes them to the program, which warns about an unknown setting.
     let lines = Package::new().committed("").built("");
-    let names: Vec<_> = lines
-        .iter()
-        .filter_map(|line| line.strip_prefix("cargo::rustc-env="))
-        .collect();
+    let names: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("cargo::rustc-env=")).collect();
     assert_eq!(names.len(), 4, "{lines:?}");
-    assert!(
-        !names.iter().any(|name| name.starts_with("GITOGGLE_")),
-        "{names:?}"
-    );
+    assert!(!names.iter().any(|name| name.starts_with("GITOGGLE_")), "{names:?}");
 }
 
 #[test]
@@ -144,10 +128,9 @@ fn a_published_crate_names_its_commit() {
             "{{\n  \"git\": {{\n    \"sha1\": \"73a34cc0123456789abcdef0123456789abcdef0\"{more}\n  }}\n}}"
         )
     };
-    for (more, shown) in [
-        ("", "(73a34cc012, a-target)"),
-        (",\n    \"dirty\": true", "(73a34cc012-dirty, a-target)"),
-    ] {
+    for (more, shown) in
+        [("", "(73a34cc012, a-target)"), (",\n    \"dirty\": true", "(73a34cc012-dirty, a-target)")]
+    {
         let package = Package::new().file(".cargo_vcs_info.json", &info(more));
         assert_eq!(package.shown(""), shown);
     }
@@ -156,10 +139,7 @@ fn a_published_crate_names_its_commit() {
 #[test]
 fn the_variable_names_the_commit_of_a_build_without_a_repository() {
     for (value, shown) in [
-        (
-            "73a34cc0123456789abcdef0123456789abcdef0 2026-11-22",
-            "(73a34cc012 2026-11-22, a-target)",
-        ),
+        ("73a34cc0123456789abcdef0123456789abcdef0 2026-11-22", "(73a34cc012 2026-11-22, a-target)"),
         ("73a34cc\n", "(73a34cc, a-target)"),
         (" ", "(a-target)"),
     ] {
@@ -170,9 +150,7 @@ fn the_variable_names_the_commit_of_a_build_without_a_repository() {
         let package = Package::new().variable("GITOGGLE_BUILD_COMMIT", value);
         let lines = package.built("");
         assert!(
-            lines
-                .iter()
-                .any(|line| line.starts_with("cargo::error=GITOGGLE_BUILD_COMMIT is not")),
+            lines.iter().any(|line| line.starts_with("cargo::error=GITOGGLE_BUILD_COMMIT is not")),
             "{value}: {lines:?}"
         );
     }

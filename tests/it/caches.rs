@@ -31,11 +31,7 @@ fn lose(mirror: &Path, object: &str) {
     std::fs::rename(&packs, &aside).unwrap();
     std::fs::create_dir(&packs).unwrap();
     for file in std::fs::read_dir(&aside).unwrap().flatten() {
-        if file
-            .path()
-            .extension()
-            .is_some_and(|extension| extension == "pack")
-        {
+        if file.path().extension().is_some_and(|extension| extension == "pack") {
             git.unpack(&file.path());
         }
     }
@@ -71,10 +67,7 @@ fn read_only_commands_bypass_a_damaged_mirror_without_changing_it() {
     let before = crate::support::files::listing(remote.world.root());
     remote.plan().exit(0).says(&["Change pay"]);
     let status = remote.world.status().set("repo", remote.url());
-    status
-        .set("ca-file", remote.world.ca())
-        .exit(1)
-        .says(&["failed", "not now"]);
+    status.set("ca-file", remote.world.ca()).exit(1).says(&["failed", "not now"]);
     let validate = remote.world.validate().set("repo", remote.url());
     validate
         .set("ref", "main")
@@ -103,9 +96,7 @@ fn a_mirror_on_a_full_disk_is_reported_as_a_full_disk() {
         return;
     };
     // More than one megabyte that does not compress.
-    let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
-        .take(2 << 20)
-        .collect();
+    let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(2 << 20).collect();
     remote.world.repo.file("noise.bin", noise);
     remote.push(21, "Change pay");
     let full = remote.apply().exit(1);
@@ -125,14 +116,9 @@ fn a_state_on_a_full_disk_is_reported_as_a_full_disk() {
     };
     for free in [0, 4, 8, 12, 16, 24] {
         for number in 0..free {
-            world
-                .repo
-                .file(&format!("shop/prod/t{number}.yaml"), doc(100 + free + number));
+            world.repo.file(&format!("shop/prod/t{number}.yaml"), doc(100 + free + number));
         }
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(100 + free))
-            .commit("Change");
+        world.repo.file("shop/prod/pay.yaml", doc(100 + free)).commit("Change");
         disk.fill_up_to(free);
         let ran = world.apply().arg("--allow-mass-change").exit_in(&[0, 1]);
         let printed = ran.both();

@@ -7,23 +7,18 @@ const NOTHING: &str = "no document was checked";
 #[test]
 fn a_run_that_checks_no_document_fails_unless_allow_empty_is_given() {
     let world = World::new();
-    world
-        .repo
-        .file("README.md", "# Toggles\n")
-        .commit("No toggles yet");
+    world.repo.file("README.md", "# Toggles\n").commit("No toggles yet");
     let fails = |run: crate::support::Gitoggle| {
-        run.exit(1)
-            .stdout("checked 0 documents: no findings\n")
-            .stderr_contains(&[NOTHING, "--allow-empty", "--root"]);
+        run.exit(1).stdout("checked 0 documents: no findings\n").stderr_contains(&[
+            NOTHING,
+            "--allow-empty",
+            "--root",
+        ]);
     };
     fails(world.validate());
     fails(world.validate().set("ref", "main"));
     world.validate().arg("--allow-empty").exit(0).any_stdout();
-    world
-        .validate()
-        .env("GITOGGLE_ALLOW_EMPTY", "true")
-        .exit(0)
-        .any_stdout();
+    world.validate().env("GITOGGLE_ALLOW_EMPTY", "true").exit(0).any_stdout();
 
     world.repo.commit_pay(18, "Add pay");
     world.validate().exit(0).any_stdout();
@@ -38,11 +33,7 @@ fn a_run_that_checks_no_document_fails_unless_allow_empty_is_given() {
 #[test]
 fn a_sparse_checkout_without_documents_is_not_a_success() {
     let world = World::new();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .file("docs/README.md", "# Docs\n")
-        .commit("Add pay");
+    world.repo.file("shop/prod/pay.yaml", doc(18)).file("docs/README.md", "# Docs\n").commit("Add pay");
     world.repo.git(&["sparse-checkout", "set", "docs"]);
     world.validate().exit(1).says(&[NOTHING, "sparse checkout"]);
     world.validate().set("ref", "main").exit(0).any_stdout();
@@ -51,21 +42,13 @@ fn a_sparse_checkout_without_documents_is_not_a_success() {
 #[test]
 fn an_extension_in_another_case_is_listed() {
     let world = World::new();
-    world
-        .repo
-        .file("shop/prod/pay.YAML", doc(18))
-        .commit("Add pay from Windows");
+    world.repo.file("shop/prod/pay.YAML", doc(18)).commit("Add pay from Windows");
     for run in [world.validate(), world.validate().set("ref", "main")] {
-        run.exit(1)
-            .says(&["shop/prod/pay.YAML", "extension-case", NOTHING]);
+        run.exit(1).says(&["shop/prod/pay.YAML", "extension-case", NOTHING]);
     }
     world.repo.file("shop/prod/zoo.yaml", doc(18)).commit("Add zoo");
     world.validate().exit(0).stdout_contains(&["shop/prod/pay.YAML"]);
-    world
-        .plan()
-        .set("first-pass", "assert")
-        .exit(0)
-        .says(&["shop/prod/pay.YAML"]);
+    world.plan().set("first-pass", "assert").exit(0).says(&["shop/prod/pay.YAML"]);
 }
 
 #[test]
@@ -76,9 +59,7 @@ fn a_glob_that_matches_no_toggle_is_an_error() {
     };
     for only in ["--only=shop/prod/pya", "--only=shop/prod/pya --only=web/**"] {
         for run in all(only) {
-            run.exit(1)
-                .stderr_contains(&["no toggle matches `--only` `shop/prod/pya`"])
-                .any_stdout();
+            run.exit(1).stderr_contains(&["no toggle matches `--only` `shop/prod/pya`"]).any_stdout();
         }
     }
     // That pass left nothing to do, so `status` reads no documents.
@@ -93,10 +74,7 @@ fn a_glob_that_matches_no_toggle_is_an_error() {
         run.exit(64).stderr_contains(&["--only", "shop/prod", "`**`"]);
     }
     // Applied toggles match as well: without their files they are orphans.
-    world
-        .repo
-        .file("shop/prod/zoo.yaml", doc(18))
-        .remove("shop/prod/pay.yaml");
+    world.repo.file("shop/prod/zoo.yaml", doc(18)).remove("shop/prod/pay.yaml");
     world.repo.commit("Replace pay");
     for run in [world.plan(), world.apply()] {
         run.set("only", "shop/prod/pay").exit(0).any_output();
@@ -121,8 +99,7 @@ fn without_a_repository_the_working_directory_is_the_root() {
         within(world.root()).set("repo", "plain"),
         within(world.root()).set("repo", ".").set("root", "plain"),
     ] {
-        run.exit(3)
-            .says(&["shop/prod/bad.yaml:1:1", "checked 2 documents"]);
+        run.exit(3).says(&["shop/prod/bad.yaml:1:1", "checked 2 documents"]);
     }
     let good = "checked 1 document: no findings\n";
     within(&plain).arg("shop/prod/good.yaml").exit(0).stdout(good);
@@ -131,10 +108,7 @@ fn without_a_repository_the_working_directory_is_the_root() {
         .args("shop/prod/good.yaml shop/prod/bad.yaml")
         .exit(3)
         .says(&["shop/prod/bad.yaml:1:1", "checked 2 documents"]);
-    within(&plain)
-        .arg("shop/prod/nowhere.yaml")
-        .exit(1)
-        .says(&["shop/prod/nowhere.yaml"]);
+    within(&plain).arg("shop/prod/nowhere.yaml").exit(1).says(&["shop/prod/nowhere.yaml"]);
 }
 
 #[test]
@@ -146,21 +120,10 @@ fn a_path_in_any_repository_is_a_filter_there() {
             .file("toggles/shop/test/good.yaml", doc(18))
             .commit("Add two");
     }
-    let run = || {
-        world
-            .bare("validate")
-            .within(world.repo.path())
-            .set("root", "toggles")
-    };
+    let run = || world.bare("validate").within(world.repo.path()).set("root", "toggles");
     run().arg(".").exit(3).says(&["toggles/shop/prod/bad.yaml:1:1"]);
-    run()
-        .arg(other.path())
-        .exit(3)
-        .says(&["toggles/shop/prod/bad.yaml:1:1", "checked 2 documents"]);
-    run()
-        .arg(other.path().join("toggles/shop/test"))
-        .exit(0)
-        .stdout("checked 1 document: no findings\n");
+    run().arg(other.path()).exit(3).says(&["toggles/shop/prod/bad.yaml:1:1", "checked 2 documents"]);
+    run().arg(other.path().join("toggles/shop/test")).exit(0).stdout("checked 1 document: no findings\n");
     run()
         .arg(other.path().join("toggles/shop/test"))
         .args("toggles/shop/prod toggles/shop/test/good.yaml")
@@ -176,9 +139,5 @@ fn a_bare_repository_is_checked_at_its_head() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
     let bare = world.repo.clone_bare(&world.path("bare.git"));
-    world
-        .bare("validate")
-        .set("repo", bare.path())
-        .exit(0)
-        .any_stdout();
+    world.bare("validate").set("repo", bare.path()).exit(0).any_stdout();
 }

@@ -23,12 +23,7 @@ const VERBS: &[&str] = &[
 fn help_names_every_command() {
     let world = World::new();
     let short = world.bare("-h").exit(0).stderr("").stdout_contains(VERBS).both();
-    let long = world
-        .bare("--help")
-        .exit(0)
-        .stderr("")
-        .stdout_contains(VERBS)
-        .both();
+    let long = world.bare("--help").exit(0).stderr("").stdout_contains(VERBS).both();
     assert!(short.len() <= long.len());
 }
 
@@ -96,10 +91,7 @@ fn an_invocation_without_a_command_is_a_usage_error() {
     let world = World::new();
     world.bare("").exit(64).says(&["Usage"]);
     world.bare("frobnicate").exit(64).stderr_contains(&["frobnicate"]);
-    world
-        .bare("apply --frobnicate")
-        .exit(64)
-        .stderr_contains(&["--frobnicate"]);
+    world.bare("apply --frobnicate").exit(64).stderr_contains(&["--frobnicate"]);
     world.bare("apply surplus").exit(64).stderr_contains(&["surplus"]);
 }
 

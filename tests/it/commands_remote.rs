@@ -18,9 +18,7 @@ fn undecided() -> World {
             0 => "production".to_owned(),
             other => format!("e{other:02}"),
         };
-        world
-            .repo
-            .write(&format!("shop/{environment}/t{number:03}.yaml"), doc(18));
+        world.repo.write(&format!("shop/{environment}/t{number:03}.yaml"), doc(18));
     }
     world.repo.git(&["add", "--all"]);
     world.repo.commit("Add all");
@@ -38,13 +36,12 @@ fn an_allow_command_releases_one_environment_once_without_a_restart() {
     assert!(readyz.contains("first pass (279)"), "{readyz}");
     world.nothing_sent();
 
-    command(&world, &daemon, "allow first-pass-assert shop/production")
-        .exit(0)
-        .stderr("")
-        .stdout_contains(&[
+    command(&world, &daemon, "allow first-pass-assert shop/production").exit(0).stderr("").stdout_contains(
+        &[
             "allowed first-pass-assert in shop/production at ",
             "releases 19 toggles:\n  shop/production/t000\n",
-        ]);
+        ],
+    );
     world.service.wait_for(19);
     eventually("the others to stay held", || {
         let body = daemon.endpoint.get("/readyz")?.body;
@@ -52,10 +49,7 @@ fn an_allow_command_releases_one_environment_once_without_a_restart() {
     });
     let sent = world.service.take();
     assert_eq!(sent.len(), 19);
-    assert!(
-        sent.iter()
-            .all(|request| request.toggle().starts_with("shop/production/"))
-    );
+    assert!(sent.iter().all(|request| request.toggle().starts_with("shop/production/")));
     daemon.stops_cleanly();
 
     let daemon = Daemon::ready(&world, |run| run);
@@ -81,35 +75,25 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
         .set("reason", "release freeze")
         .exit(0)
         .stderr("")
-        .stdout_contains(&[
-            "suspended shop/prod/** until ",
-            "`gitoggle resume 'shop/prod/**'`",
-        ]);
+        .stdout_contains(&["suspended shop/prod/** until ", "`gitoggle resume 'shop/prod/**'`"]);
     command("suspend")
         .set("scope", "shop/prodution/**")
         .exit(0)
         .stderr("note: no toggle of the last pass matches `shop/prodution/**`, so nothing is held back; check the spelling\n")
         .stdout_contains(&["suspended shop/prodution/**"]);
-    command("resume")
-        .set("scope", "shop/prodution/**")
-        .exit(0)
-        .stdout("resumed shop/prodution/**\n");
+    command("resume").set("scope", "shop/prodution/**").exit(0).stdout("resumed shop/prodution/**\n");
     world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "pending");
-    command("resume shop/test").exit(1).stdout("").stderr_contains(&[
-        "`shop/test/**` is not suspended",
-        "hint: suspended: `shop/prod/**`",
-    ]);
+    command("resume shop/test")
+        .exit(1)
+        .stdout("")
+        .stderr_contains(&["`shop/test/**` is not suspended", "hint: suspended: `shop/prod/**`"]);
     world.nothing_sent();
-    command("resume shop/prod")
-        .exit(0)
-        .stdout("resumed shop/prod/**\n");
+    command("resume shop/prod").exit(0).stdout("resumed shop/prod/**\n");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     command("resume").exit(0).stdout("nothing was suspended\n");
-    command("reconcile")
-        .exit(0)
-        .stdout("requested a pass, which also retries refused toggles\n");
+    command("reconcile").exit(0).stdout("requested a pass, which also retries refused toggles\n");
     daemon.stops_cleanly();
 }
 
@@ -121,10 +105,7 @@ fn a_command_that_no_daemon_executes_fails_with_a_hint() {
     reconcile()
         .env("GITOGGLE_ADMIN_TOKEN", "wrong")
         .exit(1)
-        .stderr_contains(&[
-            "(401)",
-            "hint: use the token of the daemon's `--admin-token-file`",
-        ]);
+        .stderr_contains(&["(401)", "hint: use the token of the daemon's `--admin-token-file`"]);
     reconcile()
         .without_env("GITOGGLE_ADMIN_TOKEN")
         .exit(64)
@@ -133,9 +114,7 @@ fn a_command_that_no_daemon_executes_fails_with_a_hint() {
         .set("url", "ftp://127.0.0.1")
         .exit(64)
         .stderr_contains(&["--url: write `http://…` or `https://…`"]);
-    command(&world, &daemon, "allow mass-change")
-        .exit(64)
-        .stderr_contains(&["ENVIRONMENT"]);
+    command(&world, &daemon, "allow mass-change").exit(64).stderr_contains(&["ENVIRONMENT"]);
     command(&world, &daemon, "allow everything shop/prod")
         .exit(64)
         .stderr_contains(&["`everything` cannot be allowed", "mass-change"]);

@@ -31,9 +31,7 @@ fn a_kill_at_any_moment_loses_nothing_and_repeats_only_open_requests() {
     let world = World::new();
     change_all(&world, 1);
     world.settle();
-    world
-        .service
-        .always(|_| Answer::applied().slowly(Duration::from_millis(4)));
+    world.service.always(|_| Answer::applied().slowly(Duration::from_millis(4)));
     let by_request = (0..10).map(|count| Moment::Requests(count + count / 3));
     let by_time = (0..10).map(|step| Moment::Time(Duration::from_millis(5 + 9 * step)));
     for (age, moment) in (2..).zip(by_request.chain(by_time)) {
@@ -50,11 +48,7 @@ fn a_kill_at_any_moment_loses_nothing_and_repeats_only_open_requests() {
         let after = world.service.take();
         check(age, &before, &after, moment);
         world.apply().exit(0).any_output();
-        assert_eq!(
-            world.service.take().len(),
-            0,
-            "{moment:?}: the second pass is silent"
-        );
+        assert_eq!(world.service.take().len(), 0, "{moment:?}: the second pass is silent");
         world.plan().arg("--detailed-exitcode").exit(0).any_output();
     }
 }
@@ -74,11 +68,7 @@ fn check(age: u32, before: &[Request], after: &[Request], moment: Moment) {
     assert_eq!(received, expected, "{moment:?}: the service got every document");
     for request in before.iter().chain(after) {
         assert_eq!(request.open_for_toggle, 1, "{moment:?}");
-        assert_eq!(
-            request.body()["content"],
-            crate::support::content(age),
-            "{moment:?}"
-        );
+        assert_eq!(request.body()["content"], crate::support::content(age), "{moment:?}");
         assert_eq!(request.comment(), format!("Ask for {age} years"), "{moment:?}");
     }
     // Only the last request of each environment can have been open when the process died.
@@ -86,9 +76,7 @@ fn check(age: u32, before: &[Request], after: &[Request], moment: Moment) {
         .iter()
         .map(|request| {
             let toggle = request.toggle();
-            let environment = toggle
-                .rsplit_once('/')
-                .map(|(environment, _)| environment.to_owned());
+            let environment = toggle.rsplit_once('/').map(|(environment, _)| environment.to_owned());
             (environment, toggle)
         })
         .collect();

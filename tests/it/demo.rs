@@ -149,10 +149,6 @@ fn the_folder_of_the_demo_can_be_kept() {
     for document in ["card-retries", "instant-refund", "wallet"] {
         let path = format!("payment/production/{document}.yaml");
         let read = |repo: &Repo, revision: &str| repo.git(&["show", &format!("{revision}:{path}")]);
-        assert_eq!(
-            read(&state, "refs/gitoggle/applied"),
-            read(&repository, "main"),
-            "{path}"
-        );
+        assert_eq!(read(&state, "refs/gitoggle/applied"), read(&repository, "main"), "{path}");
     }
 }

@@ -11,10 +11,7 @@ fn two_environments() -> World {
     world.repo.write("shop/staging/pay.yaml", doc(21));
     world.repo.write("shop/production/pay.yaml", doc(18));
     world.repo.write("shop/staging/same.yaml", doc(1));
-    world.repo.write(
-        "shop/production/same.yml",
-        crate::support::document::reformatted(1),
-    );
+    world.repo.write("shop/production/same.yml", crate::support::document::reformatted(1));
     world.repo.write("shop/staging/new.yaml", doc(2));
     world.repo.write("shop/production/old.yaml", doc(3));
     world
@@ -23,26 +20,19 @@ fn two_environments() -> World {
 #[test]
 fn differences_are_sentences_and_lines() {
     let world = two_environments();
-    diff(&world, "shop/production shop/staging")
-        .exit(0)
-        .stdout_contains(&[
-            "shop/production → shop/staging\n\n+ new (only in shop/staging)\n    new, ENABLED\n",
-            "\n- old (only in shop/production)\n",
-            "\n~ pay\n    rule `adults`: condition changed:",
-            "    -            - \"18\"\n    +            - \"21\"\n",
-            "\n1 different, 1 only in shop/production, 1 only in shop/staging, 1 equal\n",
-        ]);
+    diff(&world, "shop/production shop/staging").exit(0).stdout_contains(&[
+        "shop/production → shop/staging\n\n+ new (only in shop/staging)\n    new, ENABLED\n",
+        "\n- old (only in shop/production)\n",
+        "\n~ pay\n    rule `adults`: condition changed:",
+        "    -            - \"18\"\n    +            - \"21\"\n",
+        "\n1 different, 1 only in shop/production, 1 only in shop/staging, 1 equal\n",
+    ]);
     diff(&world, "shop/production shop/staging -o markdown")
         .exit(0)
         .stdout_contains(&["### ` shop/production ` → ` shop/staging `\n", "```diff\n"]);
-    let json = diff(&world, "shop/production shop/staging -o json")
-        .exit(0)
-        .json();
+    let json = diff(&world, "shop/production shop/staging -o json").exit(0).json();
     let toggles = json["diff"]["toggles"].as_array().unwrap();
-    let keys: Vec<_> = toggles
-        .iter()
-        .map(|toggle| toggle["toggle"].as_str().unwrap())
-        .collect();
+    let keys: Vec<_> = toggles.iter().map(|toggle| toggle["toggle"].as_str().unwrap()).collect();
     assert_eq!(keys, ["new", "old", "pay"]);
     assert_eq!(json["version"], 1);
 }
@@ -50,16 +40,9 @@ fn differences_are_sentences_and_lines() {
 #[test]
 fn the_exit_code_shows_a_difference_on_request() {
     let world = two_environments();
-    diff(&world, "shop/production shop/staging --detailed-exitcode")
-        .exit(2)
-        .any_stdout();
-    world
-        .repo
-        .write("web/a/x.yaml", doc(1))
-        .write("web/b/x.yaml", doc(1));
-    diff(&world, "web/a web/b --detailed-exitcode")
-        .exit(0)
-        .stdout("web/a → web/b\n\n0 different, 1 equal\n");
+    diff(&world, "shop/production shop/staging --detailed-exitcode").exit(2).any_stdout();
+    world.repo.write("web/a/x.yaml", doc(1)).write("web/b/x.yaml", doc(1));
+    diff(&world, "web/a web/b --detailed-exitcode").exit(0).stdout("web/a → web/b\n\n0 different, 1 equal\n");
 }
 
 #[test]

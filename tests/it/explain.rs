@@ -29,19 +29,12 @@ content:
 
 fn world() -> World {
     let world = World::new();
-    world
-        .repo
-        .file("shop/prod/new_feature.yaml", BANNER)
-        .commit_pay(18, "Add toggles");
+    world.repo.file("shop/prod/new_feature.yaml", BANNER).commit_pay(18, "Add toggles");
     world
 }
 
 fn explain(world: &World, toggle: &str) -> crate::support::Gitoggle {
-    world
-        .bare("explain")
-        .set("repo", world.repo.path())
-        .set("service-kind", "featureprobe")
-        .arg(toggle)
+    world.bare("explain").set("repo", world.repo.path()).set("service-kind", "featureprobe").arg(toggle)
 }
 
 const AT: &str = "2026-01-01T00:00:00Z";
@@ -129,14 +122,9 @@ fn a_revision_can_be_explained_instead_of_the_work_tree() {
     let matches = |ran: crate::support::Gitoggle, expected: &str| {
         ran.args("--attr age=20").exit(0).stdout_contains(&[expected]);
     };
+    matches(explain(&world, "shop/prod/pay").unset("service-kind"), "does not match; `age` is `20`");
     matches(
-        explain(&world, "shop/prod/pay").unset("service-kind"),
-        "does not match; `age` is `20`",
-    );
-    matches(
-        explain(&world, "shop/prod/pay")
-            .unset("service-kind")
-            .set("ref", "main"),
+        explain(&world, "shop/prod/pay").unset("service-kind").set("ref", "main"),
         "matches; `age` is `20`",
     );
 }
@@ -165,16 +153,9 @@ fn an_unknown_toggle_gets_a_suggestion_and_an_invalid_document_its_findings() {
         ("--at yesterday", "is not a time"),
         ("-o markdown", "no `markdown` output"),
     ] {
-        explain(&world, "shop/prod/new_feature")
-            .args(args)
-            .exit(64)
-            .any_stdout()
-            .stderr_contains(&[needle]);
+        explain(&world, "shop/prod/new_feature").args(args).exit(64).any_stdout().stderr_contains(&[needle]);
     }
-    explain(&world, "pay")
-        .exit(64)
-        .any_stdout()
-        .stderr_contains(&["project/environment/toggle"]);
+    explain(&world, "pay").exit(64).any_stdout().stderr_contains(&["project/environment/toggle"]);
 }
 
 #[test]
@@ -191,14 +172,11 @@ fn prerequisites_are_evaluated_from_their_documents() {
         .write("shop/prod/a.yaml", dependent("pay"))
         .write("shop/prod/b.yaml", dependent("gone"))
         .write("shop/prod/pay.yaml", doc(18) + "  prerequisites: []\n");
-    explain(&world, "shop/prod/a")
-        .args("--attr age=17")
-        .exit(0)
-        .stdout_contains(&[
-            "prerequisite `pay` must serve `true` (boolean): not met",
-            "served: `off`",
-            "the disabled serve",
-        ]);
+    explain(&world, "shop/prod/a").args("--attr age=17").exit(0).stdout_contains(&[
+        "prerequisite `pay` must serve `true` (boolean): not met",
+        "served: `off`",
+        "the disabled serve",
+    ]);
     explain(&world, "shop/prod/a")
         .args("--attr age=20 --attr city=Paris")
         .exit(0)
@@ -216,10 +194,7 @@ fn hostile_text_is_escaped() {
     let banner = BANNER
         .replace("name: adults in Paris", &format!("name: \"{text}\""))
         .replace("subject: city", &format!("subject: \"{text}\""));
-    world
-        .repo
-        .file("shop/prod/new_feature.yaml", banner)
-        .commit("Hostile");
+    world.repo.file("shop/prod/new_feature.yaml", banner).commit("Hostile");
     for output in ["human", "json"] {
         let printed = explain(&world, "shop/prod/new_feature")
             .set("output", output)
@@ -230,9 +205,6 @@ fn hostile_text_is_escaped() {
             .exit(0)
             .both();
         assert!(!printed.contains(['\u{1b}', '\u{202e}']), "{printed:?}");
-        assert!(
-            printed.lines().all(|line| !line.trim_start().starts_with("::")),
-            "{printed}"
-        );
+        assert!(printed.lines().all(|line| !line.trim_start().starts_with("::")), "{printed}");
     }
 }

@@ -34,14 +34,8 @@ fn a_plan_shows_what_a_first_pass_would_publish_and_is_not_an_error() {
 #[test]
 fn a_trailer_decides_about_the_environment_of_the_document_that_it_adds() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/test/a.yaml", doc(20))
-        .commit("Add test\n\nGitoggle-First-Pass: assert\n");
-    world
-        .repo
-        .file("shop/dev/a.yaml", doc(21))
-        .commit("Add dev\n\nGitoggle-First-Pass: adopt\n");
+    world.repo.file("shop/test/a.yaml", doc(20)).commit("Add test\n\nGitoggle-First-Pass: assert\n");
+    world.repo.file("shop/dev/a.yaml", doc(21)).commit("Add dev\n\nGitoggle-First-Pass: adopt\n");
     world.repo.file("shop/int/a.yaml", doc(22)).commit("Add int");
     world.apply().arg("--no-allow-trailer").exit(4).any_output();
     world.nothing_sent();
@@ -87,23 +81,14 @@ fn an_undecided_first_pass_names_the_commit_of_each_toggle_that_is_shown() {
     let is_known = |held: &&serde_json::Value| held["change"]["attribution"] == "known";
     assert_eq!(held.iter().filter(is_known).count(), 501);
     world.apply().set("first-pass", "assert").exit(0).any_output();
-    assert!(
-        world
-            .service
-            .take()
-            .iter()
-            .all(|request| request.comment() == "Add many")
-    );
+    assert!(world.service.take().iter().all(|request| request.comment() == "Add many"));
 }
 
 #[test]
 fn a_guessed_commit_does_not_decide_about_a_first_pass() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
-    world
-        .repo
-        .file("README.md", "Toggles\n")
-        .commit("Explain\n\nGitoggle-First-Pass: assert\n");
+    world.repo.file("README.md", "Toggles\n").commit("Explain\n\nGitoggle-First-Pass: assert\n");
     let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
     world.apply().set("repo", shallow.path()).exit(4).says(CHOICES);
     world.nothing_sent();
@@ -126,10 +111,7 @@ fn adopt_records_everything_and_publishes_nothing() {
     world.apply().set("first-pass", "adopt").exit(0).any_output();
     world.nothing_sent();
     let state = Repo::at(&world.state().join("state.git"));
-    assert_eq!(
-        state.content("refs/gitoggle/applied", "shop/prod/pay.yaml"),
-        doc(18)
-    );
+    assert_eq!(state.content("refs/gitoggle/applied", "shop/prod/pay.yaml"), doc(18));
 
     world.repo.commit_pay(19, "Change pay");
     world.apply().exit(0).any_output();
@@ -173,10 +155,7 @@ fn a_new_environment_is_held_while_others_are_published() {
 #[test]
 fn a_new_toggle_in_a_known_environment_needs_no_decision() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(20))
-        .commit("Add search");
+    world.repo.file("shop/prod/search.yaml", doc(20)).commit("Add search");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/search", body(20, "Add search"))]);
 }

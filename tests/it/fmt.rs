@@ -52,16 +52,11 @@ fn documents_are_rewritten_once_and_other_files_stay() {
         .stdout("would rewrite shop/prod/pay.yaml\n2 documents: 1 to rewrite\n")
         .stderr("hint: `gitoggle fmt` rewrites them\n");
     assert_eq!(read(&world, "shop/prod/pay.yaml"), doc(18));
-    fmt_in(&world)
-        .exit(0)
-        .stdout("rewrote shop/prod/pay.yaml\n2 documents: 1 rewritten\n");
+    fmt_in(&world).exit(0).stdout("rewrote shop/prod/pay.yaml\n2 documents: 1 rewritten\n");
     assert_eq!(read(&world, "shop/prod/pay.yaml"), CANONICAL);
     let before = listing(repo.path());
     fmt_in(&world).exit(0).stdout("2 documents: 0 rewritten\n");
-    fmt_in(&world)
-        .arg("--check")
-        .exit(0)
-        .stdout("2 documents: 0 to rewrite\n");
+    fmt_in(&world).arg("--check").exit(0).stdout("2 documents: 0 to rewrite\n");
     assert_eq!(listing(repo.path()), before);
 }
 
@@ -115,12 +110,8 @@ fn a_path_limits_the_rewrite_and_must_name_a_document() {
     }
     world.repo.write("README.md", "text\n");
     let fmt = |path: &str| fmt_in(&world).arg(path);
-    fmt("shop/test")
-        .exit(0)
-        .stdout("rewrote shop/test/pay.yaml\n1 document: 1 rewritten\n");
-    fmt("web/prod/pay.yaml")
-        .exit(0)
-        .stdout("rewrote web/prod/pay.yaml\n1 document: 1 rewritten\n");
+    fmt("shop/test").exit(0).stdout("rewrote shop/test/pay.yaml\n1 document: 1 rewritten\n");
+    fmt("web/prod/pay.yaml").exit(0).stdout("rewrote web/prod/pay.yaml\n1 document: 1 rewritten\n");
     assert_eq!(read(&world, "shop/prod/pay.yaml"), doc(18));
     fmt("README.md")
         .exit(1)
@@ -136,10 +127,10 @@ fn globs_select_the_documents_and_must_match_one() {
         world.repo.write(path, doc(18));
     }
     let fmt = |glob: &str| fmt_in(&world).set("only", glob);
-    fmt("nope/**").exit(1).stdout("").stderr_contains(&[
-        "error: no toggle matches `--only` `nope/**`\n",
-        "hint: check the spelling",
-    ]);
+    fmt("nope/**")
+        .exit(1)
+        .stdout("")
+        .stderr_contains(&["error: no toggle matches `--only` `nope/**`\n", "hint: check the spelling"]);
     fmt("shop/prod/*")
         .arg("shop/test/pay.yaml")
         .exit(1)
@@ -165,14 +156,9 @@ fn a_link_is_refused_and_permissions_stay() {
         .arg(&link)
         .exit(1)
         .stderr_contains(&["is a symbolic link, and gitoggle does not write there"]);
-    fmt_in(&world)
-        .exit(0)
-        .stdout("rewrote shop/prod/real.yaml\n1 document: 1 rewritten\n");
+    fmt_in(&world).exit(0).stdout("rewrote shop/prod/real.yaml\n1 document: 1 rewritten\n");
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), doc(18));
-    assert_eq!(
-        std::fs::metadata(&real).unwrap().permissions().mode() & 0o777,
-        0o640
-    );
+    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
 #[test]

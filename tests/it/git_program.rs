@@ -32,10 +32,11 @@ fn without_a_new_enough_git_a_url_is_an_error_that_names_the_version_and_local_w
     let old = with_git(&world, "old", Some("#!/bin/sh\necho git version 2.30.9\n"));
     for (path, said) in [(&none, "could not run `git`"), (&old, "`git` is version 2.30.9")] {
         for run in [world.apply().set("first-pass", "assert"), world.plan()] {
-            run.set("repo", "https://git.nowhere.invalid/toggles.git")
-                .env("PATH", path)
-                .exit(1)
-                .says(&[said, "2.31 or later", "install a newer Git"]);
+            run.set("repo", "https://git.nowhere.invalid/toggles.git").env("PATH", path).exit(1).says(&[
+                said,
+                "2.31 or later",
+                "install a newer Git",
+            ]);
         }
         let daemon = Daemon::start(&world, |run| {
             run.set("repo", "https://git.nowhere.invalid/toggles.git")
@@ -46,12 +47,7 @@ fn without_a_new_enough_git_a_url_is_an_error_that_names_the_version_and_local_w
         daemon.stops_cleanly();
         std::fs::remove_dir_all(world.path("daemon")).unwrap();
     }
-    world
-        .apply()
-        .set("first-pass", "assert")
-        .env("PATH", &none)
-        .exit(0)
-        .any_output();
+    world.apply().set("first-pass", "assert").env("PATH", &none).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     world.status().env("PATH", &none).exit(0).any_output();
 }
@@ -103,9 +99,7 @@ fn hanging_push() -> (Remote, Gitoggle) {
 }
 
 fn wait_for_push(remote: &Remote) {
-    eventually("a push", || {
-        remote.host.requests().iter().any(is_push).then_some(())
-    });
+    eventually("a push", || remote.host.requests().iter().any(is_push).then_some(()));
 }
 
 #[test]
@@ -121,18 +115,14 @@ fn a_hanging_push_shows_no_secret_and_a_signal_ends_it_with_its_children() {
         }
         let children: Vec<u32> = running_git(job.id());
         let began = Instant::now();
-        let sent = std::process::Command::new("kill")
-            .args([signal, &job.id().to_string()])
-            .status();
+        let sent = std::process::Command::new("kill").args([signal, &job.id().to_string()]).status();
         assert!(sent.unwrap().success());
         while !job.has_ended() {
             assert!(began.elapsed() < Duration::from_secs(25), "{signal}");
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(job.wait(), Some(1), "{signal}");
-        eventually("the children to end", || {
-            children.iter().all(|id| !is_git(*id)).then_some(())
-        });
+        eventually("the children to end", || children.iter().all(|id| !is_git(*id)).then_some(()));
         remote.world.nothing_sent();
     }
 }
@@ -144,24 +134,14 @@ fn is_git(id: u32) -> bool {
 
 /// Returns the processes of `git` in the process groups of the children of `id`.
 fn running_git(id: u32) -> Vec<u32> {
-    let listed = std::process::Command::new("ps")
-        .args(["-e", "-o", "pid=,ppid=,pgid="])
-        .output()
-        .unwrap();
+    let listed = std::process::Command::new("ps").args(["-e", "-o", "pid=,ppid=,pgid="]).output().unwrap();
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     let rows: Vec<Vec<u32>> = text
         .lines()
-        .map(|line| {
-            line.split_whitespace()
-                .filter_map(|word| word.parse().ok())
-                .collect()
-        })
+        .map(|line| line.split_whitespace().filter_map(|word| word.parse().ok()).collect())
         .collect();
     let groups: Vec<u32> = rows.iter().filter(|row| row[1] == id).map(|row| row[2]).collect();
-    rows.iter()
-        .filter(|row| groups.contains(&row[2]))
-        .map(|row| row[0])
-        .collect()
+    rows.iter().filter(|row| groups.contains(&row[2])).map(|row| row[0]).collect()
 }
 
 #[test]
@@ -175,9 +155,7 @@ fn a_second_signal_leaves_no_process_of_git() {
     std::thread::sleep(Duration::from_millis(300));
     job.terminate();
     assert_eq!(job.wait(), Some(143));
-    eventually("the children to end", || {
-        children.iter().all(|id| !is_git(*id)).then_some(())
-    });
+    eventually("the children to end", || children.iter().all(|id| !is_git(*id)).then_some(()));
 }
 
 #[test]
@@ -190,20 +168,14 @@ fn a_plan_that_is_interrupted_leaves_no_process_of_git() {
     assert!(!children.is_empty());
     plan.terminate();
     assert_eq!(plan.wait(), Some(143));
-    eventually("the children to end", || {
-        children.iter().all(|id| !is_git(*id)).then_some(())
-    });
+    eventually("the children to end", || children.iter().all(|id| !is_git(*id)).then_some(()));
 }
 
 /// Makes whatever a repository can configure to be executed write the file `marker`.
 fn arm(repository: &Repo, git_folder: &Path, marker: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let program = git_folder.join("program");
-    std::fs::write(
-        &program,
-        format!("#!/bin/sh\necho \"$0 $*\" >> {}\nexit 1\n", marker.display()),
-    )
-    .unwrap();
+    std::fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> {}\nexit 1\n", marker.display())).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::create_dir_all(git_folder.join("hooks")).unwrap();
     for hook in [
@@ -221,11 +193,7 @@ fn arm(repository: &Repo, git_folder: &Path, marker: &Path) {
         std::fs::copy(&program, git_folder.join("hooks").join(hook)).unwrap();
     }
     let program = program.display().to_string();
-    std::fs::write(
-        git_folder.join("included"),
-        format!("[core]\n\tsshCommand = {program}\n"),
-    )
-    .unwrap();
+    std::fs::write(git_folder.join("included"), format!("[core]\n\tsshCommand = {program}\n")).unwrap();
     for (key, value) in [
         ("core.fsmonitor", program.as_str()),
         ("core.sshCommand", &program),
@@ -248,9 +216,7 @@ fn the_configuration_of_a_repository_executes_nothing() {
     let marker = world.path("marker");
     let state = Repo::bare(&world.path("state-remote.git"));
     arm(&state, state.path(), &marker);
-    world
-        .repo
-        .git(&["remote", "add", "origin", &state.path().display().to_string()]);
+    world.repo.git(&["remote", "add", "origin", &state.path().display().to_string()]);
     arm(&world.repo, &world.repo.path().join(".git"), &marker);
     for disk in ["one", "two"] {
         world
@@ -281,15 +247,9 @@ fn a_look_at_a_remote_with_20_000_pull_requests_costs_3_kb() {
     let remote = Remote::settled(Door::Open);
     let hosted = remote.world.path("hosted/toggles.git");
     let id = remote.world.repo.head();
-    let refs: String = (0..20_000)
-        .map(|number| format!("{id} refs/pull/{number}/head\n"))
-        .collect();
+    let refs: String = (0..20_000).map(|number| format!("{id} refs/pull/{number}/head\n")).collect();
     let main = Repo::at(&hosted).id("refs/heads/main");
-    std::fs::write(
-        hosted.join("packed-refs"),
-        format!("{main} refs/heads/main\n{refs}"),
-    )
-    .unwrap();
+    std::fs::write(hosted.join("packed-refs"), format!("{main} refs/heads/main\n{refs}")).unwrap();
     let received = Arc::new(AtomicUsize::new(0));
     let (root, counted) = (remote.world.path("hosted"), Arc::clone(&received));
     remote.host.always(move |request| {
@@ -306,10 +266,7 @@ fn a_look_at_a_remote_with_20_000_pull_requests_costs_3_kb() {
 #[test]
 fn a_daemon_reads_no_configuration_of_the_user_unless_a_variable_names_it() {
     let remote = Remote::settled(Door::Open);
-    let config = format!(
-        "[url \"{}/\"]\n\tinsteadOf = https://git.example.invalid/\n",
-        remote.host.url()
-    );
+    let config = format!("[url \"{}/\"]\n\tinsteadOf = https://git.example.invalid/\n", remote.host.url());
     remote.world.write("home/.gitconfig", &config);
     let url = "https://git.example.invalid/toggles.git";
     remote.world.apply().set("repo", url).exit(0).any_output();
@@ -317,10 +274,8 @@ fn a_daemon_reads_no_configuration_of_the_user_unless_a_variable_names_it() {
     daemon.is_unready_for(&["git.example.invalid"]);
     daemon.stops_cleanly();
     let daemon = Daemon::ready(&remote.world, |run| {
-        run.set("repo", url).env(
-            "GIT_CONFIG_GLOBAL",
-            remote.world.path("home/.gitconfig").display().to_string(),
-        )
+        run.set("repo", url)
+            .env("GIT_CONFIG_GLOBAL", remote.world.path("home/.gitconfig").display().to_string())
     });
     daemon.stops_cleanly();
     remote.world.nothing_sent();
@@ -329,26 +284,18 @@ fn a_daemon_reads_no_configuration_of_the_user_unless_a_variable_names_it() {
 #[test]
 fn a_daemon_needs_no_home_folder() {
     let remote = Remote::settled(Door::Open);
-    let daemon = remote.daemon(|run| {
-        run.set("poll-interval", "200ms")
-            .without_env("HOME")
-            .without_env("XDG_STATE_HOME")
-    });
+    let daemon = remote
+        .daemon(|run| run.set("poll-interval", "200ms").without_env("HOME").without_env("XDG_STATE_HOME"));
     remote.push(21, "Ask for 21 years");
     eventually("a pass", || (remote.world.service.count() > 0).then_some(()));
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     daemon.stops_cleanly();
 }
 
 #[test]
 fn a_missing_repository_behind_a_401_is_reported_with_a_hint_about_the_address() {
     let remote = Remote::new(Door::Guarded("Basic nobody".to_owned()));
-    remote
-        .apply()
-        .exit(1)
-        .says(&["requires credentials", "check the address"]);
+    remote.apply().exit(1).says(&["requires credentials", "check the address"]);
     remote
         .apply()
         .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
@@ -363,13 +310,6 @@ fn a_missing_repository_behind_a_401_is_reported_with_a_hint_about_the_address()
                 .body("Your account is disabled.\n"),
         )
     });
-    let said = remote
-        .apply()
-        .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
-        .exit(1)
-        .both();
-    assert!(
-        said.contains("Your account is disabled.") && !said.contains("address"),
-        "{said}"
-    );
+    let said = remote.apply().env("GITOGGLE_GIT_PASSWORD", "pw-5678").exit(1).both();
+    assert!(said.contains("Your account is disabled.") && !said.contains("address"), "{said}");
 }

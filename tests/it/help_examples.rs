@@ -13,24 +13,15 @@ use crate::support::{ADMIN, Daemon, doc};
 /// Examples that do not run here, by a part of them, with the reason.
 const NOT_RUN: &[(&str, &str)] = &[
     ("gitoggle demo", "it takes a minute; `tests/it/demo` runs it"),
-    (
-        "gitoggle plan --pull-request",
-        "it needs the variables of a CI job; `tests/it/pull_request` runs it",
-    ),
-    (
-        "gitoggle run ",
-        "it does not end; `tests/it/deploy` runs these configurations",
-    ),
+    ("gitoggle plan --pull-request", "it needs the variables of a CI job; `tests/it/pull_request` runs it"),
+    ("gitoggle run ", "it does not end; `tests/it/deploy` runs these configurations"),
     ("gitoggle sandbox", "it does not end; the manual's tour runs it"),
     ("kubectl ", "it needs a cluster"),
 ];
 
 /// Examples that end with another code than 0 here.
 const CODES: &[(&str, i32)] = &[
-    (
-        "gitoggle diff shop/staging shop/production --detailed-exitcode",
-        2,
-    ),
+    ("gitoggle diff shop/staging shop/production --detailed-exitcode", 2),
     // Nothing is withheld for these reasons.
     ("gitoggle allow mass-change", 1),
     ("gitoggle allow history", 1),
@@ -42,9 +33,7 @@ fn examples(command: &clap::Command) -> Vec<String> {
     let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
     let examples = examples.split("\n\nRead more").next().unwrap_or_default();
     let blocks = examples.split("\n\n").filter_map(|block| block.split_once('\n'));
-    blocks
-        .map(|(_, line)| line.replace("\\\n", " ").trim().to_owned())
-        .collect()
+    blocks.map(|(_, line)| line.replace("\\\n", " ").trim().to_owned()).collect()
 }
 
 /// A repository with an origin, and what the examples name in it.
@@ -58,10 +47,7 @@ fn sandbox() -> Sandbox {
     for toggle in ["checkout-button", "pay"] {
         repo.file(&format!("shop/staging/{toggle}.yaml"), doc(21));
     }
-    repo.file(
-        "shop/production/pay.test.yaml",
-        "- { name: adults, given: { age: 30 }, serves: \"on\" }\n",
-    );
+    repo.file("shop/production/pay.test.yaml", "- { name: adults, given: { age: 30 }, serves: \"on\" }\n");
     repo.commit("Add the toggles");
     repo.clone_bare(&world.path("origin.git"));
     let origin = world.path("origin.git");
@@ -74,10 +60,7 @@ fn sandbox() -> Sandbox {
     let line = json!({ "toggle": "shop/production/line", "disabled": false, "content": content });
     repo.write("toggles.jsonl", format!("{line}\n"));
     // The service has what is documented.
-    let apply = sandbox
-        .apply()
-        .set("service-kind", "featureprobe")
-        .set("on-missing", "create");
+    let apply = sandbox.apply().set("service-kind", "featureprobe").set("on-missing", "create");
     apply.set("first-pass", "assert").exit(0).any_output();
     std::fs::rename(world.state(), world.path("state-of-another")).unwrap();
     sandbox
@@ -97,10 +80,7 @@ fn variables(sandbox: &Sandbox, daemon: &Daemon) -> BTreeMap<&'static str, Strin
         ("GITOGGLE_TOKEN", "for-this-test".to_owned()),
         ("GITOGGLE_URL", format!("http://{}", daemon.endpoint.address())),
         ("HOME", path("home")),
-        (
-            "PATH",
-            format!("{}:{}", programs.display(), std::env::var("PATH").unwrap()),
-        ),
+        ("PATH", format!("{}:{}", programs.display(), std::env::var("PATH").unwrap())),
     ])
 }
 
@@ -108,10 +88,7 @@ fn variables(sandbox: &Sandbox, daemon: &Daemon) -> BTreeMap<&'static str, Strin
 fn adapted(line: &str, sandbox: &Sandbox, daemon: &Daemon) -> String {
     let suspend = "gitoggle suspend shop/production > /dev/null && gitoggle resume";
     line.replace("https://toggles.example.com", &sandbox.url())
-        .replace(
-            "https://gitoggle.example.com",
-            &format!("http://{}", daemon.endpoint.address()),
-        )
+        .replace("https://gitoggle.example.com", &format!("http://{}", daemon.endpoint.address()))
         .replace("https://127.0.0.1:8443 --ca-file ca.pem", &sandbox.url())
         .replace("> /etc/", "> ~/etc/")
         .replace("| man -l -", "| grep -q NAME")
@@ -132,9 +109,7 @@ fn every_example_of_a_help_text_works_when_copied() {
     program.build();
     let mut commands: Vec<_> = program.get_subcommands().collect();
     // Those that need what was applied come after `apply`, and then those that change the work tree.
-    let late = [
-        "drift", "log", "status", "fmt", "init", "import", "promote", "resume",
-    ];
+    let late = ["drift", "log", "status", "fmt", "init", "import", "promote", "resume"];
     let place = |name: &str| late.iter().position(|late| *late == name);
     commands.sort_by_key(|one| place(one.get_name()).map_or(0, |at| at + 1));
     let variables = variables(&sandbox, &daemon);

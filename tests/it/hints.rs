@@ -13,11 +13,7 @@ fn quoted() -> Vec<(String, String)> {
         // A string continues on the next line after a backslash, without the indentation.
         let mut joined = String::new();
         for line in code.lines() {
-            let text = if joined.ends_with('\\') {
-                line.trim_start()
-            } else {
-                line
-            };
+            let text = if joined.ends_with('\\') { line.trim_start() } else { line };
             joined.truncate(joined.trim_end_matches('\\').len());
             joined.push_str(text);
             if !joined.ends_with('\\') {
@@ -36,9 +32,8 @@ fn quoted() -> Vec<(String, String)> {
 fn filled(text: &str) -> String {
     let mut filled = String::new();
     let mut rest = text;
-    while let Some((before, (name, after))) = rest
-        .split_once('{')
-        .and_then(|(a, b)| Some((a, b.split_once('}')?)))
+    while let Some((before, (name, after))) =
+        rest.split_once('{').and_then(|(a, b)| Some((a, b.split_once('}')?)))
     {
         filled.push_str(before);
         // After a space, it is a value. Otherwise, it is a list of flags, which may be empty.
@@ -58,16 +53,12 @@ fn every_command_in_a_message_can_be_parsed() {
     let mut commands = 0;
     let mut wrong = Vec::new();
     for (path, text) in quoted() {
-        let text = text
-            .strip_prefix("gitoggle ")
-            .map(|rest| format!("gitoggle {}", filled(rest)));
+        let text = text.strip_prefix("gitoggle ").map(|rest| format!("gitoggle {}", filled(rest)));
         let Some(text) = text.filter(|text| !text.contains("COMMAND")) else {
             continue;
         };
         let line = text.split(" | ").next().unwrap_or_default();
-        let words = line
-            .split_whitespace()
-            .map(|word| OsString::from(word.trim_matches('\'')));
+        let words = line.split_whitespace().map(|word| OsString::from(word.trim_matches('\'')));
         if let Err(error) = args::parse(words) {
             // Help and version end the parsing; a command that is only named may lack its arguments.
             let kind = error.kind();
@@ -99,10 +90,7 @@ fn every_flag_in_a_message_exists() {
     let mut wrong = Vec::new();
     for (path, text) in quoted() {
         let ours = text.starts_with("--") || text.starts_with("gitoggle ");
-        for word in text
-            .split_whitespace()
-            .filter(|word| ours && word.starts_with("--"))
-        {
+        for word in text.split_whitespace().filter(|word| ours && word.starts_with("--")) {
             let flag = word.split(['=', '{']).next().unwrap_or_default();
             let is_known = known.iter().any(|known| known == flag) || others.contains(&flag);
             // In a format string, the name of a flag can be a placeholder.

@@ -19,9 +19,7 @@ fn a_change_is_named_after_the_last_commit_that_touched_its_file() {
     world.repo.file("README.md", "x\n").commit("Something else");
     assert_eq!(comment(world.plan()), "Twenty-one");
     assert_eq!(
-        world
-            .repo
-            .git(&["log", "-1", "--format=%s", "HEAD", "--", "shop/prod/pay.yaml"]),
+        world.repo.git(&["log", "-1", "--format=%s", "HEAD", "--", "shop/prod/pay.yaml"]),
         "Twenty-one"
     );
 }
@@ -32,10 +30,7 @@ fn each_change_has_the_message_of_its_commit() {
     world.repo.file("shop/prod/a.yaml", doc(1)).commit("Add a");
     world.repo.file("shop/prod/b.yaml", doc(2)).commit("Add b");
     world.apply().exit(0).any_output();
-    world.sent(&[
-        ("shop/prod/a", body(1, "Add a")),
-        ("shop/prod/b", body(2, "Add b")),
-    ]);
+    world.sent(&[("shop/prod/a", body(1, "Add a")), ("shop/prod/b", body(2, "Add b"))]);
 }
 
 #[test]
@@ -50,10 +45,7 @@ fn a_merged_change_names_the_branch_commit_unless_first_parent_is_set() {
         .commit("Meanwhile")
         .merge("change", "Merge pull request #7");
     assert_eq!(comment(world.plan()), "Ask for 21 years");
-    assert_eq!(
-        comment(world.plan().arg("--first-parent")),
-        "Merge pull request #7"
-    );
+    assert_eq!(comment(world.plan().arg("--first-parent")), "Merge pull request #7");
 }
 
 #[test]
@@ -77,11 +69,7 @@ fn a_rewritten_history_can_be_refused() {
     world.apply().exit(0).any_output();
     world.service.take();
     world.repo.force(&before).commit_pay(22, "Other");
-    world
-        .apply()
-        .set("history", "refuse")
-        .exit_in(&[1, 4])
-        .says(&["--history"]);
+    world.apply().set("history", "refuse").exit_in(&[1, 4]).says(&["--history"]);
     world.nothing_sent();
     world.apply().set("history", "follow").exit(0).any_output();
     assert_eq!(world.service.take().len(), 1);
@@ -128,25 +116,9 @@ fn a_ref_can_be_a_branch_a_tag_a_commit_or_a_full_name() {
     world.repo.checkout("main");
     let plan = world.plan().set("output", "json").exit(0).json();
     assert_eq!(plan["changes"], json!([]));
-    for name in [
-        "change",
-        "v2",
-        "v2a",
-        id.as_str(),
-        "refs/heads/change",
-        "refs/tags/v2",
-    ] {
-        assert_eq!(
-            comment(world.plan().set("ref", name)),
-            "Ask for 21 years",
-            "{name}"
-        );
+    for name in ["change", "v2", "v2a", id.as_str(), "refs/heads/change", "refs/tags/v2"] {
+        assert_eq!(comment(world.plan().set("ref", name)), "Ask for 21 years", "{name}");
     }
-    world
-        .plan()
-        .set("ref", "nowhere")
-        .exit(1)
-        .stderr_contains(&["nowhere"])
-        .any_stdout();
+    world.plan().set("ref", "nowhere").exit(1).stderr_contains(&["nowhere"]).any_stdout();
     world.plan().set("ref", "0".repeat(40)).exit(1).any_output();
 }

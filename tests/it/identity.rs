@@ -5,10 +5,7 @@ use crate::live_publish::with_pay_changed;
 use crate::support::{Answer, Daemon, Gitoggle, LiveService, Repo, Request, World, body, doc};
 
 fn renamed(world: &World) {
-    world
-        .repo
-        .rename("shop/prod/pay.yaml", "shop/prod/Pay.yaml")
-        .commit("Write Pay in upper case");
+    world.repo.rename("shop/prod/pay.yaml", "shop/prod/Pay.yaml").commit("Write Pay in upper case");
 }
 
 fn disabling(world: &World) -> Gitoggle {
@@ -35,23 +32,15 @@ fn an_applied_toggle_whose_document_has_another_case_is_dropped_and_never_disabl
     }
     world.sent(&[("shop/prod/Pay", body(18, "Write Pay in upper case"))]);
     assert_eq!(recorded(&world), ["shop/prod/Pay.yaml", "shop/prod/search.yaml"]);
-    world
-        .plan()
-        .exit(0)
-        .stdout_contains(&["Nothing to do"])
-        .stderr("");
+    world.plan().exit(0).stdout_contains(&["Nothing to do"]).stderr("");
 }
 
 #[test]
 fn an_environment_whose_case_changes_is_the_same_environment() {
     let world = World::with_pay_and_search_applied();
     let repo = &world.repo;
-    repo.rename("shop/prod", "shop/Prod")
-        .commit("Write Prod in upper case");
-    disabling(&world)
-        .set("max-change-ratio", "1")
-        .exit(0)
-        .any_output();
+    repo.rename("shop/prod", "shop/Prod").commit("Write Prod in upper case");
+    disabling(&world).set("max-change-ratio", "1").exit(0).any_output();
     let requests = world.service.take();
     let toggles: Vec<_> = requests.iter().map(Request::toggle).collect();
     assert_eq!(toggles, ["shop/Prod/pay", "shop/Prod/search"]);
@@ -67,10 +56,7 @@ fn a_suspended_toggle_stays_suspended_whatever_the_case_of_its_document() {
     )
     .unwrap();
     renamed(&world);
-    disabling(&world)
-        .exit(4)
-        .stdout_contains(&["create shop/prod/Pay", "suspended"])
-        .any_stderr();
+    disabling(&world).exit(4).stdout_contains(&["create shop/prod/Pay", "suspended"]).any_stderr();
     world.nothing_sent();
 }
 
@@ -78,34 +64,23 @@ fn a_suspended_toggle_stays_suspended_whatever_the_case_of_its_document() {
 fn only_ignores_case() {
     let world = World::with_pay_and_search_applied();
     renamed(&world);
-    disabling(&world)
-        .set("only", "SHOP/prod/search")
-        .exit(0)
-        .any_output();
+    disabling(&world).set("only", "SHOP/prod/search").exit(0).any_output();
     world.nothing_sent();
-    disabling(&world)
-        .set("only", "shop/prod/pay")
-        .exit(0)
-        .any_output();
+    disabling(&world).set("only", "shop/prod/pay").exit(0).any_output();
     world.sent(&[("shop/prod/Pay", body(18, "Write Pay in upper case"))]);
 }
 
 #[test]
 fn a_refused_request_stays_parked_whatever_the_case_of_its_document() {
     let world = World::with_pay_and_search_applied();
-    let daemon = Daemon::ready(&world, |run| {
-        run.set("poll-interval", "200ms").set("max-change-ratio", "1")
-    });
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms").set("max-change-ratio", "1"));
     world.service.answers([Answer::html(413)]);
     world.repo.commit_pay(21, "Raise the age");
     daemon.becomes("shop/prod/pay", "failed");
     world.service.take();
     renamed(&world);
     daemon.becomes("shop/prod/Pay", "failed");
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(31))
-        .commit("Change search");
+    world.repo.file("shop/prod/search.yaml", doc(31)).commit("Change search");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/search", body(31, "Change search"))]);
     daemon.becomes("shop/prod/Pay", "failed");
@@ -118,10 +93,7 @@ fn an_unknown_create_is_not_disabled_after_its_document_was_renamed_only_in_case
     world.repo.file("shop/prod/new.yaml", doc(20)).commit("Add it");
     world.kill_in_first_request(world.apply());
     world.service.take();
-    world
-        .repo
-        .rename("shop/prod/new.yaml", "shop/prod/New.yaml")
-        .commit("Rename it");
+    world.repo.rename("shop/prod/new.yaml", "shop/prod/New.yaml").commit("Rename it");
     disabling(&world).set("timeout", "2s").exit(0).any_output();
     world.sent(&[("shop/prod/New", body(20, "Rename it"))]);
     assert_eq!(recorded(&world), ["shop/prod/New.yaml", "shop/prod/pay.yaml"]);
@@ -137,10 +109,9 @@ fn applied() -> LiveService {
 fn a_toggle_that_a_service_folds_is_recorded_under_its_new_id_without_a_version() {
     let service = applied();
     let before = service.versions("pay");
-    for (from, to) in [
-        ("shop/prod/pay.yaml", "shop/prod/Pay.yaml"),
-        ("shop/prod/Pay.yaml", "Shop/prod/pay.yaml"),
-    ] {
+    for (from, to) in
+        [("shop/prod/pay.yaml", "shop/prod/Pay.yaml"), ("shop/prod/Pay.yaml", "Shop/prod/pay.yaml")]
+    {
         service.world.repo.rename(from, to).commit("Rename pay");
         service.apply().set("on-remove", "disable").exit(0).any_output();
     }
@@ -159,13 +130,8 @@ fn a_change_of_someone_else_is_not_overwritten_by_a_document_that_is_renamed_onl
     service.edit("pay", crate::live_publish::by_hand());
     let repo = &service.world.repo;
     repo.rename("shop/prod/pay.yaml", "shop/prod/Pay.yaml");
-    repo.file("shop/prod/Pay.yaml", doc(30))
-        .commit("Rename and raise");
-    service
-        .apply()
-        .exit(4)
-        .stdout_contains(&["held shop/prod/Pay (create)"])
-        .any_stderr();
+    repo.file("shop/prod/Pay.yaml", doc(30)).commit("Rename and raise");
+    service.apply().exit(4).stdout_contains(&["held shop/prod/Pay (create)"]).any_stderr();
     assert_eq!(comments(&service).last().map(String::as_str), Some("by hand"));
 }
 
@@ -177,10 +143,7 @@ fn a_lost_response_is_not_repeated_for_a_document_that_is_renamed_only_in_case()
     repo.rename("shop/prod/pay.yaml", "shop/prod/Pay.yaml");
     repo.file("shop/prod/Pay.yaml", doc(20)).commit("Rename pay");
     for name in ["next", "last"] {
-        job(&service, name)
-            .set("on-remove", "disable")
-            .exit(0)
-            .any_output();
+        job(&service, name).set("on-remove", "disable").exit(0).any_output();
         assert_eq!(comments(&service), ["", "Add pay", "Raise the age"]);
     }
 }

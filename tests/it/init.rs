@@ -33,22 +33,11 @@ fn a_starter_repository_is_clean_in_every_command() {
     repo.commit("Start with gitoggle");
     assert_eq!(repo.files("HEAD"), FILES);
     let run = |verb: &str| -> Gitoggle { world.bare(verb).within(&folder) };
-    run("validate")
-        .exit(0)
-        .stdout("checked 2 documents: no findings\n");
-    run("fmt")
-        .arg("--check")
-        .exit(0)
-        .stdout("2 documents: 0 to rewrite\n");
+    run("validate").exit(0).stdout("checked 2 documents: no findings\n");
+    run("fmt").arg("--check").exit(0).stdout("2 documents: 0 to rewrite\n");
     run("test").exit(0).any_stdout();
-    run("plan")
-        .exit(0)
-        .stdout_contains(&["create shop/production/new-homepage"])
-        .any_stderr();
-    run("diff")
-        .args("shop/staging shop/production")
-        .exit(0)
-        .any_stdout();
+    run("plan").exit(0).stdout_contains(&["create shop/production/new-homepage"]).any_stderr();
+    run("diff").args("shop/staging shop/production").exit(0).any_stdout();
 }
 
 #[test]
@@ -62,10 +51,7 @@ fn the_workflow_and_the_text_about_the_first_push_are_complete() {
     ]);
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
     let workflow = read(".github/workflows/gitoggle.yaml");
-    assert!(
-        workflow.starts_with("# A pull request is checked") && !workflow.contains("Copy"),
-        "{workflow}"
-    );
+    assert!(workflow.starts_with("# A pull request is checked") && !workflow.contains("Copy"), "{workflow}");
     assert!(
         read("README.md")
             .contains("`gitoggle apply --state-remote origin --first-pass assert` publishes all")
@@ -75,30 +61,13 @@ fn the_workflow_and_the_text_about_the_first_push_are_complete() {
     repo.git(&["add", "--all"]);
     repo.commit("Start with gitoggle");
     let origin = repo.clone_bare(&world.path("origin.git"));
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        &format!("file://{}", origin.path().display()),
-    ]);
-    let apply = || {
-        world
-            .apply()
-            .unset("state-dir")
-            .set("repo", &folder)
-            .args("--state-remote origin")
-    };
+    repo.git(&["remote", "add", "origin", &format!("file://{}", origin.path().display())]);
+    let apply = || world.apply().unset("state-dir").set("repo", &folder).args("--state-remote origin");
     apply().args("--first-pass assert").exit(0).any_output();
     assert_eq!(world.service.take().len(), 2);
-    apply()
-        .set("state-dir", world.path("job"))
-        .args("--reviewed plan.json")
-        .exit(64)
-        .any_output();
+    apply().set("state-dir", world.path("job")).args("--reviewed plan.json").exit(64).any_output();
     world.write("plan.json", r#"{"version":1,"changes":[],"held":[]}"#);
-    let job = apply()
-        .set("state-dir", world.path("job"))
-        .set("reviewed", world.path("plan.json"));
+    let job = apply().set("state-dir", world.path("job")).set("reviewed", world.path("plan.json"));
     job.exit(0).any_output();
     world.nothing_sent();
 }
@@ -131,12 +100,7 @@ fn the_kind_of_service_is_set_wherever_the_program_runs() {
     assert_eq!(workflow["env"]["GITOGGLE_SERVICE_KIND"], "featureprobe");
     let hooks = read(".pre-commit-config.yaml");
     let entries = hooks.lines().filter(|line| line.contains("entry:"));
-    assert!(
-        entries
-            .clone()
-            .all(|line| line.ends_with(" --service-kind featureprobe")),
-        "{hooks}"
-    );
+    assert!(entries.clone().all(|line| line.ends_with(" --service-kind featureprobe")), "{hooks}");
     assert_eq!(entries.count(), 3);
     assert!(read("README.md").contains("\nSet `GITOGGLE_SERVICE_KIND=featureprobe` for these commands.\n"));
 }
@@ -154,12 +118,7 @@ fn an_existing_file_stays() {
         .stdout_contains(&["kept the existing README.md\n", "created .github/CODEOWNERS\n"])
         .any_stderr();
     assert_eq!(std::fs::read_to_string(folder.join("README.md")).unwrap(), "mine");
-    world
-        .bare("init")
-        .within(&folder)
-        .exit(0)
-        .stdout(&created("kept the existing"))
-        .any_stderr();
+    world.bare("init").within(&folder).exit(0).stdout(&created("kept the existing")).any_stderr();
 }
 
 #[test]
@@ -175,10 +134,7 @@ fn a_file_that_a_sparse_checkout_leaves_out_stays() {
         .bare("init")
         .within(world.repo.path())
         .exit(0)
-        .stdout_contains(&[
-            "kept the existing shop/staging/new-homepage.yaml\n",
-            "created README.md\n",
-        ])
+        .stdout_contains(&["kept the existing shop/staging/new-homepage.yaml\n", "created README.md\n"])
         .any_stderr();
     assert!(!world.repo.path().join("shop/staging").exists());
 }
@@ -197,29 +153,14 @@ fn a_folder_inside_a_repository_is_refused() {
     run.exit(1).stdout("").stderr(&message("sub/folder"));
     assert!(!inside.exists());
     std::fs::create_dir_all(&inside).unwrap();
-    world
-        .bare("init")
-        .within(&inside)
-        .exit(1)
-        .stdout("")
-        .stderr(&message("."));
+    world.bare("init").within(&inside).exit(1).stdout("").stderr(&message("."));
     assert_eq!(std::fs::read_dir(&inside).unwrap().count(), 0);
     Repo::new(&inside);
-    world
-        .bare("init")
-        .within(&inside)
-        .exit(0)
-        .stdout(&created("created"))
-        .any_stderr();
+    world.bare("init").within(&inside).exit(0).stdout(&created("created")).any_stderr();
     // The top may be named in another way.
     let link = world.path("link");
     std::os::unix::fs::symlink(&inside, &link).unwrap();
-    world
-        .bare("init")
-        .arg(&link)
-        .exit(0)
-        .stdout(&created("kept the existing"))
-        .any_stderr();
+    world.bare("init").arg(&link).exit(0).stdout(&created("kept the existing")).any_stderr();
 }
 
 #[test]

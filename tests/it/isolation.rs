@@ -73,36 +73,21 @@ fn eight_toggles_that_always_fail_keep_no_other_from_being_applied() {
     let mut toggles: Vec<&str> = bad.iter().map(String::as_str).collect();
     toggles.extend(["shop/prod/pay", "web/prod/pay"]);
     let world = new(&toggles);
-    fails(
-        &world,
-        "bad",
-        &Answer::json(500, r#"{"message": "null pointer"}"#),
-    );
+    fails(&world, "bad", &Answer::json(500, r#"{"message": "null pointer"}"#));
     passes_until_applied(&world, &["shop/prod/pay", "web/prod/pay"]);
 }
 
 #[test]
 fn a_toggle_that_fails_alone_is_failed_with_its_response_and_the_daemon_is_ready() {
     let world = new(&["shop/prod/bad", "shop/prod/pay"]);
-    fails(
-        &world,
-        "bad",
-        &Answer::json(500, r#"{"message": "null pointer"}"#),
-    );
+    fails(&world, "bad", &Answer::json(500, r#"{"message": "null pointer"}"#));
     let daemon = Daemon::ready(&world, |run| run.set("first-pass", "assert"));
     daemon.becomes("shop/prod/bad", "failed");
     daemon.becomes("shop/prod/pay", "in_sync");
     let ready = daemon.endpoint.get("/readyz").unwrap();
     assert_eq!(ready.status, 200, "{}", ready.body);
-    assert!(
-        ready.body.contains("1 failed in shop/prod (failed alone)"),
-        "{}",
-        ready.body
-    );
-    world
-        .status()
-        .exit(1)
-        .says(&["failed", "shop/prod/bad", "null pointer"]);
+    assert!(ready.body.contains("1 failed in shop/prod (failed alone)"), "{}", ready.body);
+    world.status().exit(1).says(&["failed", "shop/prod/bad", "null pointer"]);
     daemon.stops_cleanly();
 
     // The state folder stores the toggle's own backoff across restarts.
@@ -120,9 +105,7 @@ fn a_toggle_that_fails_alone_is_failed_with_its_response_and_the_daemon_is_ready
 fn a_wrong_path_in_the_base_url_is_not_a_success() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
-    world
-        .service
-        .always(|_| Answer::json(404, r#"{"message": "no route"}"#));
+    world.service.always(|_| Answer::json(404, r#"{"message": "no route"}"#));
     world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["404", "`--base-url`"]);
     daemon.becomes("shop/prod/pay", "pending");
@@ -136,9 +119,7 @@ fn a_wrong_path_in_the_base_url_is_not_a_success() {
 fn a_pass_without_an_applied_or_refused_toggle_is_not_a_success() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
-    world
-        .service
-        .always(|_| Answer::json(503, r#"{"message": "in maintenance"}"#));
+    world.service.always(|_| Answer::json(503, r#"{"message": "in maintenance"}"#));
     world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["applied and refused nothing", "in maintenance"]);
     daemon.stops_cleanly();
@@ -153,20 +134,15 @@ fn an_apply_outlasts_a_service_that_restarts() {
     }
     world.repo.commit("Add twelve");
     let count = Arc::new(AtomicUsize::new(0));
-    world
-        .service
-        .always(move |_| match count.fetch_add(1, Ordering::SeqCst) {
-            0..11 => Answer::closes(),
-            _ => Answer::applied(),
-        });
+    world.service.always(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        0..11 => Answer::closes(),
+        _ => Answer::applied(),
+    });
     world.apply().set("first-pass", "assert").exit(0).any_output();
     let requests = world.service.take();
     let stored = requests.iter().filter(|request| request.stored).count();
     assert_eq!(stored, 12);
-    assert!(
-        requests[10].at - requests[9].at >= Duration::from_millis(400),
-        "the pass pauses"
-    );
+    assert!(requests[10].at - requests[9].at >= Duration::from_millis(400), "the pass pauses");
 }
 
 #[test]
@@ -195,11 +171,7 @@ fn one_of_twenty_waits() -> World {
     let mut toggles: Vec<&str> = toggles.iter().map(String::as_str).collect();
     toggles.push("shop/prod/slow");
     let world = new(&toggles);
-    fails(
-        &world,
-        "slow",
-        &Answer::json(429, "{}").header("Retry-After", "3600"),
-    );
+    fails(&world, "slow", &Answer::json(429, "{}").header("Retry-After", "3600"));
     world
 }
 
@@ -218,27 +190,18 @@ fn a_retry_after_of_one_toggle_holds_back_no_other() {
 #[test]
 fn a_retry_after_of_one_toggle_outlives_the_pass_for_that_toggle_only() {
     let world = one_of_twenty_waits();
-    let daemon = Daemon::ready(&world, |run| {
-        run.set("first-pass", "assert").set("poll-interval", "200ms")
-    });
+    let daemon = Daemon::ready(&world, |run| run.set("first-pass", "assert").set("poll-interval", "200ms"));
     daemon.becomes("shop/prod/slow", "failed");
     world.service.take();
-    world
-        .repo
-        .file("shop/prod/t07.yaml", doc(21))
-        .commit("Change one");
+    world.repo.file("shop/prod/t07.yaml", doc(21)).commit("Change one");
     world.service.wait_for(1);
     daemon.becomes("shop/prod/t07", "in_sync");
     let sent: Vec<String> = world.service.take().iter().map(Request::toggle).collect();
     assert_eq!(sent, ["shop/prod/t07"]);
     let failures = std::fs::read_to_string(world.path("state/failures.json")).unwrap();
     let failures: serde_json::Value = serde_json::from_str(&failures).unwrap();
-    let retry_at = failures["tries"]["shop/prod/slow"]["alone"]["retry_at"]
-        .as_u64()
-        .unwrap();
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap();
+    let retry_at = failures["tries"]["shop/prod/slow"]["alone"]["retry_at"].as_u64().unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     assert!(retry_at > now.as_secs() + 3000, "{failures}");
     daemon.stops_cleanly();
 }
@@ -246,12 +209,8 @@ fn a_retry_after_of_one_toggle_outlives_the_pass_for_that_toggle_only() {
 #[test]
 fn retry_after_delays_a_newer_commit_and_the_daemon_reports_it() {
     let world = World::with_pay_applied();
-    let daemon = Daemon::ready(&world, |run| {
-        run.set("poll-interval", "200ms").set("stale-after", "1s")
-    });
-    world
-        .service
-        .answers([Answer::json(429, "{}").header("Retry-After", "4")]);
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms").set("stale-after", "1s"));
+    world.service.answers([Answer::json(429, "{}").header("Retry-After", "4")]);
     world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     world.repo.commit_pay(22, "Change it again");

@@ -16,18 +16,10 @@ fn a_toggle_that_is_archived_between_the_read_and_the_publish_is_applied_once_an
     let service = with_pay_changed("Raise the age");
     let archive = json!({ "method": "PATCH", "path": "/api/projects/shop/toggles/pay/offline", "body": {} });
     service.script("PATCH", "/pay/targeting", &json!({ "before": archive }));
-    service
-        .apply()
-        .exit(0)
-        .stdout_contains(&["applied shop/prod/pay (update)"])
-        .any_stderr();
+    service.apply().exit(0).stdout_contains(&["applied shop/prod/pay (update)"]).any_stderr();
     assert_eq!(comments(&service), ["", "Add pay", "Raise the age"]);
     service.commit("pay", doc(22), "Raise it again");
-    service
-        .apply()
-        .exit(4)
-        .stdout_contains(&["the toggle is archived on the service"])
-        .any_stderr();
+    service.apply().exit(4).stdout_contains(&["the toggle is archived on the service"]).any_stderr();
     assert_eq!(comments(&service).len(), 3);
 }
 
@@ -50,11 +42,7 @@ fn a_live_plan_decides_on_a_lost_request_as_the_next_pass_does() {
         let service = with_pay_changed("Raise the age");
         service.script("PATCH", "/pay/targeting", &act);
         // The pass ends at once, before it reads what became of its request.
-        service.script(
-            "GET",
-            "/pay/targeting/versions",
-            &json!({ "page": "<title>Down</title>" }),
-        );
+        service.script("GET", "/pay/targeting/versions", &json!({ "page": "<title>Down</title>" }));
         service.apply().exit(1).any_output();
         // The service may have had no reason to answer it.
         service.request("GET", &format!("{}/versions/1", targeting("pay")), None);
@@ -98,11 +86,7 @@ fn a_request_is_not_repeated_once_the_toggle_is_archived_or_needs_an_approval() 
         service.script("PATCH", "/pay/targeting", &json!("fail"));
         service.script("GET", "/versions/3", &json!({ "before": meanwhile }));
         let requests = service.requests(|| {
-            service
-                .apply()
-                .exit(4)
-                .stdout_contains(&["held shop/prod/pay (update)", reason])
-                .any_stderr();
+            service.apply().exit(4).stdout_contains(&["held shop/prod/pay (update)", reason]).any_stderr();
         });
         assert_eq!(
             requests[2..],
@@ -123,23 +107,12 @@ fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_h
     let delete = json!({ "delete_after": { "project": "shop", "toggle": "pay" } });
     service.script("GET", "/pay/targeting", &delete);
     let requests = service.requests(|| {
-        service
-            .apply()
-            .exit(1)
-            .stdout_contains(&["failed shop/prod/pay (update)", "not found"])
-            .any_stderr();
+        service.apply().exit(1).stdout_contains(&["failed shop/prod/pay (update)", "not found"]).any_stderr();
     });
-    assert_eq!(
-        requests,
-        ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 2"]
-    );
+    assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 2"]);
     service.commit("pay", doc(22), "Raise it again");
     let requests = service.requests(|| {
-        service
-            .apply()
-            .exit(4)
-            .stdout_contains(&["the service has no such toggle"])
-            .any_stderr();
+        service.apply().exit(4).stdout_contains(&["the service has no such toggle"]).any_stderr();
     });
     assert_eq!(requests, ["GET toggles/pay", "GET environments"]);
 }
@@ -148,10 +121,8 @@ fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_h
 fn a_document_that_the_service_calls_invalid_is_refused_and_not_a_conflict() {
     let service = LiveService::start(&json!([toggle("pay"), toggle("other")]));
     let prerequisite = |key: &str| json!([{ "key": key, "type": "boolean", "value": "true" }]);
-    service.edit(
-        "other",
-        json!({ "comment": "by hand", "content": { "prerequisites": prerequisite("pay") } }),
-    );
+    service
+        .edit("other", json!({ "comment": "by hand", "content": { "prerequisites": prerequisite("pay") } }));
     let document = doc(18).replace(
         "content:\n",
         "content:\n  prerequisites: [{ key: other, type: boolean, value: \"true\" }]\n",
@@ -167,12 +138,7 @@ fn a_document_that_the_service_calls_invalid_is_refused_and_not_a_conflict() {
     });
     assert_eq!(
         requests,
-        [
-            "GET toggles/pay",
-            "GET pay/targeting",
-            "PATCH pay/targeting on 1",
-            "GET pay/targeting/versions/2"
-        ]
+        ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 1", "GET pay/targeting/versions/2"]
     );
     assert_eq!(service.versions("pay").len(), 1);
 }
@@ -203,13 +169,8 @@ fn a_page_of_a_proxy_instead_of_a_toggle_sends_nothing() {
 /// Returns `apply` on a separate machine, with shared state.
 pub(crate) fn job(service: &LiveService, machine: &str) -> Gitoggle {
     let world = &service.world;
-    let apply = service
-        .apply()
-        .set("state-dir", world.path(&format!("disk-{machine}")));
-    apply
-        .set("state-remote", world.path("remote.git"))
-        .set("state-name", "toggles")
-        .env("HOSTNAME", machine)
+    let apply = service.apply().set("state-dir", world.path(&format!("disk-{machine}")));
+    apply.set("state-remote", world.path("remote.git")).set("state-name", "toggles").env("HOSTNAME", machine)
 }
 
 /// Kills a job whose request met `act` and got no response, and deletes its disk.
@@ -218,10 +179,7 @@ pub(crate) fn killed_after(act: &str) -> (LiveService, Repo) {
     let world = &service.world;
     let remote = Repo::bare(&world.path("remote.git"));
     world.repo.commit_pay(18, "Add pay");
-    job(&service, "first")
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    job(&service, "first").set("first-pass", "assert").exit(0).any_output();
     world.repo.commit_pay(20, "Raise the age");
     service.script("PATCH", "/pay/targeting", &json!(act));
     let requests = service.requests(|| {
@@ -230,15 +188,10 @@ pub(crate) fn killed_after(act: &str) -> (LiveService, Repo) {
             service.script("GET", "/versions/", &json!("fail"));
         }
         let run = job(&service, "lost").start();
-        eventually("the request", || {
-            service.has_received("PATCH", "Raise the age").then_some(())
-        });
+        eventually("the request", || service.has_received("PATCH", "Raise the age").then_some(()));
         run.kill();
     });
-    assert!(
-        requests.contains(&"PATCH pay/targeting on 2".to_owned()),
-        "{requests:?}"
-    );
+    assert!(requests.contains(&"PATCH pay/targeting on 2".to_owned()), "{requests:?}");
     std::fs::remove_dir_all(world.path("disk-lost")).unwrap();
     for _ in 0..50 {
         service.request("GET", &format!("{}/versions/1", targeting("pay")), None);
@@ -286,10 +239,7 @@ fn without_reads_overwriting_drift_cannot_be_allowed() {
     let order = json!({ "environment": "shop/prod", "what": "overwrite-drift", "revision": revision });
     let (status, answer) = daemon.ask("/allow", &order.to_string());
     assert_eq!(status, 422, "{answer}");
-    assert!(
-        answer.to_string().contains("service_kind: documented"),
-        "{answer}"
-    );
+    assert!(answer.to_string().contains("service_kind: documented"), "{answer}");
     world.nothing_sent();
 }
 
@@ -313,21 +263,13 @@ fn a_service_that_can_be_read_from_now_on_shows_what_became_of_an_unknown_reques
     let stored = unknown_from_documented("lose_response");
     let versions = stored.versions("pay").len();
     let requests = stored.requests(|| {
-        stored
-            .apply()
-            .exit(0)
-            .stdout_contains(&["converged shop/prod/pay (update)"])
-            .any_stderr();
+        stored.apply().exit(0).stdout_contains(&["converged shop/prod/pay (update)"]).any_stderr();
     });
     assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting"]);
     assert_eq!(stored.versions("pay").len(), versions);
     let lost = unknown_from_documented("fail");
     let requests = lost.requests(|| drop(lost.apply().exit(0).any_output()));
-    assert_eq!(
-        requests.last().map(String::as_str),
-        Some("PATCH pay/targeting on 2"),
-        "{requests:?}"
-    );
+    assert_eq!(requests.last().map(String::as_str), Some("PATCH pay/targeting on 2"), "{requests:?}");
     assert_eq!(comments(&lost), ["", "Add pay", "Raise the age"]);
 }
 

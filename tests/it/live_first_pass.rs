@@ -20,9 +20,7 @@ fn interrupted() -> LiveService {
         service.script("GET", "/c/targeting", &json!("fail"));
     }
     let running = service.apply().set("first-pass", "assert").start();
-    eventually("the request for `b`", || {
-        service.has_received("PATCH", "Add b").then_some(())
-    });
+    eventually("the request for `b`", || service.has_received("PATCH", "Add b").then_some(()));
     running.kill();
     service
 }
@@ -33,9 +31,7 @@ fn an_asserted_first_pass_continues_with_the_documents_of_its_revision() {
     service.commit("c", doc(20), "Raise the age");
     service.commit("new", doc(18), "Add new");
     let plan = service.connected(service.world.plan()).unset("timeout");
-    plan.arg("--live")
-        .exit(4)
-        .stdout_contains(&["create shop/prod/c", "held shop/prod/new"]);
+    plan.arg("--live").exit(4).stdout_contains(&["create shop/prod/c", "held shop/prod/new"]);
     let requests = service.requests(|| {
         service
             .apply()
@@ -47,10 +43,7 @@ fn an_asserted_first_pass_continues_with_the_documents_of_its_revision() {
             ])
             .any_stderr();
     });
-    assert!(
-        requests.contains(&"PATCH c/targeting on 2".to_owned()),
-        "{requests:?}"
-    );
+    assert!(requests.contains(&"PATCH c/targeting on 2".to_owned()), "{requests:?}");
     // The first pass has ended, so a document that comes back is held as any other.
     service.world.repo.git(&["rm", "-q", "shop/prod/c.yaml"]);
     service.world.repo.commit("Remove c");
@@ -74,14 +67,7 @@ fn a_decision_to_adopt_ends_an_asserted_first_pass() {
             .exit(4)
             .stdout_contains(&["held shop/prod/c (adopt)"])
             .any_stderr();
-        service
-            .apply()
-            .exit(4)
-            .stdout_contains(&["held shop/prod/c"])
-            .any_stderr();
+        service.apply().exit(4).stdout_contains(&["held shop/prod/c"]).any_stderr();
     });
-    assert!(
-        !requests.iter().any(|request| request.starts_with("PATCH c/")),
-        "{requests:?}"
-    );
+    assert!(!requests.iter().any(|request| request.starts_with("PATCH c/")), "{requests:?}");
 }

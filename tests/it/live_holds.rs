@@ -19,11 +19,7 @@ fn a_change_to_a_drifted_toggle_is_held_until_it_is_allowed() {
     service.edit("pay", by_hand());
     let requests = held(
         &service,
-        &[
-            "changed on the service",
-            "version 3 by ",
-            "--overwrite-drift --only shop/prod/pay`",
-        ],
+        &["changed on the service", "version 3 by ", "--overwrite-drift --only shop/prod/pay`"],
     );
     assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting"]);
     service.apply().arg("--exit-zero-when-held").exit(0).any_output();
@@ -31,10 +27,7 @@ fn a_change_to_a_drifted_toggle_is_held_until_it_is_allowed() {
     assert_eq!(json["results"][0]["result"], "held", "{json}");
     assert_eq!(json["results"][0]["kind"], "drifted", "{json}");
     service.apply().arg("--overwrite-drift").exit(0).any_output();
-    assert_eq!(
-        service.versions("pay").last(),
-        Some(&(4, "Raise the age".to_owned()))
-    );
+    assert_eq!(service.versions("pay").last(), Some(&(4, "Raise the age".to_owned())));
 }
 
 #[test]
@@ -42,9 +35,7 @@ fn the_status_shows_why_the_last_pass_held_a_change_until_another_one_is_due() {
     let service = with_pay_changed("Raise the age");
     service.edit("pay", by_hand());
     let status = || service.connected(service.world.status()).unset("timeout");
-    status()
-        .exit(0)
-        .stdout_contains(&["pending  shop/prod/pay", "1 pending"]);
+    status().exit(0).stdout_contains(&["pending  shop/prod/pay", "1 pending"]);
     service.apply().exit(4).any_output();
     let requests = service.requests(|| {
         status().exit(4).stdout_contains(&[
@@ -82,14 +73,10 @@ fn a_trailer_allows_to_overwrite_drift() {
 fn a_daemon_holds_a_drifted_toggle_and_an_operator_allows_to_overwrite_it() {
     let service = with_pay_changed("Raise the age");
     service.edit("pay", by_hand());
-    let daemon = Daemon::start(&service.world, |run| {
-        service.connected(run).set("poll-interval", "200ms")
-    });
+    let daemon = Daemon::start(&service.world, |run| service.connected(run).set("poll-interval", "200ms"));
     daemon.becomes("shop/prod/pay", "drifted");
     let scans = "gitoggle_drift_scans_total{result=\"success\"}";
-    eventually("the first scan", || {
-        daemon.metric(scans).filter(|count| *count > 0.0)
-    });
+    eventually("the first scan", || daemon.metric(scans).filter(|count| *count > 0.0));
     let more_passes = || {
         let passes = daemon.passes();
         eventually("more passes", || (daemon.passes() > passes + 2.0).then_some(()));
@@ -119,16 +106,10 @@ fn an_environment_with_approvals_is_held_unless_they_are_bypassed() {
     let service = LiveService::with(&environment, &json!([toggle("pay")]));
     service.commit("pay", doc(18), "Add pay");
     let apply = || service.apply().set("first-pass", "assert");
-    apply()
-        .exit(4)
-        .stdout_contains(&["changes in this environment need an approval"])
-        .any_stderr();
+    apply().exit(4).stdout_contains(&["changes in this environment need an approval"]).any_stderr();
     let draft = json!({ "comment": "draft", "disabled": true, "content": { "rules": [], "disabledServe": { "select": 0 }, "defaultServe": { "select": 0 }, "variations": toggle("pay")["variations"] } });
     service.request("POST", &format!("{}/approval", targeting("pay")), Some(draft));
-    apply()
-        .exit(4)
-        .stdout_contains(&["a draft by ", "awaits approval on the service"])
-        .any_stderr();
+    apply().exit(4).stdout_contains(&["a draft by ", "awaits approval on the service"]).any_stderr();
     assert_eq!(service.versions("pay").len(), 1);
     apply().set("on-approval", "bypass").exit(0).any_output();
     assert_eq!(service.versions("pay").len(), 2);
@@ -151,31 +132,15 @@ fn a_value_of_another_type_is_held_before_it_is_sent() {
 #[test]
 fn adopt_records_what_is_equal_and_holds_what_differs() {
     let service = LiveService::start(&json!([toggle("pay"), toggle("other")]));
-    service
-        .world
-        .repo
-        .file("shop/prod/other.yaml", doc(18))
-        .commit_pay(18, "Add both");
+    service.world.repo.file("shop/prod/other.yaml", doc(18)).commit_pay(18, "Add both");
     let content = crate::support::content(18);
-    service.edit(
-        "other",
-        json!({ "comment": "by hand", "disabled": false, "content": content }),
-    );
-    let plan = || {
-        service
-            .connected(service.world.plan())
-            .unset("timeout")
-            .set("first-pass", "adopt")
-    };
+    service.edit("other", json!({ "comment": "by hand", "disabled": false, "content": content }));
+    let plan = || service.connected(service.world.plan()).unset("timeout").set("first-pass", "adopt");
     plan()
         .exit(0)
         .never_says(&["uncommitted"])
         .stdout_contains(&["  = adopt shop/prod/other\n", "  = adopt shop/prod/pay\n"]);
-    plan()
-        .set("output", "markdown")
-        .exit(0)
-        .never_says(&["uncommitted"])
-        .any_output();
+    plan().set("output", "markdown").exit(0).never_says(&["uncommitted"]).any_output();
     let json = plan().set("output", "json").exit(0).json();
     assert_eq!(json["changes"][0]["attribution"], json!(null), "{json}");
     crate::outputs::assert_valid(&service.world, "plan", &json);
@@ -191,10 +156,7 @@ fn adopt_records_what_is_equal_and_holds_what_differs() {
             ])
             .any_stderr();
     });
-    assert!(
-        requests.iter().all(|request| request.starts_with("GET ")),
-        "{requests:?}"
-    );
+    assert!(requests.iter().all(|request| request.starts_with("GET ")), "{requests:?}");
 }
 
 #[test]
@@ -216,33 +178,14 @@ fn adopt_without_a_comparison_names_the_setting_that_compares() {
 #[test]
 fn settings_about_live_state_need_a_service_that_can_be_read() {
     let service = with_pay_changed("Raise the age");
-    for (name, value) in [
-        ("on-drift", "overwrite"),
-        ("on-approval", "bypass"),
-        ("on-missing", "create"),
-    ] {
+    for (name, value) in [("on-drift", "overwrite"), ("on-approval", "bypass"), ("on-missing", "create")] {
         let flag = format!("--{name}");
         let needed = [flag.as_str(), "needs `--service-kind featureprobe`"];
-        service
-            .world
-            .plan()
-            .set(name, value)
-            .exit(64)
-            .stderr_contains(&needed);
-        service
-            .connected(service.world.plan())
-            .unset("timeout")
-            .set(name, value)
-            .exit(0)
-            .any_output();
+        service.world.plan().set(name, value).exit(64).stderr_contains(&needed);
+        service.connected(service.world.plan()).unset("timeout").set(name, value).exit(0).any_output();
     }
     let needed = ["--overwrite-drift", "needs `--service-kind featureprobe`"];
-    service
-        .world
-        .plan()
-        .arg("--overwrite-drift")
-        .exit(64)
-        .stderr_contains(&needed);
+    service.world.plan().arg("--overwrite-drift").exit(64).stderr_contains(&needed);
     let interval = |value| service.world.plan().env("GITOGGLE_DRIFT_INTERVAL", value);
     let needed = ["GITOGGLE_DRIFT_INTERVAL", "needs `--service-kind featureprobe`"];
     interval("5m").exit(64).stderr_contains(&needed);
@@ -275,8 +218,5 @@ fn a_toggle_without_a_targeting_in_its_environment_is_held() {
             .stdout_contains(&["held shop/prod/pay", "has no targeting in this environment"])
             .any_stderr();
     });
-    assert!(
-        requests.iter().all(|request| request.starts_with("GET ")),
-        "{requests:?}"
-    );
+    assert!(requests.iter().all(|request| request.starts_with("GET ")), "{requests:?}");
 }

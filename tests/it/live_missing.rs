@@ -10,16 +10,10 @@ fn a_missing_toggle_is_held_or_created() {
     let service = LiveService::start(&json!([toggle("other")]));
     service.commit("pay", doc(18), "Add pay\n\nMore.\n");
     let apply = || service.apply().set("first-pass", "assert");
-    apply()
-        .exit(4)
-        .stdout_contains(&["the service has no such toggle", "--on-missing create"])
-        .any_stderr();
+    apply().exit(4).stdout_contains(&["the service has no such toggle", "--on-missing create"]).any_stderr();
     let requests = service.requests(|| drop(apply().set("on-missing", "create").exit(0).any_output()));
     assert!(requests.contains(&"POST toggles".to_owned()), "{requests:?}");
-    assert_eq!(
-        requests.last().map(String::as_str),
-        Some("PATCH pay/targeting on 1")
-    );
+    assert_eq!(requests.last().map(String::as_str), Some("PATCH pay/targeting on 1"));
     let created = service.request("GET", "/api/projects/shop/toggles/pay", None);
     assert_eq!(
         (
@@ -29,13 +23,7 @@ fn a_missing_toggle_is_held_or_created() {
             &created["clientAvailability"],
             &created["permanent"]
         ),
-        (
-            &json!("pay"),
-            &json!("boolean"),
-            &json!("Add pay"),
-            &json!(false),
-            &json!(false)
-        ),
+        (&json!("pay"), &json!("boolean"), &json!("Add pay"), &json!(false), &json!(false)),
         "{created}"
     );
 }
@@ -45,19 +33,13 @@ fn an_environment_that_does_not_exist_is_to_be_created_first() {
     let service = LiveService::start(&json!([toggle("pay"), toggle("ship")]));
     for toggles in [&["pay"][..], &["pay", "ship"]] {
         for toggle in toggles {
-            service
-                .world
-                .repo
-                .file(&format!("shop/nowhere/{toggle}.yaml"), doc(18));
+            service.world.repo.file(&format!("shop/nowhere/{toggle}.yaml"), doc(18));
         }
         service.world.repo.commit("Add an environment");
         let apply = service.apply().set("first-pass", "assert");
         apply
             .exit(1)
-            .stdout_contains(&[
-                "failed shop/nowhere/pay",
-                "not found; create it on the service first",
-            ])
+            .stdout_contains(&["failed shop/nowhere/pay", "not found; create it on the service first"])
             .any_stderr();
     }
 }
@@ -71,14 +53,8 @@ fn a_toggle_is_not_created_where_its_publish_would_need_an_approval() {
         let run = service.connected(run).unset("timeout");
         run.set("first-pass", "assert").set("on-missing", "create")
     };
-    let reason = [
-        "held shop/prod/pay",
-        "changes in this environment need an approval",
-    ];
-    with(service.world.plan())
-        .arg("--live")
-        .exit(4)
-        .stdout_contains(&reason);
+    let reason = ["held shop/prod/pay", "changes in this environment need an approval"];
+    with(service.world.plan()).arg("--live").exit(4).stdout_contains(&reason);
     let requests = service.requests(|| {
         let apply = with(service.world.apply());
         apply.exit(4).stdout_contains(&reason).any_stderr();
@@ -115,11 +91,7 @@ fn a_toggle_that_is_created_with_all_that_its_document_asks_for_is_applied() {
         .replace("defaultServe: { select: 0 }", "defaultServe: {}");
     let (before, rest) = document.split_once("  rules:").unwrap();
     let (_, after) = rest.split_once("  disabledServe").unwrap();
-    service.commit(
-        "pay",
-        format!("{before}  rules: []\n  disabledServe{after}"),
-        "Add pay",
-    );
+    service.commit("pay", format!("{before}  rules: []\n  disabledServe{after}"), "Add pay");
     // Also if the read after the creation fails, and another try finds what the document asks for.
     service.script("GET", "/pay/targeting", &json!("fail"));
     let requests = service.requests(|| {
@@ -132,10 +104,7 @@ fn a_toggle_that_is_created_with_all_that_its_document_asks_for_is_applied() {
             .any_stderr();
     });
     let read = ["GET toggles/pay", "GET pay/targeting"];
-    assert_eq!(
-        (requests[2].as_str(), &requests[3..5]),
-        ("POST toggles", &read.map(str::to_owned)[..])
-    );
+    assert_eq!((requests[2].as_str(), &requests[3..5]), ("POST toggles", &read.map(str::to_owned)[..]));
     assert_eq!(requests[requests.len() - 2..], read);
     assert_eq!(service.versions("pay").len(), 1);
 }

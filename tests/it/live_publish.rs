@@ -92,19 +92,13 @@ fn what_the_service_has_already_is_recorded_without_a_new_version() {
     let found = service.request("GET", &targeting("pay"), None);
     let mut content = found["content"].clone();
     content["rules"][0]["conditions"][0]["objects"] = json!(["20"]);
-    service.edit(
-        "pay",
-        json!({ "comment": "by hand", "disabled": false, "content": content }),
-    );
+    service.edit("pay", json!({ "comment": "by hand", "disabled": false, "content": content }));
     service.commit("pay", doc(20), "Raise the age");
     let requests = service.requests(|| {
         service
             .apply()
             .exit(0)
-            .stdout_contains(&[
-                "converged shop/prod/pay (update)",
-                "recorded without publishing: 1 toggle",
-            ])
+            .stdout_contains(&["converged shop/prod/pay (update)", "recorded without publishing: 1 toggle"])
             .any_stderr();
     });
     assert_eq!(requests, UPDATE[..2]);
@@ -118,26 +112,13 @@ fn a_lost_response_is_resolved_by_reading_and_creates_no_second_version() {
     let service = with_pay_changed("Raise the age");
     service.script("PATCH", "/pay/", &json!("lose_response"));
     let requests = service.requests(|| {
-        service
-            .apply()
-            .exit(0)
-            .stdout_contains(&["applied 1 of 1 change\n"])
-            .any_stderr();
+        service.apply().exit(0).stdout_contains(&["applied 1 of 1 change\n"]).any_stderr();
     });
     assert_eq!(
         requests,
-        [
-            "GET toggles/pay",
-            "GET pay/targeting",
-            "PATCH pay/targeting on 2",
-            "GET pay/targeting/versions/3"
-        ]
+        ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 2", "GET pay/targeting/versions/3"]
     );
-    let comments: Vec<_> = service
-        .versions("pay")
-        .into_iter()
-        .map(|(_, comment)| comment)
-        .collect();
+    let comments: Vec<_> = service.versions("pay").into_iter().map(|(_, comment)| comment).collect();
     assert_eq!(comments, ["", "Add pay", "Raise the age"]);
 }
 
@@ -146,11 +127,7 @@ fn a_request_that_is_carried_out_late_creates_no_second_version() {
     let service = with_pay_changed("Raise the age");
     service.script("PATCH", "/pay/", &json!("hold"));
     let requests = service.requests(|| {
-        service
-            .apply()
-            .exit(0)
-            .stdout_contains(&["applied 1 of 1 change\n"])
-            .any_stderr();
+        service.apply().exit(0).stdout_contains(&["applied 1 of 1 change\n"]).any_stderr();
     });
     assert_eq!(
         requests,
@@ -195,18 +172,10 @@ fn the_loser_of_a_race_holds_and_shows_the_change_of_the_winner() {
         service
             .apply()
             .exit(4)
-            .stdout_contains(&[
-                "held shop/prod/pay (update)",
-                "changed on the service",
-                "version 3 by Admin",
-            ])
+            .stdout_contains(&["held shop/prod/pay (update)", "changed on the service", "version 3 by Admin"])
             .any_stderr();
     });
-    assert_eq!(
-        requests.last().map(String::as_str),
-        Some("GET pay/targeting"),
-        "{requests:?}"
-    );
+    assert_eq!(requests.last().map(String::as_str), Some("GET pay/targeting"), "{requests:?}");
     let versions = service.versions("pay");
     assert_eq!(versions.last(), Some(&(3, "by hand".to_owned())));
 }
@@ -239,11 +208,7 @@ fn a_pass_whose_request_stays_unknown_leaves_it_to_the_next_one_which_finds_it_b
         .stdout_contains(&["\nnothing to publish · 1 to record without a publish\n"])
         .any_stderr();
     let requests = service.requests(|| {
-        service
-            .apply()
-            .exit(0)
-            .stdout_contains(&["converged shop/prod/pay (update)"])
-            .any_stderr();
+        service.apply().exit(0).stdout_contains(&["converged shop/prod/pay (update)"]).any_stderr();
     });
     assert_eq!(requests, UPDATE[..2]);
     assert_eq!(service.versions("pay").len(), 3);
@@ -260,9 +225,6 @@ fn a_token_without_access_sends_nothing() {
             .stdout_contains(&["pending shop/prod/pay (update)"])
             .any_stderr();
     });
-    assert!(
-        requests.iter().all(|request| request.starts_with("GET ")),
-        "{requests:?}"
-    );
+    assert!(requests.iter().all(|request| request.starts_with("GET ")), "{requests:?}");
     assert_eq!(service.versions("pay").len(), 2);
 }

@@ -35,10 +35,7 @@ fn with_history() -> World {
     }
     world.repo.file("shop/test/pay.yaml", doc(18)).commit("Adopt all");
     world.apply().set("first-pass", "adopt").exit(0).any_output();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", reformatted(18))
-        .commit("Reformat");
+    world.repo.file("shop/prod/pay.yaml", reformatted(18)).commit("Reformat");
     world.apply().exit(0).any_output();
     world
         .repo
@@ -46,10 +43,7 @@ fn with_history() -> World {
         .file("shop/prod/new.yaml", doc(1))
         .commit("Ask for 21 years \u{202e}\n\nThe law has changed.");
     world.apply().exit(0).any_output();
-    world
-        .repo
-        .remove("shop/prod/gone.yaml")
-        .commit("::error::Remove one");
+    world.repo.remove("shop/prod/gone.yaml").commit("::error::Remove one");
     world.apply().set("on-remove", "disable").exit(0).any_output();
     world.repo.remove("shop/prod/lost.yaml").commit("Drop another");
     world.apply().set("on-remove", "forget").exit(0).any_output();
@@ -92,11 +86,7 @@ fn every_deployment_is_listed_with_its_subject_and_what_was_done() {
          Only the last 1 are shown; `-n 5` shows more, `-n 0` all of them."
     );
     assert_eq!(text(&world, log(&world).args("-n 0")), HISTORY);
-    log(&world)
-        .args("--color always -n 1")
-        .exit(0)
-        .stderr("")
-        .stdout_contains(&["\u{1b}[31m- forget"]);
+    log(&world).args("--color always -n 1").exit(0).stderr("").stdout_contains(&["\u{1b}[31m- forget"]);
 }
 
 #[test]
@@ -119,12 +109,8 @@ fn the_json_is_versioned_and_matches_its_schema() {
     let world = with_history();
     let names = log(&world).set("output", "json").exit(0).stderr("").json();
     assert_valid(&world, "log", &names);
-    let effects: Vec<&Value> = names["deployments"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|deployment| &deployment["effects"])
-        .collect();
+    let effects: Vec<&Value> =
+        names["deployments"].as_array().unwrap().iter().map(|deployment| &deployment["effects"]).collect();
     let expected = [
         json!({"forget": 1}),
         json!({"disable": 1}),
@@ -135,30 +121,14 @@ fn the_json_is_versioned_and_matches_its_schema() {
     assert_eq!(effects, expected.iter().collect::<Vec<_>>());
     assert_eq!(names["next"], Value::Null);
     assert_eq!(names["deployments"][2]["subject"], "Ask for 21 years \u{202e}");
-    let patch = log(&world)
-        .set("output", "json")
-        .args("-p -n 3")
-        .exit(0)
-        .stderr("")
-        .json();
+    let patch = log(&world).set("output", "json").args("-p -n 3").exit(0).stderr("").json();
     assert_valid(&world, "log", &patch);
     assert_eq!(patch["next"], "<rev>");
     let update = &patch["deployments"][2]["toggles"][1];
-    assert_eq!(
-        (&update["toggle"], &update["effect"]),
-        (&json!("shop/prod/pay"), &json!("update"))
-    );
+    assert_eq!((&update["toggle"], &update["effect"]), (&json!("shop/prod/pay"), &json!("update")));
     assert!(!update["diff"].as_array().unwrap().is_empty(), "{update:#}");
-    let markdown = log(&world)
-        .set("output", "markdown")
-        .args("-p")
-        .exit(0)
-        .stderr("")
-        .both();
-    assert!(
-        markdown.starts_with("### gitoggle log\n\n5 deployments\n"),
-        "{markdown}"
-    );
+    let markdown = log(&world).set("output", "markdown").args("-p").exit(0).stderr("").both();
+    assert!(markdown.starts_with("### gitoggle log\n\n5 deployments\n"), "{markdown}");
     assert!(
         markdown.contains("` ::error::Remove one `: 1 disable\n  * disable ` shop/prod/gone `\n"),
         "{markdown}"
@@ -168,10 +138,7 @@ fn the_json_is_versioned_and_matches_its_schema() {
 #[test]
 fn the_decision_of_an_operator_is_in_the_history() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/test/pay.yaml", doc(18))
-        .commit("Add an environment");
+    world.repo.file("shop/test/pay.yaml", doc(18)).commit("Add an environment");
     let allowed = json!({ "version": 1, "allowances": [{
         "what": "first-pass-assert",
         "environment": "shop/test",
@@ -194,14 +161,10 @@ fn the_decision_of_an_operator_is_in_the_history() {
 #[test]
 fn a_history_without_deployments_says_where_it_looked() {
     let world = World::new();
-    log(&world)
-        .exit(0)
-        .stdout("No deployments yet: the state folder `$TMP/state` does not exist\n");
+    log(&world).exit(0).stdout("No deployments yet: the state folder `$TMP/state` does not exist\n");
     assert!(!world.state().exists(), "`log` writes nothing");
     std::fs::create_dir(world.state()).unwrap();
-    log(&world)
-        .exit(0)
-        .stdout("No deployments yet: the state folder `$TMP/state` has no record\n");
+    log(&world).exit(0).stdout("No deployments yet: the state folder `$TMP/state` has no record\n");
     let json = log(&world).set("output", "json").exit(0).json();
     assert_eq!(json, json!({ "version": 1, "deployments": [], "next": null }));
     assert_valid(&world, "log", &json);
@@ -218,21 +181,11 @@ fn an_unknown_toggle_is_an_error_with_the_closest_name() {
     log(&world).arg("shop/prod/pya").exit(1).stderr(
         "error: no deployment changed a toggle `shop/prod/pya`\nhint: did you mean `shop/prod/pay`?\n",
     );
-    let run = log(&world)
-        .arg("web/**")
-        .set("output", "json")
-        .exit(1)
-        .any_stderr();
+    let run = log(&world).arg("web/**").set("output", "json").exit(1).any_stderr();
     let json = run.json();
     assert_valid(&world, "log", &json);
-    assert_eq!(
-        json["error"]["message"],
-        "no deployment changed a toggle `web/**`"
-    );
-    log(&world)
-        .arg("pay")
-        .exit(64)
-        .says(&["error: invalid value 'pay' for '[TOGGLE]'"]);
+    assert_eq!(json["error"]["message"], "no deployment changed a toggle `web/**`");
+    log(&world).arg("pay").exit(64).says(&["error: invalid value 'pay' for '[TOGGLE]'"]);
 }
 
 #[test]
@@ -251,11 +204,7 @@ fn shared_state_is_chosen_as_by_status() {
             .any_output();
     }
     world.service.take();
-    let run = || {
-        log(&world)
-            .set("state-remote", shared.path())
-            .set("state-dir", world.path("fresh"))
-    };
+    let run = || log(&world).set("state-remote", shared.path()).set("state-dir", world.path("fresh"));
     let shown = text(&world, run().set("state-name", "two"));
     assert_eq!(shown, "<time>  <short>  Add pay\n  + create shop/prod/pay");
     run()
@@ -297,10 +246,7 @@ fn the_history_needs_neither_the_source_nor_write_access_nor_the_lock() {
     assert_eq!(text(&world, log(&world)), expected);
     let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
     assert_eq!(text(&world, log(&world).set("repo", shallow.path())), expected);
-    assert_eq!(
-        text(&world, log(&world).set("repo", world.path("missing"))),
-        expected
-    );
+    assert_eq!(text(&world, log(&world).set("repo", world.path("missing"))), expected);
 }
 
 #[test]
@@ -308,20 +254,11 @@ fn the_subject_of_a_state_that_lacks_it_comes_from_the_source() {
     let world = World::with_pay_applied();
     let state = Repo::at(&world.state().join("state.git"));
     let message = state.git(&["log", "-1", "--format=%B", "refs/gitoggle/applied"]);
-    let kept: Vec<&str> = message
-        .lines()
-        .filter(|line| !line.starts_with("Gitoggle-Subject"))
-        .collect();
+    let kept: Vec<&str> = message.lines().filter(|line| !line.starts_with("Gitoggle-Subject")).collect();
     let tree = state.git(&["rev-parse", "refs/gitoggle/applied^{tree}"]);
     let commit = state.git(&["commit-tree", tree.trim(), "-m", &kept.join("\n")]);
     state.git(&["update-ref", "refs/gitoggle/applied", commit.trim()]);
-    assert_eq!(
-        text(&world, log(&world)),
-        "<time>  <short>  Add pay\n  + create shop/prod/pay"
-    );
+    assert_eq!(text(&world, log(&world)), "<time>  <short>  Add pay\n  + create shop/prod/pay");
     let elsewhere = text(&world, log(&world).set("repo", world.path("missing")));
-    assert_eq!(
-        elsewhere,
-        "<time>  <short>  (subject not known)\n  + create shop/prod/pay"
-    );
+    assert_eq!(elsewhere, "<time>  <short>  (subject not known)\n  + create shop/prod/pay");
 }

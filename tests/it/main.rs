@@ -3,10 +3,7 @@
 //! They test the documented behavior, not the code. Every run states its exit code and its complete output: output
 //! that a test does not mention is a failure.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot set up its world stops there"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its world stops there")]
 
 mod architecture;
 mod attribution;

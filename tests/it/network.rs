@@ -15,9 +15,7 @@ fn a_repository_on_another_host_is_mirrored_and_a_remote_that_has_not_moved_is_n
 
     remote.push(21, "Ask for 21 years");
     remote.apply().exit(0).any_output();
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     let asked = remote.asked();
     assert!(asked.len() > LOOKUP.len(), "{asked:?}");
 }
@@ -72,12 +70,8 @@ fn wrong_credentials_are_tried_once() {
         .stderr_contains(&["127.0.0.1"])
         .never_says(&["wrong-4321"])
         .any_stdout();
-    let with_credentials = remote
-        .host
-        .take()
-        .iter()
-        .filter(|request| request.header("authorization").is_some())
-        .count();
+    let with_credentials =
+        remote.host.take().iter().filter(|request| request.header("authorization").is_some()).count();
     assert_eq!(with_credentials, 1);
     remote.world.nothing_sent();
 }
@@ -85,12 +79,7 @@ fn wrong_credentials_are_tried_once() {
 #[test]
 fn a_host_with_an_untrusted_certificate_gets_no_request() {
     let remote = Remote::new(Door::Open);
-    remote
-        .apply()
-        .unset("ca-file")
-        .exit(1)
-        .stderr_contains(&["certificate"])
-        .any_stdout();
+    remote.apply().unset("ca-file").exit(1).stderr_contains(&["certificate"]).any_stdout();
     assert_eq!(remote.host.count(), 0);
 }
 
@@ -129,11 +118,7 @@ fn a_redirect_is_followed_and_another_host_gets_no_credentials() {
             .any_stdout();
         remote.world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     }
-    job("locked")
-        .exit(1)
-        .never_says(&["pw-5678"])
-        .stderr_contains(&["requires credentials"])
-        .any_stdout();
+    job("locked").exit(1).never_says(&["pw-5678"]).stderr_contains(&["requires credentials"]).any_stdout();
     for request in elsewhere.take().into_iter().chain(guarded.take()) {
         assert_eq!(request.header("authorization"), None, "{}", request.path);
     }
@@ -176,12 +161,7 @@ fn a_missing_repository_ref_or_commit_is_reported() {
         .exit(1)
         .stderr_contains(&["nowhere.git"])
         .any_stdout();
-    remote
-        .apply()
-        .set("ref", "nowhere")
-        .exit(1)
-        .stderr_contains(&["nowhere"])
-        .any_stdout();
+    remote.apply().set("ref", "nowhere").exit(1).stderr_contains(&["nowhere"]).any_stdout();
     Repo::bare(&remote.world.path("hosted/empty.git"));
     remote
         .apply()
@@ -217,14 +197,8 @@ fn a_job_follows_history_that_was_rewritten_on_the_host_only_if_told_to() {
     remote.push(22, "What was meant");
     remote.apply().exit(4).says(&["stale", "--history follow"]);
     assert_eq!(remote.world.service.take().len(), 0);
-    remote
-        .apply()
-        .set("history", "follow")
-        .exit(0)
-        .says(&["rewritten"]);
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    remote.apply().set("history", "follow").exit(0).says(&["rewritten"]);
+    remote.world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
 }
 
 #[test]
@@ -233,18 +207,12 @@ fn state_is_shared_through_a_host_with_separate_credentials() {
     let world = &remote.world;
     std::fs::create_dir(world.path("states")).unwrap();
     let bare = Repo::bare(&world.path("states/state.git"));
-    let states = git_host::start(
-        &world.path("states"),
-        Door::Guarded("Basic Ym9iOnB3LTk5OTk=".to_owned()),
-    );
+    let states = git_host::start(&world.path("states"), Door::Guarded("Basic Ym9iOnB3LTk5OTk=".to_owned()));
     let job = |machine: &str| {
         remote
             .apply()
             .set("state-dir", world.path(machine))
-            .set(
-                "state-remote",
-                format!("https://localhost:{}/state.git", states.port()),
-            )
+            .set("state-remote", format!("https://localhost:{}/state.git", states.port()))
             .set("state-name", "toggles")
             .set("git-username", "ada")
             .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
@@ -253,10 +221,7 @@ fn state_is_shared_through_a_host_with_separate_credentials() {
     };
     job("one").set("first-pass", "assert").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
-    assert_eq!(
-        bare.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
-        doc(18)
-    );
+    assert_eq!(bare.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"), doc(18));
     job("two").exit(0).any_output();
     world.nothing_sent();
     remote.push(21, "Ask for 21 years");
@@ -266,11 +231,7 @@ fn state_is_shared_through_a_host_with_separate_credentials() {
     for (service, allowed) in [(&remote.host, ADA), (&states, "Basic Ym9iOnB3LTk5OTk=")] {
         for request in service.take() {
             let header = request.header("authorization");
-            assert!(
-                header.is_none() || header == Some(allowed),
-                "{header:?} at {}",
-                request.path
-            );
+            assert!(header.is_none() || header == Some(allowed), "{header:?} at {}", request.path);
         }
     }
 }
@@ -284,10 +245,7 @@ fn credentials_do_not_go_to_a_state_remote_on_another_host() {
     let states = git_host::start(&world.path("states"), Door::Guarded("Basic nobody".to_owned()));
     remote
         .apply()
-        .set(
-            "state-remote",
-            format!("https://localhost:{}/state.git", states.port()),
-        )
+        .set("state-remote", format!("https://localhost:{}/state.git", states.port()))
         .set("git-username", "ada")
         .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
         .exit(1)
@@ -341,10 +299,7 @@ fn the_ssh_program_reads_a_repository_without_getting_secrets() {
     }
     assert!(log.contains("git@git.example.com"), "{log}");
     assert!(log.contains("2222"), "{log}");
-    assert!(
-        log.contains("StrictHostKeyChecking") && log.contains("BatchMode"),
-        "{log}"
-    );
+    assert!(log.contains("StrictHostKeyChecking") && log.contains("BatchMode"), "{log}");
 }
 
 #[test]
@@ -353,10 +308,7 @@ fn a_failing_ssh_program_is_reported_without_waiting() {
     world
         .apply()
         .set("repo", "git@git.example.com:toggles.git")
-        .env(
-            "GIT_SSH_COMMAND",
-            "sh -c 'echo Permission denied >&2; exit 255' ssh",
-        )
+        .env("GIT_SSH_COMMAND", "sh -c 'echo Permission denied >&2; exit 255' ssh")
         .exit(1)
         .stderr_contains(&["Permission denied"])
         .any_stdout();

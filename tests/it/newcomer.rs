@@ -3,15 +3,8 @@
 use crate::support::{ADMIN, World};
 
 /// Words of libraries that mean nothing to a user.
-const FOREIGN: &[&str] = &[
-    "os error",
-    "class=",
-    "code=",
-    "at path",
-    "lookup address",
-    "relative URL",
-    "Error {",
-];
+const FOREIGN: &[&str] =
+    &["os error", "class=", "code=", "at path", "lookup address", "relative URL", "Error {"];
 
 fn world() -> World {
     let world = World::new();
@@ -44,22 +37,11 @@ fn a_base_url_that_cannot_be_one_is_explained() {
             "http://127.0.0.1:1",
             "write `https://…`; `http` is refused, because it would send secrets unencrypted",
         ),
-        (
-            "https://me:pw@t.example",
-            "the URL must not contain a user or password",
-        ),
-        (
-            "https://t.example/?a",
-            "a base URL must not have a query or a fragment",
-        ),
+        ("https://me:pw@t.example", "the URL must not contain a user or password"),
+        ("https://t.example/?a", "a base URL must not have a query or a fragment"),
     ] {
         let expected = format!("error: --base-url: {text}\n");
-        world
-            .apply()
-            .set("base-url", url)
-            .exit(64)
-            .stdout("")
-            .stderr(&expected);
+        world.apply().set("base-url", url).exit(64).stdout("").stderr(&expected);
     }
     world.nothing_sent();
 }
@@ -72,17 +54,11 @@ fn a_missing_ca_file_is_reported_even_if_nothing_is_sent() {
     for (file, message) in [
         (missing.clone(), "could not read the CA file `$TMP/nowhere`"),
         (world.write("empty", ""), "does not contain a PEM certificate"),
-        (
-            world.write("damaged", damaged),
-            "could not read the CA file `$TMP/damaged`",
-        ),
+        (world.write("damaged", damaged), "could not read the CA file `$TMP/damaged`"),
     ] {
         let reconcile = world.bare("reconcile").env("GITOGGLE_ADMIN_TOKEN", ADMIN);
         for run in [world.apply(), world.daemon(), reconcile] {
-            run.set("ca-file", &file)
-                .exit(64)
-                .stdout("")
-                .stderr_contains(&[message]);
+            run.set("ca-file", &file).exit(64).stdout("").stderr_contains(&[message]);
         }
     }
     // These contact no host.
@@ -110,14 +86,8 @@ fn a_file_that_cannot_be_read_or_written_is_named() {
             "sandbox --listen 127.0.0.1:0 --ca-out /proc/ca.pem",
             "error: could not write the sandbox's CA file `/proc/ca.pem`\n  caused by: No such file or directory\n",
         ),
-        (
-            "init /dev/null/a",
-            "error: could not create `/dev/null/a`\n  caused by: Not a directory\n",
-        ),
-        (
-            "validate nowhere",
-            "error: could not check `nowhere`\n  caused by: No such file or directory\n",
-        ),
+        ("init /dev/null/a", "error: could not create `/dev/null/a`\n  caused by: Not a directory\n"),
+        ("validate nowhere", "error: could not check `nowhere`\n  caused by: No such file or directory\n"),
     ] {
         world.bare(line).exit(1).stdout("").stderr(text);
     }
@@ -139,9 +109,7 @@ fn a_result_that_cannot_be_written_is_an_error() {
 #[test]
 fn a_misspelled_environment_has_a_hint() {
     let world = world();
-    let diff = world
-        .bare("diff shop/prod shop/nope")
-        .set("repo", world.repo.path());
+    let diff = world.bare("diff shop/prod shop/nope").set("repo", world.repo.path());
     diff.exit(1).stdout("").stderr(
         "error: `shop/nope` has no document\n\
          hint: check the name of the environment, `--root` and `--layout`\n",
@@ -166,16 +134,8 @@ fn color_follows_the_variables() {
     let world = world();
     let colored = |name: &str, value: &str| {
         let validate = world.validate().env(name, value);
-        world
-            .repo
-            .file("shop/prod/bad.yaml", "disabled: maybe\n")
-            .commit("Break");
-        validate
-            .exit(3)
-            .any_stderr()
-            .any_stdout()
-            .both()
-            .contains('\u{1b}')
+        world.repo.file("shop/prod/bad.yaml", "disabled: maybe\n").commit("Break");
+        validate.exit(3).any_stderr().any_stdout().both().contains('\u{1b}')
     };
     assert!(colored("CLICOLOR_FORCE", "1"));
     assert!(!colored("CLICOLOR_FORCE", "0"));

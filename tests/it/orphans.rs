@@ -38,10 +38,7 @@ fn disable_publishes_the_applied_content_once() {
     assert_eq!(sent["disabled"], json!(true));
     assert_eq!(sent["content"], content(18));
     let comment = requests[0].comment();
-    assert!(
-        comment.starts_with("Remove pay") && comment.ends_with("(file removed)"),
-        "{comment}"
-    );
+    assert!(comment.starts_with("Remove pay") && comment.ends_with("(file removed)"), "{comment}");
     assert_eq!(applied(&world), ["shop/prod/search.yaml"]);
     world.apply().set("on-remove", "disable").exit(0).any_output();
     world.nothing_sent();
@@ -73,12 +70,7 @@ fn forget_publishes_nothing_and_a_returning_file_is_a_create() {
 #[test]
 fn a_toggle_outside_of_the_scope_is_not_an_orphan() {
     let world = without_pay();
-    world
-        .apply()
-        .set("on-remove", "disable")
-        .set("only", "shop/prod/search")
-        .exit(0)
-        .any_output();
+    world.apply().set("on-remove", "disable").set("only", "shop/prod/search").exit(0).any_output();
     world.nothing_sent();
     assert_eq!(applied(&world).len(), 2);
 }
@@ -90,12 +82,7 @@ fn an_object_that_the_history_does_not_contain_is_not_published() {
     let state = Repo::at(&world.state().join("state.git"));
     let work = world.path("forger");
     let forger = Repo::new(&work);
-    forger.git(&[
-        "fetch",
-        "--quiet",
-        &state.path().display().to_string(),
-        "refs/gitoggle/applied",
-    ]);
+    forger.git(&["fetch", "--quiet", &state.path().display().to_string(), "refs/gitoggle/applied"]);
     forger.git(&["checkout", "--quiet", "FETCH_HEAD"]);
     let message = forger.git(&["log", "-1", "--format=%B"]);
     forger.commit_pay(99, &message);
@@ -113,22 +100,10 @@ fn an_environment_that_loses_all_its_documents_is_held() {
         let world = World::with_pay_applied();
         world.repo.file("web/prod/home.yaml", doc(18)).commit("Add home");
         world.settle();
-        world
-            .repo
-            .remove("shop/prod/pay.yaml")
-            .file("web/prod/home.yaml", doc(19))
-            .commit("Remove the shop");
-        world
-            .apply()
-            .set("on-remove", on_remove)
-            .exit(4)
-            .says(&["shop/prod"]);
+        world.repo.remove("shop/prod/pay.yaml").file("web/prod/home.yaml", doc(19)).commit("Remove the shop");
+        world.apply().set("on-remove", on_remove).exit(4).says(&["shop/prod"]);
         world.sent(&[("web/prod/home", body(19, "Remove the shop"))]);
-        assert_eq!(
-            applied(&world),
-            ["shop/prod/pay.yaml", "web/prod/home.yaml"],
-            "{on_remove}"
-        );
+        assert_eq!(applied(&world), ["shop/prod/pay.yaml", "web/prod/home.yaml"], "{on_remove}");
     }
 }
 
@@ -140,10 +115,7 @@ fn an_unknown_toggle_without_a_file_is_an_orphan_that_reports_the_unknown_outcom
     world.service.take();
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     for _ in 0..2 {
-        world
-            .apply()
-            .exit(0)
-            .says(&["shop/prod/pay", "the outcome of its last publish is unknown"]);
+        world.apply().exit(0).says(&["shop/prod/pay", "the outcome of its last publish is unknown"]);
         world.nothing_sent();
     }
     let plan = world.plan().set("output", "json").exit(0).json();
@@ -164,10 +136,7 @@ fn an_unknown_toggle_without_a_file_is_an_orphan_that_reports_the_unknown_outcom
 #[test]
 fn a_renamed_file_is_one_orphan_and_one_create() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .rename("shop/prod/pay.yaml", "shop/prod/checkout.yaml")
-        .commit("Rename it");
+    world.repo.rename("shop/prod/pay.yaml", "shop/prod/checkout.yaml").commit("Rename it");
     world.apply().exit(0).says(&["shop/prod/pay"]);
     world.sent(&[("shop/prod/checkout", body(18, "Rename it"))]);
 }
@@ -175,19 +144,12 @@ fn a_renamed_file_is_one_orphan_and_one_create() {
 #[test]
 fn disable_finds_the_removed_file_in_any_layout() {
     for (layout, folder) in [
-        (
-            "toggles/{project}/{environment}/{toggle}.yaml",
-            "toggles/shop/prod",
-        ),
+        ("toggles/{project}/{environment}/{toggle}.yaml", "toggles/shop/prod"),
         ("{environment}/{project}/{toggle}.yaml", "prod/shop"),
     ] {
         let world = World::new();
         let file = |toggle: &str| format!("{folder}/{toggle}");
-        world
-            .repo
-            .file(&file("pay.yml"), doc(18))
-            .file(&file("zoo.yaml"), doc(30))
-            .commit("Add two");
+        world.repo.file(&file("pay.yml"), doc(18)).file(&file("zoo.yaml"), doc(30)).commit("Add two");
         let apply = || world.apply().set("layout", layout);
         apply().set("first-pass", "assert").exit(0).any_output();
         world.service.take();
@@ -203,21 +165,12 @@ fn disable_finds_the_removed_file_in_any_layout() {
 fn a_file_that_a_merge_removed_is_attributed_to_the_merge() {
     let world = World::new();
     world.repo.file("shop/prod/zoo.yaml", doc(30)).commit("Add zoo");
-    world
-        .repo
-        .branch("docs")
-        .file("README.md", "Toggles")
-        .commit("Say what this is");
+    world.repo.branch("docs").file("README.md", "Toggles").commit("Say what this is");
     world.repo.checkout("main");
     world.repo.commit_pay(18, "Add pay");
     world.settle();
-    world
-        .repo
-        .git(&["merge", "--quiet", "--no-ff", "--no-commit", "docs"]);
-    world
-        .repo
-        .remove("shop/prod/pay.yaml")
-        .commit("Merge docs, retire pay");
+    world.repo.git(&["merge", "--quiet", "--no-ff", "--no-commit", "docs"]);
+    world.repo.remove("shop/prod/pay.yaml").commit("Merge docs, retire pay");
     for first_parent in [false, true] {
         let world = world.plan().set("on-remove", "disable").set("output", "json");
         let plan = match first_parent {
@@ -232,23 +185,16 @@ fn a_file_that_a_merge_removed_is_attributed_to_the_merge() {
 
 /// Starts a daemon that disables the toggles of removed files.
 fn disabling(world: &World) -> Daemon {
-    Daemon::ready(world, |run| {
-        run.set("poll-interval", "200ms").set("on-remove", "disable")
-    })
+    Daemon::ready(world, |run| run.set("poll-interval", "200ms").set("on-remove", "disable"))
 }
 
 #[test]
 fn a_refused_update_does_not_park_the_disable_that_replaces_it() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/other.yaml", doc(18))
-        .commit("Add other");
+    world.repo.file("shop/prod/other.yaml", doc(18)).commit("Add other");
     world.settle();
     let daemon = disabling(&world);
-    world
-        .service
-        .answers([Answer::json(422, r#"{"code": "no", "message": "will not do"}"#)]);
+    world.service.answers([Answer::json(422, r#"{"code": "no", "message": "will not do"}"#)]);
     world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "failed");
     world.service.take();
@@ -263,10 +209,7 @@ fn a_refused_update_does_not_park_the_disable_that_replaces_it() {
 #[test]
 fn a_disable_with_an_unknown_outcome_does_not_park_the_returning_file() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/other.yaml", doc(18))
-        .commit("Add other");
+    world.repo.file("shop/prod/other.yaml", doc(18)).commit("Add other");
     world.settle();
     let daemon = disabling(&world);
     world.service.answers([Answer::html(413)]);

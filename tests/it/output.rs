@@ -58,10 +58,7 @@ fn a_plan_for_github_has_annotations_on_stdout_and_the_markdown_in_the_job_summa
     let plan = |output| world.plan().set("output", output);
     let markdown = plan("markdown").exit(3).both();
     let summary = world.write("summary.md", "# Before\n");
-    plan("github")
-        .env("GITHUB_STEP_SUMMARY", &summary)
-        .exit(3)
-        .stdout(ANNOTATION);
+    plan("github").env("GITHUB_STEP_SUMMARY", &summary).exit(3).stdout(ANNOTATION);
     assert_eq!(world.printed(&summary), format!("# Before\n{markdown}"));
 }
 
@@ -70,14 +67,9 @@ const ANNOTATION: &str = "::error file=shop/prod/bad.yaml,line=10,col=24,title=s
 
 #[test]
 fn without_a_job_summary_stdout_contains_only_annotations() {
-    World::of_every_kind()
-        .plan()
-        .set("output", "github")
-        .exit(3)
-        .stdout(ANNOTATION)
-        .stderr(
-            "note: `GITHUB_STEP_SUMMARY` is not set, so there is no job summary; `-o markdown` prints it\n",
-        );
+    World::of_every_kind().plan().set("output", "github").exit(3).stdout(ANNOTATION).stderr(
+        "note: `GITHUB_STEP_SUMMARY` is not set, so there is no job summary; `-o markdown` prints it\n",
+    );
 }
 
 #[test]
@@ -98,10 +90,7 @@ fn a_job_summary_that_cannot_be_written_is_an_error() {
 #[test]
 fn an_apply_is_printed_as_text() {
     let world = World::of_every_kind();
-    world.service.answers([
-        Answer::applied(),
-        Answer::json(422, r#"{"message": "no such attribute"}"#),
-    ]);
+    world.service.answers([Answer::applied(), Answer::json(422, r#"{"message": "no such attribute"}"#)]);
     world
         .apply()
         .exit(1)
@@ -145,9 +134,7 @@ Nothing to do.
 fn an_apply_for_github_lists_failures_in_the_job_summary() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
-    world
-        .service
-        .answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
+    world.service.answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
     let summary = world.path("summary.md");
     world
         .apply()
@@ -210,16 +197,10 @@ held     shop/test/first  ----------  nothing is applied here yet: `--first-pass
 6 toggles: 2 held, 2 pending, 1 orphan, 1 in sync
 "#;
     world.status().arg("--all").exit(4).stdout(all);
-    let others: String = all
-        .split_inclusive('\n')
-        .filter(|line| !line.starts_with("in sync"))
-        .collect();
+    let others: String = all.split_inclusive('\n').filter(|line| !line.starts_with("in sync")).collect();
     world.status().exit(4).stdout(&others);
     let quiet = World::with_pay_applied();
-    quiet
-        .status()
-        .exit(0)
-        .stdout("$REPO refs/heads/main at <short>\n1 toggle: 1 in sync\n");
+    quiet.status().exit(0).stdout("$REPO refs/heads/main at <short>\n1 toggle: 1 in sync\n");
 }
 
 #[test]

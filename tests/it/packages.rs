@@ -22,30 +22,21 @@ fn run(program: &str, args: &[&str], input: &str) -> Option<Output> {
     Some(child.wait_with_output().unwrap())
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the person who runs the tests should know what was not tested"
-)]
+#[expect(clippy::print_stderr, reason = "the person who runs the tests should know what was not tested")]
 fn skipped(program: &str) {
     eprintln!("skipped: this machine has no `{program}`");
 }
 
 fn completions(shell: &str) -> String {
     let world = World::new();
-    let script = world
-        .bare(&format!("completions {shell}"))
-        .exit(0)
-        .stderr("")
-        .both();
+    let script = world.bare(&format!("completions {shell}")).exit(0).stderr("").both();
     assert!(!script.is_empty());
     script
 }
 
 fn commands() -> Vec<String> {
     let program = args::program();
-    let names = program
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned());
+    let names = program.get_subcommands().map(|command| command.get_name().to_owned());
     names.collect()
 }
 
@@ -56,18 +47,12 @@ fn the_shells_accept_their_completions() {
         let Some(output) = run(shell, &[check], &script) else {
             continue;
         };
-        assert!(
-            output.status.success() && output.stderr.is_empty(),
-            "{shell}: {output:?}"
-        );
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
     }
     for (shell, begin) in [("elvish", "cand "), ("powershell", "::new('")] {
         let script = completions(shell);
         for command in commands() {
-            assert!(
-                script.contains(&format!("{begin}{command}")),
-                "{shell} lacks {command}"
-            );
+            assert!(script.contains(&format!("{begin}{command}")), "{shell} lacks {command}");
         }
     }
 }
@@ -105,10 +90,7 @@ fn bash_completes_commands_flags_and_the_words_of_choices() {
 fn an_error_in_a_setting_does_not_break_completions_or_manual_pages() {
     let world = World::new();
     for line in ["completions bash", "man"] {
-        let run = world
-            .bare(line)
-            .env("GITOGGLE_TIMEOUT", "soon")
-            .env("GITOGGLE_NONSENSE", "1");
+        let run = world.bare(line).env("GITOGGLE_TIMEOUT", "soon").env("GITOGGLE_NONSENSE", "1");
         run.exit(0).stderr("").any_stdout();
     }
     let usage = world.bare("completions").exit(64).stdout("");
@@ -124,12 +106,7 @@ fn the_pages_of_all_commands_are_written_and_valid() {
     let world = World::new();
     let count = commands().len() + 1;
     let done = format!("wrote {count} pages to `pages/man1`\n");
-    world
-        .bare("man --out pages/man1")
-        .within(world.root())
-        .exit(0)
-        .stderr("")
-        .stdout(&done);
+    world.bare("man --out pages/man1").within(world.root()).exit(0).stderr("").stdout(&done);
     let folder = world.path("pages/man1");
     let mut names = BTreeSet::from(["gitoggle.1".to_owned()]);
     names.extend(commands().iter().map(|name| format!("gitoggle-{name}.1")));
@@ -143,10 +120,7 @@ fn the_pages_of_all_commands_are_written_and_valid() {
         let Some(output) = run("mandoc", &["-T", "lint", "-W", "error"], &page) else {
             return;
         };
-        assert!(
-            output.stdout.is_empty() && output.status.success(),
-            "{name}: {output:?}"
-        );
+        assert!(output.stdout.is_empty() && output.status.success(), "{name}: {output:?}");
     }
     world
         .bare("man --out /dev/null/man1")
@@ -177,13 +151,7 @@ fn a_page_has_the_usage_the_flags_examples_and_exit_codes() {
     let commands = commands().into_iter().map(|name| format!("gitoggle-{name}(1)"));
     let mut expected: Vec<String> = commands.collect();
     expected.extend(
-        [
-            "GITOGGLE(1)",
-            "gitoggle <COMMAND>",
-            "EXIT STATUS",
-            "64  an unknown flag",
-        ]
-        .map(str::to_owned),
+        ["GITOGGLE(1)", "gitoggle <COMMAND>", "EXIT STATUS", "64  an unknown flag"].map(str::to_owned),
     );
     let missing: Vec<_> = expected.iter().filter(|text| !program.contains(*text)).collect();
     assert!(missing.is_empty(), "{missing:?} in {program}");
@@ -199,8 +167,5 @@ fn a_page_has_the_usage_the_flags_examples_and_exit_codes() {
         assert!(plan.contains(text), "{text} in {plan}");
     }
     let flattened = plan.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        flattened.contains("Shows what would be published, and why."),
-        "{plan}"
-    );
+    assert!(flattened.contains("Shows what would be published, and why."), "{plan}");
 }

@@ -20,17 +20,8 @@ fn a_plan_sends_no_request_and_writes_nothing() {
     let connections = world.service.connections();
     for output in ["human", "json", "markdown", "github"] {
         world.plan().set("output", output).exit(3).any_output();
-        world
-            .plan()
-            .set("output", output)
-            .arg("--worktree")
-            .exit(3)
-            .any_output();
-        world
-            .status()
-            .set("output", if output == "json" { "json" } else { "human" })
-            .exit(3)
-            .any_output();
+        world.plan().set("output", output).arg("--worktree").exit(3).any_output();
+        world.status().set("output", if output == "json" { "json" } else { "human" }).exit(3).any_output();
     }
     assert_eq!(listing(world.root()), before);
     assert_eq!(world.service.connections(), connections);
@@ -49,11 +40,7 @@ fn a_plan_works_with_a_read_only_state() {
 fn a_plan_works_without_a_state() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
-    world
-        .plan()
-        .set("first-pass", "assert")
-        .exit(0)
-        .says(&["shop/prod/pay"]);
+    world.plan().set("first-pass", "assert").exit(0).says(&["shop/prod/pay"]);
     assert!(!world.state().exists());
 }
 
@@ -62,12 +49,7 @@ fn a_plan_is_versioned_json_with_the_verdict_of_the_exit_code() {
     let world = with_a_change();
     let plan = world.plan().set("output", "json").exit(0).json();
     let members: Vec<_> = plan.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(
-        members,
-        [
-            "changes", "digest", "findings", "held", "orphans", "source", "summary", "version"
-        ]
-    );
+    assert_eq!(members, ["changes", "digest", "findings", "held", "orphans", "source", "summary", "version"]);
     assert_eq!(plan["version"], json!(1));
     assert_eq!(plan["source"]["ref"], json!("refs/heads/main"));
     let change = &plan["changes"][0];
@@ -121,10 +103,7 @@ fn the_detailed_exit_code_reports_changes() {
     world.plan().arg("--detailed-exitcode").exit(2).any_output();
     world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
     world.plan().arg("--detailed-exitcode").exit(3).any_output();
-    world
-        .repo
-        .file("shop/new/pay.yaml", doc(1))
-        .commit("New environment");
+    world.repo.file("shop/new/pay.yaml", doc(1)).commit("New environment");
     world.plan().arg("--detailed-exitcode").exit(3).any_output();
     world.apply().exit(4).any_output();
 }
@@ -132,11 +111,7 @@ fn the_detailed_exit_code_reports_changes() {
 #[test]
 fn a_plan_describes_each_change_in_words() {
     let world = with_a_change();
-    world
-        .plan()
-        .exit(0)
-        .stdout_contains(&["shop/prod/pay", "Ask for 21 years", "adults"])
-        .any_stderr();
+    world.plan().exit(0).stdout_contains(&["shop/prod/pay", "Ask for 21 years", "adults"]).any_stderr();
 }
 
 #[test]
@@ -146,36 +121,20 @@ fn uncommitted_files_are_planned_with_the_worktree_flag() {
     world.repo.write("shop/prod/fresh.yaml", doc(1));
     let plan = world.plan().set("output", "json").exit(0).json();
     assert_eq!(plan["changes"], json!([]));
-    let plan = world
-        .plan()
-        .arg("--worktree")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let plan = world.plan().arg("--worktree").set("output", "json").exit(0).json();
     let changes: Vec<_> = plan["changes"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|change| {
-            (
-                change["toggle"].as_str().unwrap(),
-                change["action"].as_str().unwrap(),
-            )
-        })
+        .map(|change| (change["toggle"].as_str().unwrap(), change["action"].as_str().unwrap()))
         .collect();
-    assert_eq!(
-        changes,
-        [("shop/prod/fresh", "create"), ("shop/prod/pay", "update")]
-    );
+    assert_eq!(changes, [("shop/prod/fresh", "create"), ("shop/prod/pay", "update")]);
 }
 
 #[test]
 fn what_a_sparse_checkout_leaves_out_was_not_removed() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/test/pay.yaml", doc(18))
-        .commit("Add a test");
+    world.repo.file("shop/test/pay.yaml", doc(18)).commit("Add a test");
     world.apply().set("first-pass", "adopt").exit(0).any_output();
     world.repo.git(&["sparse-checkout", "set", "shop/test"]);
     assert!(!world.repo.path().join("shop/prod").exists());
@@ -184,11 +143,7 @@ fn what_a_sparse_checkout_leaves_out_was_not_removed() {
         for flag in flags {
             run = run.arg(flag);
         }
-        run.set("on-remove", "disable")
-            .set("output", "json")
-            .exit(0)
-            .stderr("")
-            .json()
+        run.set("on-remove", "disable").set("output", "json").exit(0).stderr("").json()
     };
     for flags in [&[][..], &["--worktree"]] {
         let plan = plan(flags);
@@ -198,19 +153,11 @@ fn what_a_sparse_checkout_leaves_out_was_not_removed() {
     }
     // A document that is left out may be one that is still to be published.
     world.repo.git(&["sparse-checkout", "disable"]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Ask for 21 years");
     world.repo.git(&["sparse-checkout", "set", "shop/test"]);
     world.repo.write("shop/test/pay.yaml", doc(33));
     let changes = plan(&["--worktree"])["changes"].clone();
-    let toggles: Vec<_> = changes
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|change| &change["toggle"])
-        .collect();
+    let toggles: Vec<_> = changes.as_array().unwrap().iter().map(|change| &change["toggle"]).collect();
     assert_eq!(toggles, ["shop/prod/pay", "shop/test/pay"]);
 }
 
@@ -223,11 +170,7 @@ fn a_plan_without_a_base_url_uses_the_only_existing_state() {
 #[test]
 fn a_plan_needs_no_token() {
     let world = with_a_change();
-    world
-        .plan()
-        .without_env("GITOGGLE_TOKEN")
-        .exit(0)
-        .says(&["shop/prod/pay"]);
+    world.plan().without_env("GITOGGLE_TOKEN").exit(0).says(&["shop/prod/pay"]);
 }
 
 #[test]
@@ -236,27 +179,16 @@ fn a_shallow_clone_uses_the_newest_message_and_reports_it() {
     world.repo.commit_pay(21, "Ask for 21 years");
     world.repo.file("README.md", "x\n").commit("Newest");
     let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
-    let plan = world
-        .plan()
-        .set("repo", shallow.path())
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let plan = world.plan().set("repo", shallow.path()).set("output", "json").exit(0).json();
     assert_eq!(plan["changes"][0]["comment"], json!("Newest"));
-    world
-        .plan()
-        .set("repo", shallow.path())
-        .exit(0)
-        .says(&["shallow"]);
+    world.plan().set("repo", shallow.path()).exit(0).says(&["shallow"]);
 }
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let world = World::new();
     for number in 0..300 {
-        world
-            .repo
-            .file(&format!("shop/prod/t{number}.yaml"), "nonsense\n");
+        world.repo.file(&format!("shop/prod/t{number}.yaml"), "nonsense\n");
     }
     world.repo.commit("Add many toggles");
     let mut child = world.validate().start_piped();
@@ -269,24 +201,14 @@ fn a_closed_pipe_is_not_an_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        !printed.contains("panicked") && !printed.contains("pipe"),
-        "{printed}"
-    );
+    assert!(!printed.contains("panicked") && !printed.contains("pipe"), "{printed}");
 }
 
 #[test]
 fn the_machine_readable_result_of_an_apply_names_every_outcome() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/zoo.yaml", doc(3))
-        .commit("Change both");
-    world.service.answers([crate::support::Answer::json(
-        422,
-        r#"{"message": "no such attribute"}"#,
-    )]);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Change both");
+    world.service.answers([crate::support::Answer::json(422, r#"{"message": "no such attribute"}"#)]);
     let report = world.apply().set("output", "json").exit(1).json();
     assert_eq!(report["version"], 1);
     let results: Vec<_> = report["results"]
@@ -295,20 +217,14 @@ fn the_machine_readable_result_of_an_apply_names_every_outcome() {
         .iter()
         .map(|line| (line["toggle"].as_str().unwrap(), line["result"].as_str().unwrap()))
         .collect();
-    assert_eq!(
-        results,
-        [("shop/prod/pay", "failed"), ("shop/prod/zoo", "applied")]
-    );
+    assert_eq!(results, [("shop/prod/pay", "failed"), ("shop/prod/zoo", "applied")]);
     assert_eq!(report["changes"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
 fn if_no_path_is_valid_the_error_explains_the_first_one() {
     let world = World::new();
-    world
-        .repo
-        .file("sh op/prod/a.yaml", doc(1))
-        .file("sh op/prod/b.yaml", doc(1));
+    world.repo.file("sh op/prod/a.yaml", doc(1)).file("sh op/prod/b.yaml", doc(1));
     world.repo.commit("Mistype the project");
     for run in [world.plan(), world.apply()] {
         run.exit(1).says(&[
@@ -325,12 +241,7 @@ fn if_no_path_is_valid_the_error_explains_the_first_one() {
 fn a_plan_of_uncommitted_files_checks_the_base_url_and_the_history() {
     let world = World::with_pay_applied();
     world.repo.write("shop/prod/new.yaml", doc(21));
-    let plan = world
-        .plan()
-        .arg("--worktree")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let plan = world.plan().arg("--worktree").set("output", "json").exit(0).json();
     assert_eq!(plan["changes"][0]["comment"], "(not committed)", "{plan}");
     world
         .plan()
@@ -339,9 +250,7 @@ fn a_plan_of_uncommitted_files_checks_the_base_url_and_the_history() {
         .exit(4)
         .stderr_contains(&["belongs to"])
         .any_stdout();
-    world
-        .repo
-        .git(&["commit", "-q", "--amend", "-m", "Add pay, in better words"]);
+    world.repo.git(&["commit", "-q", "--amend", "-m", "Add pay, in better words"]);
     world
         .plan()
         .arg("--worktree")

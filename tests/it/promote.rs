@@ -20,13 +20,11 @@ fn documents_are_copied_with_their_comments_and_nothing_is_committed() {
     world.repo.file("shop/production/old.yaml", doc(3)).commit("x");
     world.repo.write("shop/staging/new.yaml", doc(2));
     let head = world.repo.head();
-    promote(&world, "shop/staging shop/production")
-        .exit(0)
-        .stdout_contains(&[
-            "changes in shop/production, copied from shop/staging\n\n+ new (shop/production/new.yaml)\n",
-            "~ pay (shop/production/pay.yml)\n    rule `adults`: condition changed:",
-            "\n2 copied, 0 unchanged\n",
-        ]);
+    promote(&world, "shop/staging shop/production").exit(0).stdout_contains(&[
+        "changes in shop/production, copied from shop/staging\n\n+ new (shop/production/new.yaml)\n",
+        "~ pay (shop/production/pay.yml)\n    rule `adults`: condition changed:",
+        "\n2 copied, 0 unchanged\n",
+    ]);
     assert_eq!(read(&world, "shop/production/pay.yml"), commented);
     assert_eq!(read(&world, "shop/production/new.yaml"), doc(2));
     assert_eq!(read(&world, "shop/production/old.yaml"), doc(3));
@@ -56,10 +54,9 @@ fn every_output_says_what_changed_in_the_target() {
     let age = |side: &str| &diff["toggles"][0][side]["content"]["rules"][0]["conditions"][0]["objects"][0];
     assert_eq!((age("before"), age("after")), (&"18".into(), &"21".into()));
     let change = "condition changed: `age` > `18` (number) → `age` > `21` (number)";
-    ready().exit(0).stdout_contains(&[
-        "changes in shop/production, copied from shop/staging\n\n~ pay",
-        change,
-    ]);
+    ready()
+        .exit(0)
+        .stdout_contains(&["changes in shop/production, copied from shop/staging\n\n~ pay", change]);
     ready().arg("-omarkdown").exit(0).stdout_contains(&[
         "### changes in ` shop/production `, copied from ` shop/staging `\n",
         "-            - \"18\"\n+            - \"21\"\n",
@@ -135,28 +132,21 @@ fn an_invalid_document_is_skipped_and_an_invalid_target_is_replaced() {
 #[test]
 fn a_target_keeps_its_extension_and_a_link_is_not_followed() {
     let world = World::new();
-    world
-        .repo
-        .write("shop/staging/pay.yaml", format!("# kept\n{}", doc(21)));
+    world.repo.write("shop/staging/pay.yaml", format!("# kept\n{}", doc(21)));
     world.repo.write("shop/staging/link.yaml", doc(21));
     world.repo.write("shop/production/pay.yml", doc(1));
     let outside = world.write("outside.yaml", "outside");
     std::os::unix::fs::symlink(&outside, world.repo.path().join("shop/production/link.yaml")).unwrap();
     promote(&world, "shop/staging shop/production")
         .exit(1)
-        .stdout_contains(&[
-            "~ pay (shop/production/pay.yml)\n",
-            "\n1 copied, 0 unchanged, 1 failed\n",
-        ])
+        .stdout_contains(&["~ pay (shop/production/pay.yml)\n", "\n1 copied, 0 unchanged, 1 failed\n"])
         .stderr_contains(&[
             "is a symbolic link, and gitoggle does not write there",
             "error: could not copy 1 toggle\n",
         ]);
     assert!(read(&world, "shop/production/pay.yml").starts_with("# kept\n"));
     // One JSON value, which has the failure.
-    let again = promote(&world, "shop/staging shop/production -o json")
-        .exit(1)
-        .json();
+    let again = promote(&world, "shop/staging shop/production -o json").exit(1).json();
     let reason = again["failed"]["link"].as_str().unwrap();
     assert!(reason.contains("is a symbolic link"), "{again}");
     assert_eq!(std::fs::read_to_string(outside).unwrap(), "outside");
@@ -171,18 +161,13 @@ fn a_document_that_is_not_checked_out_is_neither_replaced_nor_called_absent() {
         .file("shop/staging/new.yaml", doc(21))
         .file("shop/production/pay.yml", doc(18))
         .commit("Add pay");
-    world
-        .repo
-        .git(&["sparse-checkout", "set", "--no-cone", "/shop/staging/"]);
+    world.repo.git(&["sparse-checkout", "set", "--no-cone", "/shop/staging/"]);
     world
         .bare("diff")
         .within(world.repo.path())
         .args("shop/staging shop/production")
         .exit(3)
-        .stdout_contains(&[
-            "- new (only in shop/staging)\n",
-            "1 only in shop/staging, 1 invalid, 0 equal\n",
-        ])
+        .stdout_contains(&["- new (only in shop/staging)\n", "1 only in shop/staging, 1 invalid, 0 equal\n"])
         .stderr_contains(&["missing-content", "--> shop/production/pay.yml\n"]);
     promote(&world, "shop/staging shop/production")
         .exit(1)

@@ -15,19 +15,10 @@ fn a_merged_file_becomes_exactly_one_patch() {
         .checkout("main")
         .merge("adults", "Merge pull request #7");
 
-    world
-        .apply()
-        .exit(0)
-        .says(&["$SERVICE", "refs/heads/main", "<rev>", "shop/prod/pay"]);
+    world.apply().exit(0).says(&["$SERVICE", "refs/heads/main", "<rev>", "shop/prod/pay"]);
 
-    let requests = world.sent(&[(
-        "shop/prod/pay",
-        body(21, "Ask for 21 years\n\nThe law has changed."),
-    )]);
-    assert_eq!(
-        requests[0].path,
-        "/api/projects/shop/environments/prod/toggles/pay/targeting"
-    );
+    let requests = world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years\n\nThe law has changed."))]);
+    assert_eq!(requests[0].path, "/api/projects/shop/environments/prod/toggles/pay/targeting");
     assert_eq!(requests[0].header("authorization"), Some(crate::support::TOKEN));
 }
 
@@ -42,17 +33,11 @@ fn an_applied_document_is_not_published_again() {
 #[test]
 fn rewriting_a_file_without_changing_its_meaning_publishes_nothing_and_is_recorded() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", reformatted(18))
-        .commit("Prefer block style");
+    world.repo.file("shop/prod/pay.yaml", reformatted(18)).commit("Prefer block style");
     world.apply().exit(0).any_output();
     world.nothing_sent();
     let state = Repo::at(&world.state().join("state.git"));
-    assert_eq!(
-        state.content("refs/gitoggle/applied", "shop/prod/pay.yaml"),
-        reformatted(18)
-    );
+    assert_eq!(state.content("refs/gitoggle/applied", "shop/prod/pay.yaml"), reformatted(18));
 }
 
 #[test]
@@ -92,10 +77,7 @@ fn one_environment_is_published_in_path_order_and_disabling_comes_first() {
     world
         .repo
         .file("shop/prod/a.yaml", doc(19))
-        .file(
-            "shop/prod/b.yaml",
-            doc(18).replace("disabled: false", "disabled: true"),
-        )
+        .file("shop/prod/b.yaml", doc(18).replace("disabled: false", "disabled: true"))
         .commit("Emergency");
     world.apply().exit(0).any_output();
     let mut off = body(18, "Emergency");
@@ -119,10 +101,7 @@ fn scalars_are_sent_exactly_as_written() {
     world.apply().set("first-pass", "assert").exit(0).any_output();
     let requests = world.service.take();
     let content = requests[0].body()["content"].clone();
-    assert_eq!(
-        content["rules"][0]["conditions"][0]["objects"],
-        json!(["1.10", "007", "1e3", "-0.0"])
-    );
+    assert_eq!(content["rules"][0]["conditions"][0]["objects"], json!(["1.10", "007", "1e3", "-0.0"]));
     assert_eq!(content["variations"][0]["value"], json!("0x1F"));
     assert_eq!(content["variations"][1]["value"], json!("true"));
 }
@@ -141,10 +120,7 @@ fn json_in_a_yaml_file_is_a_document() {
     });
     world
         .repo
-        .file(
-            "shop/prod/smile.yaml",
-            document.to_string().replace("SMILE", "\\ud83d\\ude00"),
-        )
+        .file("shop/prod/smile.yaml", document.to_string().replace("SMILE", "\\ud83d\\ude00"))
         .commit("Smile");
     world.apply().set("first-pass", "assert").exit(0).any_output();
     world.sent(&[(
@@ -173,10 +149,7 @@ fn a_base_url_can_have_a_path() {
         .exit(0)
         .any_output();
     let requests = world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
-    assert_eq!(
-        requests[0].path,
-        "/toggles/v2/api/projects/shop/environments/prod/toggles/pay/targeting"
-    );
+    assert_eq!(requests[0].path, "/toggles/v2/api/projects/shop/environments/prod/toggles/pay/targeting");
 }
 
 #[test]
@@ -191,10 +164,7 @@ fn uncommitted_files_are_not_applied() {
 #[test]
 fn a_new_file_extension_does_not_cause_a_publish() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .rename("shop/prod/pay.yaml", "shop/prod/pay.yml")
-        .commit("Three letters will do");
+    world.repo.rename("shop/prod/pay.yaml", "shop/prod/pay.yml").commit("Three letters will do");
     world.apply().exit(0).any_output();
     world.nothing_sent();
     let state = Repo::at(&world.state().join("state.git"));
@@ -208,18 +178,8 @@ fn only_toggles_in_scope_are_published() {
         world.repo.file(&format!("{path}.yaml"), doc(18));
     }
     world.repo.commit("Add four");
-    world
-        .apply()
-        .set("first-pass", "assert")
-        .args("--only=shop/*/a --only=web/**")
-        .exit(0)
-        .any_output();
-    let mut sent: Vec<_> = world
-        .service
-        .take()
-        .iter()
-        .map(crate::support::Request::toggle)
-        .collect();
+    world.apply().set("first-pass", "assert").args("--only=shop/*/a --only=web/**").exit(0).any_output();
+    let mut sent: Vec<_> = world.service.take().iter().map(crate::support::Request::toggle).collect();
     sent.sort();
     assert_eq!(sent, ["shop/prod/a", "shop/test/a", "web/prod/a"]);
     let printed = world.apply().set("only", "*").exit(64);
@@ -241,14 +201,7 @@ fn a_comment_is_the_commit_message_in_any_encoding_and_with_any_line_ends() {
 
     world.repo.file("shop/prod/pay.yaml", doc(22));
     world.repo.write(".git/latin1", b"Gr\xfc\xdfe");
-    world.repo.git(&[
-        "-c",
-        "i18n.commitEncoding=ISO-8859-1",
-        "commit",
-        "--quiet",
-        "-F",
-        ".git/latin1",
-    ]);
+    world.repo.git(&["-c", "i18n.commitEncoding=ISO-8859-1", "commit", "--quiet", "-F", ".git/latin1"]);
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(22, "Grüße"))]);
 }
@@ -268,10 +221,7 @@ fn what_was_applied_is_a_commit_that_names_the_source_and_the_toggles() {
     world.apply().exit(0).any_output();
     let state = Repo::at(&world.state().join("state.git"));
     assert_eq!(state.git(&["rev-parse", "--is-bare-repository"]), "true");
-    assert_eq!(
-        state.content("refs/gitoggle/applied", "shop/prod/pay.yaml"),
-        doc(20)
-    );
+    assert_eq!(state.content("refs/gitoggle/applied", "shop/prod/pay.yaml"), doc(20));
     let message = state.git(&["log", "-1", "--format=%B", "refs/gitoggle/applied"]);
     assert!(message.contains(&world.repo.head()), "{message}");
     assert!(message.contains("shop/prod/pay"), "{message}");
@@ -285,11 +235,7 @@ fn what_was_applied_is_a_commit_that_names_the_source_and_the_toggles() {
 #[test]
 fn an_invalid_document_outside_only_does_not_count() {
     let world = World::new();
-    world
-        .repo
-        .file("a/prod/pay.yaml", doc(18))
-        .file("b/prod/pay.yaml", doc(18))
-        .commit("Add two");
+    world.repo.file("a/prod/pay.yaml", doc(18)).file("b/prod/pay.yaml", doc(18)).commit("Add two");
     world.settle();
     let apply = || world.apply().set("only", "a/**").set("on-invalid", "stop");
     world

@@ -33,10 +33,7 @@ fn toggles(world: &World) -> Vec<String> {
 fn an_environment_over_the_ratio_is_held_with_every_way_to_release_it() {
     let world = applied(10);
     change(&world, 4, "Change four");
-    world
-        .repo
-        .file("shop/prod/new.yaml", doc(1))
-        .commit("And add one");
+    world.repo.file("shop/prod/new.yaml", doc(1)).commit("And add one");
     for run in [world.apply(), world.plan()] {
         run.exit(4).says(&[
             "shop/prod",
@@ -94,28 +91,16 @@ fn allow_mass_change_releases_everything() {
 fn allow_mass_change_is_neither_a_variable_nor_a_key() {
     let world = applied(10);
     change(&world, 10, "Change ten");
-    world
-        .apply()
-        .env("GITOGGLE_ALLOW_MASS_CHANGE", "true")
-        .exit(4)
-        .any_output();
+    world.apply().env("GITOGGLE_ALLOW_MASS_CHANGE", "true").exit(4).any_output();
     let config = world.write("gitoggle.yaml", "allow_mass_change: true\n");
-    world
-        .apply()
-        .set("config", config)
-        .exit(64)
-        .stderr_contains(&["allow_mass_change"]);
+    world.apply().set("config", config).exit(64).stderr_contains(&["allow_mass_change"]);
     world.nothing_sent();
 }
 
 #[test]
 fn a_trailer_releases_the_changes_of_its_commit() {
     let world = applied(10);
-    change(
-        &world,
-        10,
-        "Change ten\n\nWe really mean it.\n\nGitoggle-Allow: mass-change\n",
-    );
+    change(&world, 10, "Change ten\n\nWe really mean it.\n\nGitoggle-Allow: mass-change\n");
     world.apply().arg("--no-allow-trailer").exit(4).any_output();
     world.nothing_sent();
     world.apply().exit(0).any_output();
@@ -126,10 +111,7 @@ fn a_trailer_releases_the_changes_of_its_commit() {
 fn a_trailer_does_not_release_other_commits() {
     let world = applied(10);
     change(&world, 4, "Change four");
-    world
-        .repo
-        .file(&path(9), doc(33))
-        .commit("One more\n\nGitoggle-Allow: mass-change\n");
+    world.repo.file(&path(9), doc(33)).commit("One more\n\nGitoggle-Allow: mass-change\n");
     world.apply().exit(4).says(&["4", "10"]);
     world.nothing_sent();
 }
@@ -168,40 +150,16 @@ fn the_count_includes_every_kind_of_change() {
 #[test]
 fn on_invalid_stop_publishes_nothing_while_a_document_is_invalid() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/bad.yaml", "nonsense\n")
-        .commit_pay(19, "Add nonsense");
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit_pay(19, "Add nonsense");
     let plan = world.plan().set("on-invalid", "stop").set("output", "json");
     let plan = plan.exit(3).json();
-    assert_eq!(
-        plan["changes"],
-        serde_json::json!([]),
-        "nothing of it would be sent"
-    );
+    assert_eq!(plan["changes"], serde_json::json!([]), "nothing of it would be sent");
     assert_eq!(plan["summary"]["held"], 2, "{plan}");
-    world
-        .apply()
-        .set("on-invalid", "stop")
-        .exit(3)
-        .says(&["shop/prod/bad.yaml:1:1", "`on_invalid: stop`"]);
-    world
-        .status()
-        .set("on-invalid", "stop")
-        .exit(3)
-        .says(&["held", "while a document is invalid"]);
+    world.apply().set("on-invalid", "stop").exit(3).says(&["shop/prod/bad.yaml:1:1", "`on_invalid: stop`"]);
+    world.status().set("on-invalid", "stop").exit(3).says(&["held", "while a document is invalid"]);
     world.nothing_sent();
-    world
-        .apply()
-        .set("on-invalid", "stop")
-        .set("only", "shop/prod/pay")
-        .exit(0)
-        .any_output();
-    assert_eq!(
-        toggles(&world),
-        ["shop/prod/pay"],
-        "an invalid document outside of the scope stops nothing"
-    );
+    world.apply().set("on-invalid", "stop").set("only", "shop/prod/pay").exit(0).any_output();
+    assert_eq!(toggles(&world), ["shop/prod/pay"], "an invalid document outside of the scope stops nothing");
 }
 
 #[test]

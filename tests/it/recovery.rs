@@ -22,15 +22,8 @@ fn a_moved_repository_publishes_nothing_again() {
 #[test]
 fn a_renamed_service_is_adopted_and_another_service_gets_every_document() {
     let world = World::with_pay_applied();
-    world
-        .apply()
-        .set("base-url", "https://renamed.invalid")
-        .exit(4)
-        .any_output();
-    for (choice, sent) in [
-        ("adopt", vec![]),
-        ("assert", vec![("shop/prod/pay", body(18, "Add pay"))]),
-    ] {
+    world.apply().set("base-url", "https://renamed.invalid").exit(4).any_output();
+    for (choice, sent) in [("adopt", vec![]), ("assert", vec![("shop/prod/pay", body(18, "Add pay"))])] {
         let state = world.path(&format!("state-{choice}"));
         let apply = || world.apply().set("state-dir", &state);
         apply().set("first-pass", choice).exit(0).any_output();
@@ -43,10 +36,7 @@ fn a_renamed_service_is_adopted_and_another_service_gets_every_document() {
 #[test]
 fn a_restored_backup_repeats_only_later_publishes() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(1))
-        .commit("Add search");
+    world.repo.file("shop/prod/search.yaml", doc(1)).commit("Add search");
     world.apply().exit(0).any_output();
     world.service.take();
     let backup = world.path("backup");
@@ -109,18 +99,12 @@ fn a_newer_document_waits_until_the_request_of_a_killed_process_has_ended() {
     killed.kill();
     world.service.sender_died();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .file("shop/prod/zoo.yaml", doc(2))
-        .commit("Change both");
+    world.repo.file("shop/prod/pay.yaml", doc(22)).file("shop/prod/zoo.yaml", doc(2)).commit("Change both");
     let start = Instant::now();
     let timeout = Duration::from_secs(2);
     world.apply().set("timeout", "2s").exit(0).any_output();
-    let requests = world.sent(&[
-        ("shop/prod/zoo", body(2, "Change both")),
-        ("shop/prod/pay", body(22, "Change both")),
-    ]);
+    let requests =
+        world.sent(&[("shop/prod/zoo", body(2, "Change both")), ("shop/prod/pay", body(22, "Change both"))]);
     let waited = requests[1].at.duration_since(start);
     assert!(waited >= timeout, "sent after {waited:?}");
     world.apply().set("timeout", "2s").exit(0).any_output();

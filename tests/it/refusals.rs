@@ -44,18 +44,10 @@ fn the_text_of_a_refusal_over_https_is_shown() {
             "The token lacks the scope read:repository",
         ),
         (Answer::html(200), "is this a git repository?"),
-        (
-            Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""),
-            "check the address",
-        ),
+        (Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""), "check the address"),
     ] {
         remote.host_answers(move |_| Some(answer.clone()));
-        remote
-            .apply()
-            .set("first-pass", "assert")
-            .exit(1)
-            .stderr_contains(&[shown])
-            .any_stdout();
+        remote.apply().set("first-pass", "assert").exit(1).stderr_contains(&[shown]).any_stdout();
     }
     remote.world.nothing_sent();
 }
@@ -104,20 +96,15 @@ fn the_hint_about_an_unknown_host_key_is_a_working_command() {
         .env("GIT_SSH_COMMAND", format!("printf '{words}\\n' >&2; exit 255; :"))
         .exit(1)
         .both();
-    let commands: Vec<&str> = unknown
-        .split('`')
-        .filter(|text| text.starts_with("ssh-"))
-        .collect();
+    let commands: Vec<&str> = unknown.split('`').filter(|text| text.starts_with("ssh-")).collect();
     let [compare, add] = commands[..] else {
         panic!("{unknown}");
     };
     let bin = stand_ins(&world);
     std::fs::create_dir(world.path(".ssh")).unwrap();
     let keyscan = format!("ssh-keyscan -p {port} 127.0.0.1");
-    for (command, expected) in [
-        (compare, vec!["ssh-keygen -lf -", &keyscan]),
-        (add, vec![keyscan.as_str()]),
-    ] {
+    for (command, expected) in [(compare, vec!["ssh-keygen -lf -", &keyscan]), (add, vec![keyscan.as_str()])]
+    {
         let output = std::process::Command::new("sh")
             .args(["-c", command])
             .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
@@ -130,10 +117,7 @@ fn the_hint_about_an_unknown_host_key_is_a_working_command() {
         ran.sort_unstable();
         assert_eq!(ran, expected, "{command}");
     }
-    assert_eq!(
-        std::fs::read_to_string(world.path(".ssh/known_hosts")).unwrap(),
-        "key\n"
-    );
+    assert_eq!(std::fs::read_to_string(world.path(".ssh/known_hosts")).unwrap(), "key\n");
 }
 
 /// Starts a proxy that sends `answer` to every client. Returns its address.
@@ -157,21 +141,13 @@ fn a_failing_proxy_is_named_for_git_and_for_the_service() {
     world.repo.commit_pay(21, "Change pay");
     let dead_address = format!("127.0.0.1:{}", free_port());
     for (address, words, of_git) in [
-        (
-            dead_address,
-            "is unreachable: Connection refused",
-            "Failed to connect to 127.0.0.1",
-        ),
+        (dead_address, "is unreachable: Connection refused", "Failed to connect to 127.0.0.1"),
         (
             proxy("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"),
             "requires credentials (407)",
             "407",
         ),
-        (
-            proxy("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"),
-            "refused to connect",
-            "403",
-        ),
+        (proxy("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"), "refused to connect", "403"),
         (proxy(""), "closed the connection", "roxy CONNECT aborted"),
     ] {
         let url = format!("http://joe:pw-proxy@{address}");
@@ -197,12 +173,10 @@ fn a_failing_proxy_is_named_for_git_and_for_the_service() {
 fn a_renamed_repository_is_reported_once_and_its_webhooks_are_accepted() {
     let remote = Remote::new(Door::Open);
     let root = remote.world.path("hosted");
-    remote
-        .host
-        .always(move |request| match request.path.strip_prefix("/old.git/info") {
-            Some(rest) => Answer::status(301).header("Location", &format!("/toggles.git/info{rest}")),
-            None => git_host::answer(&root, &Door::Open, request),
-        });
+    remote.host.always(move |request| match request.path.strip_prefix("/old.git/info") {
+        Some(rest) => Answer::status(301).header("Location", &format!("/toggles.git/info{rest}")),
+        None => git_host::answer(&root, &Door::Open, request),
+    });
     let old = format!("{}/old.git", remote.host.url());
     let moved = ["the repository has moved", &remote.url()];
     remote
@@ -215,21 +189,15 @@ fn a_renamed_repository_is_reported_once_and_its_webhooks_are_accepted() {
         .any_stdout();
     let secret = remote.world.write("hook", "hook-secret");
     let daemon = Daemon::ready(&remote.world, |run| {
-        run.set("repo", &old)
-            .set("poll-interval", "100ms")
-            .set("webhook-secret-file", secret)
+        run.set("repo", &old).set("poll-interval", "100ms").set("webhook-secret-file", secret)
     });
     let passes = daemon.passes();
-    eventually("five more passes", || {
-        (daemon.passes() >= passes + 5.0).then_some(())
-    });
+    eventually("five more passes", || (daemon.passes() >= passes + 5.0).then_some(()));
     assert_eq!(daemon.said(moved[0]), 1, "{}", daemon.log());
     for name in ["toggles", "old"] {
         let event = format!(r#"{{"ref":"refs/heads/main","project":{{"path_with_namespace":"{name}"}}}}"#);
         let headers = [("X-Gitlab-Token", "hook-secret"), ("X-Gitlab-Event", "Push Hook")];
-        let reply = daemon
-            .endpoint
-            .post("/webhook/gitlab", &headers, event.as_bytes());
+        let reply = daemon.endpoint.post("/webhook/gitlab", &headers, event.as_bytes());
         assert_eq!(reply.status, 202, "{name}");
     }
     daemon.stops_cleanly();

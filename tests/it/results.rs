@@ -37,10 +37,7 @@ fn an_error_after_the_first_request_leaves_a_report_as_text() {
     let applied = (0..6).map(|number| format!("applied shop/prod/t{number} (create) <short> Add six\n"));
     apply(&world, &host)
         .exit(1)
-        .stdout(&format!(
-            "{}applied 6 of 6 changes\n",
-            applied.collect::<String>()
-        ))
+        .stdout(&format!("{}applied 6 of 6 changes\n", applied.collect::<String>()))
         .stderr_contains(&["error: ", "declined"]);
     assert_eq!(world.service.count(), 6);
 }
@@ -51,10 +48,7 @@ fn an_error_after_the_first_request_is_a_field_of_the_json() {
     let report = apply(&world, &host).set("output", "json").exit(1).json();
     let results = report["results"].as_array().unwrap();
     assert_eq!(results.len(), 6, "{report:#}");
-    assert!(
-        results.iter().all(|result| result["result"] == "applied"),
-        "{report:#}"
-    );
+    assert!(results.iter().all(|result| result["result"] == "applied"), "{report:#}");
     let error = format!("{:#}", report["error"]);
     assert!(error.contains("declined"), "{error}");
 }
@@ -77,17 +71,12 @@ fn a_result_is_printed_while_others_are_still_open() {
     }
     world.repo.commit("Add two");
     let gate = Gate::default();
-    world
-        .service
-        .answers([Answer::applied(), Answer::applied().behind(&gate)]);
+    world.service.answers([Answer::applied(), Answer::applied().behind(&gate)]);
     let log = world.path("log");
     let running = world.apply().set("first-pass", "assert").start_logged(&log);
     world.service.wait_for(2);
     eventually("the first result", || {
-        world
-            .printed(&log)
-            .contains("applied shop/prod/a (create) <short> Add two\n")
-            .then_some(())
+        world.printed(&log).contains("applied shop/prod/a (create) <short> Add two\n").then_some(())
     });
     gate.open();
     assert_eq!(running.wait(), Some(0));
@@ -99,9 +88,7 @@ fn forbidden() -> World {
     let world = World::new();
     for environment in ["dev", "prod", "test"] {
         for toggle in ["a", "b"] {
-            world
-                .repo
-                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+            world.repo.file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
         }
     }
     world.repo.commit("Add six");
@@ -120,17 +107,9 @@ fn a_reason_that_toggles_share_is_printed_once() {
     let printed = ran.both();
     assert_eq!(printed.matches(REASON).count(), 1, "{printed}");
     let tried = printed.matches("pending shop/").count();
-    assert_eq!(
-        printed.matches("  for the same reason as shop/").count(),
-        tried - 1,
-        "{printed}"
-    );
+    assert_eq!(printed.matches("  for the same reason as shop/").count(), tried - 1, "{printed}");
     // The log has a line for each toggle, and the JSON a field.
-    let ran = world
-        .apply()
-        .set("first-pass", "assert")
-        .set("output", "json")
-        .exit(1);
+    let ran = world.apply().set("first-pass", "assert").set("output", "json").exit(1);
     let ran = ran.stderr_contains(&[END]).any_stdout();
     let report = ran.json();
     assert_eq!(
@@ -160,10 +139,8 @@ fn an_outcome_that_no_line_has_is_in_the_error() {
 #[test]
 fn warnings_of_sent_documents_are_one_line() {
     let world = World::with_pay_applied();
-    let twice = doc(21).replace(
-        "  rules:\n",
-        "  rules:\n    - { name: adults, conditions: [], serve: { select: 1 } }\n",
-    );
+    let twice = doc(21)
+        .replace("  rules:\n", "  rules:\n    - { name: adults, conditions: [], serve: { select: 1 } }\n");
     world.repo.file("shop/prod/pay.yaml", twice).commit("Change pay");
     world
         .apply()
@@ -182,15 +159,10 @@ fn a_scheduled_job_can_succeed_while_toggles_are_held() {
     world.repo.commit_pay(18, "Add pay");
     let job = || world.apply().arg("--exit-zero-when-held");
     world.apply().exit(4).any_output();
-    job()
-        .exit(0)
-        .stdout_contains(&["held shop/prod/pay", "nothing is applied here yet"]);
+    job().exit(0).stdout_contains(&["held shop/prod/pay", "nothing is applied here yet"]);
     world.nothing_sent();
     // Only a hold is ignored, not another failure.
-    world
-        .repo
-        .file("shop/prod/bad.yaml", "nonsense\n")
-        .commit("Add nonsense");
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Add nonsense");
     job().exit(3).any_output();
 }
 
@@ -201,10 +173,6 @@ fn a_scheduled_job_can_succeed_on_a_stale_checkout() {
     world.repo.commit_pay(21, "Change pay");
     world.settle();
     world.repo.checkout(&old);
-    world
-        .apply()
-        .arg("--exit-zero-when-held")
-        .exit(0)
-        .stderr_contains(&["this checkout is stale"]);
+    world.apply().arg("--exit-zero-when-held").exit(0).stderr_contains(&["this checkout is stale"]);
     world.nothing_sent();
 }

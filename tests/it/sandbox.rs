@@ -20,9 +20,7 @@ impl Sandbox {
 
     /// Starts a sandbox that answers as FeatureProbe does.
     pub(crate) fn readable() -> Self {
-        Self::with(World::new(), |sandbox| {
-            sandbox.set("service-kind", "featureprobe")
-        })
+        Self::with(World::new(), |sandbox| sandbox.set("service-kind", "featureprobe"))
     }
 
     fn with(world: World, options: impl FnOnce(Gitoggle) -> Gitoggle) -> Self {
@@ -61,9 +59,7 @@ impl Sandbox {
 #[test]
 fn the_sandbox_prints_what_a_person_enters_to_use_it() {
     let sandbox = Sandbox::start("");
-    eventually("the lines", || {
-        sandbox.printed().ends_with("Ctrl-C\n").then_some(())
-    });
+    eventually("the lines", || sandbox.printed().ends_with("Ctrl-C\n").then_some(()));
     let url = sandbox.url();
     let ca_file = sandbox.world.path("ca.pem");
     let expected = format!(
@@ -110,21 +106,14 @@ fn every_document_arrives_despite_the_faults_of_the_sandbox() {
         Sandbox::start("--fail-rate=0.2 --drop-rate=0.2 --too-many-rate=0.1 --latency=3ms --seed=7");
     for environment in ["prod", "test"] {
         for toggle in ["a", "b", "c"] {
-            sandbox
-                .world
-                .repo
-                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+            sandbox.world.repo.file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
         }
     }
     sandbox.world.repo.commit("Add six");
     let mut silent = false;
     for _ in 0..10 {
         let before = sandbox.history().len();
-        sandbox
-            .apply()
-            .set("first-pass", "assert")
-            .exit_in(&[0, 1])
-            .any_output();
+        sandbox.apply().set("first-pass", "assert").exit_in(&[0, 1]).any_output();
         silent = before > 0 && sandbox.history().len() == before;
         if silent {
             break;
@@ -143,8 +132,7 @@ fn the_readable_sandbox_accepts_publishes_to_the_toggles_it_has() {
     }
     sandbox.world.repo.commit("Add two");
     let ran = sandbox.apply().set("first-pass", "assert").exit(1);
-    ran.stdout_contains(&["Targeting shop-production-unknown not found"])
-        .any_output();
+    ran.stdout_contains(&["Targeting shop-production-unknown not found"]).any_output();
     sandbox.apply().exit(1).any_output();
 }
 
@@ -155,26 +143,14 @@ fn options_of_the_other_kind_of_sandbox_are_refused() {
     let sandbox = || world.bare("sandbox").set("listen", "127.0.0.1:0");
     let readable = || sandbox().set("service-kind", "featureprobe");
     for (run, code, text) in [
-        (
-            sandbox().set("data", &data),
-            64,
-            "--data needs a service that can be read",
-        ),
+        (sandbox().set("data", &data), 64, "--data needs a service that can be read"),
         (
             readable().set("history-file", world.path("history.jsonl")),
             64,
             "--history-file is not supported with --service-kind featureprobe",
         ),
-        (
-            readable().set("data", world.path("missing.json")),
-            1,
-            "missing.json`: ",
-        ),
-        (
-            readable().set("data", &data),
-            1,
-            "the sandbox's data is not valid: missing field `projects`",
-        ),
+        (readable().set("data", world.path("missing.json")), 1, "missing.json`: "),
+        (readable().set("data", &data), 1, "the sandbox's data is not valid: missing field `projects`"),
     ] {
         run.exit(code).stderr_contains(&[text]).any_output();
     }

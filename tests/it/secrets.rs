@@ -13,27 +13,14 @@ fn the_token_is_in_no_output_and_in_no_file() {
         Answer::json(400, &format!(r#"{{"message": "bad token {TOKEN}"}}"#)),
     ]);
     for level in ["-vv", "-v", "--log-level=debug"] {
-        let run = world
-            .apply()
-            .arg(level)
-            .env("RUST_LOG", "trace")
-            .env("SSLKEYLOGFILE", world.path("keys"));
+        let run = world.apply().arg(level).env("RUST_LOG", "trace").env("SSLKEYLOGFILE", world.path("keys"));
         let code = if level == "-vv" { 1 } else { 0 };
         let printed = run.exit(code).both();
         assert!(!printed.contains(TOKEN), "{level}: {printed}");
-        assert!(
-            !printed.to_lowercase().contains("authorization"),
-            "{level}: {printed}"
-        );
+        assert!(!printed.to_lowercase().contains("authorization"), "{level}: {printed}");
         world.repo.commit_pay(22, "Change pay again");
     }
-    world
-        .plan()
-        .env("GITOGGLE_TOKEN", TOKEN)
-        .arg("-vv")
-        .exit(0)
-        .never_says(&[TOKEN])
-        .any_output();
+    world.plan().env("GITOGGLE_TOKEN", TOKEN).arg("-vv").exit(0).never_says(&[TOKEN]).any_output();
     assert_eq!(holding(world.root(), TOKEN), Vec::<std::path::PathBuf>::new());
 }
 
@@ -41,11 +28,7 @@ fn the_token_is_in_no_output_and_in_no_file() {
 fn rust_log_does_not_raise_the_level_of_http_and_tls() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
-    let printed = world
-        .apply()
-        .env("RUST_LOG", "trace,hyper=trace,rustls=trace,h2=trace")
-        .exit(0)
-        .both();
+    let printed = world.apply().env("RUST_LOG", "trace,hyper=trace,rustls=trace,h2=trace").exit(0).both();
     for word in ["hyper", "rustls", "h2::"] {
         assert!(!printed.contains(word), "{word} in {printed}");
     }
@@ -70,17 +53,11 @@ fn a_json_log_is_json_line_by_line() {
 #[test]
 fn passwords_in_urls_are_refused_and_not_shown() {
     let world = World::new();
-    for url in [
-        "https://user:pw-5678@git.example.com/toggles.git",
-        "ssh://user:pw-5678@git.example.com/toggles.git",
-    ] {
+    for url in
+        ["https://user:pw-5678@git.example.com/toggles.git", "ssh://user:pw-5678@git.example.com/toggles.git"]
+    {
         for setting in ["repo", "state-remote"] {
-            world
-                .plan()
-                .set(setting, url)
-                .exit(64)
-                .stderr_contains(&["password"])
-                .never_says(&["pw-5678"]);
+            world.plan().set(setting, url).exit(64).stderr_contains(&["password"]).never_says(&["pw-5678"]);
         }
     }
 }
@@ -102,11 +79,7 @@ fn a_device_or_a_pipe_is_neither_a_secret_file_nor_read_without_end() {
             "token-file" => world.apply().without_env("GITOGGLE_TOKEN"),
             _ => world.apply(),
         };
-        apply
-            .set(setting, file)
-            .exit(code)
-            .stderr_contains(&[message])
-            .any_stdout();
+        apply.set(setting, file).exit(code).stderr_contains(&[message]).any_stdout();
     }
     world.nothing_sent();
 }

@@ -16,19 +16,12 @@ fn flags_take_precedence_over_variables_and_variables_over_the_file() {
     let world = waiting();
     let config = world.write("gitoggle.yaml", "comment_max_chars: 3\n");
     let comment = |run: Gitoggle| {
-        run.set("output", "json").exit(0).json()["changes"][0]["comment"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        run.set("output", "json").exit(0).json()["changes"][0]["comment"].as_str().unwrap().to_owned()
     };
     let run = || world.plan();
     assert_eq!(comment(run()), "Change pay");
     assert_eq!(comment(run().set("config", &config)), "Ch…");
-    let variable = || {
-        run()
-            .set("config", &config)
-            .env("GITOGGLE_COMMENT_MAX_CHARS", "4")
-    };
+    let variable = || run().set("config", &config).env("GITOGGLE_COMMENT_MAX_CHARS", "4");
     assert_eq!(comment(variable()), "Cha…");
     assert_eq!(comment(variable().set("comment-max-chars", "5")), "Chan…");
     assert_eq!(
@@ -36,11 +29,7 @@ fn flags_take_precedence_over_variables_and_variables_over_the_file() {
         "Ch…",
         "an empty variable is unset"
     );
-    assert_eq!(
-        comment(run().env("GITOGGLE_CONFIG", &config)),
-        "Ch…",
-        "the file may be named by a variable"
-    );
+    assert_eq!(comment(run().env("GITOGGLE_CONFIG", &config)), "Ch…", "the file may be named by a variable");
 }
 
 #[test]
@@ -100,21 +89,9 @@ fn every_mistake_is_reported_in_one_message() {
 #[test]
 fn a_missing_setting_is_reported_with_every_way_to_set_it() {
     let world = waiting();
-    world
-        .apply()
-        .unset("base-url")
-        .exit(64)
-        .stderr_contains(&["--base-url", "GITOGGLE_BASE_URL"]);
-    world
-        .apply()
-        .without_env("GITOGGLE_TOKEN")
-        .exit(64)
-        .stderr_contains(&["GITOGGLE_TOKEN", "--token-file"]);
-    world
-        .apply()
-        .env("GITOGGLE_TOKEN", "")
-        .exit(64)
-        .stderr_contains(&["GITOGGLE_TOKEN"]);
+    world.apply().unset("base-url").exit(64).stderr_contains(&["--base-url", "GITOGGLE_BASE_URL"]);
+    world.apply().without_env("GITOGGLE_TOKEN").exit(64).stderr_contains(&["GITOGGLE_TOKEN", "--token-file"]);
+    world.apply().env("GITOGGLE_TOKEN", "").exit(64).stderr_contains(&["GITOGGLE_TOKEN"]);
     world.nothing_sent();
 }
 
@@ -130,12 +107,7 @@ fn a_base_url_must_be_plain_https_even_on_loopback() {
         "toggles.example.com".to_owned(),
         "ftp://toggles.example.com".to_owned(),
     ] {
-        world
-            .apply()
-            .set("base-url", &url)
-            .exit(64)
-            .stderr_contains(&["base"])
-            .never_says(&["pw-5678"]);
+        world.apply().set("base-url", &url).exit(64).stderr_contains(&["base"]).never_says(&["pw-5678"]);
     }
     world.nothing_sent();
 }
@@ -157,11 +129,7 @@ fn a_secret_that_is_set_twice_is_an_error() {
         .exit(64)
         .stderr_contains(&["token"])
         .never_says(&["secret-in-a-file-999"]);
-    world
-        .apply()
-        .set("token", "secret-in-a-flag-999")
-        .exit(64)
-        .any_output();
+    world.apply().set("token", "secret-in-a-flag-999").exit(64).any_output();
     world.nothing_sent();
 }
 
@@ -169,16 +137,8 @@ fn a_secret_that_is_set_twice_is_an_error() {
 fn a_token_file_that_cannot_be_read_is_named() {
     let world = waiting();
     let run = || world.apply().without_env("GITOGGLE_TOKEN");
-    run()
-        .set("token-file", world.path("nowhere"))
-        .exit(1)
-        .stderr_contains(&["$TMP/nowhere"])
-        .any_stdout();
-    run()
-        .set("token-file", world.root())
-        .exit(1)
-        .stderr_contains(&["$TMP"])
-        .any_stdout();
+    run().set("token-file", world.path("nowhere")).exit(1).stderr_contains(&["$TMP/nowhere"]).any_stdout();
+    run().set("token-file", world.root()).exit(1).stderr_contains(&["$TMP"]).any_stdout();
     world.nothing_sent();
     let file = world.write("token", &format!("{TOKEN}\n"));
     run().set("token-file", file).exit(0).any_output();
@@ -201,11 +161,7 @@ fn a_token_that_is_invalid_in_a_header_is_refused_without_printing_it() {
 fn unknown_keys_are_errors_and_unknown_variables_warnings() {
     let world = waiting();
     let config = world.write("gitoggle.yaml", "on_removal: keep\n");
-    world
-        .apply()
-        .set("config", config)
-        .exit(64)
-        .stderr_contains(&["on_removal", "on_remove"]);
+    world.apply().set("config", config).exit(64).stderr_contains(&["on_removal", "on_remove"]);
     world.nothing_sent();
     world
         .apply()
@@ -214,11 +170,7 @@ fn unknown_keys_are_errors_and_unknown_variables_warnings() {
         .stderr_contains(&["GITOGGLE_ON_REMOVAL"])
         .any_stdout();
     world.service.take();
-    world
-        .apply()
-        .set("on-removal", "keep")
-        .exit(64)
-        .stderr_contains(&["--on-removal"]);
+    world.apply().set("on-removal", "keep").exit(64).stderr_contains(&["--on-removal"]);
     world.bare("aply").exit(64).stderr_contains(&["aply", "apply"]);
     world.nothing_sent();
 }
@@ -231,10 +183,7 @@ fn an_unknown_flag_or_command_is_json_if_the_output_is() {
         world.bare("plan").args("-o json --frm main"),
         world.bare("plan").args("--frm main --output=json"),
         world.bare("plan").args("--frm main -ojson"),
-        world
-            .bare("plan")
-            .args("--frm main")
-            .env("GITOGGLE_OUTPUT", "json"),
+        world.bare("plan").args("--frm main").env("GITOGGLE_OUTPUT", "json"),
     ] {
         let expected = json!({
             "message": "unexpected argument '--frm' found",
@@ -244,15 +193,9 @@ fn an_unknown_flag_or_command_is_json_if_the_output_is() {
         assert_eq!(error(run), expected);
     }
     let unknown = error(world.bare("pln").args("-o json"));
-    assert!(
-        unknown["message"].as_str().unwrap().contains("'pln'"),
-        "{unknown}"
-    );
+    assert!(unknown["message"].as_str().unwrap().contains("'pln'"), "{unknown}");
     for run in [
-        world
-            .bare("plan")
-            .args("-o human --frm main")
-            .env("GITOGGLE_OUTPUT", "json"),
+        world.bare("plan").args("-o human --frm main").env("GITOGGLE_OUTPUT", "json"),
         world.bare("plan").args("--frm main -- -o json"),
     ] {
         run.exit(64).stdout("").stderr_contains(&["'--frm'"]);
@@ -262,34 +205,18 @@ fn an_unknown_flag_or_command_is_json_if_the_output_is() {
 #[test]
 fn a_file_that_is_not_flat_yaml_is_an_error() {
     let world = waiting();
-    for text in [
-        "- a list\n",
-        "repo: [\n",
-        "repo: { nested: true }\n",
-        "repo: a\nrepo: b\n",
-    ] {
+    for text in ["- a list\n", "repo: [\n", "repo: { nested: true }\n", "repo: a\nrepo: b\n"] {
         let config = world.write("gitoggle.yaml", text);
-        world
-            .apply()
-            .set("config", config)
-            .exit(64)
-            .stderr_contains(&["gitoggle.yaml"]);
+        world.apply().set("config", config).exit(64).stderr_contains(&["gitoggle.yaml"]);
     }
-    world
-        .apply()
-        .set("config", world.path("nowhere.yaml"))
-        .exit(64)
-        .stderr_contains(&["nowhere.yaml"]);
+    world.apply().set("config", world.path("nowhere.yaml")).exit(64).stderr_contains(&["nowhere.yaml"]);
     world.nothing_sent();
 }
 
 #[test]
 fn a_file_in_the_repository_can_change_the_plan_but_not_where_secrets_go() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("gitoggle.yaml", "comment_max_chars: 3\non_remove: disable\n")
-        .commit_pay(21, "Shape it");
+    world.repo.file("gitoggle.yaml", "comment_max_chars: 3\non_remove: disable\n").commit_pay(21, "Shape it");
     let config = world.repo.path().join("gitoggle.yaml");
     world.apply().set("config", &config).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Sh…"))]);
@@ -303,19 +230,11 @@ fn a_file_in_the_repository_can_change_the_plan_but_not_where_secrets_go() {
         ("git_password_file", "/etc/passwd"),
     ] {
         world.repo.write("gitoggle.yaml", format!("{key}: {value}\n"));
-        world
-            .apply()
-            .set("config", &config)
-            .exit(64)
-            .stderr_contains(&[key, "gitoggle.yaml"]);
+        world.apply().set("config", &config).exit(64).stderr_contains(&[key, "gitoggle.yaml"]);
         // A link from outside of the repository does not change that.
         let link = world.path(&format!("link-{key}.yaml"));
         std::os::unix::fs::symlink(&config, &link).unwrap();
-        world
-            .apply()
-            .set("config", &link)
-            .exit(64)
-            .stderr_contains(&[key]);
+        world.apply().set("config", &link).exit(64).stderr_contains(&[key]);
     }
     world.nothing_sent();
 }
@@ -323,36 +242,16 @@ fn a_file_in_the_repository_can_change_the_plan_but_not_where_secrets_go() {
 #[test]
 fn booleans_and_durations_are_parsed_strictly() {
     let world = waiting();
-    world
-        .apply()
-        .env("GITOGGLE_FIRST_PARENT", "yes")
-        .exit(64)
-        .stderr_contains(&["GITOGGLE_FIRST_PARENT", "true", "false"]);
-    world
-        .apply()
-        .set("timeout", "10")
-        .exit(64)
-        .stderr_contains(&["--timeout", "10"]);
-    world
-        .apply()
-        .set("timeout", "0s")
-        .exit(64)
-        .stderr_contains(&["--timeout"]);
-    world
-        .apply()
-        .set("max-change-ratio", "1.5x")
-        .exit(64)
-        .stderr_contains(&["--max-change-ratio"]);
-    world
-        .apply()
-        .set("max-in-flight", "0")
-        .exit(64)
-        .stderr_contains(&["--max-in-flight"]);
-    world
-        .apply()
-        .set("only", "[")
-        .exit(64)
-        .stderr_contains(&["--only"]);
+    world.apply().env("GITOGGLE_FIRST_PARENT", "yes").exit(64).stderr_contains(&[
+        "GITOGGLE_FIRST_PARENT",
+        "true",
+        "false",
+    ]);
+    world.apply().set("timeout", "10").exit(64).stderr_contains(&["--timeout", "10"]);
+    world.apply().set("timeout", "0s").exit(64).stderr_contains(&["--timeout"]);
+    world.apply().set("max-change-ratio", "1.5x").exit(64).stderr_contains(&["--max-change-ratio"]);
+    world.apply().set("max-in-flight", "0").exit(64).stderr_contains(&["--max-in-flight"]);
+    world.apply().set("only", "[").exit(64).stderr_contains(&["--only"]);
     world
         .apply()
         .set("layout", "{project}/{toggle}.yaml")
@@ -364,10 +263,5 @@ fn booleans_and_durations_are_parsed_strictly() {
 #[test]
 fn a_flag_can_turn_a_switch_off() {
     let world = waiting();
-    world
-        .plan()
-        .env("GITOGGLE_FIRST_PARENT", "true")
-        .arg("--no-first-parent")
-        .exit(0)
-        .any_output();
+    world.plan().env("GITOGGLE_FIRST_PARENT", "true").arg("--no-first-parent").exit(0).any_output();
 }

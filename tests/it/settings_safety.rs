@@ -5,10 +5,7 @@ use crate::support::{Repo, TOKEN, World, doc};
 #[test]
 fn a_file_in_a_repository_is_refused_in_one_message() {
     let world = World::with_pay_applied();
-    world.repo.write(
-        "config.yaml",
-        "repo: .\nbase_url: https://evil.example\nroot: .\n",
-    );
+    world.repo.write("config.yaml", "repo: .\nbase_url: https://evil.example\nroot: .\n");
     let printed = world
         .bare("apply")
         .env("GITOGGLE_TOKEN", TOKEN)
@@ -49,10 +46,7 @@ fn a_file_outside_of_any_repository_is_trusted_wherever_the_process_starts() {
     Repo::new(&folder);
     let run = || world.bare("plan").set("config", folder.join("config.yaml"));
     run().within(world.root()).exit(0).any_stdout();
-    run()
-        .within(&folder)
-        .exit(64)
-        .stderr_contains(&["$TMP/operator", "`base_url`"]);
+    run().within(&folder).exit(64).stderr_contains(&["$TMP/operator", "`base_url`"]);
 }
 
 #[test]
@@ -80,9 +74,7 @@ fn a_missing_secret_file_is_reported_at_startup() {
         .exit(1)
         .stderr_contains(&["could not read the service's token", "$TMP/nowhere"]);
     for run in [world.plan(), world.apply(), world.status()] {
-        run.set("git-password-file", &missing)
-            .exit(1)
-            .stderr_contains(&["$TMP/nowhere"]);
+        run.set("git-password-file", &missing).exit(1).stderr_contains(&["$TMP/nowhere"]);
     }
     // Settings of other commands do not matter.
     world
@@ -101,16 +93,10 @@ fn a_token_with_a_scheme_is_refused_with_a_hint() {
     let file = world.write("token", &format!("bearer {TOKEN}\n"));
     for run in [
         world.apply().env("GITOGGLE_TOKEN", format!("Bearer {TOKEN}")),
-        world
-            .apply()
-            .without_env("GITOGGLE_TOKEN")
-            .set("token-file", file),
+        world.apply().without_env("GITOGGLE_TOKEN").set("token-file", file),
     ] {
         run.exit(64)
-            .stderr_contains(&[
-                "the service expects the token without a scheme",
-                "remove `Bearer `",
-            ])
+            .stderr_contains(&["the service expects the token without a scheme", "remove `Bearer `"])
             .never_says(&[TOKEN]);
     }
     world.nothing_sent();
@@ -134,29 +120,18 @@ fn a_state_folder_in_a_work_tree_or_with_other_files_is_refused() {
         ]);
     }
     std::fs::create_dir_all(world.path("volume/lost+found")).unwrap();
-    world
-        .apply()
-        .set("state-dir", world.path("volume"))
-        .set("first-pass", "adopt")
-        .exit(0)
-        .any_output();
+    world.apply().set("state-dir", world.path("volume")).set("first-pass", "adopt").exit(0).any_output();
     world.nothing_sent();
 }
 
 #[test]
 fn a_comment_limit_above_that_of_featureprobe_is_refused() {
     let world = World::with_pay_applied();
-    let plan = |kind: &str, chars: &str| {
-        world
-            .plan()
-            .set("service-kind", kind)
-            .set("comment-max-chars", chars)
-    };
+    let plan =
+        |kind: &str, chars: &str| world.plan().set("service-kind", kind).set("comment-max-chars", chars);
     plan("documented", "5000").exit(0).any_output();
     plan("featureprobe", "1024").exit(0).any_output();
-    plan("featureprobe", "1025")
-        .exit(64)
-        .stderr_contains(&["--comment-max-chars", "1024", "featureprobe"]);
+    plan("featureprobe", "1025").exit(64).stderr_contains(&["--comment-max-chars", "1024", "featureprobe"]);
 }
 
 #[test]
@@ -166,26 +141,13 @@ fn a_plan_reports_the_number_of_uncommitted_documents() {
     world.plan().exit(0).any_stdout().stderr("");
     world.repo.write("shop/prod/pay.yaml", doc(21));
     world.repo.write("README.md", "# Not a document\n");
-    world
-        .plan()
-        .exit(0)
-        .stderr_contains(&[&note("1 document"), "differs", "`--worktree`"])
-        .any_stdout();
+    world.plan().exit(0).stderr_contains(&[&note("1 document"), "differs", "`--worktree`"]).any_stdout();
     world.repo.write("shop/prod/zoo.yaml", doc(18));
-    world
-        .plan()
-        .exit(0)
-        .stderr_contains(&[&note("2 documents"), "`--worktree`"])
-        .any_stdout();
+    world.plan().exit(0).stderr_contains(&[&note("2 documents"), "`--worktree`"]).any_stdout();
     world.plan().set("root", "shop").exit(1).any_output();
     world.plan().arg("--worktree").exit(0).any_stdout().stderr("");
     let bare = world.repo.clone_bare(&world.path("bare.git"));
-    world
-        .plan()
-        .set("repo", bare.path())
-        .exit(0)
-        .any_stdout()
-        .stderr("");
+    world.plan().set("repo", bare.path()).exit(0).any_stdout().stderr("");
     world.repo.git(&["add", "--all"]);
     world.repo.commit("Now it is");
     world.plan().exit(0).any_stdout().stderr("");

@@ -22,11 +22,7 @@ impl Hosted {
         let remote = Remote::new(Door::Open);
         let state = Repo::bare(&remote.world.path("hosted/state.git"));
         let hosted = Self { remote, state };
-        hosted
-            .job("first")
-            .set("first-pass", "assert")
-            .exit(0)
-            .any_output();
+        hosted.job("first").set("first-pass", "assert").exit(0).any_output();
         hosted.world().service.take();
         hosted.remote.host.take();
         hosted
@@ -57,15 +53,11 @@ fn local() -> (World, Repo) {
 
 fn job(world: &World, disk: &str) -> Gitoggle {
     let run = world.apply().set("state-dir", world.path(disk));
-    run.set("state-remote", world.path("remote.git"))
-        .set("state-name", "toggles")
+    run.set("state-remote", world.path("remote.git")).set("state-name", "toggles")
 }
 
 fn applied(world: &World) {
-    job(world, "first")
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    job(world, "first").set("first-pass", "assert").exit(0).any_output();
     world.service.take();
 }
 
@@ -95,9 +87,7 @@ fn a_host_that_fails_once_at_any_moment_costs_neither_the_pass_nor_a_second_publ
             (requests == moment).then(|| Answer::status(503))
         });
         hosted.job(&format!("disk-{moment}")).exit(0).any_output();
-        hosted
-            .world()
-            .sent(&[("shop/prod/pay", body(20 + moment, &message))]);
+        hosted.world().sent(&[("shop/prod/pay", body(20 + moment, &message))]);
         hosted.job(&format!("empty-{moment}")).exit(0).any_output();
         hosted.world().nothing_sent();
     }
@@ -113,10 +103,7 @@ fn an_outage_in_the_middle_of_a_pass_loses_no_outcome() {
         .file("shop/prod/pay.yaml", doc(21))
         .file("shop/prod/zoo.yaml", doc(21))
         .commit("Change both");
-    hosted
-        .world()
-        .service
-        .always(|_| Answer::applied().slowly(Duration::from_secs(4)));
+    hosted.world().service.always(|_| Answer::applied().slowly(Duration::from_secs(4)));
     let began = Instant::now();
     hosted.remote.host_answers(move |_| {
         let is_down = (4..9).contains(&began.elapsed().as_secs());
@@ -133,10 +120,7 @@ fn an_outage_in_the_middle_of_a_pass_loses_no_outcome() {
 fn a_refusal_is_survived(refusal: &Answer) {
     let hosted = Hosted::new();
     for toggle in ["pay", "search", "zoo"] {
-        hosted
-            .world()
-            .repo
-            .file(&format!("shop/prod/{toggle}.yaml"), doc(30));
+        hosted.world().repo.file(&format!("shop/prod/{toggle}.yaml"), doc(30));
     }
     hosted.world().repo.commit("Change three");
     let left = Arc::new(AtomicUsize::new(0));
@@ -163,10 +147,7 @@ fn a_refusal_is_survived(refusal: &Answer) {
     });
     hosted.job("disk").exit(0).any_output();
     assert_eq!(left.load(Ordering::SeqCst), 0, "the host has refused");
-    assert!(
-        sent_while_refused.load(Ordering::SeqCst) <= 1,
-        "only what was about to start"
-    );
+    assert!(sent_while_refused.load(Ordering::SeqCst) <= 1, "only what was about to start");
     assert_eq!(hosted.world().service.take().len(), 3);
     hosted.job("empty").exit(0).any_output();
     hosted.world().nothing_sent();
@@ -191,9 +172,7 @@ fn a_404_for_a_moment_does_not_end_a_pass() {
 fn a_hook_that_rejects_for_a_moment_does_not_end_a_pass() {
     let hosted = Hosted::new();
     hosted.change(31, "Change pay");
-    hosted
-        .world()
-        .write_program("hosted/state.git/hooks/update", "#!/bin/sh\n[ ! -e reject ]\n");
+    hosted.world().write_program("hosted/state.git/hooks/update", "#!/bin/sh\n[ ! -e reject ]\n");
     let reject = hosted.state.path().join("reject");
     let rejects = reject.clone();
     hosted.world().service.always(move |_| {
@@ -249,10 +228,7 @@ fn an_old_job_after_a_killed_newer_one_is_stale() {
     change(&world, 21, "Change pay");
     killed(&world, "killed");
     age(&remote);
-    job(&world, "old-job")
-        .set("repo", old.path())
-        .exit(4)
-        .says(&["stale", "<rev>"]);
+    job(&world, "old-job").set("repo", old.path()).exit(4).says(&["stale", "<rev>"]);
     world.nothing_sent();
     job(&world, "next").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -276,16 +252,10 @@ fn a_revert_that_follows_a_killed_job_reaches_the_service() {
 fn a_first_job_that_is_refused_does_not_change_the_remote() {
     let (world, _remote) = local();
     world.service.always(|_| Answer::json(401, "{}"));
-    job(&world, "first")
-        .set("first-pass", "assert")
-        .exit(1)
-        .any_output();
+    job(&world, "first").set("first-pass", "assert").exit(1).any_output();
     world.service.take();
     world.service.always(|_| Answer::applied());
-    job(&world, "second")
-        .set("first-pass", "adopt")
-        .exit(0)
-        .any_output();
+    job(&world, "second").set("first-pass", "adopt").exit(0).any_output();
     world.nothing_sent();
     job(&world, "first").exit(0).any_output();
     world.nothing_sent();
@@ -300,11 +270,7 @@ fn another_state_name_needs_another_state_folder() {
         job(&world, "first").set("base-url", base_url)
     };
     other().exit(4).says(&["--state-name"]);
-    let named = || {
-        other()
-            .set("state-name", "other")
-            .set("state-dir", world.path("second"))
-    };
+    let named = || other().set("state-name", "other").set("state-dir", world.path("second"));
     other()
         .set("state-name", "other")
         .exit(4)
@@ -354,13 +320,8 @@ fn a_deleted_ref_is_restored_or_reported_with_a_warning_about_adopt() {
     let (world, remote) = local();
     applied(&world);
     remote.git(&["update-ref", "-d", NAME]);
-    job(&world, "empty")
-        .exit(4)
-        .says(&["--mirror", "--first-pass adopt", "--first-pass assert"]);
-    job(&world, "first")
-        .exit(0)
-        .stderr_contains(&["was deleted; restored it"])
-        .any_stdout();
+    job(&world, "empty").exit(4).says(&["--mirror", "--first-pass adopt", "--first-pass assert"]);
+    job(&world, "first").exit(0).stderr_contains(&["was deleted; restored it"]).any_stdout();
     job(&world, "empty").exit(0).any_output();
     world.nothing_sent();
 }

@@ -141,15 +141,9 @@ fn an_unreadable_folder_is_reported_as_a_missing_permission_and_not_as_damage() 
         let ran = world.plan().set("repo", sync.link()).by_nobody().exit(1);
         mode(0o755);
         let printed = ran.both();
-        assert!(
-            printed.contains("permission denied for uid "),
-            "{part}: {printed}"
-        );
+        assert!(printed.contains("permission denied for uid "), "{part}: {printed}");
         assert!(printed.contains("$TMP/git/"), "{part}: {printed}");
-        assert!(
-            !printed.contains("damage") && !printed.contains("class="),
-            "{part}: {printed}"
-        );
+        assert!(!printed.contains("damage") && !printed.contains("class="), "{part}: {printed}");
     }
 }
 
@@ -160,14 +154,8 @@ fn persistent_damage_is_reported_without_the_message_of_libgit2() {
     let head = sync.root().path().join(".git/worktrees").join(world.repo.head());
     std::fs::write(head.join("HEAD"), "no ref at all\n").unwrap();
     let printed = world.plan().set("repo", sync.link()).exit(1).both();
-    assert!(
-        printed.contains("it is damaged") && printed.contains("git fsck"),
-        "{printed}"
-    );
-    assert!(
-        !printed.contains("class=") && !printed.contains("git:"),
-        "{printed}"
-    );
+    assert!(printed.contains("it is damaged") && printed.contains("git fsck"), "{printed}");
+    assert!(!printed.contains("class=") && !printed.contains("git:"), "{printed}");
 }
 
 #[test]
@@ -180,9 +168,7 @@ fn a_single_pass_does_not_wait_for_a_checkout() {
             Some(remote) => apply.set("state-remote", remote),
             None => apply,
         };
-        apply
-            .exit(1)
-            .stderr_contains(&["could not find a repository at `$TMP/git/current`", "hint: "]);
+        apply.exit(1).stderr_contains(&["could not find a repository at `$TMP/git/current`", "hint: "]);
     }
     world.nothing_sent();
 }
@@ -192,11 +178,7 @@ fn a_single_pass_does_not_wait_for_a_checkout() {
 fn waits_for_a_checkout(daemon: &Daemon, sync: &GitSync) {
     let waiting = format!("waiting for a checkout at `{}`", sync.link().display());
     daemon.is_unready_for(&[&waiting]);
-    daemon.says(&[
-        "\"info\"",
-        "waiting for a checkout",
-        &sync.link().display().to_string(),
-    ]);
+    daemon.says(&["\"info\"", "waiting for a checkout", &sync.link().display().to_string()]);
     assert_eq!(daemon.passes(), 0.0, "{}", daemon.log());
     assert_eq!(daemon.said("\"error\""), 0, "{}", daemon.log());
 }

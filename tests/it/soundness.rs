@@ -7,24 +7,9 @@ use serde_json::Value;
 use crate::support::{Repo, World, doc};
 
 /// File contents of which the trees consist; about half of the trees are valid.
-const NAMES: [&str; 8] = [
-    "pay.yaml",
-    "pay.yml",
-    "PAY.yaml",
-    "zoo.json",
-    "with space.yaml",
-    "Zoo.YAML",
-    "_x.yaml",
-    "zoo.yaml",
-];
-const FOLDERS: [&str; 6] = [
-    "shop/prod",
-    "Shop/prod",
-    "shop/Prod",
-    "web/test",
-    "shop",
-    "shop/prod/deep",
-];
+const NAMES: [&str; 8] =
+    ["pay.yaml", "pay.yml", "PAY.yaml", "zoo.json", "with space.yaml", "Zoo.YAML", "_x.yaml", "zoo.yaml"];
+const FOLDERS: [&str; 6] = ["shop/prod", "Shop/prod", "shop/Prod", "web/test", "shop", "shop/prod/deep"];
 
 fn contents() -> Vec<String> {
     vec![
@@ -55,11 +40,7 @@ fn write_tree(repo: &Repo, seed: u64) {
     random.below(2);
     let contents = contents();
     for _ in 0..=random.below(4) {
-        let path = format!(
-            "{}/{}",
-            FOLDERS[random.below(FOLDERS.len())],
-            NAMES[random.below(NAMES.len())]
-        );
+        let path = format!("{}/{}", FOLDERS[random.below(FOLDERS.len())], NAMES[random.below(NAMES.len())]);
         // Mostly valid documents, so that some trees are valid.
         let content = match random.below(4) {
             0 => random.below(contents.len()),
@@ -76,15 +57,7 @@ fn write_tree(repo: &Repo, seed: u64) {
 fn errors(json: &Value) -> Vec<String> {
     let findings = json["findings"].as_array().expect("there are findings");
     let errors = findings.iter().filter(|one| one["severity"] == "error");
-    errors
-        .map(|one| {
-            format!(
-                "{} {}",
-                one["file"].as_str().unwrap(),
-                one["id"].as_str().unwrap()
-            )
-        })
-        .collect()
+    errors.map(|one| format!("{} {}", one["file"].as_str().unwrap(), one["id"].as_str().unwrap())).collect()
 }
 
 #[test]
@@ -105,10 +78,7 @@ fn validate_and_a_pass_refuse_the_same_trees() {
             valid += 1;
             validate().exit(0).any_output();
             plan().exit(0).any_output();
-            let mut apply = world
-                .apply()
-                .set("service-kind", kind)
-                .set("first-pass", "assert");
+            let mut apply = world.apply().set("service-kind", kind).set("first-pass", "assert");
             if kind == "featureprobe" {
                 // This service has only the documented endpoint.
                 apply = apply.set("on-drift", "ignore");
@@ -136,10 +106,7 @@ fn documents_whose_ids_differ_only_in_case_are_one_toggle() {
         let world = World::with_pay_applied();
         world.repo.file("shop/prod/zoo.yaml", doc(18)).commit("Add zoo");
         world.settle();
-        world
-            .repo
-            .file(second, doc(21))
-            .commit("Add it again, in capitals");
+        world.repo.file(second, doc(21)).commit("Add it again, in capitals");
         for kind in ["documented", "featureprobe"] {
             world.validate().set("service-kind", kind).exit(3).says(&[
                 "error[duplicate-toggle]",
@@ -166,21 +133,14 @@ fn a_tree_of_more_than_a_million_files_is_refused_quickly_by_every_command() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
     let blob = world.repo.id("HEAD:shop/prod/pay.yaml");
-    let mut tree = make_tree(
-        &world.repo,
-        (0..100).map(|n| format!("100644 blob {blob}\tf{n}.md")),
-    );
+    let mut tree = make_tree(&world.repo, (0..100).map(|n| format!("100644 blob {blob}\tf{n}.md")));
     // 100 files in 100 folders, each in 100 folders, and so on: ten billion files in 5 small objects.
     for _ in 0..4 {
         tree = make_tree(&world.repo, (0..100).map(|n| format!("040000 tree {tree}\td{n}")));
     }
     let commit = world.repo.git(&["commit-tree", &tree, "-m", "Many"]);
     world.repo.git(&["update-ref", "refs/heads/many", &commit]);
-    world
-        .validate()
-        .set("ref", "many")
-        .exit(1)
-        .says(&["error[too-many-files]", "more than 1000000 files"]);
+    world.validate().set("ref", "many").exit(1).says(&["error[too-many-files]", "more than 1000000 files"]);
     for run in [world.plan(), world.apply()] {
         run.set("ref", "many")
             .set("first-pass", "assert")

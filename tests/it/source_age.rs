@@ -44,10 +44,7 @@ fn a_git_sync_that_hangs_or_has_died_is_visible_until_it_fetches_again() {
     is_reported(&daemon, "ready\n");
     assert!(age(&daemon).is_some_and(|age| age < 3600.0));
     let after: jiff::Timestamp = fetched_at(&daemon).unwrap().parse().unwrap();
-    assert!(
-        after.as_second() - before.as_second() >= 39_000,
-        "{before} {after}"
-    );
+    assert!(after.as_second() - before.as_second() >= 39_000, "{before} {after}");
     daemon.says(&["the source is up to date again"]);
     assert_eq!(daemon.said("the source is out of date"), 1);
     daemon.stops_cleanly();
@@ -62,13 +59,9 @@ fn a_git_sync_that_the_host_refuses_is_visible() {
     sync.fails();
     let text = eventually("a failed fetch", || {
         let body = daemon.endpoint.get("/readyz")?.body;
-        body.contains("the fetch since then did not succeed")
-            .then_some(body)
+        body.contains("the fetch since then did not succeed").then_some(body)
     });
-    assert!(
-        text.starts_with("ready; the source was last fetched 11 h ago"),
-        "{text}"
-    );
+    assert!(text.starts_with("ready; the source was last fetched 11 h ago"), "{text}");
     assert_eq!(fetched_at(&daemon), before, "a failure is not a fetch");
     daemon.stops_cleanly();
 }
@@ -101,9 +94,7 @@ fn a_git_sync_that_was_killed_while_it_added_a_work_tree_is_visible_after_a_rest
     daemon.stops_cleanly();
 
     let daemon = Daemon::ready(&world, |run| {
-        run.set("repo", sync.link())
-            .set("poll-interval", "500ms")
-            .set("stale-after", "3s")
+        run.set("repo", sync.link()).set("poll-interval", "500ms").set("stale-after", "3s")
     });
     let text = format!("{} was fetched and is not checked out", &world.repo.head()[..10]);
     eventually("the checkout to be too old", || {
@@ -118,10 +109,7 @@ fn a_git_sync_that_was_killed_while_it_added_a_work_tree_is_visible_after_a_rest
 fn is_not_checked_out(world: &World, daemon: &Daemon) {
     let commit = &world.repo.head()[..10];
     let text = is_reported(daemon, "ready; the source was last up to date 11 h ago, at ");
-    assert!(
-        text.contains(&format!("; {commit} was fetched and is not checked out")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("; {commit} was fetched and is not checked out")), "{text}");
     world.nothing_sent();
 }
 
@@ -142,10 +130,7 @@ fn commits_made_in_a_clone_after_its_fetch_are_not_a_failure() {
     let clone = world.repo.clone_bare(&world.path("clone.git"));
     let bare = clone.path().display().to_string();
     world.repo.git(&["fetch", "--quiet", &bare, "main"]);
-    world
-        .repo
-        .file("shop/prod/zoo.yaml", doc(21))
-        .commit("Add zoo here");
+    world.repo.file("shop/prod/zoo.yaml", doc(21)).commit("Add zoo here");
     let daemon = Daemon::ready(&world, |run| run.set("stale-after", "1h"));
     assert!(age(&daemon).is_some_and(|age| age < 3600.0));
     daemon.stops_cleanly();
@@ -156,9 +141,7 @@ fn a_repository_behind_a_url_is_as_old_as_its_last_lookup() {
     let remote = Remote::settled(Door::Open);
     let daemon = remote.daemon(|run| run.set("poll-interval", "200ms"));
     let first = eventually("a lookup", || fetched_at(&daemon));
-    eventually("a later lookup", || {
-        fetched_at(&daemon).filter(|later| *later > first)
-    });
+    eventually("a later lookup", || fetched_at(&daemon).filter(|later| *later > first));
     assert!(age(&daemon).is_some_and(|age| age < 3600.0));
     daemon.stops_cleanly();
 }

@@ -53,12 +53,7 @@ fn a_file_url_is_a_source() {
 #[test]
 fn the_working_folder_is_the_default_source() {
     let world = waiting();
-    world
-        .apply()
-        .unset("repo")
-        .within(world.repo.path())
-        .exit(0)
-        .any_output();
+    world.apply().unset("repo").within(world.repo.path()).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
 
@@ -107,36 +102,17 @@ fn each_kind_of_path_that_is_not_a_repository_gets_its_own_error() {
     let world = World::new();
     let plain = world.path("plain");
     std::fs::create_dir(&plain).unwrap();
-    world
-        .plan()
-        .set("repo", &plain)
-        .exit(1)
-        .stderr_contains(&["$TMP/plain"])
-        .any_stdout();
-    world
-        .plan()
-        .set("repo", world.path("nowhere"))
-        .exit(1)
-        .stderr_contains(&["$TMP/nowhere"])
-        .any_stdout();
+    world.plan().set("repo", &plain).exit(1).stderr_contains(&["$TMP/plain"]).any_stdout();
+    world.plan().set("repo", world.path("nowhere")).exit(1).stderr_contains(&["$TMP/nowhere"]).any_stdout();
     // A folder inside a repository is not a repository: there is no search in parent folders.
     world.repo.commit_pay(18, "Add pay");
-    world
-        .plan()
-        .set("repo", world.repo.path().join("shop"))
-        .exit(1)
-        .any_output();
+    world.plan().set("repo", world.repo.path().join("shop")).exit(1).any_output();
 }
 
 #[test]
 fn a_repository_without_a_commit_is_reported() {
     let world = World::new();
-    world
-        .apply()
-        .set("first-pass", "assert")
-        .exit(1)
-        .stderr_contains(&["commit"])
-        .any_stdout();
+    world.apply().set("first-pass", "assert").exit(1).stderr_contains(&["commit"]).any_stdout();
     world.nothing_sent();
 }
 
@@ -151,17 +127,11 @@ fn an_empty_source_never_means_that_every_file_was_removed() {
         world.apply()
     };
     let nothing_matches = |world: &World| {
-        world
-            .repo
-            .rename("shop", "toggles/shop")
-            .commit("Move everything");
+        world.repo.rename("shop", "toggles/shop").commit("Move everything");
         world.apply()
     };
-    let rows: [(&str, Emptied<'_>); 3] = [
-        ("missing root", &missing_root),
-        ("empty tree", &gone),
-        ("nothing matches", &nothing_matches),
-    ];
+    let rows: [(&str, Emptied<'_>); 3] =
+        [("missing root", &missing_root), ("empty tree", &gone), ("nothing matches", &nothing_matches)];
     for (name, row) in rows {
         for on_remove in ["keep", "disable", "forget"] {
             let world = World::with_pay_applied();
@@ -170,11 +140,7 @@ fn an_empty_source_never_means_that_every_file_was_removed() {
             assert!(!printed.is_empty(), "{name}: the reason is printed");
             world.nothing_sent();
             let state = Repo::at(&world.state().join("state.git"));
-            assert_eq!(
-                state.files("refs/gitoggle/applied"),
-                ["shop/prod/pay.yaml"],
-                "{name}, {on_remove}"
-            );
+            assert_eq!(state.files("refs/gitoggle/applied"), ["shop/prod/pay.yaml"], "{name}, {on_remove}");
         }
     }
 }
@@ -185,12 +151,7 @@ fn a_deleted_ref_is_an_error_and_removes_no_toggle() {
     world.repo.branch("live");
     world.apply().set("ref", "live").exit(0).any_output();
     world.repo.checkout("main").git(&["branch", "-D", "live"]);
-    world
-        .apply()
-        .set("ref", "live")
-        .set("on-remove", "disable")
-        .exit_in(&[1, 4])
-        .says(&["live"]);
+    world.apply().set("ref", "live").set("on-remove", "disable").exit_in(&[1, 4]).says(&["live"]);
     world.nothing_sent();
 }
 
@@ -214,33 +175,18 @@ fn unsupported_repository_formats_are_named() {
     let sha256 = world.path("sha256");
     std::fs::create_dir(&sha256).unwrap();
     Repo::at(&sha256).git(&["init", "--quiet", "--object-format=sha256"]);
-    world
-        .plan()
-        .set("repo", &sha256)
-        .exit(1)
-        .stderr_contains(&["SHA-256"])
-        .any_stdout();
+    world.plan().set("repo", &sha256).exit(1).stderr_contains(&["SHA-256"]).any_stdout();
 
     let reftable = Repo::new(&world.path("reftable"));
     reftable.git(&["config", "core.repositoryFormatVersion", "1"]);
     reftable.git(&["config", "extensions.refStorage", "reftable"]);
-    world
-        .plan()
-        .set("repo", reftable.path())
-        .exit(1)
-        .stderr_contains(&["eftable"])
-        .any_stdout();
+    world.plan().set("repo", reftable.path()).exit(1).stderr_contains(&["eftable"]).any_stdout();
 
     let partial = Repo::new(&world.path("partial"));
     partial.commit_pay(18, "Add pay");
     partial.git(&["config", "core.repositoryFormatVersion", "1"]);
     partial.git(&["config", "extensions.partialClone", "origin"]);
-    world
-        .plan()
-        .set("repo", partial.path())
-        .exit(1)
-        .stderr_contains(&["partial"])
-        .any_stdout();
+    world.plan().set("repo", partial.path()).exit(1).stderr_contains(&["partial"]).any_stdout();
 }
 
 #[test]
@@ -248,12 +194,7 @@ fn links_and_submodules_are_never_followed() {
     let world = World::with_pay_applied();
     let id = world.repo.head();
     world.repo.link("shop/prod/passwd.yaml", "/etc/passwd");
-    world.repo.git(&[
-        "update-index",
-        "--add",
-        "--cacheinfo",
-        &format!("160000,{id},shop/module"),
-    ]);
+    world.repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{id},shop/module")]);
     world.repo.commit("Links and modules");
     world.apply().exit(0).any_output();
     world.nothing_sent();

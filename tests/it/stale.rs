@@ -40,9 +40,7 @@ fn notes(json: &Value) -> String {
 fn an_older_checkout_with_local_state_sends_nothing() {
     let (world, checkout) = older();
     let stale = || world.apply().set("repo", checkout.path());
-    stale()
-        .exit(4)
-        .says(&["stale", "<rev>", "--history follow", "revert"]);
+    stale().exit(4).says(&["stale", "<rev>", "--history follow", "revert"]);
     world.nothing_sent();
     let json = stale().set("output", "json").exit(4).json();
     assert_eq!(json["version"], 1, "{json}");
@@ -60,11 +58,7 @@ fn an_older_checkout_with_the_newer_content_is_stale_too() {
     let (world, checkout) = older();
     world.repo.revert();
     world.settle();
-    world
-        .apply()
-        .set("repo", checkout.path())
-        .exit(4)
-        .says(&["stale"]);
+    world.apply().set("repo", checkout.path()).exit(4).says(&["stale"]);
     world.nothing_sent();
 }
 
@@ -76,11 +70,7 @@ fn a_checkout_of_a_change_that_was_reverted_before_it_was_applied_is_stale() {
     world.repo.revert();
     world.apply().exit(0).any_output();
     let checkout = world.repo.linked(&mistake, &world.path("mistake"));
-    world
-        .apply()
-        .set("repo", checkout.path())
-        .exit(4)
-        .says(&["stale"]);
+    world.apply().set("repo", checkout.path()).exit(4).says(&["stale"]);
     world.nothing_sent();
 }
 
@@ -90,11 +80,7 @@ fn plan_and_status_report_a_stale_checkout_without_failing() {
     for run in [world.plan(), world.status()] {
         let run = run.set("repo", checkout.path());
         run.clone().exit(0).stderr_contains(&["stale"]).any_stdout();
-        run.clone()
-            .set("history", "refuse")
-            .exit(0)
-            .stderr_contains(&["stale"])
-            .any_stdout();
+        run.clone().set("history", "refuse").exit(0).stderr_contains(&["stale"]).any_stdout();
         let json = run.set("output", "json").exit(0).any_stderr().json();
         assert!(notes(&json).contains("stale"), "{json}");
     }
@@ -118,18 +104,14 @@ fn refusing_a_rewritten_history_requires_the_complete_history() {
     change(&world, 21, "An ordinary commit");
     let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
     let run = world.apply().set("repo", shallow.path()).set("history", "refuse");
-    run.exit(4)
-        .says(&["--history refuse", "whole history", "fetch-depth: 0"])
-        .never_says(&["rewritten"]);
+    run.exit(4).says(&["--history refuse", "whole history", "fetch-depth: 0"]).never_says(&["rewritten"]);
     world.nothing_sent();
 }
 
 #[test]
 fn a_rewrite_that_was_followed_once_is_not_refused_again() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .git(&["commit", "--quiet", "--amend", "-m", "Reworded"]);
+    world.repo.git(&["commit", "--quiet", "--amend", "-m", "Reworded"]);
     let apply = || world.apply().set("history", "refuse");
     apply().exit(4).says(&["rewritten"]);
     apply().set("history", "follow").exit(0).says(&["rewritten"]);
@@ -172,9 +154,7 @@ fn a_daemon_of_a_url_follows_a_rewritten_and_a_moved_back_branch() {
     remote.world.repo.force(&first);
     remote.push(22, "What was meant");
     remote.world.service.wait_for(1);
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    remote.world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
     daemon.says(&["rewritten"]);
     daemon.stops_cleanly();
 }
@@ -196,9 +176,7 @@ fn a_repository_that_was_replaced_by_an_unrelated_one_is_not_followed() {
             true => run.set("state-remote", "origin").set("state-name", "toggles"),
             false => run,
         };
-        place(remote.apply().set("first-pass", "assert"))
-            .exit(0)
-            .any_output();
+        place(remote.apply().set("first-pass", "assert")).exit(0).any_output();
         remote.world.service.take();
         let hosted = replace(&remote);
         let refs = hosted.git(&["for-each-ref"]);
@@ -215,9 +193,7 @@ fn a_repository_that_was_replaced_by_an_unrelated_one_is_not_followed() {
         let found = hosted.head();
         assert_eq!(daemon.order("/allow", &allow_history(&found)), 200);
         remote.world.service.wait_for(1);
-        remote
-            .world
-            .sent(&[("shop/prod/pay", body(99, "Somebody else's pay"))]);
+        remote.world.sent(&[("shop/prod/pay", body(99, "Somebody else's pay"))]);
         daemon.is_ready();
         daemon.stops_cleanly();
         place(remote.apply()).exit(0).any_output();
@@ -231,9 +207,7 @@ fn a_checkout_of_an_unrelated_repository_is_stale() {
     let other = World::new();
     other.repo.commit_pay(99, "Somebody else's pay");
     let apply = || world.apply().set("repo", other.repo.path());
-    apply()
-        .exit(4)
-        .says(&["the repository was replaced", "--history follow"]);
+    apply().exit(4).says(&["the repository was replaced", "--history follow"]);
     world.nothing_sent();
     world
         .plan()
@@ -261,18 +235,12 @@ impl Sidecar {
         let checkout = match depth {
             "0" => {
                 let from = format!("file://{}", world.repo.path().display());
-                world
-                    .repo
-                    .git(&["clone", "--quiet", &from, &folder.display().to_string()]);
+                world.repo.git(&["clone", "--quiet", &from, &folder.display().to_string()]);
                 Repo::at(&folder)
             }
             _ => world.repo.clone_shallow(1, &folder),
         };
-        let sidecar = Self {
-            world,
-            checkout,
-            depth,
-        };
+        let sidecar = Self { world, checkout, depth };
         let first = sidecar.shared(sidecar.world.apply(), "first");
         first.set("first-pass", "assert").exit(0).any_output();
         sidecar.world.service.take();
@@ -307,8 +275,7 @@ impl Sidecar {
             "0" => self.checkout.git(&fetch),
             _ => self.checkout.git(&[&fetch[..], &["--depth=1"]].concat()),
         };
-        self.checkout
-            .git(&["checkout", "--quiet", "--detach", "FETCH_HEAD"]);
+        self.checkout.git(&["checkout", "--quiet", "--detach", "FETCH_HEAD"]);
     }
 
     fn commit(&self, age: u32, message: &str) {
@@ -333,9 +300,7 @@ fn a_sidecar_sends_nothing_after_a_force_push_until_an_operator_allows_it() {
     let meant = sidecar.world.repo.head();
     assert_eq!(daemon.order("/allow", &allow_history(&meant)), 200);
     sidecar.world.service.wait_for(1);
-    sidecar
-        .world
-        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    sidecar.world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
     daemon.has_seen(&meant);
     daemon.is_ready();
     daemon.stops_cleanly();
@@ -348,9 +313,7 @@ fn a_shallow_sidecar_with_shared_state_says_that_it_needs_the_whole_history() {
     sidecar.commit(21, "Change pay");
     daemon.is_unready_for(&["may be stale", "fetch the whole history"]);
     sidecar.world.nothing_sent();
-    sidecar
-        .checkout
-        .git(&["fetch", "--quiet", "--unshallow", "origin"]);
+    sidecar.checkout.git(&["fetch", "--quiet", "--unshallow", "origin"]);
     sidecar.world.service.wait_for(1);
     sidecar.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     daemon.is_ready();
@@ -371,13 +334,7 @@ fn a_replica_that_never_saw_the_recorded_revision_sends_nothing_and_reports_how_
         .any_output();
     sidecar.world.service.take();
     let daemon = sidecar.daemon();
-    daemon.is_unready_for(&[
-        "stale",
-        first.as_str(),
-        "--history follow",
-        "POST /allow",
-        "history",
-    ]);
+    daemon.is_unready_for(&["stale", first.as_str(), "--history follow", "POST /allow", "history"]);
     sidecar.world.nothing_sent();
     sidecar.sync();
     daemon.has_seen(&other);
@@ -395,9 +352,7 @@ fn a_shallow_job_with_shared_state_is_stale_until_it_has_the_whole_history() {
     sidecar.world.nothing_sent();
     let note = sidecar.shared(sidecar.world.plan(), "job").exit(0);
     note.stderr_contains(&["stale", "fetch-depth: 0"]).any_stdout();
-    sidecar
-        .checkout
-        .git(&["fetch", "--quiet", "--unshallow", "origin"]);
+    sidecar.checkout.git(&["fetch", "--quiet", "--unshallow", "origin"]);
     job().exit(0).any_output();
     sidecar.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
@@ -420,9 +375,7 @@ fn a_job_sends_nothing_after_its_branch_was_rewritten_until_it_is_told_to_follow
     job().exit(4).says(&["is stale", "--history follow"]);
     remote.world.nothing_sent();
     job().set("history", "follow").exit(0).says(&["rewritten"]);
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    remote.world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
     // A job that runs at a commit is as old as that commit.
     let old = job().set("ref", &before);
     old.exit(4).says(&["stale"]);

@@ -29,13 +29,8 @@ fn every_toggle_has_a_state_and_a_reason() {
     world.repo.commit("Add all");
     world.settle();
     let applied = world.repo.head();
-    world
-        .repo
-        .file("shop/prod/failed.yaml", doc(19))
-        .commit("To be refused");
-    world
-        .service
-        .answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
+    world.repo.file("shop/prod/failed.yaml", doc(19)).commit("To be refused");
+    world.service.answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
     world.apply().exit(1).any_output();
     world
         .repo
@@ -52,20 +47,14 @@ fn every_toggle_has_a_state_and_a_reason() {
         ("shop/prod/same", "in_sync"),
         ("shop/prod/waits", "pending"),
     ];
-    let expected: BTreeMap<_, _> = expected
-        .iter()
-        .map(|(toggle, state)| ((*toggle).to_owned(), (*state).to_owned()))
-        .collect();
+    let expected: BTreeMap<_, _> =
+        expected.iter().map(|(toggle, state)| ((*toggle).to_owned(), (*state).to_owned())).collect();
     assert_eq!(states, expected);
 
     let json = world.status().set("output", "json").exit(1).json();
     for line in json["toggles"].as_array().unwrap() {
         let needs_reason = line["state"] != "in_sync";
-        assert_eq!(
-            line["reason"].as_str().is_some_and(|text| !text.is_empty()),
-            needs_reason,
-            "{line}"
-        );
+        assert_eq!(line["reason"].as_str().is_some_and(|text| !text.is_empty()), needs_reason, "{line}");
         if line["state"] == "in_sync" {
             assert_eq!(line["revision"], "<rev>", "{line} is at {applied}");
             assert!(line["applied_at"].is_string(), "{line}");
@@ -82,14 +71,8 @@ fn every_toggle_has_a_state_and_a_reason() {
 #[test]
 fn a_publish_that_was_confirmed_but_not_recorded_before_a_crash_is_listed() {
     let world = World::new();
-    world
-        .repo
-        .file("shop/prod/a.yaml", doc(18))
-        .file("shop/prod/b.yaml", doc(18))
-        .commit("Add both");
-    world
-        .service
-        .answers([Answer::applied(), Answer::stores_and_hangs()]);
+    world.repo.file("shop/prod/a.yaml", doc(18)).file("shop/prod/b.yaml", doc(18)).commit("Add both");
+    world.service.answers([Answer::applied(), Answer::stores_and_hangs()]);
     let run = world.apply().set("first-pass", "assert").start();
     world.service.wait_for(2);
     run.kill();
@@ -125,12 +108,7 @@ fn status_sends_no_request_and_writes_nothing() {
 #[test]
 fn status_without_a_base_url_uses_the_only_existing_state() {
     let world = World::with_pay_applied();
-    world
-        .status()
-        .arg("--all")
-        .unset("base-url")
-        .exit(0)
-        .says(&["shop/prod/pay"]);
+    world.status().arg("--all").unset("base-url").exit(0).says(&["shop/prod/pay"]);
 }
 
 #[test]
@@ -148,10 +126,7 @@ fn the_json_groups_withheld_toggles_as_the_daemon_does() {
     let group =
         serde_json::json!({ "state": "held", "environment": "shop/prod", "reason": "invalid", "count": 1 });
     assert_eq!(json["groups"], serde_json::json!([group]));
-    assert_eq!(
-        json["remarks"],
-        serde_json::json!(["1 held in shop/prod (invalid)"])
-    );
+    assert_eq!(json["remarks"], serde_json::json!(["1 held in shop/prod (invalid)"]));
     assert_eq!(json["toggles"][0]["kind"], "invalid");
     assert_eq!(json["service"], "https://$SERVICE");
 }
@@ -159,10 +134,7 @@ fn the_json_groups_withheld_toggles_as_the_daemon_does() {
 #[test]
 fn the_markdown_lists_toggles_that_are_not_in_sync() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/bad.yaml", "nonsense\n")
-        .commit_pay(20, "All kinds of things");
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit_pay(20, "All kinds of things");
     let markdown = "### gitoggle status\n\n\
          2 toggles: 1 held, 1 pending\n\n\
          ` $REPO ` ` refs/heads/main ` ` <short> `\n\n\
@@ -170,11 +142,7 @@ fn the_markdown_lists_toggles_that_are_not_in_sync() {
          * **pending** ` shop/prod/pay `: ` update is due `\n";
     world.status().set("output", "markdown").exit(3).stdout(markdown);
     let summary = world.path("summary.md");
-    world
-        .status()
-        .set("output", "github")
-        .env("GITHUB_STEP_SUMMARY", &summary)
-        .exit(3);
+    world.status().set("output", "github").env("GITHUB_STEP_SUMMARY", &summary).exit(3);
     assert_eq!(world.printed(&summary), markdown);
 }
 
@@ -182,9 +150,7 @@ fn the_markdown_lists_toggles_that_are_not_in_sync() {
 fn a_refusal_is_reported_for_a_toggle_that_is_also_held() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
-    world
-        .service
-        .always(|_| Answer::json(409, r#"{"message": "not before Monday"}"#));
+    world.service.always(|_| Answer::json(409, r#"{"message": "not before Monday"}"#));
     world.apply().set("first-pass", "assert").exit(1).any_output();
     world.status().exit(4).stdout_contains(&[
         "----------  the service refused it last: the service responded with 409: not before Monday; nothing is applied here yet",

@@ -6,11 +6,7 @@ const GOOD: &str = "- { name: adults, given: { age: 20 }, serves: on }\n- { name
 
 fn world(tests: &str) -> World {
     let world = World::new();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .file("shop/prod/pay.test.yaml", tests)
-        .commit("Add pay");
+    world.repo.file("shop/prod/pay.yaml", doc(18)).file("shop/prod/pay.test.yaml", tests).commit("Add pay");
     world
 }
 
@@ -21,13 +17,8 @@ fn test(world: &World) -> Gitoggle {
 #[test]
 fn expectations_that_are_met_are_counted() {
     let world = world(GOOD);
-    test(&world)
-        .exit(0)
-        .stdout("tested 2 expectations in 1 file: all met\n");
-    test(&world)
-        .set("ref", "main")
-        .exit(0)
-        .stdout("tested 2 expectations in 1 file: all met\n");
+    test(&world).exit(0).stdout("tested 2 expectations in 1 file: all met\n");
+    test(&world).set("ref", "main").exit(0).stdout("tested 2 expectations in 1 file: all met\n");
     world.validate().exit(0).any_output();
 }
 
@@ -63,14 +54,9 @@ tested 2 expectations in 1 file: 1 failed
 #[test]
 fn what_cannot_be_determined_is_not_met() {
     let world = World::new();
-    let odd = doc(18)
-        .replace("type: number", "type: segment")
-        .replace("predicate: \">\"", "predicate: is in");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", odd)
-        .file("shop/prod/pay.test.yaml", GOOD)
-        .commit("Add pay");
+    let odd =
+        doc(18).replace("type: number", "type: segment").replace("predicate: \">\"", "predicate: is in");
+    world.repo.file("shop/prod/pay.yaml", odd).file("shop/prod/pay.test.yaml", GOOD).commit("Add pay");
     test(&world).exit(1).stdout_contains(&[
         "expected `on`, cannot say: the repository does not define the segment",
         "2 failed",
@@ -85,10 +71,7 @@ fn the_time_and_the_key_of_an_expectation_decide() {
             "type: number, subject: age, predicate: \">\", objects: [\"18\"]",
             "type: datetime, subject: now, predicate: after, objects: [\"2026-01-01T00:00:00+00:00\"]",
         )
-        .replace(
-            "defaultServe: { select: 0 }",
-            "defaultServe: { split: [2500, 7500] }\n  prerequisites: []",
-        );
+        .replace("defaultServe: { select: 0 }", "defaultServe: { split: [2500, 7500] }\n  prerequisites: []");
     world
         .repo
         .file("shop/prod/new_feature.yaml", timed)
@@ -102,14 +85,11 @@ fn the_time_and_the_key_of_an_expectation_decide() {
 ",
         )
         .commit("Add");
-    test(&world)
-        .set("service-kind", "featureprobe")
-        .exit(1)
-        .stdout_contains(&[
-            "`no time`: expected `off`, cannot say: the attribute is missing, so the current time decides",
-            "`no key`: expected `off`, cannot say: the user has no key",
-            "tested 5 expectations in 1 file: 2 failed",
-        ]);
+    test(&world).set("service-kind", "featureprobe").exit(1).stdout_contains(&[
+        "`no time`: expected `off`, cannot say: the attribute is missing, so the current time decides",
+        "`no key`: expected `off`, cannot say: the user has no key",
+        "tested 5 expectations in 1 file: 2 failed",
+    ]);
 }
 
 #[test]
@@ -117,11 +97,7 @@ fn a_file_that_cannot_be_tested_is_an_error() {
     for (path, content, needle) in [
         ("shop/prod/gone.test.yaml", GOOD, "test-without-toggle"),
         ("shop/prod/pay.test.yaml", "", "empty-document"),
-        (
-            "shop/prod/pay.test.yaml",
-            "- { name: a, serves: onn }\n",
-            "did you mean `on`?",
-        ),
+        ("shop/prod/pay.test.yaml", "- { name: a, serves: onn }\n", "did you mean `on`?"),
         (
             "shop/prod/pay.test.yaml",
             "- { name: a, given: { age: [1] }, serves: on }\n",
@@ -132,35 +108,24 @@ fn a_file_that_cannot_be_tested_is_an_error() {
         let world = world(GOOD);
         world.repo.write(path, content);
         test(&world).exit(1).stdout_contains(&[needle, "finding"]);
-        test(&world)
-            .set("output", "junit")
-            .exit(1)
-            .stdout_contains(&["errors=\"1\"", "<error message="]);
+        test(&world).set("output", "junit").exit(1).stdout_contains(&["errors=\"1\"", "<error message="]);
         let json = test(&world).set("output", "json").exit(1).json();
         assert_eq!(json["findings"].as_array().unwrap().len(), 1, "{path}");
     }
     let world = world(GOOD);
     world.repo.write("shop/prod/pya.test.yaml", GOOD);
-    test(&world)
-        .exit(1)
-        .stdout_contains(&["did you mean `shop/prod/pay`?"]);
+    test(&world).exit(1).stdout_contains(&["did you mean `shop/prod/pay`?"]);
 }
 
 #[test]
 fn a_finding_about_a_whole_file_has_no_line() {
     let world = world("[]");
     world.repo.write("shop/prod/a b.yaml", doc(18));
-    test(&world)
-        .set("output", "junit")
-        .exit(1)
-        .stdout_contains(&[">shop/prod/pay.test.yaml: write a list"]);
+    test(&world).set("output", "junit").exit(1).stdout_contains(&[">shop/prod/pay.test.yaml: write a list"]);
     for output in ["junit", "markdown"] {
         let checked = world.validate().set("output", output).exit(3);
         let printed = checked.both();
-        assert!(
-            printed.contains("shop/prod/a b.yaml") && !printed.contains(":0"),
-            "{printed}"
-        );
+        assert!(printed.contains("shop/prod/a b.yaml") && !printed.contains(":0"), "{printed}");
     }
 }
 
@@ -172,10 +137,7 @@ fn a_test_of_nothing_fails() {
         .exit(1)
         .stdout("tested 0 expectations\n")
         .stderr_contains(&["error: no expectation was tested\nhint: write expectations for `NAME.yaml`"]);
-    test(&world)
-        .arg("--allow-empty")
-        .exit(0)
-        .stdout("tested 0 expectations\n");
+    test(&world).arg("--allow-empty").exit(0).stdout("tested 0 expectations\n");
     let json = test(&world).set("output", "json").exit(1).json();
     assert_eq!(json["error"]["message"], "no expectation was tested");
     test(&world).set("only", "shop/none/*").exit(1).any_output();
@@ -192,22 +154,14 @@ fn paths_and_globs_choose_the_toggles() {
     let one = "tested 1 expectation in 1 file: all met\n";
     test(&world).set("only", "shop/test/*").exit(0).stdout(one);
     for path in ["shop/test", "shop/test/pay.yaml", "shop/test/pay.test.yaml"] {
-        world
-            .bare("test")
-            .within(world.repo.path())
-            .arg(path)
-            .exit(0)
-            .stdout(one);
+        world.bare("test").within(world.repo.path()).arg(path).exit(0).stdout(one);
     }
 }
 
 #[test]
 fn coverage_lists_what_no_expectation_reaches() {
     let world = world("- { name: children, given: { age: 7 }, serves: off }\n");
-    world
-        .repo
-        .file("shop/prod/other.yaml", doc(18))
-        .commit("Without tests");
+    world.repo.file("shop/prod/other.yaml", doc(18)).commit("Without tests");
     test(&world).arg("--coverage").exit(0).stdout(
         "not tested shop/prod/other.yaml
 not reached shop/prod/pay.yaml:7 rule `adults`
@@ -215,11 +169,7 @@ not reached shop/prod/pay.yaml:7 rule `adults`
 tested 1 expectation in 1 file: all met
 ",
     );
-    let json = test(&world)
-        .arg("--coverage")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let json = test(&world).arg("--coverage").set("output", "json").exit(0).json();
     assert_eq!(json["unreached"][1]["serves"][0]["line"], 7);
     let json = test(&world).set("output", "json").exit(0).json();
     assert!(json["unreached"].is_null());
@@ -233,9 +183,6 @@ fn hostile_names_are_escaped_in_every_output() {
     for output in ["human", "json", "junit"] {
         let printed = test(&world).set("output", output).exit(1).both();
         assert!(!printed.contains(['\u{1b}', '\u{202e}']), "{printed:?}");
-        assert!(
-            printed.lines().all(|line| !line.trim_start().starts_with("::")),
-            "{printed}"
-        );
+        assert!(printed.lines().all(|line| !line.trim_start().starts_with("::")), "{printed}");
     }
 }

@@ -25,10 +25,7 @@ const CASES: [Case; 4] = [
         "rename it to `.yaml`, because JSON is valid YAML",
     ),
     (
-        |repo| {
-            repo.remove("shop/prod/pay.yaml")
-                .link("shop/prod/pay.yaml", "search.yaml")
-        },
+        |repo| repo.remove("shop/prod/pay.yaml").link("shop/prod/pay.yaml", "search.yaml"),
         "shop/prod/pay.yaml",
         "link",
         "replace it by a file with the document",
@@ -58,11 +55,7 @@ fn a_misspelled_or_linked_document_is_held_and_never_disabled() {
         assert_eq!(plan["orphans"].as_array().map(Vec::len), Some(0), "{plan}");
         assert_eq!(plan["held"][0]["toggle"], "shop/prod/pay", "{plan}");
         world.nothing_sent();
-        world
-            .repo
-            .remove(path)
-            .file("shop/prod/pay.yaml", doc(21))
-            .commit("Fix the file");
+        world.repo.remove(path).file("shop/prod/pay.yaml", doc(21)).commit("Fix the file");
         disabling(world.apply()).exit(0).any_output();
         world.sent(&[("shop/prod/pay", body(21, "Fix the file"))]);
     }
@@ -90,8 +83,5 @@ fn a_link_or_a_json_file_that_is_nobodys_document_is_no_finding() {
         .link("docs.yaml", "shop/prod/pay.yaml")
         .link("shop/prod/README.md", "pay.yaml")
         .commit("Add other files");
-    world
-        .validate()
-        .exit(0)
-        .stdout("checked 1 document: no findings\n");
+    world.validate().exit(0).stdout("checked 1 document: no findings\n");
 }

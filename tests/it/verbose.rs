@@ -4,9 +4,7 @@ use crate::support::{Answer, TOKEN, World, doc, free_port};
 
 /// Replaces durations, times and ids that differ from run to run.
 fn lines(log: &str, events: &[&str]) -> Vec<String> {
-    let wanted = log
-        .lines()
-        .filter(|line| events.iter().any(|event| line.contains(event)));
+    let wanted = log.lines().filter(|line| events.iter().any(|event| line.contains(event)));
     let plain = wanted.map(|line| {
         let words = line.split(' ').skip(1).filter(|word| !word.is_empty());
         let words = words.map(|word| match word.split_once('=') {
@@ -39,12 +37,7 @@ fn world() -> World {
 #[test]
 fn one_line_per_publish_has_its_outcome_status_and_duration() {
     let world = world();
-    let log = world
-        .apply()
-        .arg("-v")
-        .exit(1)
-        .never_says(&[TOKEN, "Authorization"])
-        .both();
+    let log = world.apply().arg("-v").exit(1).never_says(&[TOKEN, "Authorization"]).both();
     assert_eq!(
         lines(&log, &["publish ended", "response received"]),
         [
@@ -58,12 +51,7 @@ fn one_line_per_publish_has_its_outcome_status_and_duration() {
 #[test]
 fn one_line_per_request_has_its_attempt_and_request_id() {
     let world = world();
-    let log = world
-        .apply()
-        .arg("-vv")
-        .exit(1)
-        .never_says(&[TOKEN, "Authorization", "comment\":"])
-        .both();
+    let log = world.apply().arg("-vv").exit(1).never_says(&[TOKEN, "Authorization", "comment\":"]).both();
     let path = "path=/api/projects/shop/environments/prod/toggles";
     assert_eq!(
         lines(&log, &["response received"]),
@@ -80,10 +68,7 @@ fn one_line_per_request_has_its_attempt_and_request_id() {
         ],
         "{log}"
     );
-    assert!(
-        !world.apply().exit(0).both().contains("response received"),
-        "not without -vv"
-    );
+    assert!(!world.apply().exit(0).both().contains("response received"), "not without -vv");
 }
 
 #[test]
@@ -91,20 +76,9 @@ fn a_request_without_a_response_is_a_line_too() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
     let closed = format!("127.0.0.1:{}", free_port());
-    let run = world
-        .apply()
-        .set("first-pass", "assert")
-        .set("base-url", format!("https://{closed}"));
-    let log = run
-        .arg("-vv")
-        .set("give-up-after", "1s")
-        .exit(1)
-        .never_says(&[TOKEN])
-        .both();
+    let run = world.apply().set("first-pass", "assert").set("base-url", format!("https://{closed}"));
+    let log = run.arg("-vv").set("give-up-after", "1s").exit(1).never_says(&[TOKEN]).both();
     let unanswered = lines(&log, &["DEBUG no response"]);
     let expected = "DEBUG no response method=PATCH path=/api/projects/shop/environments/prod/toggles/pay/targeting took_ms=N reason=";
-    assert!(
-        unanswered.first().is_some_and(|line| line.starts_with(expected)),
-        "{log}"
-    );
+    assert!(unanswered.first().is_some_and(|line| line.starts_with(expected)), "{log}");
 }

@@ -28,11 +28,7 @@ fn world(text: &str) -> World {
 #[test]
 fn the_vocabulary_is_valid_only_with_its_kind_of_service() {
     let world = world(FULL);
-    world
-        .validate()
-        .set("service-kind", "featureprobe")
-        .exit(0)
-        .any_output();
+    world.validate().set("service-kind", "featureprobe").exit(0).any_output();
     world.validate().exit(3).says(&[
         "error[unknown-key]: `content` has no `prerequisites`",
         "error[unknown-key]: a serve has no `split`",
@@ -45,12 +41,7 @@ fn the_vocabulary_is_valid_only_with_its_kind_of_service() {
 #[test]
 fn a_plan_describes_the_vocabulary() {
     let world = world(FULL);
-    let plan = || {
-        world
-            .plan()
-            .set("service-kind", "featureprobe")
-            .set("first-pass", "assert")
-    };
+    let plan = || world.plan().set("service-kind", "featureprobe").set("first-pass", "assert");
     plan().exit(0).says(&[
         "prerequisite `new-checkout` must serve `true` (boolean)",
         "rule `staff` serves split `off` 12.5%, `on` 87.5%: is in `staff` (segment), \
@@ -67,34 +58,21 @@ fn content_that_breaks_sdks_is_refused_with_what_callers_would_see() {
     let text = FULL
         .replace("[2500, 7500]", "[2500, 7000]")
         .replace("value: \"true\", type: boolean", "value: \"true\", type: flag");
-    world(&text)
-        .validate()
-        .set("service-kind", "featureprobe")
-        .exit(3)
-        .says(&[
-            "error[split-sum]: the weights add up to 9500, not 10000",
-            "callers get the default value in their code",
-            "error[prerequisite-type]: `flag` is not a type of toggle",
-            "no longer delivers the toggle",
-        ]);
+    world(&text).validate().set("service-kind", "featureprobe").exit(3).says(&[
+        "error[split-sum]: the weights add up to 9500, not 10000",
+        "callers get the default value in their code",
+        "error[prerequisite-type]: `flag` is not a type of toggle",
+        "no longer delivers the toggle",
+    ]);
 }
 
 #[test]
 fn the_schema_describes_the_vocabulary_of_the_kind_of_service() {
     let world = World::new();
     for (kind, is_described) in [("documented", false), ("featureprobe", true)] {
-        let schema = world
-            .bare("schema")
-            .set("service-kind", kind)
-            .exit(0)
-            .json()
-            .to_string();
+        let schema = world.bare("schema").set("service-kind", kind).exit(0).json().to_string();
         for key in ["split", "prerequisites", "leftPredicate"] {
-            assert_eq!(
-                schema.contains(&format!("\"{key}\"")),
-                is_described,
-                "{kind} {key}"
-            );
+            assert_eq!(schema.contains(&format!("\"{key}\"")), is_described, "{kind} {key}");
         }
     }
 }

@@ -4,10 +4,7 @@ use crate::support::{World, doc};
 
 /// Returns a document with the warning `matches-everyone` below `comment`.
 fn everyone(comment: &str) -> String {
-    let comment = comment
-        .lines()
-        .map(|line| format!("    {line}\n"))
-        .collect::<String>();
+    let comment = comment.lines().map(|line| format!("    {line}\n")).collect::<String>();
     let rule = "    - name: all\n      conditions: []\n      serve: { select: 1 }\n";
     doc(18).replace("  disabledServe", &format!("{comment}{rule}  disabledServe"))
 }
@@ -18,18 +15,9 @@ fn a_waived_warning_is_counted_and_listed_in_json() {
     let waiver =
         "# The campaign ends in May.\n# gitoggle: allow(matches-everyone) everyone gets it until May";
     world.repo.file("shop/prod/pay.yaml", everyone("# nothing"));
-    world
-        .validate()
-        .exit(0)
-        .stdout_contains(&["matches-everyone", "checked 1 document: 1 warning\n"]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", everyone(waiver))
-        .commit("x");
-    world
-        .validate()
-        .exit(0)
-        .stdout("checked 1 document: no findings, 1 waived\n");
+    world.validate().exit(0).stdout_contains(&["matches-everyone", "checked 1 document: 1 warning\n"]);
+    world.repo.file("shop/prod/pay.yaml", everyone(waiver)).commit("x");
+    world.validate().exit(0).stdout("checked 1 document: no findings, 1 waived\n");
     let json = world.validate().args("-o json").exit(0).json();
     assert_eq!(json["summary"]["waived"], 1);
     assert_eq!(json["findings"].as_array().unwrap().len(), 0);
@@ -38,11 +26,7 @@ fn a_waived_warning_is_counted_and_listed_in_json() {
     let plan = world.plan().args("-o json").exit(0).json();
     assert_eq!(plan["findings"].as_array().unwrap().len(), 0);
     assert_eq!(plan["waived"][0]["id"], "matches-everyone");
-    world
-        .plan()
-        .exit(0)
-        .stdout_contains(&[" · 1 waived\n"])
-        .any_stderr();
+    world.plan().exit(0).stdout_contains(&[" · 1 waived\n"]).any_stderr();
 }
 
 #[test]
@@ -50,14 +34,8 @@ fn a_bad_waiver_waives_nothing_and_is_a_finding() {
     let world = World::new();
     for (comment, found) in [
         ("# gitoggle: allow(matches-everyone)", "has no reason"),
-        (
-            "# gitoggle: allow(matches-everyon) x",
-            "did you mean `matches-everyone`?",
-        ),
-        (
-            "# gitoggle: allow(syntax) x",
-            "`syntax` is an error, which cannot be waived",
-        ),
+        ("# gitoggle: allow(matches-everyon) x", "did you mean `matches-everyone`?"),
+        ("# gitoggle: allow(syntax) x", "`syntax` is an error, which cannot be waived"),
         ("# gitoggle: allow(elsewhere) x", "`elsewhere` cannot be waived"),
         ("# gitoggle: allow matches-everyone x", "is not a waiver"),
         ("# gitoggle: please", "is not a waiver"),
@@ -70,15 +48,9 @@ fn a_bad_waiver_waives_nothing_and_is_a_finding() {
             "checked 1 document: 2 warnings\n",
         ]);
     }
-    let beside = doc(18).replace(
-        "- name: adults",
-        "- name: adults # gitoggle: allow(matches-everyone) x",
-    );
+    let beside = doc(18).replace("- name: adults", "- name: adults # gitoggle: allow(matches-everyone) x");
     world.repo.write("shop/prod/pay.yaml", beside);
-    world
-        .validate()
-        .exit(0)
-        .stdout_contains(&["bad-waiver", "this waiver is not on its own line"]);
+    world.validate().exit(0).stdout_contains(&["bad-waiver", "this waiver is not on its own line"]);
 }
 
 #[test]
@@ -120,10 +92,7 @@ fn a_waiver_without_its_warning_is_a_finding() {
     let world = World::new();
     let unused = |text: String, help: &str| {
         world.repo.write("shop/prod/pay.yaml", text);
-        world
-            .validate()
-            .exit(0)
-            .stdout_contains(&["unused-waiver", "waives nothing", help, "1 warning\n"]);
+        world.validate().exit(0).stdout_contains(&["unused-waiver", "waives nothing", help, "1 warning\n"]);
     };
     let waiver = "# gitoggle: allow(unused-variation) kept for the next release\n";
     unused(format!("{waiver}{}", doc(18)), "remove it");
@@ -135,10 +104,7 @@ fn a_waiver_without_its_warning_is_a_finding() {
         &format!("    - name: on\n      value: {text}"),
     );
     world.repo.write("shop/prod/pay.yaml", inside);
-    world
-        .validate()
-        .exit(0)
-        .stdout("checked 1 document: no findings\n");
+    world.validate().exit(0).stdout("checked 1 document: no findings\n");
 }
 
 #[test]
@@ -153,8 +119,5 @@ fn an_error_is_never_waived() {
         .validate()
         .set("service-kind", "featureprobe")
         .exit(3)
-        .stdout_contains(&[
-            "unknown-predicate",
-            "the finding below is an error, which cannot be waived",
-        ]);
+        .stdout_contains(&["unknown-predicate", "the finding below is an error, which cannot be waived"]);
 }

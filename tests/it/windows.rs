@@ -17,14 +17,8 @@ fn three_changes() -> World {
     world.repo.commit("Add three");
     world.settle();
     world.service.take();
-    world
-        .repo
-        .file("shop/prod/one.yaml", doc(21))
-        .commit("Change one");
-    world
-        .repo
-        .file("shop/prod/two.yaml", doc(21))
-        .commit("Change two");
+    world.repo.file("shop/prod/one.yaml", doc(21)).commit("Change one");
+    world.repo.file("shop/prod/two.yaml", doc(21)).commit("Change two");
     let off = doc(18).replace("disabled: false", "disabled: true");
     world.repo.file("shop/prod/off.yaml", off).commit("Switch it off");
     world
@@ -54,19 +48,9 @@ fn a_freeze_holds_changes_with_the_time_it_ends_and_lets_a_switch_off_pass() {
     ];
     world.plan().set("config", &config).exit(4).says(&says);
     assert_eq!(sent(&world), Vec::<String>::new());
-    let json = world
-        .apply()
-        .set("config", &config)
-        .args("-o json")
-        .exit(4)
-        .any_stderr()
-        .json();
-    let held: Vec<_> = json["held"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| (&one["kind"], &one["state"]))
-        .collect();
+    let json = world.apply().set("config", &config).args("-o json").exit(4).any_stderr().json();
+    let held: Vec<_> =
+        json["held"].as_array().unwrap().iter().map(|one| (&one["kind"], &one["state"])).collect();
     assert_eq!(held, [(&Value::from("window"), &Value::from("held")); 2]);
     assert_eq!(sent(&world), ["shop/prod/off"]);
     world.status().set("config", &config).exit(4).says(&[
@@ -74,12 +58,7 @@ fn a_freeze_holds_changes_with_the_time_it_ends_and_lets_a_switch_off_pass() {
         "shop/prod/one",
         "outside the change windows",
     ]);
-    world
-        .apply()
-        .set("config", &config)
-        .arg("--ignore-windows")
-        .exit(0)
-        .any_output();
+    world.apply().set("config", &config).arg("--ignore-windows").exit(0).any_output();
     assert_eq!(sent(&world), ["shop/prod/one", "shop/prod/two"]);
 }
 
@@ -88,17 +67,9 @@ fn a_trailer_on_its_commit_lets_a_change_pass_unless_trailers_are_off() {
     let world = three_changes();
     let config = deny(&world, FREEZE);
     world.apply().set("config", &config).exit(4).any_output();
-    world
-        .repo
-        .file("shop/prod/one.yaml", doc(30))
-        .commit("Fix it now\n\nGitoggle-Allow: window");
+    world.repo.file("shop/prod/one.yaml", doc(30)).commit("Fix it now\n\nGitoggle-Allow: window");
     sent(&world);
-    world
-        .apply()
-        .set("config", &config)
-        .arg("--no-allow-trailer")
-        .exit(4)
-        .any_output();
+    world.apply().set("config", &config).arg("--no-allow-trailer").exit(4).any_output();
     assert_eq!(sent(&world), Vec::<String>::new());
     world.apply().set("config", &config).exit(4).any_output();
     assert_eq!(sent(&world), ["shop/prod/one"]);
@@ -107,26 +78,12 @@ fn a_trailer_on_its_commit_lets_a_change_pass_unless_trailers_are_off() {
 #[test]
 fn mistakes_and_windows_in_the_source_are_rejected() {
     let world = three_changes();
-    let config = world.write(
-        "config.yaml",
-        "windows:\n  - { deny: '**', at: 'Fri 16:00-17:00', zone: Europe/Berln }\n",
-    );
-    world
-        .plan()
-        .set("config", &config)
-        .exit(64)
-        .says(&["unknown time zone `Europe/Berln`", "`windows`"]);
+    let config = world
+        .write("config.yaml", "windows:\n  - { deny: '**', at: 'Fri 16:00-17:00', zone: Europe/Berln }\n");
+    world.plan().set("config", &config).exit(64).says(&["unknown time zone `Europe/Berln`", "`windows`"]);
     let inside = world.repo.path().join("config.yaml");
-    std::fs::write(
-        &inside,
-        format!("windows:\n  - {{ deny: '**', at: '{FREEZE}', zone: UTC }}\n"),
-    )
-    .unwrap();
-    world
-        .plan()
-        .set("config", &inside)
-        .exit(64)
-        .says(&["it must not set `windows`"]);
+    std::fs::write(&inside, format!("windows:\n  - {{ deny: '**', at: '{FREEZE}', zone: UTC }}\n")).unwrap();
+    world.plan().set("config", &inside).exit(64).says(&["it must not set `windows`"]);
 }
 
 #[test]
@@ -137,14 +94,8 @@ fn a_daemon_publishes_when_an_operator_allows_it_and_when_the_window_opens() {
     let opens = (now + 75) / 60 * 60;
     let minute = opens % 86_400 / 60;
     let minute = if minute == 0 { 1440 } else { minute };
-    let config = deny(
-        &world,
-        &format!("Mon-Sun 00:00-{:02}:{:02}", minute / 60, minute % 60),
-    );
-    world
-        .repo
-        .file("shop/test/x.yaml", doc(18))
-        .commit("Add one elsewhere");
+    let config = deny(&world, &format!("Mon-Sun 00:00-{:02}:{:02}", minute / 60, minute % 60));
+    world.repo.file("shop/test/x.yaml", doc(18)).commit("Add one elsewhere");
     let daemon = Daemon::start(&world, |run: Gitoggle| {
         run.set("config", &config)
             .set("poll-interval", "1h")

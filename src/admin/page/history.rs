@@ -32,9 +32,7 @@ impl AdminState {
             let recent = page.map(Option::unwrap_or_default);
             Arc::new(recent.map_err(|error| error.in_full()))
         };
-        self.0
-            .history
-            .get_or_make(before.to_owned(), |known| known.is_ok(), read)
+        self.0.history.get_or_make(before.to_owned(), |known| known.is_ok(), read)
     }
 }
 
@@ -94,10 +92,7 @@ fn row(view: &View<'_>, deployment: &Deployment) -> Markup {
 
 fn subject(deployment: &Deployment) -> String {
     let subject = deployment.subject.as_deref();
-    subject.map_or_else(
-        || deployment.revision.short(),
-        |subject| safe(&cut(subject, MOST_CHARS)),
-    )
+    subject.map_or_else(|| deployment.revision.short(), |subject| safe(&cut(subject, MOST_CHARS)))
 }
 
 fn allowances(view: &View<'_>, deployment: &Deployment) -> Markup {
@@ -115,9 +110,7 @@ pub(super) fn one(admin: &Admin, query: &PageQuery) -> OneDeployment {
         return Ok(None);
     };
     let after = query.after.parse::<ToggleId>().ok();
-    let part = admin
-        .history
-        .deployment(commit, &Scope::default(), after.as_ref(), MOST_TOGGLES);
+    let part = admin.history.deployment(commit, &Scope::default(), after.as_ref(), MOST_TOGGLES);
     part.map_err(|error| error.in_full())
 }
 

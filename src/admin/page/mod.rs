@@ -98,10 +98,7 @@ impl TimedPage {
         let (page, is_complete) = match (view.query.toggle.as_str(), view.query.deployment.as_str()) {
             ("", "") => {
                 let recent = shared.recent_history(&view.query.before);
-                (
-                    view.rendered(view.overview(&recent), &view.sections()),
-                    recent.is_ok(),
-                )
+                (view.rendered(view.overview(&recent), &view.sections()), recent.is_ok())
             }
             ("", _) => {
                 let one = history::one(view.admin, view.query);
@@ -109,11 +106,7 @@ impl TimedPage {
             }
             (id, _) => (view.rendered(toggle::render(&view, id), &[]), true),
         };
-        Self {
-            page,
-            at: Instant::now(),
-            is_complete,
-        }
+        Self { page, at: Instant::now(), is_complete }
     }
 }
 
@@ -149,11 +142,7 @@ impl View<'_> {
         let overview = &self.status.overview;
         let waiting = waiting::count(self.status);
         [
-            (
-                "environments",
-                "Environments",
-                count(overview.environments().len()),
-            ),
+            ("environments", "Environments", count(overview.environments().len())),
             ("waiting", "Waiting", count(waiting)),
             ("toggles", "Toggles", count(overview.counts().total())),
             ("history", "History", None),
@@ -192,9 +181,7 @@ impl View<'_> {
 
     /// Renders the links to the other pages of a list; nothing if it has only one.
     fn pager(&self, page: ListPage) -> Markup {
-        let ListPage {
-            list, number, total, ..
-        } = page;
+        let ListPage { list, number, total, .. } = page;
         let entries = page.entries();
         if entries.len() == total {
             return html! {};
@@ -336,12 +323,7 @@ impl PageQuery {
             List::Waiting => &self.waiting,
         };
         let wanted = number.parse::<usize>().unwrap_or(1).saturating_sub(1);
-        ListPage {
-            list,
-            number: wanted.min(total.saturating_sub(1) / size),
-            size,
-            total,
-        }
+        ListPage { list, number: wanted.min(total.saturating_sub(1) / size), size, total }
     }
 
     /// Returns the address of another page of a list, from 0, and everything else as it is.
@@ -359,18 +341,8 @@ impl PageQuery {
 
     fn address(&self) -> String {
         // Destructured, so that no new field can be forgotten.
-        let Self {
-            q,
-            state,
-            environment,
-            toggle,
-            page,
-            environments,
-            waiting,
-            before,
-            deployment,
-            after,
-        } = self;
+        let Self { q, state, environment, toggle, page, environments, waiting, before, deployment, after } =
+            self;
         address(&[
             ("q", q),
             ("state", state),
@@ -401,11 +373,7 @@ mod tests {
 
     #[test]
     fn addresses_keep_what_is_selected_and_encode_it() {
-        let query = PageQuery {
-            q: "a&b <\"".to_owned(),
-            page: "-3".to_owned(),
-            ..PageQuery::default()
-        };
+        let query = PageQuery { q: "a&b <\"".to_owned(), page: "-3".to_owned(), ..PageQuery::default() };
         assert_eq!(query.page_of(List::Toggles, 50, 30).number, 0);
         assert_eq!(query.at_page(List::Toggles, 1), "?q=a%26b+%3C%22&page=2#toggles");
         assert_eq!(address(&[("toggle", "a/b/c"), ("q", "")]), "?toggle=a%2Fb%2Fc");
@@ -424,10 +392,7 @@ mod tests {
             ("18446744073709551615", 61, 60..61),
             ("99999999999999999999", 61, 0..30),
         ] {
-            let query = PageQuery {
-                page: number.to_owned(),
-                ..PageQuery::default()
-            };
+            let query = PageQuery { page: number.to_owned(), ..PageQuery::default() };
             let entries = query.page_of(List::Toggles, total, 30).entries();
             assert_eq!(entries, expected, "page {number} of {total}");
         }

@@ -27,9 +27,8 @@ pub(super) fn count(status: &Status) -> usize {
 pub(super) fn render(view: &View<'_>) -> Markup {
     let wanted = view.query.environment.as_str();
     let groups = view.status.withheld.groups().iter();
-    let groups: Vec<_> = groups
-        .filter(|group| wanted.is_empty() || group.environment.to_string() == wanted)
-        .collect();
+    let groups: Vec<_> =
+        groups.filter(|group| wanted.is_empty() || group.environment.to_string() == wanted).collect();
     let page = view.query.page_of(List::Waiting, groups.len(), PAGE);
     let shown = &groups[page.entries()];
     let budget = Cell::new(MOST_BYTES);
@@ -81,9 +80,7 @@ fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) ->
 
 fn members<'a>(status: &'a Status, group: &WithheldGroup) -> Vec<&'a ToggleStatus> {
     let toggles = status.toggles_in(&group.environment).iter();
-    toggles
-        .filter(|toggle| toggle.state() == group.state && toggle.kind() == Some(group.reason))
-        .collect()
+    toggles.filter(|toggle| toggle.state() == group.state && toggle.kind() == Some(group.reason)).collect()
 }
 
 fn row(view: &View<'_>, one: &ToggleStatus, has_common_reason: bool, budget: &Cell<usize>) -> Markup {
@@ -163,9 +160,7 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     let environment = toggle.toggle.environment();
     let source = &view.status.source;
     let revision = source.refused.or(source.revision);
-    let revision = revision
-        .map(|id| format!(" --revision {}", id.short()))
-        .unwrap_or_default();
+    let revision = revision.map(|id| format!(" --revision {}", id.short())).unwrap_or_default();
     let is_over = is_first_pass_over(view.status.toggles_in(&environment));
     let mut remedies: Vec<_> = released_by(toggle, is_over)
         .iter()
@@ -186,10 +181,9 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
             effect: "Keep what the service has: write it into the document, then commit",
             command: format!("gitoggle import {} --overwrite", toggle.toggle),
         }),
-        Some(HoldKind::FailedAlone | HoldKind::Refused) => Some(Remedy {
-            effect: "Try it again now",
-            command: format!("gitoggle reconcile{url}"),
-        }),
+        Some(HoldKind::FailedAlone | HoldKind::Refused) => {
+            Some(Remedy { effect: "Try it again now", command: format!("gitoggle reconcile{url}") })
+        }
         Some(HoldKind::Suspended) => Some(Remedy {
             effect: "Publish again",
             command: format!("gitoggle resume{}{url}", scope(view, toggle)),
@@ -206,9 +200,7 @@ fn scope(view: &View<'_>, toggle: &ToggleStatus) -> String {
     let scope = scopes.find(|scope| scope.contains(&toggle.toggle));
     let globs = scope.and_then(SuspensionScope::globs);
     let globs = globs.iter().flat_map(|globs| globs.split(' '));
-    globs
-        .map(|glob| format!(" '{}'", glob.replace('\'', "'\\''")))
-        .collect()
+    globs.map(|glob| format!(" '{}'", glob.replace('\'', "'\\''"))).collect()
 }
 
 fn effect(what: Override) -> &'static str {
@@ -232,11 +224,7 @@ mod tests {
             (Some("127.0.0.1:8077"), None, None),
             (Some("localhost:8077"), None, Some("http://localhost:8077")),
             (Some("[::1]:80"), None, Some("http://[::1]:80")),
-            (
-                Some("toggles.example.com"),
-                Some("https"),
-                Some("https://toggles.example.com"),
-            ),
+            (Some("toggles.example.com"), Some("https"), Some("https://toggles.example.com")),
             (Some("a;rm -rf"), None, None),
             (Some("$(id)"), None, None),
             (Some("-o"), None, None),

@@ -9,27 +9,16 @@ use super::*;
 #[tokio::test]
 async fn an_unknown_path_is_404_and_another_method_405() {
     let server = AdminServer::new().await;
-    for (path, status) in [
-        ("/", 200),
-        ("/healthz", 200),
-        ("/readyz", 200),
-        ("/metrics", 200),
-        ("/api/status", 200),
-    ] {
+    for (path, status) in
+        [("/", 200), ("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/api/status", 200)]
+    {
         assert_eq!(server.get(path).await.status(), status, "{path}");
         assert_eq!(server.post(path, &[], "").await.status(), 405, "{path}");
     }
     for path in ["/reconcile", "/suspend", "/resume", "/webhook/github"] {
         assert_eq!(server.get(path).await.status(), 405, "{path}");
     }
-    for path in [
-        "/nothing",
-        "/webhook/",
-        "/webhook/bitbucket",
-        "/api/status/",
-        "//",
-        "/%2e%2e/",
-    ] {
+    for path in ["/nothing", "/webhook/", "/webhook/bitbucket", "/api/status/", "//", "/%2e%2e/"] {
         assert_eq!(server.get(path).await.status(), 404, "{path}");
     }
 }
@@ -41,20 +30,13 @@ async fn silent_clients_are_disconnected_and_make_room_for_others() {
     for number in 0..256 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         if number % 2 == 0 {
-            stream
-                .write_all(b"POST /webhook/github HTTP/1.1\r\nHost: x\r\nContent-Le")
-                .await
-                .unwrap();
+            stream.write_all(b"POST /webhook/github HTTP/1.1\r\nHost: x\r\nContent-Le").await.unwrap();
         }
         silent.push(stream);
     }
     let started = tokio::time::Instant::now();
     assert_eq!(server.get("/healthz").await.status(), 200);
-    assert!(
-        started.elapsed() >= Duration::from_secs(9),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() >= Duration::from_secs(9), "{:?}", started.elapsed());
     for stream in &mut silent {
         let mut rest = Vec::new();
         // A reset is as good an end as a close.
@@ -67,14 +49,9 @@ async fn silent_clients_are_disconnected_and_make_room_for_others() {
 async fn a_client_that_does_not_read_its_response_is_cut_off() {
     let server = AdminServer::new().await;
     let toggle = server.status.borrow().toggles[0].clone();
-    server
-        .status
-        .send_modify(|status| status.set_toggles(vec![toggle; 200_000]));
+    server.status.send_modify(|status| status.set_toggles(vec![toggle; 200_000]));
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    stream
-        .write_all(b"GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n")
-        .await
-        .unwrap();
+    stream.write_all(b"GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     tokio::time::sleep(Duration::from_secs(11)).await;
     let mut response = Vec::new();
     let _ = stream.read_to_end(&mut response).await;
@@ -85,9 +62,7 @@ async fn a_client_that_does_not_read_its_response_is_cut_off() {
 async fn readers_that_read_one_byte_hold_up_nobody() {
     let server = AdminServer::new().await;
     let toggle = server.status.borrow().toggles[0].clone();
-    server
-        .status
-        .send_modify(|status| status.set_toggles(vec![toggle; 10_000]));
+    server.status.send_modify(|status| status.set_toggles(vec![toggle; 10_000]));
     let mut slow = Vec::new();
     for number in 0..60 {
         let path = ["/", "/api/status", "/api/status?limit=10000"][number % 3];

@@ -30,10 +30,8 @@ fn state(toggles: &[ToggleId]) -> tempfile::TempDir {
     };
     let mut store = Store::open(dir.path(), options).unwrap();
     for (serve, subject) in [(0, "Close it"), (1, "Open it for <all>\u{202e}")] {
-        let head = PassHead {
-            revision: CommitId(ObjectId([serve + 1; 20])),
-            now: 1_700_000_000 + i64::from(serve),
-        };
+        let head =
+            PassHead { revision: CommitId(ObjectId([serve + 1; 20])), now: 1_700_000_000 + i64::from(serve) };
         let put = |id: &ToggleId| AppliedEdit::Put {
             id: id.clone(),
             object: id_of(ObjectKind::Blob, &document(serve)),
@@ -86,11 +84,7 @@ async fn the_history_is_listed_page_by_page_and_each_deployment_has_its_differen
         "next": commit,
     });
     assert_eq!(first, expected);
-    let (_, second) = got(
-        &server,
-        &format!("/api/history?before={commit}&toggle=shop/prod/*"),
-    )
-    .await;
+    let (_, second) = got(&server, &format!("/api/history?before={commit}&toggle=shop/prod/*")).await;
     assert_eq!(second["deployments"][0]["subject"], "Close it");
     assert_eq!(second["deployments"][0]["toggles"].as_array().unwrap().len(), 1);
     assert_eq!(second["next"], Value::Null);
@@ -99,21 +93,10 @@ async fn the_history_is_listed_page_by_page_and_each_deployment_has_its_differen
     assert_eq!((status, &part["next"]), (200, &json!("shop/prod/pay")));
     let toggle = &part["deployment"]["toggles"][0];
     assert_eq!(toggle["sentences"], json!(["default serve: `off` → `on`"]));
-    let diff: Vec<&str> = toggle["diff"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let diff: Vec<&str> = toggle["diff"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let serves = |name: &str| format!("defaultServe: {{ variation: \"{name}\" }}");
-    assert_eq!(
-        diff[4..],
-        [format!("-  {}", serves("off")), format!("+  {}", serves("on"))]
-    );
-    assert_eq!(
-        toggle["before"]["content"]["defaultServe"],
-        json!({ "select": 0 })
-    );
+    assert_eq!(diff[4..], [format!("-  {}", serves("off")), format!("+  {}", serves("on"))]);
+    assert_eq!(toggle["before"]["content"]["defaultServe"], json!({ "select": 0 }));
     let (_, rest) = got(&server, &format!("/api/history/{commit}?after=shop/prod/pay")).await;
     assert_eq!(rest["deployment"]["toggles"][0]["toggle"], "shop/test/pay");
     assert_eq!(rest["next"], Value::Null);
@@ -132,57 +115,21 @@ async fn a_bad_request_for_the_history_says_how_to_ask() {
     let server = serving(&dir).await;
     let unknown = "9".repeat(40);
     for (path, status, reason) in [
-        (
-            "/api/history?before=1234",
-            400,
-            "`1234` is not the full id of a commit",
-        ),
-        (
-            "/api/history?limit=many",
-            400,
-            "limit: `many` is not a number from 1 on",
-        ),
-        (
-            "/api/history?limit=0",
-            400,
-            "limit: `0` is not a number from 1 on",
-        ),
+        ("/api/history?before=1234", 400, "`1234` is not the full id of a commit"),
+        ("/api/history?limit=many", 400, "limit: `many` is not a number from 1 on"),
+        ("/api/history?limit=0", 400, "limit: `0` is not a number from 1 on"),
         ("/api/history?page=2", 400, "page: unknown field"),
-        (
-            "/api/history?toggle=pay",
-            400,
-            "`toggle` is `project/environment/toggle`",
-        ),
+        ("/api/history?toggle=pay", 400, "`toggle` is `project/environment/toggle`"),
         ("/api/history?toggle=a%7B", 400, "`a{` is not a valid glob"),
         ("/api/history/%0a", 400, "`\\n` is not the full id of a commit"),
-        (
-            &format!("/api/history?before={unknown}"),
-            404,
-            "the commit is not part of the",
-        ),
-        (
-            &format!("/api/history/{unknown}"),
-            404,
-            "the commit is not part of the",
-        ),
-        (
-            &format!("/api/history/{unknown}?after=x"),
-            400,
-            "`x` is not a toggle",
-        ),
+        (&format!("/api/history?before={unknown}"), 404, "the commit is not part of the"),
+        (&format!("/api/history/{unknown}"), 404, "the commit is not part of the"),
+        (&format!("/api/history/{unknown}?after=x"), 400, "`x` is not a toggle"),
     ] {
         let (found, body) = got(&server, path).await;
         let error = body["error"].as_str().unwrap_or_default();
-        assert!(
-            found == status && error.starts_with(reason),
-            "{path}: {found} {body}"
-        );
-        assert!(
-            body["hint"]
-                .as_str()
-                .is_some_and(|hint| hint.contains("/api/history?limit=20")),
-            "{body}"
-        );
+        assert!(found == status && error.starts_with(reason), "{path}: {found} {body}");
+        assert!(body["hint"].as_str().is_some_and(|hint| hint.contains("/api/history?limit=20")), "{body}");
     }
 }
 
@@ -193,10 +140,7 @@ async fn a_damaged_history_is_an_error_with_its_cause() {
     let (status, body) = got(&serving(&dir).await, "/api/history").await;
     let error = body["error"].as_str().unwrap();
     assert_eq!(status, 500);
-    assert!(
-        error.starts_with("could not read the deployment history: could not use the state: "),
-        "{error}"
-    );
+    assert!(error.starts_with("could not read the deployment history: could not use the state: "), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,11 +154,7 @@ async fn an_error_of_the_history_is_not_kept_after_its_cause_ended() {
     for path in ["/", &one] {
         std::fs::write(&place, "not a repository").unwrap();
         let broken = server.get(path).await;
-        assert!(
-            broken.body().contains("could not use the state"),
-            "{}",
-            broken.body()
-        );
+        assert!(broken.body().contains("could not use the state"), "{}", broken.body());
         std::fs::remove_file(&place).unwrap();
         std::os::unix::fs::symlink(good.path().join("state.git"), &place).unwrap();
         // No pass ended since, and the reader asks with the version that it has.
@@ -223,11 +163,7 @@ async fn an_error_of_the_history_is_not_kept_after_its_cause_ended() {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {tag}\r\n\r\n");
         let repaired = server.raw(request).await;
         assert_eq!(repaired.status(), 200, "{path}");
-        assert!(
-            repaired.body().contains("Open it for &lt;all&gt;"),
-            "{}",
-            repaired.body()
-        );
+        assert!(repaired.body().contains("Open it for &lt;all&gt;"), "{}", repaired.body());
         std::fs::remove_file(&place).unwrap();
     }
 }
@@ -245,16 +181,9 @@ async fn a_deployment_of_a_hundred_thousand_toggles_is_listed_quickly_and_in_par
     assert_eq!(page["deployments"][0]["total"], 100_000);
     assert_eq!(page["deployments"][0]["toggles"].as_array().unwrap().len(), 50);
     let commit = page["deployments"][0]["commit"].as_str().unwrap();
-    let (_, part) = got(
-        &server,
-        &format!("/api/history/{commit}?after=shop/env55/t50055&limit=1000"),
-    )
-    .await;
+    let (_, part) = got(&server, &format!("/api/history/{commit}?after=shop/env55/t50055&limit=1000")).await;
     let toggles = part["deployment"]["toggles"].as_array().unwrap();
-    assert_eq!(
-        (toggles.len(), &toggles[0]["toggle"]),
-        (200, &json!("shop/env55/t50155"))
-    );
+    assert_eq!((toggles.len(), &toggles[0]["toggle"]), (200, &json!("shop/env55/t50155")));
     let (_, one) = got(&server, "/api/history?toggle=shop/env55/t50155").await;
     assert_eq!(one["deployments"].as_array().unwrap().len(), 2);
 }

@@ -43,10 +43,7 @@ fn admin(status: watch::Receiver<Status>, control: Control) -> Admin {
         control,
         heartbeat: Heartbeat::new(Duration::from_secs(3600)),
         metrics: Metrics::new(),
-        history: DeploymentHistory {
-            state_dir: "/nonexistent".into(),
-            kind: ServiceKind::Documented,
-        },
+        history: DeploymentHistory { state_dir: "/nonexistent".into(), kind: ServiceKind::Documented },
         stale_after: Duration::from_secs(300),
         admin_token: Some(SecretSource::Value(Secret::new(TOKEN.to_owned()))),
         webhook_secret: Some(SecretSource::Value(Secret::new(SECRET.to_owned()))),
@@ -73,14 +70,7 @@ impl AdminServer {
         let task = tokio::spawn(serve(listener, admin, async {
             let _ = stopped.await;
         }));
-        Self {
-            address,
-            status,
-            commands,
-            trigger,
-            stop: Some(stop),
-            task,
-        }
+        Self { address, status, commands, trigger, stop: Some(stop), task }
     }
 
     /// Sends bytes unchanged and returns the complete response.
@@ -97,10 +87,7 @@ impl AdminServer {
     }
 
     async fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let headers: String = headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\r\n"))
-            .collect();
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let length = body.len();
         self.raw(format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
@@ -134,11 +121,7 @@ struct Answer(String);
 
 impl Answer {
     fn status(&self) -> u16 {
-        let status = self
-            .0
-            .split(' ')
-            .nth(1)
-            .unwrap_or_else(|| panic!("no status: {:?}", self.0));
+        let status = self.0.split(' ').nth(1).unwrap_or_else(|| panic!("no status: {:?}", self.0));
         status.parse().unwrap()
     }
 
@@ -159,12 +142,7 @@ impl Answer {
     }
 
     fn has(&self, header: &str) -> bool {
-        self.0
-            .split_once("\r\n\r\n")
-            .unwrap()
-            .0
-            .lines()
-            .any(|line| line == header)
+        self.0.split_once("\r\n\r\n").unwrap().0.lines().any(|line| line == header)
     }
 }
 
@@ -176,32 +154,19 @@ fn ready() -> Status {
             reference: Some("refs/heads/main".to_owned()),
             ..SourceStatus::default()
         },
-        last_pass: Some(LastPass {
-            at: now(),
-            result: PassResult::Success,
-            took_ms: 12,
-        }),
-        last_success: Some(Success {
-            at: now(),
-            when: tokio::time::Instant::now(),
-        }),
+        last_pass: Some(LastPass { at: now(), result: PassResult::Success, took_ms: 12 }),
+        last_success: Some(Success { at: now(), when: tokio::time::Instant::now() }),
         role: Role::Writer,
         ..Status::default()
     };
     let hold = std::sync::Arc::new(Hold::new(HoldKind::Invalid, "the document is invalid"));
-    status.set_toggles(vec![ToggleStatus::new(
-        "shop/prod/pay".parse().unwrap(),
-        Some(hold),
-    )]);
+    status.set_toggles(vec![ToggleStatus::new("shop/prod/pay".parse().unwrap(), Some(hold))]);
     status
 }
 
 fn hex(body: &str) -> String {
     use hmac::Mac as _;
-    let mac = hmac_sha256(SECRET.as_bytes())
-        .chain_update(body)
-        .finalize()
-        .into_bytes();
+    let mac = hmac_sha256(SECRET.as_bytes()).chain_update(body).finalize().into_bytes();
     crate::model::hex(&mac)
 }
 
@@ -217,8 +182,5 @@ fn standard(id: &str, off: i64, body: &str) -> [(&'static str, String); 3] {
 }
 
 fn borrowed<'a>(headers: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
-    headers
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect()
+    headers.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }

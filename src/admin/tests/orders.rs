@@ -43,10 +43,7 @@ async fn reconcile_fires_the_trigger_and_retries_what_is_parked() {
     let mut server = AdminServer::new().await;
     assert_eq!(server.order("/reconcile", "").await.status(), 202);
     assert!(server.was_fired().await);
-    assert!(matches!(
-        server.commands.try_recv(),
-        Ok(DriverCommand::RetryParked)
-    ));
+    assert!(matches!(server.commands.try_recv(), Ok(DriverCommand::RetryParked)));
 }
 
 #[tokio::test]
@@ -64,34 +61,17 @@ async fn suspend_and_resume_respond_once_the_driver_has_recorded_them() {
         reply.send(Err("the disk is full".to_owned())).unwrap();
         suspension
     });
-    for (body, status) in [
-        (r#"{"for":"soon"}"#, 400),
-        (r#"{"untl":"2h"}"#, 400),
-        ("nonsense", 400),
-    ] {
+    for (body, status) in [(r#"{"for":"soon"}"#, 400), (r#"{"untl":"2h"}"#, 400), ("nonsense", 400)] {
         let answer = server.order("/suspend", body).await;
         assert_eq!(answer.status(), status, "{body}");
         assert!(answer.body().starts_with(r#"{"error":""#), "{}", answer.body());
     }
     let before = now();
-    assert_eq!(
-        server
-            .order("/suspend", r#"{"reason":"freeze","for":"2h"}"#)
-            .await
-            .status(),
-        200
-    );
+    assert_eq!(server.order("/suspend", r#"{"reason":"freeze","for":"2h"}"#).await.status(), 200);
     let answer = server.order("/resume", "").await;
-    assert_eq!(
-        (answer.status(), answer.body()),
-        (500, "{\"error\":\"the disk is full\"}\n")
-    );
+    assert_eq!((answer.status(), answer.body()), (500, "{\"error\":\"the disk is full\"}\n"));
     let Suspension { reason, until } = driver.await.unwrap();
     assert_eq!(reason.as_deref(), Some("freeze"));
     assert!((before + 7200..before + 7260).contains(&until.unwrap()));
-    assert_eq!(
-        server.order("/resume", "").await.status(),
-        503,
-        "the driver has ended"
-    );
+    assert_eq!(server.order("/resume", "").await.status(), 503, "the driver has ended");
 }

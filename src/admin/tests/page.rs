@@ -24,16 +24,8 @@ async fn server(toggles: Vec<ToggleStatus>) -> AdminServer {
 }
 
 fn many(count: usize, state: ToggleState, kind: Option<HoldKind>) -> Vec<ToggleStatus> {
-    let id = |number| {
-        format!(
-            "p{:02}/e{:02}/t{number:06}",
-            number * 40 / count,
-            number * 400 / count % 10
-        )
-    };
-    let mut toggles: Vec<_> = (0..count)
-        .map(|number| toggle(&id(number), state, kind))
-        .collect();
+    let id = |number| format!("p{:02}/e{:02}/t{number:06}", number * 40 / count, number * 400 / count % 10);
+    let mut toggles: Vec<_> = (0..count).map(|number| toggle(&id(number), state, kind)).collect();
     toggles.sort_by(|a, b| a.toggle.cmp(&b.toggle));
     toggles
 }
@@ -43,10 +35,7 @@ async fn the_page_may_load_nothing_from_elsewhere_and_run_nothing_inline() {
     let server = server(Vec::new()).await;
     let answer = server.get("/").await;
     let policy = answer.header("content-security-policy").unwrap();
-    assert!(
-        policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"),
-        "{policy}"
-    );
+    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
     for (header, value) in [
         ("content-type", "text/html; charset=utf-8"),
         ("cache-control", "no-store"),
@@ -57,10 +46,7 @@ async fn the_page_may_load_nothing_from_elsewhere_and_run_nothing_inline() {
     }
     let body = answer.body();
     assert!(!body.contains(" style=") && !body.contains("<style"), "{body}");
-    let files: Vec<_> = body
-        .split('"')
-        .filter(|part| part.starts_with("assets/"))
-        .collect();
+    let files: Vec<_> = body.split('"').filter(|part| part.starts_with("assets/")).collect();
     assert_eq!(files.len(), 3, "{files:?}");
     for file in files {
         let answer = server.get(&format!("/{file}")).await;
@@ -91,21 +77,10 @@ async fn the_verdict_is_in_words() {
         }
     }
     let server = server(many(3, InSync, None)).await;
-    server
-        .status
-        .send_modify(|status| status.role = Role::Follower("pid 7 on <b>".to_owned()));
+    server.status.send_modify(|status| status.role = Role::Follower("pid 7 on <b>".to_owned()));
     let page = server.get("/").await;
-    assert!(
-        page.body().contains("<h1 id=\"verdict\">Not ready</h1>"),
-        "{}",
-        page.body()
-    );
-    assert!(
-        page.body()
-            .contains("another process is the writer: pid 7 on &lt;b&gt;"),
-        "{}",
-        page.body()
-    );
+    assert!(page.body().contains("<h1 id=\"verdict\">Not ready</h1>"), "{}", page.body());
+    assert!(page.body().contains("another process is the writer: pid 7 on &lt;b&gt;"), "{}", page.body());
 }
 
 #[tokio::test]
@@ -119,10 +94,7 @@ async fn hostile_text_is_shown_and_is_no_markup() {
         status.source.reference = Some(hostile.to_owned());
         status.source.revision = Some(CommitId(ObjectId([7; 20])));
         status.source.subject = Some(hostile.repeat(40));
-        let suspension = Suspension {
-            reason: Some(hostile.to_owned()),
-            until: None,
-        };
+        let suspension = Suspension { reason: Some(hostile.to_owned()), until: None };
         status.suspensions = suspension.into();
     });
     let encoded = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27%E2%80%AE%0A";
@@ -138,16 +110,9 @@ async fn hostile_text_is_shown_and_is_no_markup() {
         assert_eq!(page.status(), 200, "{path}");
         let body = page.body();
         assert_eq!(body.matches("<script").count(), 1, "{path}\n{body}");
-        assert!(
-            !body.contains('\u{202e}') && !body.contains("javascript:"),
-            "{path}\n{body}"
-        );
+        assert!(!body.contains('\u{202e}') && !body.contains("javascript:"), "{path}\n{body}");
     }
-    for path in [
-        "/api/status",
-        "/api/status?limit=1",
-        "/api/history?toggle=%E2%80%AE",
-    ] {
+    for path in ["/api/status", "/api/status?limit=1", "/api/history?toggle=%E2%80%AE"] {
         let answer = server.get(path).await;
         assert!(!answer.body().contains('\u{202e}'), "{path}\n{}", answer.body());
     }
@@ -159,19 +124,11 @@ async fn hostile_text_is_shown_and_is_no_markup() {
 #[tokio::test]
 async fn a_page_is_bounded_whatever_waits() {
     for (toggles, name) in [
-        (
-            many(100_000, ToggleState::Held, Some(HoldKind::FirstPass)),
-            "held",
-        ),
+        (many(100_000, ToggleState::Held, Some(HoldKind::FirstPass)), "held"),
         (many(100_000, ToggleState::InSync, None), "in sync"),
     ] {
         let server = server(toggles).await;
-        for path in [
-            "/",
-            "/?q=t0999",
-            "/?page=3000&waiting=3&environments=4",
-            "/?environment=p03/e07",
-        ] {
+        for path in ["/", "/?q=t0999", "/?page=3000&waiting=3&environments=4", "/?environment=p03/e07"] {
             let page = server.get(path).await;
             let size = page.body().len();
             assert!(page.status() == 200 && size < 100_000, "{name} {path}: {size}");
@@ -189,9 +146,7 @@ async fn an_open_page_gets_304_until_something_changes() {
     };
     let answer = again().await;
     assert_eq!((answer.status(), answer.body()), (304, ""));
-    server
-        .status
-        .send_modify(|status| status.set_toggles(many(3, ToggleState::InSync, None)));
+    server.status.send_modify(|status| status.set_toggles(many(3, ToggleState::InSync, None)));
     assert_eq!(again().await.status(), 200);
 }
 
@@ -203,32 +158,20 @@ async fn readers_share_a_page_only_if_it_is_the_same_for_them() {
         server.raw(request).await.body().to_owned()
     };
     for host in ["a.example:1", "b.example:1", "a.example:1"] {
-        assert!(
-            shown(host).await.contains(&format!("--url http://{host}<")),
-            "{host}"
-        );
+        assert!(shown(host).await.contains(&format!("--url http://{host}<")), "{host}");
     }
     server.status.send_modify(|status| status.next_pass = Some(0));
     let page = shown("a.example:1").await;
-    assert!(
-        page.contains("Next pass") && page.contains("1970-01-01T00:00:00Z"),
-        "{page}"
-    );
+    assert!(page.contains("Next pass") && page.contains("1970-01-01T00:00:00Z"), "{page}");
 }
 
 #[tokio::test]
 async fn lists_are_searched_and_shown_in_pages() {
     let mut toggles = many(90, ToggleState::InSync, None);
-    toggles.extend(
-        many(40, ToggleState::Held, Some(HoldKind::Rail))
-            .into_iter()
-            .map(|one| ToggleStatus {
-                toggle: format!("z/z/{}", one.toggle.as_str().replace('/', "-"))
-                    .parse()
-                    .unwrap(),
-                ..one
-            }),
-    );
+    toggles.extend(many(40, ToggleState::Held, Some(HoldKind::Rail)).into_iter().map(|one| ToggleStatus {
+        toggle: format!("z/z/{}", one.toggle.as_str().replace('/', "-")).parse().unwrap(),
+        ..one
+    }));
     let server = server(toggles).await;
     for (path, rows, count) in [
         ("/", 30, "130 toggles"),
@@ -258,11 +201,7 @@ async fn a_list_that_has_become_shorter_ends_with_its_last_page() {
             let page = server.get(&format!("/?{list}={number}")).await;
             assert_eq!(page.status(), 200, "{list}={number}");
             for text in ["Nothing is waiting", "No environment", "No toggle"] {
-                assert!(
-                    !page.body().contains(text),
-                    "{list}={number}: {text}\n{}",
-                    page.body()
-                );
+                assert!(!page.body().contains(text), "{list}={number}: {text}\n{}", page.body());
             }
         }
     }
@@ -287,20 +226,13 @@ async fn the_status_is_shown_in_pages() {
         assert_eq!(status["matching"], 25);
         assert_eq!(status["groups"].as_array().map(Vec::len), Some(25), "{status}");
         let toggles = status["toggles"].as_array().unwrap();
-        found.extend(
-            toggles
-                .iter()
-                .map(|one| one["toggle"].as_str().unwrap().to_owned()),
-        );
+        found.extend(toggles.iter().map(|one| one["toggle"].as_str().unwrap().to_owned()));
         let Some(next) = status["next"].as_str() else {
             break;
         };
         path = format!("/api/status?limit=10&q=t0000&after={next}");
     }
-    let all: Vec<_> = many(25, ToggleState::Held, None)
-        .iter()
-        .map(|one| one.toggle.to_string())
-        .collect();
+    let all: Vec<_> = many(25, ToggleState::Held, None).iter().map(|one| one.toggle.to_string()).collect();
     assert_eq!(found, all);
     let server = self::server(many(250, ToggleState::InSync, None)).await;
     let first = server.get("/api/status").await.json();
@@ -326,9 +258,5 @@ async fn the_status_is_shown_in_pages() {
 async fn there_is_no_plan_before_the_first_pass() {
     let answer = server(Vec::new()).await.get("/api/plan").await;
     assert_eq!(answer.status(), 503);
-    assert!(
-        answer.body().contains("no pass has planned yet"),
-        "{}",
-        answer.body()
-    );
+    assert!(answer.body().contains("no pass has planned yet"), "{}", answer.body());
 }

@@ -9,10 +9,7 @@ const PAGE_TOKEN: &str = "page:token";
 
 impl AdminServer {
     async fn get_with(&self, path: &str, authorization: &str) -> Answer {
-        self.raw(format!(
-            "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n\r\n"
-        ))
-        .await
+        self.raw(format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n\r\n")).await
     }
 }
 
@@ -36,20 +33,11 @@ async fn the_page_and_the_read_endpoints_need_the_token_and_nothing_else_does() 
         let answer = server.get(path).await;
         assert_eq!(answer.status(), 401, "{path}");
         let scheme = answer.header("www-authenticate");
-        assert_eq!(
-            scheme,
-            Some("Basic realm=\"gitoggle\", charset=\"UTF-8\""),
-            "{path}"
-        );
+        assert_eq!(scheme, Some("Basic realm=\"gitoggle\", charset=\"UTF-8\""), "{path}");
         assert!(!answer.0.contains("shop/prod"), "{}", answer.0);
-        for wrong in [
-            "Bearer page",
-            "Bearer",
-            "Basic %",
-            &basic("ada", "page"),
-            &basic(PAGE_TOKEN, ""),
-            "page:token",
-        ] {
+        for wrong in
+            ["Bearer page", "Bearer", "Basic %", &basic("ada", "page"), &basic(PAGE_TOKEN, ""), "page:token"]
+        {
             assert_eq!(server.get_with(path, wrong).await.status(), 401, "{path} {wrong}");
         }
         let expected = match path {
@@ -66,11 +54,7 @@ async fn the_page_and_the_read_endpoints_need_the_token_and_nothing_else_does() 
             // Clients that may command the daemon may read it.
             &format!("Bearer {TOKEN}"),
         ] {
-            assert_eq!(
-                server.get_with(path, right).await.status(),
-                expected,
-                "{path} {right}"
-            );
+            assert_eq!(server.get_with(path, right).await.status(), expected, "{path} {right}");
         }
     }
     for path in ["/healthz", "/readyz", "/metrics"] {
@@ -95,10 +79,7 @@ async fn a_token_that_cannot_be_read_opens_nothing_and_a_replaced_one_takes_effe
     assert_eq!(server.get_with("/", "Bearer one").await.status(), 503);
     for token in ["one", "two"] {
         std::fs::write(&path, format!("{token}\n")).unwrap();
-        assert_eq!(
-            server.get_with("/", &format!("Bearer {token}")).await.status(),
-            200
-        );
+        assert_eq!(server.get_with("/", &format!("Bearer {token}")).await.status(), 200);
     }
     assert_eq!(server.get_with("/", "Bearer one").await.status(), 401);
 }

@@ -15,10 +15,7 @@ async fn health_is_about_the_loop_and_readiness_about_the_passes() {
         status.last_pass.as_mut().unwrap().result = PassResult::Failed("401\n::error".to_owned());
     });
     let answer = server.get("/readyz").await;
-    assert_eq!(
-        (answer.status(), answer.body()),
-        (503, "the last pass failed: 401\\n::error\n")
-    );
+    assert_eq!((answer.status(), answer.body()), (503, "the last pass failed: 401\\n::error\n"));
     assert_eq!(server.get("/healthz").await.body(), "ok\n");
     let late = AdminServer::with(|admin| admin.stale_after = Duration::ZERO).await;
     let answer = late.get("/readyz").await;
@@ -28,26 +25,17 @@ async fn health_is_about_the_loop_and_readiness_about_the_passes() {
     let stopped = AdminServer::with(|admin| admin.heartbeat = Heartbeat::new(Duration::ZERO)).await;
     let answer = stopped.get("/healthz").await;
     assert_eq!(answer.status(), 503);
-    assert!(
-        answer.body().starts_with("the driver loop has not run"),
-        "{}",
-        answer.body()
-    );
+    assert!(answer.body().starts_with("the driver loop has not run"), "{}", answer.body());
 }
 
 #[tokio::test]
 async fn metrics_are_openmetrics_text_whatever_the_scraper_accepts() {
     let server = AdminServer::new().await;
-    for accepted in [
-        "*/*",
-        "text/plain;version=0.0.4",
-        "application/openmetrics-text;version=1.0.0,*/*;q=0.1",
-    ] {
-        let answer = server
-            .raw(format!(
-                "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accepted}\r\n\r\n"
-            ))
-            .await;
+    for accepted in
+        ["*/*", "text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0,*/*;q=0.1"]
+    {
+        let answer =
+            server.raw(format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accepted}\r\n\r\n")).await;
         assert!(
             answer.has("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
             "{}",
@@ -56,10 +44,7 @@ async fn metrics_are_openmetrics_text_whatever_the_scraper_accepts() {
         let body = answer.body();
         assert!(body.contains("\ngitoggle_suspended 0\n"), "{body}");
         assert!(body.contains("# TYPE gitoggle_passes counter\n"), "{body}");
-        assert!(
-            body.contains("# TYPE gitoggle_pass_duration_seconds histogram\n"),
-            "{body}"
-        );
+        assert!(body.contains("# TYPE gitoggle_pass_duration_seconds histogram\n"), "{body}");
         assert!(body.ends_with("# EOF\n"), "{body}");
     }
 }
@@ -118,18 +103,9 @@ async fn the_status_is_the_contracts_json() {
 #[tokio::test]
 async fn the_status_is_always_current() {
     let server = AdminServer::new().await;
-    assert!(
-        server
-            .get("/api/status")
-            .await
-            .body()
-            .contains(r#""suspended":null"#)
-    );
+    assert!(server.get("/api/status").await.body().contains(r#""suspended":null"#));
     server.status.send_modify(|status| {
-        status.suspensions = Suspensions::from(Suspension {
-            reason: Some("freeze".to_owned()),
-            until: None,
-        });
+        status.suspensions = Suspensions::from(Suspension { reason: Some("freeze".to_owned()), until: None });
     });
     let suspended = r#""suspended":{"reason":"freeze","until":null}"#;
     let answer = server.get("/api/status").await;

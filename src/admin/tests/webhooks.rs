@@ -14,17 +14,11 @@ async fn an_authentic_push_of_every_host_fires_the_trigger() {
     let github = format!("sha256={hex}");
     let generic = standard("msg_1", 0, PUSH);
     let generic = borrowed(&generic);
-    let form = format!(
-        "payload={}",
-        url::form_urlencoded::byte_serialize(PUSH.as_bytes()).collect::<String>()
-    );
+    let form =
+        format!("payload={}", url::form_urlencoded::byte_serialize(PUSH.as_bytes()).collect::<String>());
     let form_signature = format!("sha256={}", super::hex(&form));
     for (path, headers, body) in [
-        (
-            "/webhook/github",
-            &[("X-Hub-Signature-256", &*github), ("X-GitHub-Event", "push")][..],
-            PUSH,
-        ),
+        ("/webhook/github", &[("X-Hub-Signature-256", &*github), ("X-GitHub-Event", "push")][..], PUSH),
         (
             "/webhook/github",
             &[
@@ -33,16 +27,8 @@ async fn an_authentic_push_of_every_host_fires_the_trigger() {
             ],
             &*form,
         ),
-        (
-            "/webhook/gitlab",
-            &[("X-Gitlab-Token", SECRET), ("X-Gitlab-Event", "Push Hook")],
-            PUSH,
-        ),
-        (
-            "/webhook/gitea",
-            &[("X-Gitea-Signature", &*hex), ("X-Gitea-Event", "push")],
-            PUSH,
-        ),
+        ("/webhook/gitlab", &[("X-Gitlab-Token", SECRET), ("X-Gitlab-Event", "Push Hook")], PUSH),
+        ("/webhook/gitea", &[("X-Gitea-Signature", &*hex), ("X-Gitea-Event", "push")], PUSH),
         ("/webhook/generic", &generic, PUSH),
     ] {
         let answer = server.post(path, headers, body).await;
@@ -55,13 +41,7 @@ async fn an_authentic_push_of_every_host_fires_the_trigger() {
 async fn a_generic_webhook_may_be_empty() {
     let server = AdminServer::new().await;
     let headers = standard("msg_1", 0, "");
-    assert_eq!(
-        server
-            .post("/webhook/generic", &borrowed(&headers), "")
-            .await
-            .status(),
-        202
-    );
+    assert_eq!(server.post("/webhook/generic", &borrowed(&headers), "").await.status(), 202);
     assert!(server.was_fired().await);
 }
 
@@ -121,10 +101,8 @@ async fn a_webhook_over_32_mebibytes_is_413_however_it_is_framed() {
     let over = "x".repeat((32 << 20) + 1);
     assert_eq!(server.github(&[], &over).await.status(), 413);
     let length = over.len();
-    let head = format!(
-        "POST /webhook/github HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256={}\r\n",
-        hex(&over)
-    );
+    let head =
+        format!("POST /webhook/github HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256={}\r\n", hex(&over));
     let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{over}\r\n0\r\n\r\n");
     assert_eq!(server.raw(chunked).await.status(), 413);
     let patient = format!("{head}Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n");
@@ -140,11 +118,7 @@ async fn a_webhook_that_does_not_arrive_in_time_is_recorded() {
     let head = "POST /webhook/gitlab HTTP/1.1\r\nHost: x\r\nX-Gitlab-Token: webhook-secret\r\nContent-Length: 99\r\n\r\n{";
     assert_eq!(server.raw(head).await.status(), 408);
     let status = server.get("/api/status").await;
-    assert!(
-        status.body().contains("the body did not arrive in time"),
-        "{}",
-        status.0
-    );
+    assert!(status.body().contains("the body did not arrive in time"), "{}", status.0);
     assert!(!server.was_fired().await);
 }
 
@@ -176,10 +150,7 @@ async fn recorded_deliveries_of_gitea_fire_whatever_they_are_about_in_each_conte
             assert!(server.was_fired().await, "{path} {}", delivery["case"]);
         }
         let forged = body.replacen("rec1795312102", "rec1795312103", 1);
-        assert_eq!(
-            server.post("/webhook/gitea", &headers, &forged).await.status(),
-            401
-        );
+        assert_eq!(server.post("/webhook/gitea", &headers, &forged).await.status(), 401);
     }
     assert!(!server.was_fired().await);
 }
@@ -189,15 +160,10 @@ async fn the_status_contains_the_outcomes_of_webhooks() {
     let server = AdminServer::new().await;
     let status = |answer: &Answer| -> serde_json::Value { answer.json() };
     let before = status(&server.get("/api/status").await);
-    assert_eq!(
-        before["webhooks"],
-        serde_json::json!({ "accepted": null, "refused": [] })
-    );
+    assert_eq!(before["webhooks"], serde_json::json!({ "accepted": null, "refused": [] }));
     server.github(&[], PUSH).await;
     for _ in 0..2 {
-        server
-            .post("/webhook/gitlab", &[("X-Gitlab-Token", "wrong")], PUSH)
-            .await;
+        server.post("/webhook/gitlab", &[("X-Gitlab-Token", "wrong")], PUSH).await;
     }
     let after = status(&server.get("/api/status").await);
     let webhooks = &after["webhooks"];
@@ -222,10 +188,7 @@ async fn an_authentic_webhook_fires_whatever_it_is_about_and_however_often_it_is
     for (extra, body) in [
         (&[][..], renamed),
         (&[], branch),
-        (
-            &[("X-GitHub-Event", "ping")],
-            r#"{"zen":"Keep it logically awesome."}"#,
-        ),
+        (&[("X-GitHub-Event", "ping")], r#"{"zen":"Keep it logically awesome."}"#),
         (&[("X-GitHub-Event", "push"), ("X-GitHub-Delivery", "1")], PUSH),
         (&[("X-GitHub-Event", "push"), ("X-GitHub-Delivery", "1")], PUSH),
         (&[], "not json"),
@@ -261,20 +224,8 @@ async fn four_bodies_are_read_at_a_time_and_a_fifth_webhook_waits_then_gets_503(
 #[tokio::test]
 async fn without_a_webhook_secret_there_are_no_webhooks() {
     let server = AdminServer::with(|admin| admin.webhook_secret = None).await;
-    for path in [
-        "/webhook/github",
-        "/webhook/gitlab",
-        "/webhook/gitea",
-        "/webhook/generic",
-    ] {
-        assert_eq!(
-            server
-                .post(path, &[("X-Gitlab-Token", SECRET)], PUSH)
-                .await
-                .status(),
-            404,
-            "{path}"
-        );
+    for path in ["/webhook/github", "/webhook/gitlab", "/webhook/gitea", "/webhook/generic"] {
+        assert_eq!(server.post(path, &[("X-Gitlab-Token", SECRET)], PUSH).await.status(), 404, "{path}");
     }
 }
 

@@ -76,10 +76,7 @@ impl PageFrame<'_> {
         let header = self.header().into_string();
         let parts = [&header, self.title, &self.main.0, &self.footer.0];
         let version = version(&parts);
-        RenderedPage {
-            tag: format!("\"{version}\""),
-            body: Bytes::from(self.render(&version, &header)),
-        }
+        RenderedPage { tag: format!("\"{version}\""), body: Bytes::from(self.render(&version, &header)) }
     }
 
     fn render(&self, version: &str, header: &str) -> String {
@@ -291,10 +288,7 @@ pub(crate) fn page_headers() -> [(HeaderName, &'static str); 6] {
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ]
 }
 
@@ -314,13 +308,7 @@ pub(crate) enum Asset {
 }
 
 impl Asset {
-    const ALL: [Self; 5] = [
-        Self::IconBad,
-        Self::IconGood,
-        Self::IconWarn,
-        Self::Script,
-        Self::Style,
-    ];
+    const ALL: [Self; 5] = [Self::IconBad, Self::IconGood, Self::IconWarn, Self::Script, Self::Style];
 
     /// Returns its address relative to the page, such as `assets/page.0123456789abcdef.css`. Relative, because a proxy
     /// may serve the page below a path.
@@ -383,11 +371,7 @@ mod tests {
                 title: "<b>\"",
                 verdict: PageVerdict::Warn,
                 interval: 5,
-                links: &[NavLink {
-                    target: "toggles",
-                    text: "Toggles",
-                    count: Some(3),
-                }],
+                links: &[NavLink { target: "toggles", text: "Toggles", count: Some(3) }],
                 main,
                 footer: html! {},
             }
@@ -400,12 +384,7 @@ mod tests {
             assert!(page.contains("<title>&lt;b&gt;&quot;</title>"), "{page}");
             assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
             assert!(!page.contains(" style=") && !page.contains(" onclick="), "{page}");
-            for part in [
-                "href=\"#toggles\"",
-                "data-version=\"1-2\"",
-                "assets/warn.",
-                "<main id=\"main\"",
-            ] {
+            for part in ["href=\"#toggles\"", "data-version=\"1-2\"", "assets/warn.", "<main id=\"main\""] {
                 assert!(page.contains(part), "{part}\n{page}");
             }
         }
@@ -461,10 +440,7 @@ mod tests {
         fn text_from_elsewhere_is_escaped() {
             let lines = ["-<b>\u{202e}".to_owned(), "+\"".to_owned()];
             let shown = diff("\"<", &lines).into_string();
-            assert!(
-                shown.contains("<span class=\"del\">-&lt;b&gt;\\u{202e}\n</span>"),
-                "{shown}"
-            );
+            assert!(shown.contains("<span class=\"del\">-&lt;b&gt;\\u{202e}\n</span>"), "{shown}");
             assert!(shown.contains("aria-label=\"&quot;&lt;\""), "{shown}");
             let shown = command("a <b>\n\u{7}").into_string();
             assert!(shown.contains("a &lt;b&gt;\n\\u{7}</code>"), "{shown}");

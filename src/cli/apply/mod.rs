@@ -59,10 +59,7 @@ impl FinishedPass {
 }
 
 fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPass, Failure> {
-    let config = Config {
-        reviews,
-        ..setup::config(settings, CacheMode::Keep)?
-    };
+    let config = Config { reviews, ..setup::config(settings, CacheMode::Keep)? };
     let host = setup::service(&config);
     let mut reconciler = open(config)?;
     let (runtime, stop) = setup::stoppable()?;
@@ -74,11 +71,8 @@ fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPa
     let observer = Arc::clone(&progress);
     let handle = Runtime::Tokio(runtime.handle().clone());
     let context = PassContext::new(handle, stop, move |event| observer.observe(event));
-    let (inputs, drift) = if overwrites(settings) {
-        overwritable(reconciler.config(), &context)?
-    } else {
-        Default::default()
-    };
+    let (inputs, drift) =
+        if overwrites(settings) { overwritable(reconciler.config(), &context)? } else { Default::default() };
     let unread = drift.failure();
     let report = reconciler.pass(&context, inputs);
     // The bar ends before an error is printed below it.
@@ -89,15 +83,9 @@ fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPa
         tracing::info!(name: "live_versions_lost", reason = chain(&error), "could not keep which versions were applied");
     }
     let comparison = ExitStatus::Failed.when(unread.is_some());
-    report
-        .notes
-        .extend(unread.map(|unread| escaped(&unread).to_string()));
+    report.notes.extend(unread.map(|unread| escaped(&unread).to_string()));
     let printed = print_report(&report, &progress, settings);
-    Ok(FinishedPass {
-        report,
-        comparison,
-        printed,
-    })
+    Ok(FinishedPass { report, comparison, printed })
 }
 
 fn print_report(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
@@ -145,10 +133,9 @@ fn verdict(result: &Result<FinishedPass, Failure>) -> forge::PassVerdict {
         Err(failure) => failure.status(),
     };
     let (description, commit) = match result {
-        Ok(FinishedPass { report, .. }) => (
-            output::one_line(report),
-            Some(report.plan.source().revision.to_string()),
-        ),
+        Ok(FinishedPass { report, .. }) => {
+            (output::one_line(report), Some(report.plan.source().revision.to_string()))
+        }
         Err(_) => ("nothing was applied; the job has the reason".to_owned(), None),
     };
     forge::PassVerdict {
@@ -172,10 +159,8 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
             show::step_summary(|limit| output::markdown(report, settings.service_kind, limit, links.as_ref()))
         }
         OutputFormat::Human => {
-            let left: String = report
-                .lines()
-                .filter_map(|(change, result)| progress.unprinted(change, result))
-                .collect();
+            let left: String =
+                report.lines().filter_map(|(change, result)| progress.unprinted(change, result)).collect();
             print(&(left + &output::rest(report, settings.service_kind, color(settings))))
         }
         OutputFormat::Json => show::json(&output::ReportJson::of(report)),

@@ -65,11 +65,7 @@ pub(super) fn one_line(report: &Report) -> String {
     let counts = report.plan.counts();
     let mut parts = match report.lines().count() {
         0 => vec!["nothing to publish".to_owned()],
-        changes => vec![format!(
-            "applied {} of {}",
-            report.applied(),
-            counted(changes, "change")
-        )],
+        changes => vec![format!("applied {} of {}", report.applied(), counted(changes, "change"))],
     };
     if counts.held > 0 {
         parts.push(format!("{} held", counts.held));
@@ -101,12 +97,7 @@ fn total(report: &Report, kind: ServiceKind) -> String {
     }
     let changes = report.lines().count() - converged;
     if changes > 0 {
-        let _ = write!(
-            text,
-            "applied {} of {}",
-            report.applied(),
-            counted(changes, "change")
-        );
+        let _ = write!(text, "applied {} of {}", report.applied(), counted(changes, "change"));
         let held = report.count(ChangeResult::is_held);
         if held > 0 {
             let _ = write!(text, ", {held} held");
@@ -119,11 +110,7 @@ fn total(report: &Report, kind: ServiceKind) -> String {
 /// Formats the results as Markdown of at most `limit` bytes, unapplied changes first, then the plan.
 pub(super) fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Links>) -> String {
     const MOST: usize = 200;
-    let view = PlanView {
-        notes: &report.notes,
-        links,
-        ..PlanView::of(&report.plan)
-    };
+    let view = PlanView { notes: &report.notes, links, ..PlanView::of(&report.plan) };
     let total = total(report, kind);
     if total.is_empty() {
         return report::markdown(view, limit);
@@ -186,17 +173,8 @@ pub(super) fn junit(report: &Report, held: JunitKind) -> String {
     let error = report.error.as_ref().map(|error| chain(error.as_ref()));
     let error = error.or_else(|| report.stopped.as_ref().map(ToString::to_string));
     let error = error.map(|error| escaped(&error).to_string());
-    let holds = JunitHolds {
-        first_pass: held,
-        other: held,
-    };
-    report::junit_results(
-        &report.plan,
-        lines.chain(left),
-        holds,
-        error.as_deref(),
-        &report.notes,
-    )
+    let holds = JunitHolds { first_pass: held, other: held };
+    report::junit_results(&report.plan, lines.chain(left), holds, error.as_deref(), &report.notes)
 }
 
 /// The plan as JSON, with the result of each change.
@@ -225,20 +203,14 @@ impl<'a> ReportJson<'a> {
         let results = report.lines().map(|(change, result)| ResultLine {
             toggle: &change.id,
             result: result.as_str(),
-            kind: result
-                .hold()
-                .filter(|_| result.is_held())
-                .and_then(|hold| hold.kind),
+            kind: result.hold().filter(|_| result.is_held()).and_then(|hold| hold.kind),
             reason: result.reason(),
         });
         Self {
             plan: plan::json(&report.plan),
             results: results.collect(),
             stopped: report.stopped.as_ref().map(ToString::to_string),
-            error: report
-                .error
-                .as_deref()
-                .map(|error| JsonError::new(error, error.hint())),
+            error: report.error.as_deref().map(|error| JsonError::new(error, error.hint())),
             notes: &report.notes,
         }
     }

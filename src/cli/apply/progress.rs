@@ -42,13 +42,7 @@ struct PrintedResults {
 impl Progress {
     /// `host` is the service; `format` is the explicit format of log lines.
     pub(super) fn new(host: String, format: Option<LogFormat>, results: ResultTiming) -> Self {
-        Self {
-            bar: progress_bar(),
-            host,
-            format,
-            results,
-            printed: Mutex::default(),
-        }
+        Self { bar: progress_bar(), host, format, results, printed: Mutex::default() }
     }
 
     pub(super) fn clear(&self) {
@@ -75,10 +69,7 @@ impl Progress {
 
     fn announce(&self, plan: &Plan) {
         let (source, changes) = (plan.source(), plan.changes());
-        let adopted = changes
-            .iter()
-            .filter(|change| change.action == Action::Adopt)
-            .count();
+        let adopted = changes.iter().filter(|change| change.action == Action::Adopt).count();
         match self.format {
             // A consumer of JSON log lines cannot read plain text among them.
             Some(LogFormat::Json) => log_begin(&self.host, plan),
@@ -127,8 +118,5 @@ impl Progress {
 /// Returns the line about what a change publishes over.
 fn over(change: &Change) -> Option<String> {
     let live = change.overwrites.as_ref()?;
-    Some(format!(
-        "  {} publishes over what was changed on the service: {live}\n",
-        change.id
-    ))
+    Some(format!("  {} publishes over what was changed on the service: {live}\n", change.id))
 }

@@ -45,9 +45,7 @@ pub struct Invocation {
 /// A `clap::Error` with the message to print: the requested help or version, or a usage error. See [`exit_code`].
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let typed: Vec<OsString> = typed.into_iter().collect();
-    let matches = program()
-        .try_get_matches_from(&typed)
-        .map_err(|error| pointers::pointed(error, &typed))?;
+    let matches = program().try_get_matches_from(&typed).map_err(|error| pointers::pointed(error, &typed))?;
     let Some((name, flags_of)) = matches.subcommand() else {
         unreachable!("a subcommand is required");
     };
@@ -76,9 +74,8 @@ pub fn command_in(typed: &[OsString]) -> Option<Command> {
 }
 
 fn flags(command: Command, matches: &ArgMatches) -> Flags {
-    let taken = settings()
-        .iter()
-        .filter(|setting| setting.flag.is_some() && setting.commands().contains(&command));
+    let taken =
+        settings().iter().filter(|setting| setting.flag.is_some() && setting.commands().contains(&command));
     let mut flags = BTreeMap::new();
     for setting in taken {
         let values: Vec<String> = if setting.is_switch() {

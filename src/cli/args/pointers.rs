@@ -21,15 +21,9 @@ pub(super) fn pointed(mut error: clap::Error, typed: &[OsString]) -> clap::Error
         _ => None,
     };
     let unknown = value(ContextKind::InvalidArg);
-    let is_unknown = |word: &str| {
-        unknown
-            .as_ref()
-            .is_some_and(|unknown| word.starts_with(unknown.as_str()))
-    };
+    let is_unknown = |word: &str| unknown.as_ref().is_some_and(|unknown| word.starts_with(unknown.as_str()));
     let words = typed.iter().skip(1).filter_map(|word| word.to_str());
-    let command = words
-        .take_while(|word| !is_unknown(word))
-        .find_map(|word| program.find_subcommand(word));
+    let command = words.take_while(|word| !is_unknown(word)).find_map(|word| program.find_subcommand(word));
     let pointer = match error.kind() {
         ErrorKind::UnknownArgument => unknown.and_then(|arg| of_argument(&program, command, &arg)),
         ErrorKind::MissingRequiredArgument if command.is_some_and(|command| command.get_name() == "diff") => {
@@ -67,10 +61,7 @@ fn of_argument(program: &Clap, command: Option<&Clap>, arg: &str) -> Option<Stri
         let pointer = "`--only 'PROJECT/ENVIRONMENT/*'` selects toggles";
         return has(command, "--only").then(|| pointer.to_owned());
     }
-    let owners: Vec<String> = owners
-        .iter()
-        .map(|clap| format!("`{}`", clap.get_name()))
-        .collect();
+    let owners: Vec<String> = owners.iter().map(|clap| format!("`{}`", clap.get_name())).collect();
     (!owners.is_empty()).then(|| format!("`{arg}` belongs to {}", listed(&owners)))
 }
 
@@ -108,10 +99,8 @@ mod tests {
     #[test]
     fn a_flag_of_another_command_names_that_command() {
         let program = built();
-        let commands: Vec<&Clap> = program
-            .get_subcommands()
-            .filter(|clap| clap.get_name() != "help")
-            .collect();
+        let commands: Vec<&Clap> =
+            program.get_subcommands().filter(|clap| clap.get_name() != "help").collect();
         let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for command in &commands {
             for arg in command.get_arguments() {
@@ -135,11 +124,7 @@ mod tests {
         assert!(checked > 1000, "{checked}");
         let tip = "tip: `--listen` belongs to `run` and `sandbox`\n";
         assert!(message("apply --listen").contains(tip));
-        for line in [
-            "apply --listen",
-            "apply --ca-file a --poll-interval 5s",
-            "apply --token=x",
-        ] {
+        for line in ["apply --listen", "apply --ca-file a --poll-interval 5s", "apply --token=x"] {
             let usage = "\n\nUsage: gitoggle apply [OPTIONS]\n\n";
             assert!(message(line).contains(usage), "{}", message(line));
         }

@@ -53,9 +53,7 @@ pub fn program() -> Clap {
 /// Adds the examples of a command, and its flags that are settings.
 fn completed(clap: Clap) -> Clap {
     let command = command_of(&clap);
-    let taken = settings()
-        .iter()
-        .filter(|setting| setting.commands().contains(&command));
+    let taken = settings().iter().filter(|setting| setting.commands().contains(&command));
     let clap = clap.mut_args(|arg| {
         let has_value = arg.get_action().takes_values();
         // The help texts name the defaults themselves.
@@ -119,9 +117,7 @@ pub(super) fn manual(command: Command) -> &'static str {
 /// Returns at least one example of `command`, each with a note. All of them work when copied, given a repository with these
 /// toggles.
 fn examples(command: Command) -> &'static str {
-    let sections = include_str!("examples.txt")
-        .split("== ")
-        .filter_map(|section| section.split_once('\n'));
+    let sections = include_str!("examples.txt").split("== ").filter_map(|section| section.split_once('\n'));
     let mut of_command = sections.filter(|(name, _)| *name == command.as_str());
     let (_, examples) = of_command.next().expect("every command has examples");
     examples.trim_end()
@@ -132,11 +128,7 @@ pub(crate) fn page_end(page: &Clap) -> Vec<(&'static str, String)> {
     let exit = EXIT_CODES.trim_start_matches("Exit codes:\n").to_owned();
     if page.has_subcommands() {
         let see = "gitoggle-apply(1), gitoggle-plan(1), gitoggle-run(1), git(1)".to_owned();
-        return vec![
-            ("SETTINGS", SETTINGS.to_owned()),
-            ("EXIT STATUS", exit),
-            ("SEE ALSO", see),
-        ];
+        return vec![("SETTINGS", SETTINGS.to_owned()), ("EXIT STATUS", exit), ("SEE ALSO", see)];
     }
     let command = command_of(page);
     let see = format!("gitoggle(1), and {} in gitoggle's repository", manual(command));

@@ -6,11 +6,7 @@ use super::*;
 use crate::pass::Files;
 
 fn typed(line: &str) -> Result<Invocation, clap::Error> {
-    parse(
-        std::iter::once("gitoggle")
-            .chain(line.split(' '))
-            .map(OsString::from),
-    )
+    parse(std::iter::once("gitoggle").chain(line.split(' ')).map(OsString::from))
 }
 
 #[test]
@@ -57,14 +53,8 @@ fn of_a_switch_and_its_opposite_the_last_one_wins() {
     for (line, (name, value)) in [
         ("plan --first-parent --no-first-parent", ("first_parent", "false")),
         ("plan --no-first-parent --first-parent", ("first_parent", "true")),
-        (
-            "plan --no-allow-trailer --allow-trailer",
-            ("allow_trailer", "true"),
-        ),
-        (
-            "plan --allow-trailer --no-allow-trailer",
-            ("allow_trailer", "false"),
-        ),
+        ("plan --no-allow-trailer --allow-trailer", ("allow_trailer", "true")),
+        ("plan --allow-trailer --no-allow-trailer", ("allow_trailer", "false")),
     ] {
         let flags = typed(line).unwrap().flags;
         assert_eq!(flags.get(name), Some(&vec![value.to_owned()]), "{line}");
@@ -76,17 +66,11 @@ fn arguments_of_one_command_are_not_settings() {
     let plan = typed("plan --worktree --detailed-exitcode -vv").unwrap();
     assert_eq!(
         plan.args,
-        CommandArgs::Plan {
-            files: Files::WorkTree,
-            exit: PlanExit::Detailed,
-            audience: None,
-        }
+        CommandArgs::Plan { files: Files::WorkTree, exit: PlanExit::Detailed, audience: None }
     );
     assert_eq!((plan.verbosity.verbose, plan.verbosity.quiet), (2, false));
     assert!(plan.flags.is_empty());
-    let CommandArgs::Sandbox(sandbox) = typed("sandbox --fail-rate 0.1 --latency 5ms --seed 7")
-        .unwrap()
-        .args
+    let CommandArgs::Sandbox(sandbox) = typed("sandbox --fail-rate 0.1 --latency 5ms --seed 7").unwrap().args
     else {
         panic!("a sandbox");
     };
@@ -98,13 +82,9 @@ fn arguments_of_one_command_are_not_settings() {
 
 #[test]
 fn wrong_usage_exits_64_and_help_and_version_exit_0() {
-    for (line, code) in [
-        ("plan --nonsense", 64),
-        ("nonsense", 64),
-        ("--help", 0),
-        ("plan -h", 0),
-        ("--version", 0),
-    ] {
+    for (line, code) in
+        [("plan --nonsense", 64), ("nonsense", 64), ("--help", 0), ("plan -h", 0), ("--version", 0)]
+    {
         assert_eq!(exit_code(&typed(line).unwrap_err()), code, "{line}");
     }
     let bare = parse([OsString::from("gitoggle")]).unwrap_err();
@@ -116,10 +96,7 @@ fn every_help_text_fits_80_columns_and_has_no_final_period() {
     let mut program = program().term_width(80);
     program.build();
     let mut texts = vec![program.render_help(), program.render_long_help()];
-    for command in program
-        .get_subcommands_mut()
-        .filter(|command| command.get_name() != "help")
-    {
+    for command in program.get_subcommands_mut().filter(|command| command.get_name() != "help") {
         texts.extend([command.render_help(), command.render_long_help()]);
         for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();

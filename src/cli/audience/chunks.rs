@@ -55,15 +55,8 @@ impl Chunks {
             Some(b'{') => LineFormat::Json,
             _ => LineFormat::Csv,
         };
-        let input = Input {
-            carry: Cursor::new(carry),
-            reader: Box::new(reader),
-        };
-        Ok(Self {
-            input,
-            format,
-            line: 1,
-        })
+        let input = Input { carry: Cursor::new(carry), reader: Box::new(reader) };
+        Ok(Self { input, format, line: 1 })
     }
 
     pub(super) fn format(&self) -> LineFormat {
@@ -82,11 +75,8 @@ impl Chunks {
 
     /// Returns the next records, until they have at least `size` bytes or one is broken.
     fn chunk_of(&mut self, size: usize) -> io::Result<Option<Chunk>> {
-        let mut chunk = Chunk {
-            first_line: self.line,
-            bytes: Vec::with_capacity(size + size / 4),
-            ..Chunk::default()
-        };
+        let mut chunk =
+            Chunk { first_line: self.line, bytes: Vec::with_capacity(size + size / 4), ..Chunk::default() };
         while chunk.bytes.len() < size && chunk.broken.is_empty() {
             if !self.record(&mut chunk)? {
                 break;
@@ -203,11 +193,7 @@ mod tests {
         let text: String = (1..=60_000).map(|number| format!("line {number}\n")).collect();
         let (lines, broken) = read(text.into_bytes());
         assert_eq!((lines.len(), broken.len()), (60_000, 0));
-        assert!(
-            lines
-                .iter()
-                .all(|(number, line)| *line == format!("line {number}"))
-        );
+        assert!(lines.iter().all(|(number, line)| *line == format!("line {number}")));
     }
 
     #[test]
@@ -228,10 +214,7 @@ mod tests {
         assert_eq!(broken, [(5, "a quote is not closed")]);
         let many = format!("key\n\"open\n{}", "x\n".repeat(LONGEST));
         let (lines, broken) = read(many.into_bytes());
-        assert_eq!(
-            (lines.len(), broken),
-            (LONGEST + 1, vec![(2, "a quote is not closed")])
-        );
+        assert_eq!((lines.len(), broken), (LONGEST + 1, vec![(2, "a quote is not closed")]));
     }
 
     #[test]

@@ -40,10 +40,7 @@ pub(super) fn impact(
 }
 
 fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, Failure> {
-    let withheld = plan
-        .withheld()
-        .iter()
-        .filter_map(|withheld| withheld.change.as_deref());
+    let withheld = plan.withheld().iter().filter_map(|withheld| withheld.change.as_deref());
     let changes: BTreeMap<_, _> = plan.changes().iter().chain(withheld).map(sides).collect();
     // The revision of the plan, because the ref may have moved since.
     let revision = |commit: &CommitId| {
@@ -57,17 +54,9 @@ fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, F
         Files::WorkTree => validate::everything(settings)?,
     };
     // A toggle whose file was removed or is invalid keeps its version before.
-    let base = plan
-        .source()
-        .base
-        .as_ref()
-        .map(|base| revision(&base.revisions[0]));
+    let base = plan.source().base.as_ref().map(|base| revision(&base.revisions[0]));
     let mut others = OtherToggles {
-        places: [Some(target), base]
-            .into_iter()
-            .flatten()
-            .map(|target| (target, None))
-            .collect(),
+        places: [Some(target), base].into_iter().flatten().map(|target| (target, None)).collect(),
         settings,
         error: None,
     };
@@ -94,11 +83,7 @@ struct OtherToggles<'a> {
 
 impl OtherToggles<'_> {
     fn find(&mut self, id: &ToggleId) -> Option<Payload> {
-        let Self {
-            places,
-            settings,
-            error,
-        } = self;
+        let Self { places, settings, error } = self;
         places.iter_mut().find_map(|(target, opened)| {
             if opened.is_none() {
                 match DocumentFiles::open(target, &settings.layout, settings.service_kind) {
@@ -123,11 +108,7 @@ fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally,
     let read_error = |error| unreadable(&args.file, error);
     let mut chunks = Chunks::new(file).map_err(read_error)?;
     let header = match chunks.format() {
-        LineFormat::Csv => Some(
-            Header::read(&mut chunks)
-                .map_err(read_error)?
-                .map_err(Failure::failed)?,
-        ),
+        LineFormat::Csv => Some(Header::read(&mut chunks).map_err(read_error)?.map_err(Failure::failed)?),
         LineFormat::Json => None,
     };
     let (mut tally, mut person) = (audience.tally(), audience.person(args.at));

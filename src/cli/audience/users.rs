@@ -33,9 +33,7 @@ impl Header {
     pub(super) fn read(chunks: &mut Chunks) -> io::Result<Result<Self, String>> {
         let chunk = chunks.next_record()?.unwrap_or_default();
         if let Some((_, reason)) = chunk.broken.first() {
-            return Ok(Err(format!(
-                "the header of the audience cannot be read: {reason}"
-            )));
+            return Ok(Err(format!("the header of the audience cannot be read: {reason}")));
         }
         let Ok(text) = std::str::from_utf8(&chunk.bytes) else {
             return Ok(Err("the header of the audience is not UTF-8".to_owned()));
@@ -78,11 +76,7 @@ fn first_record(text: &str) -> csv::Result<(ByteRecord, u8)> {
 }
 
 fn reader(bytes: &[u8], delimiter: u8) -> Reader<&[u8]> {
-    ReaderBuilder::new()
-        .delimiter(delimiter)
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(bytes)
+    ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(bytes)
 }
 
 /// Counts the users of a chunk. An empty field is an attribute that the user does not have.
@@ -114,9 +108,7 @@ fn line_of(record: &ByteRecord, chunk: &Chunk) -> u64 {
         return 0;
     };
     // After a CRLF, the reader is still before the LF.
-    let byte = usize::try_from(position.byte())
-        .ok()
-        .and_then(|at| chunk.bytes.get(at));
+    let byte = usize::try_from(position.byte()).ok().and_then(|at| chunk.bytes.get(at));
     position.line() - 1 + u64::from(byte == Some(&b'\n'))
 }
 
@@ -161,9 +153,7 @@ pub(super) fn count_json(chunk: &Chunk, audience: &Audience, person: &mut Person
 /// Returns the reason without the position, which would be that in a line.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let text = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(text, _)| text);
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     escaped(&cut(text, 100)).to_string()
 }
 
@@ -219,9 +209,7 @@ fn text(raw: &str) -> Result<Option<Cow<'_, str>>, String> {
             let inner = &raw[1..raw.len() - 1];
             match inner.contains('\\') {
                 false => Some(Cow::Borrowed(inner)),
-                true => Some(Cow::Owned(
-                    serde_json::from_str(raw).map_err(|error| reason(&error))?,
-                )),
+                true => Some(Cow::Owned(serde_json::from_str(raw).map_err(|error| reason(&error))?)),
             }
         }
         _ => Some(Cow::Borrowed(raw)),

@@ -40,13 +40,9 @@ impl Demo<'_> {
     }
 
     async fn import(&self) -> Result<(), Failure> {
-        self.output
-            .step(7, "Toggles that exist on a service are imported")
-            .await?;
+        self.output.step(7, "Toggles that exist on a service are imported").await?;
         let service = self.stage.sandbox.url();
-        self.print(&format!(
-            "service     {service} (FeatureProbe, with two toggles)\n"
-        ))?;
+        self.print(&format!("service     {service} (FeatureProbe, with two toggles)\n"))?;
         self.output.command("gitoggle import")?;
         let report = self.stage.import(&[], Existing::Keep).await?;
         expect(report.results.len(), 2, "toggles found")?;
@@ -55,10 +51,7 @@ impl Demo<'_> {
         self.print(&self.document()?)?;
         self.output.line("")?;
         self.commit("Import toggles", &[])?;
-        let policy = Policy {
-            first_pass: Some(FirstPass::Adopt),
-            ..Policy::default()
-        };
+        let policy = Policy { first_pass: Some(FirstPass::Adopt), ..Policy::default() };
         let report = self.apply(" --first-pass adopt", policy).await?;
         let converged = report.count(|result| *result == ChangeResult::Converged);
         expect(converged, 2, "documents equal to the service")?;
@@ -69,9 +62,7 @@ impl Demo<'_> {
     }
 
     async fn drift(&self) -> Result<(), Failure> {
-        self.output
-            .step(8, "Someone changes a toggle on the service")
-            .await?;
+        self.output.step(8, "Someone changes a toggle on the service").await?;
         self.stage.sandbox.request_as_admin(&ScriptRequest {
             method: "PATCH".to_owned(),
             path: "/api/projects/payment/environments/production/toggles/instant-refund/targeting".to_owned(),
@@ -88,8 +79,7 @@ impl Demo<'_> {
         let report = self.apply("", Policy::default()).await?;
         expect(held(&report), 1, "changes held")?;
         self.print("\nThe change on the service was right, so Git takes it over:")?;
-        self.output
-            .command("gitoggle import --overwrite payment/production/instant-refund")?;
+        self.output.command("gitoggle import --overwrite payment/production/instant-refund")?;
         let globs = ["payment/production/instant-refund"];
         let report = self.stage.import(&globs, Existing::Replace).await?;
         self.print(&import_text(&report))?;
@@ -102,18 +92,13 @@ impl Demo<'_> {
     }
 
     async fn missing_toggle(&self) -> Result<(), Failure> {
-        self.output
-            .step(9, "A document describes a toggle that does not exist")
-            .await?;
+        self.output.step(9, "A document describes a toggle that does not exist").await?;
         self.commit("Add the wallet", &[("payment/production/wallet.yaml", WALLET)])?;
         let before = self.stage.sandbox.calls().len();
         let report = self.apply("", Policy::default()).await?;
         expect(held(&report), 1, "changes held")?;
         expect(self.writes(before).len(), 0, "requests that write")?;
-        let policy = Policy {
-            on_missing: OnMissing::Create,
-            ..Policy::default()
-        };
+        let policy = Policy { on_missing: OnMissing::Create, ..Policy::default() };
         self.output.line("")?;
         let report = self.apply(" --on-missing create", policy).await?;
         expect(report.applied(), 1, "toggles applied")?;
@@ -135,8 +120,7 @@ impl Demo<'_> {
     }
 
     fn commit(&self, message: &str, files: &[(&str, &str)]) -> Result<(), Failure> {
-        self.output
-            .command(&format!("git add . && git commit -m '{message}'"))?;
+        self.output.command(&format!("git add . && git commit -m '{message}'"))?;
         self.stage.commit(message, files).map(drop)
     }
 
@@ -148,9 +132,7 @@ impl Demo<'_> {
     fn writes(&self, before: usize) -> Vec<String> {
         let calls = self.stage.sandbox.calls();
         let writes = calls.iter().skip(before).filter(|call| call.method != "GET");
-        writes
-            .map(|call| format!("{} {}", call.method, call.path))
-            .collect()
+        writes.map(|call| format!("{} {}", call.method, call.path)).collect()
     }
 }
 

@@ -33,17 +33,10 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let color = Stream::Stdout.color(settings.color);
     let output = DemoOutput::new(color, args);
     let stage = Stage::start(&folder, "toggles", None)?;
-    let demo = Demo {
-        output: &output,
-        stage: &stage,
-        color,
-    };
+    let demo = Demo { output: &output, stage: &stage, color };
     demo.play().await?;
     let live_stage = Stage::start(&folder, "payment", Some(live::DATA))?;
-    let live_demo = Demo {
-        stage: &live_stage,
-        ..demo
-    };
+    let live_demo = Demo { stage: &live_stage, ..demo };
     live_demo.play_live().await?;
     summary(&output, &[&stage, &live_stage]).await?;
     live_stage.sandbox.stop().await;
@@ -86,20 +79,11 @@ impl Demo<'_> {
     }
 
     async fn set_up(&self) -> Result<(), Failure> {
-        self.output
-            .step(1, "A repository with one file per toggle, and a toggle service")
-            .await?;
+        self.output.step(1, "A repository with one file per toggle, and a toggle service").await?;
         let commit = self.stage.commit("Keep our toggles in Git", &FILES)?;
         self.print(&format!("repository  {}", self.stage.toggles.display()))?;
-        self.print(&format!(
-            "            {} documents, commit {}",
-            FILES.len(),
-            commit.short()
-        ))?;
-        self.print(&format!(
-            "service     {} (the sandbox, in this process)",
-            self.stage.sandbox.url()
-        ))
+        self.print(&format!("            {} documents, commit {}", FILES.len(), commit.short()))?;
+        self.print(&format!("service     {} (the sandbox, in this process)", self.stage.sandbox.url()))
     }
 
     async fn first_pass(&self) -> Result<(), Failure> {
@@ -113,13 +97,8 @@ impl Demo<'_> {
             FILES.len()
         ))?;
         self.output.next_command("gitoggle apply --first-pass assert")?;
-        let report = self
-            .stage
-            .apply(Policy {
-                first_pass: Some(FirstPass::Assert),
-                ..Policy::default()
-            })
-            .await?;
+        let report =
+            self.stage.apply(Policy { first_pass: Some(FirstPass::Assert), ..Policy::default() }).await?;
         expect(report.applied(), FILES.len(), "toggles applied")?;
         self.published(&report)
     }
@@ -127,17 +106,12 @@ impl Demo<'_> {
     async fn pull_request(&self) -> Result<(), Failure> {
         self.output.step(3, "A pull request is merged").await?;
         let text = original(CHECKOUT).replace("objects: [AT, CH]", "objects: [AT, CH, DE]");
-        let text = text.replace(
-            "defaultServe: { variation: \"off\" }",
-            "defaultServe: { variation: \"on\" }",
-        );
+        let text =
+            text.replace("defaultServe: { variation: \"off\" }", "defaultServe: { variation: \"on\" }");
         let message = "Open the new checkout to everyone\n\nGermany passed the load test.";
         let files = BTreeMap::from([(CHECKOUT, Some(text.as_str()))]);
         let merge = "Merge pull request #42 from ann/checkout";
-        self.stage
-            .repository
-            .pull_request(message, merge, &files)
-            .map_err(Failure::failed)?;
+        self.stage.repository.pull_request(message, merge, &files).map_err(Failure::failed)?;
         let planned = self.stage.plan(self.color)?;
         self.output.command("gitoggle plan")?;
         self.print(&planned)?;
@@ -152,8 +126,7 @@ impl Demo<'_> {
         self.output.step(4, "A cosmetic edit sends nothing").await?;
         let path = "shop/production/free-shipping-from.yaml";
         let text = format!("# Reviewed in spring.\n\n{}", original(path));
-        self.stage
-            .commit("Say when this was reviewed", &[(path, &text)])?;
+        self.stage.commit("Say when this was reviewed", &[(path, &text)])?;
         let report = self.sends(0, Policy::default()).await?;
         expect(report.plan.state_edits().len(), 1, "documents recorded")?;
         self.print("the file changed, but not its meaning: recorded, no request sent")
@@ -175,9 +148,7 @@ impl Demo<'_> {
     }
 
     async fn lost_response(&self) -> Result<(), Failure> {
-        self.output
-            .step(6, "A response is lost after the service stored the document")
-            .await?;
+        self.output.step(6, "A response is lost after the service stored the document").await?;
         let repaired = [(STAGING, original(STAGING))];
         self.stage.commit("Repair the staging checkout", &repaired)?;
         self.stage.apply(Policy::default()).await?;
@@ -206,9 +177,7 @@ impl Demo<'_> {
 
     /// Lists what a pass published.
     fn published(&self, report: &Report) -> Result<(), Failure> {
-        let applied = report
-            .lines()
-            .filter(|(_, result)| **result == ChangeResult::Applied);
+        let applied = report.lines().filter(|(_, result)| **result == ChangeResult::Applied);
         for (change, _) in applied {
             let action = change.action.as_str();
             self.print(&format!(
@@ -245,23 +214,14 @@ impl Demo<'_> {
 }
 
 async fn summary(output: &DemoOutput, stages: &[&Stage]) -> Result<(), Failure> {
-    output
-        .step(10, "The publishes that the two services received")
-        .await?;
+    output.step(10, "The publishes that the two services received").await?;
     let mut counts: BTreeMap<ToggleId, usize> = BTreeMap::new();
     for request in stages.iter().flat_map(|stage| stage.sandbox.requests()) {
         *counts.entry(request.toggle).or_default() += 1;
     }
-    let width = counts
-        .keys()
-        .map(|id| id.as_str().len())
-        .max()
-        .unwrap_or_default();
+    let width = counts.keys().map(|id| id.as_str().len()).max().unwrap_or_default();
     for (id, count) in &counts {
-        output.print(&format!(
-            "{id:<width$}  {}",
-            crate::model::counted(*count, "request")
-        ))?;
+        output.print(&format!("{id:<width$}  {}", crate::model::counted(*count, "request")))?;
     }
     for stage in stages {
         let most = stage.sandbox.most_open_for_one_toggle();

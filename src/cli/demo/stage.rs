@@ -97,10 +97,7 @@ impl Stage {
         let config = self.config(Policy::default())?;
         let context = PassContext::unobserved(Runtime::Tokio(Handle::current()));
         let scan = tokio::task::spawn_blocking(move || {
-            let check = DriftCheck {
-                globs: &Scope::default(),
-                depth: ScanDepth::Changes,
-            };
+            let check = DriftCheck { globs: &Scope::default(), depth: ScanDepth::Changes };
             check.run(&config, &context)
         });
         Ok(scan.await.map_err(Failure::failed)??.report)
@@ -129,10 +126,7 @@ impl Stage {
             client.network.proxies = Proxies::Ignored;
         }
         config.rules.repo = self.name.to_owned();
-        config.rules.policy = Policy {
-            live_access: config.rules.policy.live_access,
-            ..policy
-        };
+        config.rules.policy = Policy { live_access: config.rules.policy.live_access, ..policy };
         Ok(config)
     }
 }
@@ -168,9 +162,7 @@ impl DemoOutput {
     }
 
     pub(super) fn line(&self, text: &str) -> Result<(), Failure> {
-        Stream::Stdout
-            .print(&format!("{text}\n"))
-            .map_err(Failure::failed)
+        Stream::Stdout.print(&format!("{text}\n")).map_err(Failure::failed)
     }
 
     /// Prints a command that a user would type.
@@ -192,13 +184,7 @@ impl DemoOutput {
         let lines: Vec<String> = text
             .trim_end()
             .lines()
-            .map(|line| {
-                if line.is_empty() {
-                    String::new()
-                } else {
-                    format!("   {line}")
-                }
-            })
+            .map(|line| if line.is_empty() { String::new() } else { format!("   {line}") })
             .collect();
         self.line(&lines.join("\n"))
     }
@@ -208,10 +194,10 @@ impl DemoOutput {
 pub(super) fn expect(found: usize, wanted: usize, what: &str) -> Result<(), Failure> {
     match found == wanted {
         true => Ok(()),
-        false => Err(Failure::failed(format!(
-            "the demonstration failed: {found} {what} instead of {wanted}"
-        ))
-        .hint("this is a bug, please report it")),
+        false => {
+            Err(Failure::failed(format!("the demonstration failed: {found} {what} instead of {wanted}"))
+                .hint("this is a bug, please report it"))
+        }
     }
 }
 
@@ -241,10 +227,7 @@ pub(super) const STAGING: &str = "shop/staging/new-checkout.yaml";
 
 /// Returns the content of `path` as it is in `examples/toggles`.
 pub(super) fn original(path: &str) -> &'static str {
-    FILES
-        .iter()
-        .find(|(file, _)| *file == path)
-        .map_or("", |(_, content)| content)
+    FILES.iter().find(|(file, _)| *file == path).map_or("", |(_, content)| content)
 }
 
 #[cfg(test)]

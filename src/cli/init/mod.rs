@@ -16,28 +16,13 @@ use crate::source::worktree::{is_bare, is_same_folder, top_of};
 /// The files of a starter repository, except for the schema.
 const FILES: [(&str, &str); 8] = [
     (".github/CODEOWNERS", include_str!("templates/CODEOWNERS")),
-    (
-        ".github/workflows/gitoggle.yaml",
-        include_str!("../../../deploy/ci/github.yaml"),
-    ),
-    (
-        ".pre-commit-config.yaml",
-        include_str!("templates/pre-commit.yaml"),
-    ),
+    (".github/workflows/gitoggle.yaml", include_str!("../../../deploy/ci/github.yaml")),
+    (".pre-commit-config.yaml", include_str!("templates/pre-commit.yaml")),
     (".vscode/settings.json", include_str!("templates/settings.json")),
     ("README.md", include_str!("templates/README.md")),
-    (
-        "shop/production/new-homepage.test.yaml",
-        include_str!("templates/new-homepage.test.yaml"),
-    ),
-    (
-        "shop/production/new-homepage.yaml",
-        include_str!("templates/new-homepage.yaml"),
-    ),
-    (
-        "shop/staging/new-homepage.yaml",
-        include_str!("templates/new-homepage.yaml"),
-    ),
+    ("shop/production/new-homepage.test.yaml", include_str!("templates/new-homepage.test.yaml")),
+    ("shop/production/new-homepage.yaml", include_str!("templates/new-homepage.yaml")),
+    ("shop/staging/new-homepage.yaml", include_str!("templates/new-homepage.yaml")),
 ];
 
 /// The beginning of the workflow that others copy.

@@ -18,19 +18,11 @@ struct Case {
 
 impl Case {
     fn new(command: Command) -> Self {
-        Self {
-            command,
-            flags: Flags::new(),
-            variables: Vec::new(),
-            file: String::new(),
-        }
+        Self { command, flags: Flags::new(), variables: Vec::new(), file: String::new() }
     }
 
     fn flag(mut self, name: &str, value: &str) -> Self {
-        self.flags
-            .entry(name.to_owned())
-            .or_default()
-            .push(value.to_owned());
+        self.flags.entry(name.to_owned()).or_default().push(value.to_owned());
         self
     }
 
@@ -52,8 +44,7 @@ impl Case {
         }
         let path = dir.path().join(place);
         std::fs::write(&path, &self.file).unwrap();
-        self.flags
-            .insert("config".to_owned(), vec![path.to_str().unwrap().to_owned()]);
+        self.flags.insert("config".to_owned(), vec![path.to_str().unwrap().to_owned()]);
         let environment = ProcessEnvironment {
             variables: self.variables,
             folder: dir.path().join("repo"),
@@ -62,10 +53,7 @@ impl Case {
         let shorter = |text: &str| text.replace(&path.to_str().unwrap().to_owned(), "FILE");
         load(self.command, &self.flags, &environment).map_err(|errors| {
             let shorter = |m: &ConfigError| ConfigError::new(shorter(&m.place), shorter(&m.message));
-            ConfigErrors {
-                errors: errors.all().iter().map(shorter).collect(),
-                ..errors
-            }
+            ConfigErrors { errors: errors.all().iter().map(shorter).collect(), ..errors }
         })
     }
 
@@ -134,14 +122,9 @@ fn a_list_is_separated_by_white_space_and_replaced_as_a_whole() {
     let file = "only: [a/**, b/**]\n";
     let both = Case::new(Command::Plan).file(file);
     assert_eq!(both.settings().only.globs(), ["a/**", "b/**"]);
-    let variable = Case::new(Command::Plan)
-        .file(file)
-        .variable("GITOGGLE_ONLY", " c/** \n d/** ");
+    let variable = Case::new(Command::Plan).file(file).variable("GITOGGLE_ONLY", " c/** \n d/** ");
     assert_eq!(variable.settings().only.globs(), ["c/**", "d/**"]);
-    let flags = Case::new(Command::Plan)
-        .file(file)
-        .flag("only", "e/**")
-        .flag("only", "f/**");
+    let flags = Case::new(Command::Plan).file(file).flag("only", "e/**").flag("only", "f/**");
     assert_eq!(flags.settings().only.globs(), ["e/**", "f/**"]);
 }
 
@@ -185,24 +168,16 @@ fn a_rejected_key_is_not_also_reported_as_missing() {
         .file("base_url: https://t.example\ntoken_file: /t\nroot: x\n");
     let error = case.load_at("repo/c.yaml").unwrap_err();
     assert_eq!(error.all().len(), 1, "{error}");
-    assert!(
-        error
-            .to_string()
-            .contains("`base_url` (line 1), `token_file` (line 2)"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("`base_url` (line 1), `token_file` (line 2)"), "{error}");
 }
 
 #[test]
 fn featureprobe_stores_comments_of_1024_characters() {
-    for (kind, chars, accepted) in [
-        ("documented", "2000", true),
-        ("featureprobe", "1024", true),
-        ("featureprobe", "1025", false),
-    ] {
-        let case = Case::new(Command::Plan)
-            .flag("service_kind", kind)
-            .variable("GITOGGLE_COMMENT_MAX_CHARS", chars);
+    for (kind, chars, accepted) in
+        [("documented", "2000", true), ("featureprobe", "1024", true), ("featureprobe", "1025", false)]
+    {
+        let case =
+            Case::new(Command::Plan).flag("service_kind", kind).variable("GITOGGLE_COMMENT_MAX_CHARS", chars);
         assert_eq!(case.load().is_ok(), accepted, "{kind} {chars}");
     }
 }
@@ -230,11 +205,8 @@ fn an_unknown_variable_causes_a_warning_unless_kubernetes_sets_it() {
 
 #[test]
 fn without_a_home_folder_the_state_folder_is_required() {
-    let environment = ProcessEnvironment {
-        variables: Vec::new(),
-        folder: PathBuf::from("/"),
-        state_home: None,
-    };
+    let environment =
+        ProcessEnvironment { variables: Vec::new(), folder: PathBuf::from("/"), state_home: None };
     let error = load(Command::Plan, &Flags::new(), &environment).unwrap_err();
     assert!(error.to_string().contains("give --state-dir"), "{error}");
     assert!(load(Command::Validate, &Flags::new(), &environment).is_ok());
@@ -247,15 +219,8 @@ fn without_a_home_folder_the_state_folder_is_required() {
 fn a_layout_setting_is_parsed_as_a_layout() {
     let case = |layout| Case::new(Command::Plan).variable("GITOGGLE_LAYOUT", layout);
     let settings = case("toggles/{environment}/{project}/{toggle}.yaml").settings();
-    assert_eq!(
-        settings.layout.to_string(),
-        "toggles/{environment}/{project}/{toggle}.yaml"
-    );
-    assert!(
-        case("{project}/{toggle}.yaml")
-            .errors()
-            .starts_with("GITOGGLE_LAYOUT: ")
-    );
+    assert_eq!(settings.layout.to_string(), "toggles/{environment}/{project}/{toggle}.yaml");
+    assert!(case("{project}/{toggle}.yaml").errors().starts_with("GITOGGLE_LAYOUT: "));
 }
 
 #[test]
@@ -265,26 +230,16 @@ fn the_example_names_every_key_with_its_default_and_loads() {
     let defaults = Case::new(Command::Plan).settings();
     let shown = |settings: &Settings| {
         // Given explicitly, `history: follow` means more than the default does.
-        let settings = Settings {
-            config: None,
-            state_dir: None,
-            ..settings.clone()
-        };
+        let settings = Settings { config: None, state_dir: None, ..settings.clone() };
         format!("{settings:?}")
     };
     assert_eq!(shown(&loaded), shown(&defaults));
     for setting in settings().iter().filter(|setting| setting.key.is_some()) {
-        let active = setting
-            .preset()
-            .map(|value| format!("\n{}: {value}", setting.name));
-        let quoted = setting
-            .preset()
-            .map(|value| format!("\n{}: \"{value}\"", setting.name));
+        let active = setting.preset().map(|value| format!("\n{}: {value}", setting.name));
+        let quoted = setting.preset().map(|value| format!("\n{}: \"{value}\"", setting.name));
         let commented = format!("\n# {}: ", setting.name);
-        let named = [active, quoted, Some(commented)]
-            .into_iter()
-            .flatten()
-            .any(|line| example.contains(&line));
+        let named =
+            [active, quoted, Some(commented)].into_iter().flatten().any(|line| example.contains(&line));
         assert!(named, "{}", setting.name);
     }
 }
@@ -294,16 +249,8 @@ fn every_setting_has_a_unique_name_a_short_help_and_a_valid_default() {
     let mut names = std::collections::BTreeSet::new();
     for setting in settings() {
         assert!(names.insert(setting.name), "{}", setting.name);
-        assert!(
-            !setting.help.ends_with('.') && setting.help.len() <= 70,
-            "{}",
-            setting.help
-        );
-        assert!(
-            setting.more.is_empty() || setting.more.ends_with('.'),
-            "{}",
-            setting.more
-        );
+        assert!(!setting.help.ends_with('.') && setting.help.len() <= 70, "{}", setting.help);
+        assert!(setting.more.is_empty() || setting.more.ends_with('.'), "{}", setting.more);
         if let Some(preset) = setting.preset().filter(|preset| !preset.is_empty()) {
             assert_eq!(setting.check(preset), Ok(()), "{}", setting.name);
         }

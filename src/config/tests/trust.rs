@@ -9,24 +9,14 @@ use crate::transport::SecretSource;
 fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
     let secrets = settings().iter().filter(|setting| setting.is_secret());
     for secret in secrets {
-        assert_eq!(
-            (secret.flag.as_deref(), secret.key),
-            (None, None),
-            "{}",
-            secret.name
-        );
+        assert_eq!((secret.flag.as_deref(), secret.key), (None, None), "{}", secret.name);
         let variable = secret.variable.as_deref().unwrap();
-        let loaded = Case::new(Command::Plan)
-            .variable(variable, "hunter2")
-            .load()
-            .unwrap();
+        let loaded = Case::new(Command::Plan).variable(variable, "hunter2").load().unwrap();
         let shown = format!("{loaded:?}");
         assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
         for message in [
             Case::new(Command::Plan).variable(variable, "hunter2\n").errors(),
-            Case::new(Command::Plan)
-                .file(&format!("{}: hunter2\n", secret.name))
-                .errors(),
+            Case::new(Command::Plan).file(&format!("{}: hunter2\n", secret.name)).errors(),
         ] {
             assert!(!message.contains("hunter2"), "{message}");
         }
@@ -35,10 +25,7 @@ fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
         .variable("GITOGGLE_TOKEN", "hunter2")
         .flag("token_file", "/t")
         .flag("base_url", "https://t.example");
-    assert_eq!(
-        both.errors(),
-        "--token-file: GITOGGLE_TOKEN also sets this secret; keep one of them"
-    );
+    assert_eq!(both.errors(), "--token-file: GITOGGLE_TOKEN also sets this secret; keep one of them");
     let file = Case::new(Command::Plan).file("token_file: /t\n").settings();
     assert_eq!(file.token, Some(SecretSource::File(PathBuf::from("/t"))));
 }
@@ -46,10 +33,7 @@ fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
 #[test]
 fn a_file_in_the_work_tree_changes_only_the_plan() {
     let shaping = "root: toggles\nlayout: '{environment}/{project}/{toggle}.yaml'\nmax_change_ratio: 0.5\n";
-    let loaded = Case::new(Command::Plan)
-        .file(shaping)
-        .load_at("repo/c.yaml")
-        .unwrap();
+    let loaded = Case::new(Command::Plan).file(shaping).load_at("repo/c.yaml").unwrap();
     assert_eq!(loaded.settings.root, "toggles");
     for key in [
         "base_url: https://evil.example",
@@ -67,10 +51,7 @@ fn a_file_in_the_work_tree_changes_only_the_plan() {
         "repo: https://evil.example/a",
     ] {
         assert!(Case::new(Command::Plan).file(key).load().is_ok(), "{key}");
-        let error = Case::new(Command::Plan)
-            .file(key)
-            .load_at("repo/c.yaml")
-            .unwrap_err();
+        let error = Case::new(Command::Plan).file(key).load_at("repo/c.yaml").unwrap_err();
         assert!(error.to_string().contains("work tree"), "{key}: {error}");
     }
     // The working directory is in that repository, whatever the source is.
@@ -93,9 +74,7 @@ fn a_state_folder_is_not_in_a_work_tree() {
 #[test]
 fn the_state_remote_origin_of_a_url_is_that_url() {
     let remote = |repo| {
-        let case = Case::new(Command::Plan)
-            .flag("repo", repo)
-            .flag("state_remote", "origin");
+        let case = Case::new(Command::Plan).flag("repo", repo).flag("state_remote", "origin");
         case.settings().state_remote
     };
     let url = "https://git.example/a";

@@ -169,10 +169,7 @@ impl Driver {
         let due = state.schedule.due();
         // Reads wait as long as the service asked for, and use no rejected token.
         let allowed = self.paused_until(state, Instant::now());
-        let scan_due = state
-            .drift
-            .due()
-            .map(|due| allowed.map_or(due, |allowed| due.max(allowed)));
+        let scan_due = state.drift.due().map(|due| allowed.map_or(due, |allowed| due.max(allowed)));
         let probe = &mut state.probe;
         // The tick looks up a local ref.
         let lookup_due = state.schedule.lookup_due().filter(|_| !probe.is_local());
@@ -205,12 +202,8 @@ impl Driver {
         let span = pass_span();
         let revisions = std::mem::take(&mut state.revisions);
         let pass = self.spawn_pass(reconciler, inputs, revisions, context, span.clone());
-        let FinishedPass {
-            mut reconciler,
-            revisions,
-            result,
-            toggles,
-        } = self.attend(pass, &mut running, &mut state.probe, stop).await?;
+        let FinishedPass { mut reconciler, revisions, result, toggles } =
+            self.attend(pass, &mut running, &mut state.probe, stop).await?;
         let took = started.elapsed();
         // If the pass did not read the source, only a move after its start is a reason for another pass.
         state.seen = running.revision().or(head);
@@ -255,17 +248,9 @@ impl Driver {
             let is_known = |report: &&Report| report.is_nothing() && status.borrow().is_in_sync();
             let report = result.as_ref().ok().filter(|report| !is_known(report));
             let toggles = report.and_then(|report| toggles_after(report, &reconciler, &mut revisions));
-            FinishedPass {
-                reconciler,
-                revisions,
-                result,
-                toggles,
-            }
+            FinishedPass { reconciler, revisions, result, toggles }
         });
-        async {
-            pass.await
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
-        }
+        async { pass.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) }
     }
 
     /// Returns a digest that distinguishes tokens; none if the token cannot be read.

@@ -52,11 +52,7 @@ impl RunningPass {
         let (status, observe) = (driver.status.clone(), Arc::clone(&driver.observe));
         let missing = Arc::new(AtomicUsize::new(usize::MAX));
         let answered = Arc::clone(&missing);
-        let count = move || {
-            answered
-                .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
-                .is_ok()
-        };
+        let count = move || answered.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
         let begun = Arc::clone(&missing);
         let runtime = Runtime::Tokio(Handle::current());
         let context = PassContext::new(runtime, stopped, move |event| {
@@ -273,8 +269,7 @@ impl Driver {
     /// Removes ended suspensions and an ended wait for the service from the status, also between passes.
     pub(super) fn expire(&self) {
         let is_over = |wait: &mut ServiceWait| wait.until <= Instant::now();
-        self.status
-            .send_if_modified(|status| status.waiting.take_if(is_over).is_some());
+        self.status.send_if_modified(|status| status.waiting.take_if(is_over).is_some());
         let shown = self.status.borrow().suspensions.clone();
         let active = shown.at(self.config.clock.unix());
         if active != shown {

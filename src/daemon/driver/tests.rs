@@ -134,10 +134,7 @@ async fn without_events_passes_run_at_the_interval_with_jitter() {
         assert!(!failed(&result), "{result:?}");
         let waited = now - before;
         assert!(waited >= INTERVAL.mul_f64(0.9), "{waited:?}");
-        assert!(
-            waited <= INTERVAL.mul_f64(1.1) + Duration::from_secs(1),
-            "{waited:?}"
-        );
+        assert!(waited <= INTERVAL.mul_f64(1.1) + Duration::from_secs(1), "{waited:?}");
         before = now;
     }
     driver.end().await;
@@ -168,15 +165,8 @@ async fn a_state_that_cannot_be_opened_is_tried_again_after_a_growing_backoff_or
     let passes = driver.passes_within(Duration::from_secs(3600)).await;
     assert!((12..=36).contains(&passes), "{passes} in an hour");
     assert_eq!(driver.heartbeat.stalled_for(), None, "the loop never stalled");
-    let order = Suspension {
-        reason: None,
-        until: None,
-    };
-    let suspended = driver
-        .control
-        .suspend(SuspensionScope::everything(), order)
-        .await
-        .unwrap_err();
+    let order = Suspension { reason: None, until: None };
+    let suspended = driver.control.suspend(SuspensionScope::everything(), order).await.unwrap_err();
     assert!(suspended.to_string().contains("cannot be used"), "{suspended}");
 
     driver.pass().await;
@@ -195,9 +185,7 @@ async fn a_newer_commit_ends_the_backoff_of_an_older_one() {
     // The backoff to the next retry is two and a half to five minutes now.
     driver.pass().await;
     let start = Instant::now();
-    driver
-        .repo
-        .commit_file("shop/prod/pay.yaml", &DOCUMENT.replace('x', "y"));
+    driver.repo.commit_file("shop/prod/pay.yaml", &DOCUMENT.replace('x', "y"));
     driver.pass().await;
     assert!(start.elapsed() <= Duration::from_secs(2), "{:?}", start.elapsed());
     // The repeated failure does not restart the pass every second.
@@ -258,16 +246,8 @@ async fn a_waiting_driver_stops_immediately_and_rejects_orders() {
     let control = driver.control.clone();
     driver.end().await;
     assert!(start.elapsed() <= Duration::from_secs(1), "{:?}", start.elapsed());
-    let order = Suspension {
-        reason: None,
-        until: None,
-    };
-    assert!(
-        control
-            .suspend(SuspensionScope::everything(), order)
-            .await
-            .is_err()
-    );
+    let order = Suspension { reason: None, until: None };
+    assert!(control.suspend(SuspensionScope::everything(), order).await.is_err());
     assert!(control.reconcile().await.is_err());
 }
 

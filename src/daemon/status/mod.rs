@@ -43,13 +43,7 @@ pub struct ToggleStatus {
 impl ToggleStatus {
     /// Returns the status of a toggle of which nothing is applied.
     pub fn new(toggle: ToggleId, hold: Option<Arc<Hold>>) -> Self {
-        Self {
-            toggle,
-            hold,
-            revision: None,
-            applied_at: None,
-            format: None,
-        }
+        Self { toggle, hold, revision: None, applied_at: None, format: None }
     }
 
     /// Returns a toggle in a state that nothing is known about.
@@ -208,10 +202,7 @@ pub struct ServiceWait {
 impl ServiceWait {
     pub(super) fn from_now(wait: Duration) -> Self {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
-        Self {
-            until: Instant::now() + wait,
-            at: Clock::System.unix().saturating_add(seconds),
-        }
+        Self { until: Instant::now() + wait, at: Clock::System.unix().saturating_add(seconds) }
     }
 }
 
@@ -219,10 +210,7 @@ impl fmt::Display for ServiceWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = jiff::Timestamp::from_second(self.at).unwrap_or_default();
         let time = at.strftime("%H:%M:%S UTC");
-        write!(
-            f,
-            "waiting until {time} because the service asked for it (Retry-After)"
-        )
+        write!(f, "waiting until {time} because the service asked for it (Retry-After)")
     }
 }
 
@@ -400,10 +388,7 @@ pub struct SuspensionJson<'a> {
 impl<'a> From<&'a Suspension> for SuspensionJson<'a> {
     fn from(suspension: &'a Suspension) -> Self {
         let Suspension { reason, until } = suspension;
-        Self {
-            reason: reason.as_deref(),
-            until: until.map(rfc3339),
-        }
+        Self { reason: reason.as_deref(), until: until.map(rfc3339) }
     }
 }
 
@@ -417,10 +402,7 @@ pub struct ScopedSuspensionJson<'a> {
 
 impl<'a> From<(&'a SuspensionScope, &'a Suspension)> for ScopedSuspensionJson<'a> {
     fn from((scope, suspension): (&'a SuspensionScope, &'a Suspension)) -> Self {
-        Self {
-            scope,
-            suspension: suspension.into(),
-        }
+        Self { scope, suspension: suspension.into() }
     }
 }
 

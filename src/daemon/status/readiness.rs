@@ -60,11 +60,7 @@ impl Status {
     }
 
     fn freshness(&self, now: Instant, stale_after: Duration) -> Readiness {
-        if let Some(LastPass {
-            result: PassResult::Failed(reason),
-            ..
-        }) = &self.last_pass
-        {
+        if let Some(LastPass { result: PassResult::Failed(reason), .. }) = &self.last_pass {
             return Readiness::Unready(format!("the last pass failed: {reason}"));
         }
         let Some(success) = self.last_success else {
@@ -89,11 +85,7 @@ mod tests {
     fn ready(when: Instant) -> Status {
         Status {
             role: Role::Writer,
-            last_pass: Some(LastPass {
-                at: 100,
-                result: PassResult::Noop,
-                took_ms: 1,
-            }),
+            last_pass: Some(LastPass { at: 100, result: PassResult::Noop, took_ms: 1 }),
             last_success: Some(Success { at: 100, when }),
             ..Status::default()
         }
@@ -108,34 +100,15 @@ mod tests {
         for (status, reason) in [
             (Status::default(), "starting: no pass has ended yet"),
             (
-                Status {
-                    role: Role::Follower("pid 7 on a".into()),
-                    ..ready(when)
-                },
+                Status { role: Role::Follower("pid 7 on a".into()), ..ready(when) },
                 "another process is the writer: pid 7 on a",
             ),
             (
-                Status {
-                    last_pass: Some(LastPass {
-                        at: 1,
-                        result: failed,
-                        took_ms: 1,
-                    }),
-                    ..ready(when)
-                },
+                Status { last_pass: Some(LastPass { at: 1, result: failed, took_ms: 1 }), ..ready(when) },
                 "the last pass failed: the service refused the token (401)",
             ),
-            (
-                Status {
-                    last_success: None,
-                    ..ready(when)
-                },
-                "starting: no pass has succeeded yet",
-            ),
-            (
-                ready(when),
-                "stale: no pass has succeeded for more than 10 s (`--stale-after`)",
-            ),
+            (Status { last_success: None, ..ready(when) }, "starting: no pass has succeeded yet"),
+            (ready(when), "stale: no pass has succeeded for more than 10 s (`--stale-after`)"),
         ] {
             assert_eq!(status.readiness(now, allowed).reason(), Some(reason));
         }

@@ -29,17 +29,11 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
                 && change.is_none_or(|change| change.request() == tried.request)
         });
         if let Some(refused) = refused {
-            prefix(
-                &mut lines,
-                &held.id,
-                &format!("the service refused it last: {}", refused.hold.text),
-            );
+            prefix(&mut lines, &held.id, &format!("the service refused it last: {}", refused.hold.text));
         }
     }
     for change in plan.changes() {
-        let hold = tries
-            .get(&change.id)
-            .and_then(|before| plan.held_before(change, before));
+        let hold = tries.get(&change.id).and_then(|before| plan.held_before(change, before));
         let hold = hold.unwrap_or_else(|| due(change, view));
         lines.insert(change.id.clone(), Some(Arc::new(hold)));
     }
@@ -84,14 +78,8 @@ pub(crate) fn after(
 
 /// Adds the first error of each invalid document to its reason, with file, line and column.
 fn name_findings(lines: &mut Lines, plan: &Plan, rules: &Rules) {
-    let paths = DocumentPaths {
-        root: rules.root.clone(),
-        layout: rules.layout.clone(),
-    };
-    let errors = plan
-        .findings()
-        .iter()
-        .filter(|finding| finding.severity == Severity::Error);
+    let paths = DocumentPaths { root: rules.root.clone(), layout: rules.layout.clone() };
+    let errors = plan.findings().iter().filter(|finding| finding.severity == Severity::Error);
     let mut named = BTreeSet::new();
     for finding in errors {
         let Some(toggle) = paths.toggle(&finding.path) else {
@@ -150,9 +138,7 @@ fn complete(
         let settled = view.settled().get(&toggle).filter(|_| is_applied);
         let recorded = revisions.get(&toggle).filter(|_| is_applied && settled.is_none());
         ToggleStatus {
-            revision: settled
-                .map(|sent| sent.revision)
-                .or(recorded.map(|applied| applied.revision)),
+            revision: settled.map(|sent| sent.revision).or(recorded.map(|applied| applied.revision)),
             applied_at: recorded.map(|applied| applied.at),
             format: documents.get(&toggle).map(|(_, format)| *format),
             toggle,
@@ -212,11 +198,7 @@ pub fn status_live(config: &Config, context: &PassContext) -> Result<StatusRepor
     let mut status = of(&planned, &view, config)?;
     if let Some(drift) = planned.plan.drift() {
         let mut toggles = (*status.toggles).clone();
-        show(
-            &mut toggles,
-            &DriftFacts::new(),
-            &drift.facts(config.rules.policy.on_missing),
-        );
+        show(&mut toggles, &DriftFacts::new(), &drift.facts(config.rules.policy.on_missing));
         status.set_toggles(toggles);
         status.drift_failure = drift.failure();
     }
@@ -330,10 +312,7 @@ mod tests {
             let mut toggle = ToggleStatus::in_state("shop/prod/pay", ToggleState::Held);
             assert_eq!(paths.applied(&toggle), None);
             toggle.format = Some(Format::Yml);
-            assert_eq!(
-                paths.applied(&toggle).as_deref(),
-                Some("config/toggles/prod/shop/pay.yml")
-            );
+            assert_eq!(paths.applied(&toggle).as_deref(), Some("config/toggles/prod/shop/pay.yml"));
             for (path, id) in [
                 ("config/toggles/prod/shop/pay.yml", Some("shop/prod/pay")),
                 ("configtoggles/prod/shop/pay.yml", None),

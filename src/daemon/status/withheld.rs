@@ -32,12 +32,8 @@ pub struct WithheldGroup {
 pub struct Withheld(Vec<WithheldGroup>);
 
 /// The states of withheld toggles, in the order in which they are reported.
-const STATES: [ToggleState; 4] = [
-    ToggleState::Drifted,
-    ToggleState::Held,
-    ToggleState::Failed,
-    ToggleState::Pending,
-];
+const STATES: [ToggleState; 4] =
+    [ToggleState::Drifted, ToggleState::Held, ToggleState::Failed, ToggleState::Pending];
 
 impl Withheld {
     /// Groups the toggles that have a [kind](ToggleStatus::kind).
@@ -46,9 +42,7 @@ impl Withheld {
         for toggle in toggles {
             let order = STATES.iter().position(|state| *state == toggle.state());
             if let (Some(reason), Some(order)) = (toggle.kind(), order) {
-                *counts
-                    .entry((order, toggle.toggle.environment(), reason))
-                    .or_default() += 1;
+                *counts.entry((order, toggle.toggle.environment(), reason)).or_default() += 1;
             }
         }
         let group = |((order, environment, reason), count)| WithheldGroup {
@@ -106,11 +100,7 @@ impl Status {
     pub(crate) fn explanations(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         // A suspension is a remark, with its reason.
-        let groups = self
-            .withheld
-            .groups()
-            .iter()
-            .filter(|group| group.reason != HoldKind::Suspended);
+        let groups = self.withheld.groups().iter().filter(|group| group.reason != HoldKind::Suspended);
         let first_of_kind = groups.filter(|group| seen.insert(group.reason));
         first_of_kind
             .filter_map(|group| {
@@ -192,10 +182,7 @@ fn reasons(groups: &[WithheldGroup]) -> Vec<(HoldKind, usize)> {
 }
 
 fn listed(reasons: &[(HoldKind, usize)]) -> String {
-    let parts: Vec<_> = reasons
-        .iter()
-        .map(|(reason, count)| format!("{reason} ({count})"))
-        .collect();
+    let parts: Vec<_> = reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
     parts.join(", ")
 }
 
@@ -280,10 +267,7 @@ impl Overview {
         });
         let mut environments: Vec<_> = environments.collect();
         environments.sort_by(|a, b| a.environment.cmp(&b.environment));
-        Self {
-            environments,
-            counts: StateCounts::of(toggles),
-        }
+        Self { environments, counts: StateCounts::of(toggles) }
     }
 
     /// Returns the environments, by name.
@@ -317,10 +301,7 @@ mod tests {
             kind: Option<HoldKind>,
             count: usize,
         ) -> Vec<ToggleStatus> {
-            let hold = Hold {
-                kind,
-                ..Hold::undecided(state, "in words")
-            };
+            let hold = Hold { kind, ..Hold::undecided(state, "in words") };
             let hold = (state != InSync).then(|| Arc::new(hold));
             let toggle =
                 |number| ToggleStatus::new(format!("{environment}/t{number}").parse().unwrap(), hold.clone());
@@ -336,29 +317,20 @@ mod tests {
 
         #[test]
         fn toggles_in_sync_or_pending_without_a_reason_are_not_withheld() {
-            let withheld = of(&[
-                toggles("shop/prod", InSync, None, 3),
-                toggles("shop/test", Pending, None, 3),
-            ]);
+            let withheld =
+                of(&[toggles("shop/prod", InSync, None, 3), toggles("shop/test", Pending, None, 3)]);
             assert!(withheld.is_empty());
             assert_eq!(withheld.to_string(), "");
         }
 
         #[test]
         fn many_environments_are_counted_and_the_most_frequent_reason_comes_first() {
-            let mut parts: Vec<_> = (0..14)
-                .map(|number| toggles(&format!("shop/e{number}"), Held, Some(FirstPass), 5))
-                .collect();
+            let mut parts: Vec<_> =
+                (0..14).map(|number| toggles(&format!("shop/e{number}"), Held, Some(FirstPass), 5)).collect();
             parts.push(toggles("shop/prod", Held, Some(Rail), 9));
             let withheld = of(&parts);
-            assert_eq!(
-                withheld.to_string(),
-                "79 held in 15 environments: first pass (70), rail (9)"
-            );
-            assert_eq!(
-                withheld.places(3),
-                "shop/e0, shop/e1, shop/e10 and 12 more environments"
-            );
+            assert_eq!(withheld.to_string(), "79 held in 15 environments: first pass (70), rail (9)");
+            assert_eq!(withheld.places(3), "shop/e0, shop/e1, shop/e10 and 12 more environments");
         }
 
         #[test]
@@ -367,10 +339,7 @@ mod tests {
                 toggles("shop/prod", Held, Some(Rail), 9),
                 toggles("shop/prod", Failed, Some(Refused), 2),
             ]);
-            assert_eq!(
-                withheld.to_string(),
-                "9 held in shop/prod (rail), 2 failed in shop/prod (refused)"
-            );
+            assert_eq!(withheld.to_string(), "9 held in shop/prod (rail), 2 failed in shop/prod (refused)");
             assert_eq!(withheld.places(3), "shop/prod");
             let withheld = of(&[
                 toggles("shop/prod", Held, Some(Rail), 2),
@@ -426,17 +395,10 @@ mod tests {
                 assert_eq!(StateCounts::of(toggles), one.counts);
             }
             let prod = overview.environment(&"shop/prod".parse().unwrap()).unwrap();
-            assert_eq!(
-                (prod.counts.total(), prod.counts.in_state(ToggleState::Held)),
-                (2, 1)
-            );
+            assert_eq!((prod.counts.total(), prod.counts.in_state(ToggleState::Held)), (2, 1));
             assert_eq!(overview.environment(&"shop/none".parse().unwrap()), None);
             let present: Vec<_> = overview.counts().present().collect();
-            let expected = [
-                (ToggleState::Failed, 1),
-                (ToggleState::Held, 1),
-                (ToggleState::InSync, 3),
-            ];
+            let expected = [(ToggleState::Failed, 1), (ToggleState::Held, 1), (ToggleState::InSync, 3)];
             assert_eq!(present, expected);
             let json = serde_json::to_value(prod).unwrap();
             assert_eq!(json["counts"]["held"], 1);

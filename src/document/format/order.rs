@@ -34,13 +34,7 @@ impl Section {
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Root => &["disabled", "content"],
-            Self::Content => &[
-                "variations",
-                "prerequisites",
-                "rules",
-                "disabledServe",
-                "defaultServe",
-            ],
+            Self::Content => &["variations", "prerequisites", "rules", "disabledServe", "defaultServe"],
             Self::Variation => &["name", "value", "description"],
             Self::Prerequisite => &["key", "value", "type"],
             Self::Rule => &["name", "conditions", "serve"],

@@ -47,12 +47,7 @@ pub(super) struct SourceTree<'t> {
 
 impl<'t> SourcePart<'t> {
     pub(super) fn new(kind: PartKind<'t>) -> Self {
-        Self {
-            kind,
-            above: Vec::new(),
-            beside: None,
-            below: Vec::new(),
-        }
+        Self { kind, above: Vec::new(), beside: None, below: Vec::new() }
     }
 
     pub(super) fn has_comments(&self) -> bool {

@@ -5,11 +5,7 @@ use super::parts::{PartId, PartKind, SourcePart, SourceTree};
 use crate::document::print::quoted;
 
 pub(super) fn print(tree: &SourceTree<'_>) -> String {
-    let mut printer = Printer {
-        tree,
-        out: String::new(),
-        is_start: true,
-    };
+    let mut printer = Printer { tree, out: String::new(), is_start: true };
     let root = &tree.parts[tree.root];
     printer.lines(&root.above, 0);
     match &root.kind {
@@ -92,20 +88,13 @@ impl<'a> Printer<'a> {
                 None
             }
         };
-        Entry {
-            key,
-            value,
-            above,
-            beside,
-        }
+        Entry { key, value, above, beside }
     }
 
     /// Prints an entry without the indentation of its first line.
     fn print_entry(&mut self, entry: &Entry<'_>, shape: Section, indent: usize) {
         self.is_start = false;
-        let Entry {
-            key, value, beside, ..
-        } = *entry;
+        let Entry { key, value, beside, .. } = *entry;
         if let PartKind::Scalar(raw) = &self.part(key).kind {
             self.scalar(raw, indent);
         }
@@ -194,15 +183,12 @@ impl<'a> Printer<'a> {
         }
         let is_block = raw.starts_with(['|', '>']);
         let mut lines = raw.lines();
-        self.out
-            .push_str(lines.next().unwrap_or_default().trim_end_matches('\r'));
+        self.out.push_str(lines.next().unwrap_or_default().trim_end_matches('\r'));
         // Other white space, such as a no-break space, is text.
         const WHITE: [char; 3] = [' ', '\t', '\r'];
         let is_blank = |line: &str| line.trim_matches(WHITE).is_empty();
         let common = lines.clone().filter(|line| !is_blank(line));
-        let common = common
-            .map(|line| line.len() - line.trim_start_matches(' ').len())
-            .min();
+        let common = common.map(|line| line.len() - line.trim_start_matches(' ').len()).min();
         for line in lines {
             self.out.push('\n');
             let text = match is_block {

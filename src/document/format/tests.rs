@@ -109,14 +109,8 @@ fn a_comma_may_precede_a_closing_bracket() {
              disabledServe: {serve}\n  defaultServe: {serve}\n",
         )
     };
-    let text = document(
-        "    - {name: off, value: a, # one\n       # two\n      }\n",
-        "{select: 0 , }",
-    );
-    let expected = document(
-        "    - name: off\n      value: a # one\n      # two\n",
-        "{ select: 0 }",
-    );
+    let text = document("    - {name: off, value: a, # one\n       # two\n      }\n", "{select: 0 , }");
+    let expected = document("    - name: off\n      value: a # one\n      # two\n", "{ select: 0 }");
     assert_eq!(formatted(&text), expected);
 }
 
@@ -219,16 +213,10 @@ fn an_invalid_document_and_one_with_a_directive_stay() {
         format("a.yaml", &blob, ServiceKind::Documented)
     };
     assert!(matches!(result("disabled: 1\n"), Formatting::Invalid(found) if !found.is_empty()));
-    let directive = format!(
-        "%YAML 1.2\n---\n{}",
-        MESSY.trim_start_matches("\u{feff}--- # start\n")
-    )
-    .replace("no-thing", "false")
-    .replace("|\n          two\n           lines\n      ", "x");
-    assert!(matches!(
-        result(&directive),
-        Formatting::Unsupported | Formatting::Invalid(_)
-    ));
+    let directive = format!("%YAML 1.2\n---\n{}", MESSY.trim_start_matches("\u{feff}--- # start\n"))
+        .replace("no-thing", "false")
+        .replace("|\n          two\n           lines\n      ", "x");
+    assert!(matches!(result(&directive), Formatting::Unsupported | Formatting::Invalid(_)));
 }
 
 /// Returns the lines of `text` with comments and blank lines between and behind them.
@@ -263,22 +251,14 @@ fn check(text: &str, kind: ServiceKind) -> Result<(), TestCaseError> {
     };
     prop_assert_eq!(payload(&result, kind), before);
     let comments = |text: &str| {
-        let mut found: Vec<String> = yaml::parse(text)
-            .unwrap()
-            .comments
-            .iter()
-            .map(|c| c.text.to_owned())
-            .collect();
+        let mut found: Vec<String> =
+            yaml::parse(text).unwrap().comments.iter().map(|c| c.text.to_owned()).collect();
         found.sort();
         found
     };
     prop_assert_eq!(comments(text), comments(&result));
     let blob = Blob::Content(result.clone().into_bytes());
-    prop_assert!(
-        matches!(format("a.yaml", &blob, kind), Formatting::Canonical),
-        "{}",
-        result
-    );
+    prop_assert!(matches!(format("a.yaml", &blob, kind), Formatting::Canonical), "{}", result);
     Ok(())
 }
 

@@ -98,11 +98,7 @@ impl<'t> Builder<'t> {
             ScalarStyle::Literal | ScalarStyle::Folded => {
                 let header = self.header(start)?;
                 let raw = self.text.get(header..start + raw.len())?;
-                (
-                    header,
-                    raw.trim_end_matches([' ', '\t', '\n', '\r']),
-                    block(raw, value)?,
-                )
+                (header, raw.trim_end_matches([' ', '\t', '\n', '\r']), block(raw, value)?)
             }
             _ => (start, raw, Cow::Borrowed(raw)),
         };
@@ -138,20 +134,13 @@ impl<'t> Builder<'t> {
             self.cursor = start + 1;
             self.last = None;
         }
-        self.open.push(OpenPart {
-            id,
-            is_flow,
-            column: self.column(start),
-            key: None,
-        });
+        self.open.push(OpenPart { id, is_flow, column: self.column(start), key: None });
         Some(())
     }
 
     /// Ends a collection, in flow style at the bracket.
     fn close(&mut self, bracket: usize) -> Option<()> {
-        let OpenPart {
-            id, is_flow, column, ..
-        } = self.open.pop()?;
+        let OpenPart { id, is_flow, column, .. } = self.open.pop()?;
         if is_flow {
             for comment in self.between(bracket) {
                 self.tree.comments.push(self.place_of(&comment));
@@ -257,9 +246,7 @@ impl<'t> Builder<'t> {
         let mut at = self.cursor;
         while let Some(hash) = self.text.get(at..end).and_then(|gap| gap.find('#')) {
             let hash = at + hash;
-            let length = self.text[hash..]
-                .find(['\n', '\r'])
-                .unwrap_or(self.text.len() - hash);
+            let length = self.text[hash..].find(['\n', '\r']).unwrap_or(self.text.len() - hash);
             at = hash + length;
             found.push(Between {
                 text: self.text[hash..at].trim_end_matches([' ', '\t']),
@@ -273,10 +260,7 @@ impl<'t> Builder<'t> {
     }
 
     fn place_of(&self, comment: &Between<'t>) -> SourceComment<'t> {
-        let lines = self.text[..comment.at]
-            .bytes()
-            .filter(|byte| *byte == b'\n')
-            .count();
+        let lines = self.text[..comment.at].bytes().filter(|byte| *byte == b'\n').count();
         SourceComment {
             text: comment.text,
             start: Position::new(lines + 1, comment.column + 1),

@@ -25,13 +25,7 @@ struct Flow<'a> {
 /// Returns the line behind a value in brackets, which begins at the value of the line `at`.
 pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
     let byte = lines[at].value;
-    let mut flow = Flow {
-        lines,
-        line: at,
-        byte,
-        open: Vec::new(),
-        last: Token::Open,
-    };
+    let mut flow = Flow { lines, line: at, byte, open: Vec::new(), last: Token::Open };
     let start = lines[at].indent;
     while flow.line < lines.len() {
         let line = &lines[flow.line];
@@ -53,13 +47,7 @@ pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
     let (bracket, line, from, _) = flow.open[flow.open.len() - 1];
     let close = closer(bracket);
     let help = format!("write `{close}` at the end of what it contains");
-    found(
-        line,
-        from,
-        from + 1,
-        format!("this `{bracket}` is not closed"),
-        help,
-    )
+    found(line, from, from + 1, format!("this `{bracket}` is not closed"), help)
 }
 
 fn closer(bracket: char) -> char {
@@ -99,13 +87,7 @@ pub(super) fn trailing(line: &Line<'_>, at: usize, from: usize) -> Scanned<()> {
 }
 
 fn slashes<T>(at: usize, from: usize, to: usize) -> Scanned<T> {
-    found(
-        at,
-        from,
-        to,
-        "this is not a comment in YAML",
-        "begin comments with `# `, or remove it",
-    )
+    found(at, from, to, "this is not a comment in YAML", "begin comments with `# `, or remove it")
 }
 
 impl Flow<'_> {
@@ -178,13 +160,7 @@ impl Flow<'_> {
     fn value(&self, from: usize) -> Scanned<()> {
         if self.last == Token::Value {
             let help = "write `,` between the items";
-            return found(
-                self.line,
-                from,
-                from + 1,
-                "a comma is missing before this value",
-                help,
-            );
+            return found(self.line, from, from + 1, "a comma is missing before this value", help);
         }
         Ok(())
     }
@@ -206,13 +182,7 @@ impl Flow<'_> {
         let text = self.lines[self.line].text;
         let Some(end) = closing(&text[from..], quote) else {
             let help = format!("write `{quote}` at the end of the text");
-            return found(
-                self.line,
-                from,
-                text.len(),
-                format!("this `{quote}` is not closed"),
-                help,
-            );
+            return found(self.line, from, text.len(), format!("this `{quote}` is not closed"), help);
         };
         let end = from + end + 1;
         let rest = text[end..].trim_start();
@@ -220,23 +190,11 @@ impl Flow<'_> {
         bad_escape(text, self.line, from, end)?;
         if rest.starts_with(['"', '\'']) {
             let help = "write `,` between the items";
-            return found(
-                self.line,
-                to,
-                to + 1,
-                "a comma is missing before this value",
-                help,
-            );
+            return found(self.line, to, to + 1, "a comma is missing before this value", help);
         }
         if !rest.is_empty() && !rest.starts_with([',', ']', '}', ':', '#']) {
             let help = "write each text with a quote at both ends, and `,` between them";
-            return found(
-                self.line,
-                from,
-                end,
-                "the quotes do not match: text follows this one",
-                help,
-            );
+            return found(self.line, from, end, "the quotes do not match: text follows this one", help);
         }
         self.byte = end;
         self.last = Token::Value;
@@ -251,10 +209,7 @@ impl Flow<'_> {
         }
         let rest = &text[from..];
         let end = rest.find([',', '[', ']', '{', '}']).unwrap_or(rest.len());
-        let end = rest[..end]
-            .find(": ")
-            .unwrap_or(end)
-            .min(rest.find(" #").unwrap_or(end));
+        let end = rest[..end].find(": ").unwrap_or(end).min(rest.find(" #").unwrap_or(end));
         self.byte = from + end.max(1);
         self.last = Token::Value;
         Ok(())
@@ -283,20 +238,10 @@ pub(super) fn bad_escape(text: &str, at: usize, from: usize, end: usize) -> Scan
             c if SINGLE.contains(c) => continue,
             c => {
                 let help = format!("write `\\\\{c}` for a backslash, or put the text in single quotes");
-                return found(
-                    at,
-                    back,
-                    back + 1 + c.len_utf8(),
-                    format!("`\\{c}` is not an escape"),
-                    help,
-                );
+                return found(at, back, back + 1 + c.len_utf8(), format!("`\\{c}` is not an escape"), help);
             }
         };
-        let hex = text[back + 2..end]
-            .chars()
-            .take_while(char::is_ascii_hexdigit)
-            .take(digits)
-            .count();
+        let hex = text[back + 2..end].chars().take_while(char::is_ascii_hexdigit).take(digits).count();
         if hex < digits {
             let message = format!("`\\{escape}` needs {digits} hexadecimal digits");
             let help = format!("write all digits, or `\\\\{escape}` for a backslash");
@@ -308,13 +253,7 @@ pub(super) fn bad_escape(text: &str, at: usize, from: usize, end: usize) -> Scan
             chars.nth(digits + 5);
         } else if char::from_u32(code).is_none() {
             let help = "write the character itself, or both halves of the pair";
-            return found(
-                at,
-                back,
-                back + 2 + digits,
-                "this escape is half of a surrogate pair",
-                help,
-            );
+            return found(at, back, back + 2 + digits, "this escape is half of a surrogate pair", help);
         }
     }
     Ok(())

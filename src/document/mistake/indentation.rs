@@ -21,13 +21,7 @@ pub(super) fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
     if lines[first].indent > line.indent {
         let spaces = lines[first].indent;
         let message = "the first line is indented, and a later one is not";
-        return Some(Found::new(
-            first,
-            0,
-            spaces,
-            message,
-            "remove the spaces before it",
-        ));
+        return Some(Found::new(first, 0, spaces, message, "remove the spaces before it"));
     }
     let inner = open
         .iter()
@@ -54,9 +48,8 @@ pub(super) fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
         );
     }
     if inner.at != line.indent {
-        let nearest = open_columns(lines, at)
-            .into_iter()
-            .min_by_key(|column| column.abs_diff(line.indent))?;
+        let nearest =
+            open_columns(lines, at).into_iter().min_by_key(|column| column.abs_diff(line.indent))?;
         let message = format!("no line above is indented by {} spaces", line.indent);
         return here(message, format!("indent it by {nearest} spaces"));
     }
@@ -72,13 +65,7 @@ fn too_deep(lines: &[Line<'_>], at: usize, inner: &Column) -> Found {
     if is_last && before.any(|before| before.content == line.indent) {
         let message = format!("`{name}` is not indented like the lines around it");
         let help = format!("indent it by {} spaces", line.indent);
-        return Found::new(
-            inner.line,
-            above.indent,
-            above.text.trim_end().len(),
-            message,
-            help,
-        );
+        return Found::new(inner.line, above.indent, above.text.trim_end().len(), message, help);
     }
     let message = format!("nothing can be indented below `{name}`, which has a value");
     let help = format!("indent this line by {} spaces, or remove that value", inner.at);
@@ -91,18 +78,10 @@ fn columns(lines: &[Line<'_>]) -> Vec<Column> {
     for (number, above) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
         open.retain(|column| column.at <= above.indent);
         let mut add = |at, is_item| {
-            if !open
-                .iter()
-                .any(|column: &Column| column.at == at && column.is_item == is_item)
-            {
-                open.push(Column {
-                    at,
-                    is_item,
-                    line: number,
-                });
-            } else if let Some(column) = open
-                .iter_mut()
-                .find(|column| column.at == at && column.is_item == is_item)
+            if !open.iter().any(|column: &Column| column.at == at && column.is_item == is_item) {
+                open.push(Column { at, is_item, line: number });
+            } else if let Some(column) =
+                open.iter_mut().find(|column| column.at == at && column.is_item == is_item)
             {
                 column.line = number;
             }

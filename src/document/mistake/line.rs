@@ -21,31 +21,19 @@ pub(super) fn in_line(lines: &[Line<'_>], at: usize) -> Option<Found> {
 pub(super) fn foreign(line: &Line<'_>, at: usize) -> Option<Found> {
     let content = line.text.trim_start();
     let found = |message: &str, help: &str| {
-        Some(Found::new(
-            at,
-            line.text.len() - content.len(),
-            line.text.trim_end().len(),
-            message,
-            help,
-        ))
+        Some(Found::new(at, line.text.len() - content.len(), line.text.trim_end().len(), message, help))
     };
     if content.starts_with("```") {
         return found("a Markdown fence is not YAML", "remove this line");
     }
     if content.starts_with("{%") || content.starts_with("{{") {
-        return found(
-            "a template is not YAML",
-            "render the template, and commit the result",
-        );
+        return found("a template is not YAML", "render the template, and commit the result");
     }
     if content.starts_with("//")
         || content.starts_with("/*")
         || content.starts_with("--") && !content.starts_with("---")
     {
-        return found(
-            "this is not a comment in YAML",
-            "begin comments with `# `, or remove it",
-        );
+        return found("this is not a comment in YAML", "begin comments with `# `, or remove it");
     }
     if content.starts_with('%') {
         return found(
@@ -53,15 +41,9 @@ pub(super) fn foreign(line: &Line<'_>, at: usize) -> Option<Found> {
             "remove this line, or put a value that begins with `%` in quotes",
         );
     }
-    let (from, c) = line
-        .text
-        .char_indices()
-        .find(|(_, c)| c.is_control() && *c != '\t' && *c != '\r')?;
+    let (from, c) = line.text.char_indices().find(|(_, c)| c.is_control() && *c != '\t' && *c != '\r')?;
     let message = format!("the control character U+{:04X} is not allowed", u32::from(c));
-    let help = format!(
-        "remove it, or write it as `\\u{:04x}` in double quotes",
-        u32::from(c)
-    );
+    let help = format!("remove it, or write it as `\\u{:04x}` in double quotes", u32::from(c));
     Some(Found::new(at, from, from + c.len_utf8(), message, help))
 }
 
@@ -73,24 +55,12 @@ fn bullet(line: &Line<'_>, at: usize) -> Option<Found> {
     match c {
         '-' if rest.starts_with(|c: char| c.is_alphabetic() || c == '"') && !content.starts_with("--") => {
             let help = format!("write `- {}`", escaped(rest.trim_end()));
-            Some(Found::new(
-                at,
-                line.content,
-                line.content + 1,
-                "no space follows the dash",
-                help,
-            ))
+            Some(Found::new(at, line.content, line.content + 1, "no space follows the dash", help))
         }
         '*' | '+' | '•' | '·' | '‣' | '–' | '—' | '−' if rest.starts_with(' ') => {
             let message = format!("a list item begins with `-`, not `{c}`");
             let help = format!("write `- {}`", escaped(rest.trim()));
-            Some(Found::new(
-                at,
-                line.content,
-                line.content + c.len_utf8(),
-                message,
-                help,
-            ))
+            Some(Found::new(at, line.content, line.content + c.len_utf8(), message, help))
         }
         _ => None,
     }
@@ -121,19 +91,11 @@ fn value(line: &Line<'_>, at: usize) -> Option<Found> {
     {
         let open = if c == ']' { '[' } else { '{' };
         let help = format!("write `{open}` before the value, or remove the `{c}`");
-        return Some(Found::new(
-            at,
-            to - 1,
-            to,
-            format!("this `{c}` closes nothing"),
-            help,
-        ));
+        return Some(Found::new(at, to - 1, to, format!("this `{c}` closes nothing"), help));
     }
     let key = line.key();
     let quoted = |text: &str| format!("`{}: \"{}\"`", escaped(key), escaped(&text.replace('"', "\\\"")));
-    let more = value
-        .find(": ")
-        .or_else(|| value.ends_with(':').then(|| value.len() - 1));
+    let more = value.find(": ").or_else(|| value.ends_with(':').then(|| value.len() - 1));
     if let Some(more) = more.filter(|_| !matches!(c, '[' | '{')) {
         let help = match value.trim_end_matches(':') {
             word if word.len() < value.len() => {
@@ -142,13 +104,7 @@ fn value(line: &Line<'_>, at: usize) -> Option<Found> {
             _ => format!("put the value in quotes: {}", quoted(value)),
         };
         let from = line.value + more;
-        return Some(Found::new(
-            at,
-            from,
-            from + 1,
-            "a value cannot contain a second `: `",
-            help,
-        ));
+        return Some(Found::new(at, from, from + 1, "a value cannot contain a second `: `", help));
     }
     None
 }
@@ -181,9 +137,7 @@ fn no_colon(lines: &[Line<'_>], at: usize) -> Option<Found> {
     if let Some(found) = reserved(content, at, line.content).filter(|_| !is_other) {
         return Some(found);
     }
-    let word = content
-        .find(|c: char| !(c.is_alphanumeric() || c == '"'))
-        .unwrap_or(content.len());
+    let word = content.find(|c: char| !(c.is_alphanumeric() || c == '"')).unwrap_or(content.len());
     let (word, rest) = content.split_at(word);
     let key = word.trim_matches('"');
     let from = line.content + word.len();
@@ -203,11 +157,7 @@ fn no_colon(lines: &[Line<'_>], at: usize) -> Option<Found> {
         };
         let skipped = rest.len() - rest.trim_start().len();
         let end = c.map_or(from, |c| {
-            if matches!(c, ':' | '=' | ';' | '：') {
-                from + skipped + c.len_utf8()
-            } else {
-                from
-            }
+            if matches!(c, ':' | '=' | ';' | '：') { from + skipped + c.len_utf8() } else { from }
         });
         let start = if end > from { from + skipped } else { line.content };
         return Some(Found::new(at, start, end, message, help));
@@ -219,10 +169,7 @@ fn no_colon(lines: &[Line<'_>], at: usize) -> Option<Found> {
         && line.indent <= above.content
         && above.value < above.text.len()
     {
-        let message = format!(
-            "this text is not indented as a part of `{}`",
-            escaped(above.key())
-        );
+        let message = format!("this text is not indented as a part of `{}`", escaped(above.key()));
         let spaces = above.content + 2;
         let help = format!("indent it by {spaces} spaces, or write the value in one line");
         return Some(Found::new(at, line.content, to, message, help));

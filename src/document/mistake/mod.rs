@@ -48,10 +48,7 @@ pub(super) fn explain(lines: &[&str], stopped: u32) -> Option<Mistake> {
 /// Names the comments that hide values: `name: #1` has no value.
 pub(super) fn name_comments(text: &str, findings: &mut [Finding]) {
     let lines = lines(text);
-    for finding in findings
-        .iter_mut()
-        .filter(|finding| *finding.check == check::NULL_TEXT)
-    {
+    for finding in findings.iter_mut().filter(|finding| *finding.check == check::NULL_TEXT) {
         let Spot::Span(span) = finding.spot else { continue };
         let Some(line) = lines.get(span.start.line as usize - 1).map(|text| Line::of(text)) else {
             continue;
@@ -60,9 +57,7 @@ pub(super) fn name_comments(text: &str, findings: &mut [Finding]) {
         if line.colon.is_some() && comment.starts_with('#') {
             let (key, comment) = (escaped(line.key()), escaped(comment));
             finding.message = format!("`{key}` has no value: `{comment}` is a comment");
-            finding.help = Some(format!(
-                "put it in quotes if it is the value: `{key}: \"{comment}\"`"
-            ));
+            finding.help = Some(format!("put it in quotes if it is the value: `{key}: \"{comment}\"`"));
         }
     }
 }
@@ -79,13 +74,7 @@ struct Found {
 impl Found {
     fn new(line: usize, from: usize, to: usize, message: impl Into<String>, help: impl Into<String>) -> Self {
         let (message, help) = (message.into(), help.into());
-        Self {
-            line,
-            from,
-            to,
-            message,
-            help,
-        }
+        Self { line, from, to, message, help }
     }
 
     fn mistake(self, lines: &[Line<'_>]) -> Mistake {
@@ -93,15 +82,8 @@ impl Found {
         // The end may be within a character, and the start never is.
         let end = (self.to.max(self.from)..text.len()).find(|byte| text.is_char_boundary(*byte));
         let position = |byte: usize| Position::new(self.line + 1, text[..byte].chars().count() + 1);
-        let span = Span {
-            start: position(self.from),
-            end: position(end.unwrap_or(text.len())),
-        };
-        Mistake {
-            span,
-            message: self.message,
-            help: self.help,
-        }
+        let span = Span { start: position(self.from), end: position(end.unwrap_or(text.len())) };
+        Mistake { span, message: self.message, help: self.help }
     }
 }
 
@@ -128,13 +110,7 @@ impl<'a> Line<'a> {
         let colon = colon(&text[content..]).map(|at| content + at);
         let value = colon.map_or(content, |at| at + 1);
         let value = text.len() - text[value..].trim_start_matches(' ').len();
-        Self {
-            text,
-            indent,
-            content,
-            colon,
-            value,
-        }
+        Self { text, indent, content, colon, value }
     }
 
     /// Returns whether it has neither a key nor a value.
@@ -154,11 +130,7 @@ impl<'a> Line<'a> {
     /// Returns the value without a comment behind it.
     fn plain_value(&self) -> &'a str {
         let value = &self.text[self.value..];
-        let end = if value.starts_with('#') {
-            Some(0)
-        } else {
-            value.find(" #")
-        };
+        let end = if value.starts_with('#') { Some(0) } else { value.find(" #") };
         value[..end.unwrap_or(value.len())].trim_end()
     }
 
@@ -166,9 +138,7 @@ impl<'a> Line<'a> {
     fn is_block_header(&self) -> bool {
         let value = self.plain_value();
         value.starts_with(['|', '>'])
-            && value[1..]
-                .chars()
-                .all(|c| c.is_ascii_digit() || matches!(c, '+' | '-'))
+            && value[1..].chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-'))
     }
 }
 
@@ -224,9 +194,7 @@ fn unfinished(lines: &[Line<'_>], last: usize) -> Scanned<()> {
         if let Some(found) = invisible(line, at).or(foreign) {
             return Err(Box::new(found));
         }
-        let inner = lines[at + 1..]
-            .iter()
-            .take_while(|inner| inner.is_empty() || inner.indent > line.indent);
+        let inner = lines[at + 1..].iter().take_while(|inner| inner.is_empty() || inner.indent > line.indent);
         at = match line.text[line.value..].chars().next() {
             _ if line.is_empty() || at > last => at + 1,
             _ if line.is_block_header() => at + 1 + inner.count(),
@@ -256,28 +224,14 @@ fn quoted(lines: &[Line<'_>], at: usize, quote: char) -> Scanned<usize> {
             break;
         }
     }
-    let text = line
-        .plain_value()
-        .trim_start_matches(quote)
-        .trim_end_matches(['"', '\'', ',']);
-    let (from, help) = (
-        line.value,
-        format!("write the quote at its end: `{quote}{}{quote}`", escaped(text)),
-    );
-    found(
-        at,
-        from,
-        line.text.len(),
-        format!("this `{quote}` is not closed"),
-        help,
-    )
+    let text = line.plain_value().trim_start_matches(quote).trim_end_matches(['"', '\'', ',']);
+    let (from, help) = (line.value, format!("write the quote at its end: `{quote}{}{quote}`", escaped(text)));
+    found(at, from, line.text.len(), format!("this `{quote}` is not closed"), help)
 }
 
 /// Returns an indentation, or the space behind a dash, that is not made of spaces.
 fn invisible(line: &Line<'_>, at: usize) -> Option<Found> {
-    let behind = line.text[line.indent..]
-        .strip_prefix('-')
-        .is_some_and(|rest| rest.starts_with(is_odd));
+    let behind = line.text[line.indent..].strip_prefix('-').is_some_and(|rest| rest.starts_with(is_odd));
     let from = if behind { line.indent + 1 } else { line.content };
     let c = line.text[from..].chars().next().filter(|c| is_odd(*c))?;
     if line.text[from..].trim_matches(is_white).is_empty() {
@@ -290,13 +244,7 @@ fn invisible(line: &Line<'_>, at: usize) -> Option<Found> {
         '\t' => "a tab is not indentation in YAML".to_owned(),
         c => format!("the invisible character U+{:04X} is not a space", u32::from(c)),
     };
-    Some(Found::new(
-        at,
-        from,
-        to,
-        message,
-        "write spaces instead, as in the lines around it",
-    ))
+    Some(Found::new(at, from, to, message, "write spaces instead, as in the lines around it"))
 }
 
 /// Returns whether a character looks like a space and is none.

@@ -21,13 +21,7 @@ pub(super) const fn case(
     refused: &'static str,
     at: &'static str,
 ) -> Case {
-    Case {
-        id,
-        replaced,
-        accepted,
-        refused,
-        at,
-    }
+    Case { id, replaced, accepted, refused, at }
 }
 
 const RULES: &str = r#"    - name: adults
@@ -75,30 +69,12 @@ const DOCUMENTED: &[Case] = &[
         "comment: x\ndisabled: false",
         "1:1",
     ),
-    case(
-        "duplicate-key",
-        "disabled: false",
-        "disabled: false",
-        "disabled: false\ndisabled: false",
-        "2:1",
-    ),
+    case("duplicate-key", "disabled: false", "disabled: false", "disabled: false\ndisabled: false", "2:1"),
     case("duplicate-variation", "\"off\"", "\"of\"", "\"on\"", "5:15"),
     case("empty-document", GOOD, GOOD, "# nothing\n", "0:0"),
     case("empty-text", "number", "string", "\"\"", "9:19"),
-    case(
-        "merge-key",
-        "disabled: false",
-        "disabled: false # <<: x",
-        "<<: { a: b }\ndisabled: false",
-        "1:1",
-    ),
-    case(
-        "missing-field",
-        "disabled: false\n",
-        "disabled: true\n",
-        "",
-        "1:1",
-    ),
+    case("merge-key", "disabled: false", "disabled: false # <<: x", "<<: { a: b }\ndisabled: false", "1:1"),
+    case("missing-field", "disabled: false\n", "disabled: true\n", "", "1:1"),
     case("no-objects", "[\"18\"]", "[18]", "[]", "9:57"),
     case(
         "no-variations",
@@ -108,21 +84,9 @@ const DOCUMENTED: &[Case] = &[
         "3:3",
     ),
     case("not-a-document", GOOD, GOOD, "name: ci\non: push\n", "1:1"),
-    case(
-        "not-a-number",
-        "[\"18\"]",
-        "[1e3, 1.10, 007]",
-        "[1, 0x1F]",
-        "9:70",
-    ),
+    case("not-a-number", "[\"18\"]", "[1e3, 1.10, 007]", "[1, 0x1F]", "9:70"),
     case("null-text", "\"true\"", "\"null\"", "null", "5:28"),
-    case(
-        "rule-without-serve",
-        "      serve: { select: 1 }\n",
-        "      serve: { select: 1 }\n",
-        "",
-        "7:7",
-    ),
+    case("rule-without-serve", "      serve: { select: 1 }\n", "      serve: { select: 1 }\n", "", "7:7"),
     case(
         "select-negative",
         "defaultServe: { select: 0 }",
@@ -151,13 +115,7 @@ const DOCUMENTED: &[Case] = &[
         "---\na: b\n---\ndisabled: false",
         "3:1",
     ),
-    case(
-        "syntax",
-        "disabled: false",
-        "disabled: false",
-        "disabled: [false",
-        "1:11",
-    ),
+    case("syntax", "disabled: false", "disabled: false", "disabled: [false", "1:11"),
     case(
         "too-deep",
         "\"true\"",
@@ -165,13 +123,7 @@ const DOCUMENTED: &[Case] = &[
         "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[x]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
         "5:56",
     ),
-    case(
-        "unknown-key",
-        "defaultServe",
-        "defaultServe",
-        "defualtServe",
-        "12:3",
-    ),
+    case("unknown-key", "defaultServe", "defaultServe", "defualtServe", "12:3"),
     case(
         "unknown-variation",
         "defaultServe: { select: 0 }",
@@ -179,24 +131,12 @@ const DOCUMENTED: &[Case] = &[
         "defaultServe: { variation: onn }",
         "12:30",
     ),
-    case(
-        "wrong-type",
-        "disabled: false",
-        "disabled: False",
-        "disabled: no",
-        "1:11",
-    ),
+    case("wrong-type", "disabled: false", "disabled: False", "disabled: no", "1:11"),
     case("yaml-anchor", "\"true\"", "\"&true\"", "&x \"true\"", "5:28"),
     case("yaml-tag", "\"true\"", "\"!true\"", "!x \"true\"", "5:28"),
     case("duplicate-rule-name", RULES, TWO, TWICE, "10:13"),
     case("matches-everyone", RULES, TWO, EVERYONE, "8:7"),
-    case(
-        "same-serve",
-        "serve: { select: 1 }",
-        "serve: { variation: on }",
-        "serve: { select: 0 }",
-        "12:3",
-    ),
+    case("same-serve", "serve: { select: 1 }", "serve: { variation: on }", "serve: { select: 0 }", "12:3"),
     case("unreachable-rule", RULES, TWO, EVERYONE, "10:13"),
     case(
         "unused-variation",
@@ -208,41 +148,21 @@ const DOCUMENTED: &[Case] = &[
 ];
 
 pub(super) fn check(case: &Case, kind: ServiceKind) {
-    let Case {
-        id,
-        replaced,
-        accepted,
-        refused,
-        at,
-    } = *case;
+    let Case { id, replaced, accepted, refused, at } = *case;
     let (accepted, refused) = match id {
         "ambiguous-variation" => {
             let twins = "    - { name: \"twin\", value: x }\n    - { name: \"twin\", value: y }\n  rules:\n";
-            (
-                with(replaced, accepted),
-                with(replaced, refused).replace("  rules:\n", twins),
-            )
+            (with(replaced, accepted), with(replaced, refused).replace("  rules:\n", twins))
         }
         _ => (with(replaced, accepted), with(replaced, refused)),
     };
     let read = |text: &str| read_as(kind, text);
     let good = read(&accepted);
-    assert!(
-        good.diagnostics.iter().all(|one| one.id != id),
-        "{id} accepts:\n{accepted}"
-    );
+    assert!(good.diagnostics.iter().all(|one| one.id != id), "{id} accepts:\n{accepted}");
     assert!(good.payload.is_some(), "{:?}", good.diagnostics);
     let bad = read(&refused);
-    assert!(
-        found(&bad).contains(&format!("{at} {id}")),
-        "{id} refuses, found {:?}:\n{refused}",
-        found(&bad)
-    );
-    let errors = bad
-        .diagnostics
-        .iter()
-        .filter(|one| one.severity == Severity::Error)
-        .count();
+    assert!(found(&bad).contains(&format!("{at} {id}")), "{id} refuses, found {:?}:\n{refused}", found(&bad));
+    let errors = bad.diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
     assert_eq!(bad.payload.is_none(), errors > 0, "{id}");
 }
 
@@ -255,41 +175,19 @@ fn what_is_found_in_a_file_is_found_at_its_place() {
 
 #[test]
 fn what_is_found_in_a_tree_names_the_files() {
-    let (first, second) = (
-        "shop/prod/pay".parse::<ToggleId>().unwrap(),
-        "shop/Prod/pay".parse().unwrap(),
-    );
+    let (first, second) = ("shop/prod/pay".parse::<ToggleId>().unwrap(), "shop/Prod/pay".parse().unwrap());
     let paths = ["shop/prod/pay.yml".to_owned(), "shop/prod/pay.yaml".to_owned()];
     let both = tree::duplicate(&first, &paths, &[]);
     assert_eq!(both.len(), 2);
-    assert!(
-        both[0].message.ends_with("and by `shop/prod/pay.yaml`"),
-        "{}",
-        both[0].message
-    );
+    assert!(both[0].message.ends_with("and by `shop/prod/pay.yaml`"), "{}", both[0].message);
     assert_eq!(both[0].path, paths[0]);
     for (diagnostic, id) in [
         (both[1].clone(), "duplicate-toggle"),
-        (
-            tree::case_only_difference(&first, &paths[0], &second),
-            "case-only-difference",
-        ),
-        (
-            tree::elsewhere("package.yaml", "{project}/{environment}/{toggle}.yaml"),
-            "elsewhere",
-        ),
-        (
-            tree::bad_key("a/b/c d.yaml", "c d", &KeyError::BadCharacter(' ')),
-            "bad-key",
-        ),
-        (
-            tree::unread("a/b/c.YAML", Unread::ExtensionCase, None),
-            "extension-case",
-        ),
-        (
-            tree::unread("a/b/c.json", Unread::Json, Some(&first)),
-            "json-file",
-        ),
+        (tree::case_only_difference(&first, &paths[0], &second), "case-only-difference"),
+        (tree::elsewhere("package.yaml", "{project}/{environment}/{toggle}.yaml"), "elsewhere"),
+        (tree::bad_key("a/b/c d.yaml", "c d", &KeyError::BadCharacter(' ')), "bad-key"),
+        (tree::unread("a/b/c.YAML", Unread::ExtensionCase, None), "extension-case"),
+        (tree::unread("a/b/c.json", Unread::Json, Some(&first)), "json-file"),
         (tree::unread("a/b/c.yaml", Unread::Link, None), "link"),
         (tree::too_many_files("."), "too-many-files"),
         (tree::not_utf8_path(b"a/\xff/c.yaml"), "not-utf8"),
@@ -370,26 +268,13 @@ fn all_problems_of_a_file_are_told_at_once() {
 #[test]
 fn a_repository_of_other_files_gets_a_hint() {
     let document = yaml("name: ci\non: push\n");
-    assert!(
-        document.diagnostics[0]
-            .help
-            .as_deref()
-            .unwrap()
-            .contains("--root")
-    );
+    assert!(document.diagnostics[0].help.as_deref().unwrap().contains("--root"));
 }
 
 #[test]
 fn a_misspelt_key_is_not_taken_for_another_file() {
-    let document = yaml(
-        GOOD.replace("disabled:", "disabeld:")
-            .replace("content:", "Content:"),
-    );
-    let help: Vec<_> = document
-        .diagnostics
-        .iter()
-        .filter_map(|one| one.help.as_deref())
-        .collect();
+    let document = yaml(GOOD.replace("disabled:", "disabeld:").replace("content:", "Content:"));
+    let help: Vec<_> = document.diagnostics.iter().filter_map(|one| one.help.as_deref()).collect();
     assert!(
         help.contains(&"did you mean `disabled`?") && help.contains(&"did you mean `content`?"),
         "{help:?}"

@@ -17,9 +17,7 @@ impl Pen {
     }
 
     fn text(&mut self, text: &str) -> String {
-        let is_quotable = text
-            .chars()
-            .all(|c| c == ' ' || c.is_ascii_graphic() || ('À'..='ÿ').contains(&c));
+        let is_quotable = text.chars().all(|c| c == ' ' || c.is_ascii_graphic() || ('À'..='ÿ').contains(&c));
         let word = text.chars().all(|c| c.is_ascii_alphanumeric()) && !text.is_empty();
         let is_null = matches!(text.to_lowercase().as_str(), "null" | "~");
         match self.pick(3) {
@@ -99,10 +97,7 @@ fn serve(pen: &mut Pen, serve: &Serve, variations: &[Variation], depth: usize) -
         }
     };
     let text = format!("{name}: {text}");
-    Value(
-        Some(format!("{{ {text} }}")),
-        format!("{}{text}\n", "  ".repeat(depth)),
-    )
+    Value(Some(format!("{{ {text} }}")), format!("{}{text}\n", "  ".repeat(depth)))
 }
 
 /// Writes the prerequisites, which may be left out if there are none.
@@ -120,13 +115,7 @@ fn prerequisites(pen: &mut Pen, all: &[Prerequisite]) -> Value {
 }
 
 fn condition(pen: &mut Pen, condition: &Condition) -> String {
-    let Condition {
-        kind,
-        subject,
-        predicate,
-        objects,
-        between,
-    } = condition;
+    let Condition { kind, subject, predicate, objects, between } = condition;
     let mut entries = vec![
         ("type", Value::scalar(pen.text(kind), 6)),
         ("predicate", Value::scalar(pen.text(predicate), 6)),
@@ -162,13 +151,8 @@ fn items(blocks: &[String], depth: usize) -> Value {
 }
 
 fn write(pen: &mut Pen, targeting: &Targeting) -> String {
-    let Content {
-        rules,
-        disabled_serve,
-        default_serve,
-        variations,
-        prerequisites: required,
-    } = &targeting.content;
+    let Content { rules, disabled_serve, default_serve, variations, prerequisites: required } =
+        &targeting.content;
     let written_variations: Vec<String> = variations
         .iter()
         .map(|variation| {
@@ -200,10 +184,7 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
         ("defaultServe", serve(pen, default_serve, variations, 2)),
         ("variations", items(&written_variations, 2)),
     ];
-    if let Some(all) = required
-        .as_deref()
-        .filter(|all| !(all.is_empty() && pen.pick(2) == 0))
-    {
+    if let Some(all) = required.as_deref().filter(|all| !(all.is_empty() && pen.pick(2) == 0)) {
         content.push(("prerequisites", prerequisites(pen, all)));
     }
     let content = Value(None, pen.mapping(content, 1));
@@ -290,10 +271,7 @@ content:
   defaultServe: {}
 "#;
     let document = read_as(ServiceKind::FeatureProbe, text);
-    assert_eq!(
-        print(&document.payload.unwrap().targeting(), ServiceKind::FeatureProbe),
-        text
-    );
+    assert_eq!(print(&document.payload.unwrap().targeting(), ServiceKind::FeatureProbe), text);
 }
 
 #[test]
@@ -337,29 +315,17 @@ fn a_serve_is_printed_by_index_where_names_cannot_stand_for_variations() {
 #[test]
 fn an_empty_subject_is_left_out_only_where_it_may_be_absent() {
     let condition = "type: segment, subject: \"\", predicate: is in, objects: [staff]";
-    let document = yaml(with(
-        "type: number, subject: age, predicate: \">\", objects: [\"18\"]",
-        condition,
-    ));
+    let document = yaml(with("type: number, subject: age, predicate: \">\", objects: [\"18\"]", condition));
     let targeting = document.payload.unwrap().targeting();
-    for (kind, has_subject) in [
-        (ServiceKind::Documented, true),
-        (ServiceKind::FeatureProbe, false),
-    ] {
+    for (kind, has_subject) in [(ServiceKind::Documented, true), (ServiceKind::FeatureProbe, false)] {
         let text = print(&targeting, kind);
         assert_eq!(text.contains("subject: \"\"\n"), has_subject, "{text}");
-        assert_eq!(
-            read_as(kind, &text).payload,
-            Some(Payload::new(&targeting).for_kind(kind))
-        );
+        assert_eq!(read_as(kind, &text).payload, Some(Payload::new(&targeting).for_kind(kind)));
     }
 }
 
 #[test]
 fn order_does_mean_something() {
     let swapped = with("[\"18\"]", "[18, 21]");
-    assert_ne!(
-        yaml(&swapped).payload,
-        yaml(swapped.replace("[18, 21]", "[21, 18]")).payload
-    );
+    assert_ne!(yaml(&swapped).payload, yaml(swapped.replace("[18, 21]", "[21, 18]")).payload);
 }

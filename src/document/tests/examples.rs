@@ -7,9 +7,8 @@ use super::*;
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut all: Vec<PathBuf> = entries
-        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
-        .collect();
+    let mut all: Vec<PathBuf> =
+        entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect();
     all.sort();
     all
 }

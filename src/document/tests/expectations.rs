@@ -15,29 +15,17 @@ fn values_are_text_as_it_is_written() {
         "- name: adults\n  given: { age: 1.10, vip: true, zip: 007, \"city\": 'Paris' }\n  key: 42\n  at: 1970-01-01T00:01:00Z\n  serves: on\n- { name: others, serves: off }\n",
     );
     assert!(read.diagnostics.is_empty(), "{:?}", read.diagnostics);
-    let given = [
-        ("age", "1.10"),
-        ("city", "Paris"),
-        ("vip", "true"),
-        ("zip", "007"),
-    ];
+    let given = [("age", "1.10"), ("city", "Paris"), ("vip", "true"), ("zip", "007")];
     let expected = [
         Expectation {
             name: "adults".into(),
             line: 1,
-            given: given
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .into(),
+            given: given.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             key: Some("42".into()),
             at: Some(60),
             serves: "on".into(),
         },
-        Expectation {
-            name: "others".into(),
-            line: 6,
-            serves: "off".into(),
-            ..Expectation::default()
-        },
+        Expectation { name: "others".into(), line: 6, serves: "off".into(), ..Expectation::default() },
     ];
     assert_eq!(read.list.unwrap(), expected);
 }
@@ -51,10 +39,7 @@ fn refused(cases: &[(&str, &str)]) {
             .iter()
             .map(|one| format!("{}:{} {} {}", one.line, one.column, one.id, one.message))
             .collect();
-        assert!(
-            found.len() == 1 && found[0].starts_with(expected),
-            "{text:?}: {found:?}"
-        );
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{text:?}: {found:?}");
         assert!(read.list.is_none());
     }
 }
@@ -63,99 +48,48 @@ fn refused(cases: &[(&str, &str)]) {
 fn a_file_that_is_not_a_list_of_expectations_is_an_error() {
     refused(&[
         ("", "0:0 empty-document this file contains no expectation"),
-        (
-            "# nothing\n",
-            "0:0 empty-document this file contains no expectation",
-        ),
+        ("# nothing\n", "0:0 empty-document this file contains no expectation"),
         ("[]\n", "0:0 empty-document this file contains no expectation"),
         ("name: x\n", "1:1 wrong-type this file is a list of expectations"),
-        (
-            "- on\n",
-            "1:3 wrong-type `expectations` is a list of mappings, not `on`",
-        ),
+        ("- on\n", "1:3 wrong-type `expectations` is a list of mappings, not `on`"),
         ("- name: [\n", "1:9 syntax this `[` is not closed"),
-        (
-            "<<<<<<< HEAD\n",
-            "1:1 wrong-type this file is a list of expectations",
-        ),
+        ("<<<<<<< HEAD\n", "1:1 wrong-type this file is a list of expectations"),
     ]);
     let bytes = Blob::Content(vec![b'-', 0xff]);
     assert_eq!(expectations("a", &bytes, None).diagnostics[0].id, "not-utf8");
-    assert_eq!(
-        expectations("a", &Blob::TooLarge(9), None).diagnostics[0].id,
-        "too-large"
-    );
+    assert_eq!(expectations("a", &Blob::TooLarge(9), None).diagnostics[0].id, "too-large");
 }
 
 #[test]
 fn a_missing_unknown_or_repeated_field_is_an_error() {
     refused(&[
-        (
-            "- { name: a }\n",
-            "1:5 missing-field an expectation needs `serves`",
-        ),
-        (
-            "- { serves: on }\n",
-            "1:5 missing-field an expectation needs `name`",
-        ),
-        (
-            "- { name: a, servs: on, serves: on }\n",
-            "1:14 unknown-key an expectation has no `servs`",
-        ),
-        (
-            "- { name: a, serves: on, serves: on }\n",
-            "1:26 duplicate-key duplicate key `serves`",
-        ),
+        ("- { name: a }\n", "1:5 missing-field an expectation needs `serves`"),
+        ("- { serves: on }\n", "1:5 missing-field an expectation needs `name`"),
+        ("- { name: a, servs: on, serves: on }\n", "1:14 unknown-key an expectation has no `servs`"),
+        ("- { name: a, serves: on, serves: on }\n", "1:26 duplicate-key duplicate key `serves`"),
         (
             "- { name: a, serves: on }\n- { name: a, serves: on }\n",
             "2:11 duplicate-test two expectations are named `a`",
         ),
-        (
-            "- { name: a, given: { x: 1, x: 2 }, serves: on }\n",
-            "1:29 duplicate-key duplicate key `x`",
-        ),
+        ("- { name: a, given: { x: 1, x: 2 }, serves: on }\n", "1:29 duplicate-key duplicate key `x`"),
     ]);
 }
 
 #[test]
 fn a_value_that_its_field_does_not_take_is_an_error() {
     refused(&[
-        (
-            "- { name: a, serves: onn }\n",
-            "1:22 unknown-variation the toggle has no variation `onn`",
-        ),
-        (
-            "- { name: a, serves: ~ }\n",
-            "1:22 null-text `serves` is text, and this is null",
-        ),
+        ("- { name: a, serves: onn }\n", "1:22 unknown-variation the toggle has no variation `onn`"),
+        ("- { name: a, serves: ~ }\n", "1:22 null-text `serves` is text, and this is null"),
         (
             "- { name: a, given: [x], serves: on }\n",
             "1:14 wrong-type `given` is a mapping of attributes, not a list",
         ),
-        (
-            "- { name: a, given: { x: [1] }, serves: on }\n",
-            "1:23 wrong-type `x` is text, not a list",
-        ),
-        (
-            "- { name: a, given: { x: { y: 1 } }, serves: on }\n",
-            "1:23 wrong-type `x` is text, not a mapping",
-        ),
-        (
-            "- { name: a, given: { x: ~ }, serves: on }\n",
-            "1:26 null-text `x` is text, and this is null",
-        ),
-        (
-            "- { name: a, at: today, serves: on }\n",
-            "1:18 bad-datetime `today` is not a time",
-        ),
-        (
-            "- { name: a, key: [], serves: on }\n",
-            "1:14 wrong-type `key` is text, not a list",
-        ),
-        (
-            "- { name: &a x, serves: on }\n",
-            "1:11 yaml-anchor an anchor (`&`) is not allowed",
-        ),
+        ("- { name: a, given: { x: [1] }, serves: on }\n", "1:23 wrong-type `x` is text, not a list"),
+        ("- { name: a, given: { x: { y: 1 } }, serves: on }\n", "1:23 wrong-type `x` is text, not a mapping"),
+        ("- { name: a, given: { x: ~ }, serves: on }\n", "1:26 null-text `x` is text, and this is null"),
+        ("- { name: a, at: today, serves: on }\n", "1:18 bad-datetime `today` is not a time"),
+        ("- { name: a, key: [], serves: on }\n", "1:14 wrong-type `key` is text, not a list"),
+        ("- { name: &a x, serves: on }\n", "1:11 yaml-anchor an anchor (`&`) is not allowed"),
     ]);
 }
 
@@ -170,11 +104,7 @@ fn a_suggestion_names_the_variation() {
 #[test]
 fn the_lines_of_serves_are_those_of_the_file() {
     let lines = serve_lines(&Blob::Content(GOOD.into()), 1).unwrap();
-    let expected = ServeLines {
-        rules: vec![7],
-        default_serve: 12,
-        disabled_serve: 11,
-    };
+    let expected = ServeLines { rules: vec![7], default_serve: 12, disabled_serve: 11 };
     assert_eq!(lines, expected);
 }
 
@@ -182,9 +112,6 @@ fn the_lines_of_serves_are_those_of_the_file() {
 fn expectations_without_a_toggle_are_an_error() {
     let id = crate::model::ToggleId::new("shop", "prod", "pya").unwrap();
     let found = tree::test_without_toggle(&id, "shop/prod/pya.test.yaml", Some("shop/prod/pay"));
-    assert_eq!(
-        (found.id, found.severity),
-        ("test-without-toggle", Severity::Error)
-    );
+    assert_eq!((found.id, found.severity), ("test-without-toggle", Severity::Error));
     assert!(found.help.unwrap().contains("did you mean `shop/prod/pay`?"));
 }

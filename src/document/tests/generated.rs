@@ -131,18 +131,8 @@ fn known_condition() -> impl Strategy<Value = Condition> {
     let fixed = prop::sample::select(vec![
         condition("string", "mail", "matches regex", vec!["^a+@b$".to_owned()]),
         condition("semver", "app", ">=", vec!["1.2.3-rc.1".to_owned()]),
-        condition(
-            "datetime",
-            "now",
-            "after",
-            vec!["2024-02-29T00:00:00+08:00".to_owned()],
-        ),
-        condition(
-            "segment",
-            "",
-            "is not in",
-            vec!["staff".to_owned(), "007".to_owned()],
-        ),
+        condition("datetime", "now", "after", vec!["2024-02-29T00:00:00+08:00".to_owned()]),
+        condition("segment", "", "is not in", vec!["staff".to_owned(), "007".to_owned()]),
         Condition {
             between: Some(Box::new(between(">="))),
             ..condition("number", "age", "between", vec!["1.10".to_owned()])
@@ -160,9 +150,7 @@ fn any_split(count: usize) -> impl Strategy<Value = Serve> {
         cuts.push(WHOLE);
         cuts.sort_unstable();
         let mut last = 0;
-        let weights = cuts
-            .into_iter()
-            .map(|cut| cut - std::mem::replace(&mut last, cut));
+        let weights = cuts.into_iter().map(|cut| cut - std::mem::replace(&mut last, cut));
         Serve::Split(weights.collect())
     })
 }
@@ -212,11 +200,7 @@ pub(in crate::document) fn any_targeting(kind: ServiceKind) -> impl Strategy<Val
         });
         let variations: Vec<Variation> = variations
             .into_iter()
-            .map(|(name, (value, description))| Variation {
-                value,
-                name,
-                description,
-            })
+            .map(|(name, (value, description))| Variation { value, name, description })
             .collect();
         (
             any::<bool>(),

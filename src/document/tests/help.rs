@@ -63,10 +63,7 @@ fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
         let featureprobe = featureprobe(&text);
         let consequence = "the service accepts this, but its SDKs cannot decode it: no toggle of the environment is updated anymore";
         let separator = if sentence.ends_with('?') { "" } else { ";" };
-        assert_eq!(
-            lines(&featureprobe),
-            [format!("error {sentence}{separator} {consequence}")]
-        );
+        assert_eq!(lines(&featureprobe), [format!("error {sentence}{separator} {consequence}")]);
         assert!(featureprobe.payload.is_none());
     }
 }
@@ -75,10 +72,7 @@ fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
 fn thousands_of_misspelled_predicates_are_told_in_part_and_soon() {
     let condition =
         "        - { type: string, subject: a, predicate: is one of one of one of one of, objects: [x] }\n";
-    let text = with(
-        "      conditions:\n",
-        &format!("      conditions:\n{}", condition.repeat(10_000)),
-    );
+    let text = with("      conditions:\n", &format!("      conditions:\n{}", condition.repeat(10_000)));
     let document = yaml(text);
     assert!(document.payload.is_some());
     assert!(document.diagnostics.len() <= 101);
@@ -104,10 +98,8 @@ fn a_percentage_rollout_is_told_what_it_needs() {
 
 #[test]
 fn conflict_markers_are_reported_as_such() {
-    let conflict = with(
-        "disabled: false\n",
-        "<<<<<<< HEAD\ndisabled: false\n=======\ndisabled: true\n>>>>>>> topic\n",
-    );
+    let conflict =
+        with("disabled: false\n", "<<<<<<< HEAD\ndisabled: false\n=======\ndisabled: true\n>>>>>>> topic\n");
     for (text, at) in [
         (conflict.clone(), 1),
         (conflict.replace('\n', "\r\n"), 1),

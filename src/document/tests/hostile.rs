@@ -8,11 +8,7 @@ fn refused(cases: &[(&str, String, &str)]) {
         assert!(text.len() <= LARGEST_DOCUMENT, "{name}");
         let document = yaml(text);
         assert!(document.payload.is_none(), "{name}");
-        assert!(
-            document.diagnostics.iter().any(|one| one.id == *expected),
-            "{name}: {:?}",
-            found(&document)
-        );
+        assert!(document.diagnostics.iter().any(|one| one.id == *expected), "{name}: {:?}", found(&document));
     }
 }
 
@@ -20,47 +16,22 @@ fn refused(cases: &[(&str, String, &str)]) {
 fn bombs_are_refused() {
     let laughs: String = (1..9).fold("a0: &a0 [x]\n".to_owned(), |text, level| {
         let before = level - 1;
-        format!(
-            "{text}a{level}: &a{level} [{}]\n",
-            format!("*a{before},").repeat(9)
-        )
+        format!("{text}a{level}: &a{level} [{}]\n", format!("*a{before},").repeat(9))
     });
-    let fat = format!(
-        "a: &a \"{}\"\nb: [{}]\n",
-        "x".repeat(100_000),
-        "*a, ".repeat(20_000)
-    );
+    let fat = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(20_000));
     refused(&[
-        (
-            "billion laughs",
-            format!("disabled: true\n{laughs}"),
-            "yaml-anchor",
-        ),
-        (
-            "one large scalar, many aliases",
-            format!("disabled: true\n{fat}"),
-            "yaml-anchor",
-        ),
+        ("billion laughs", format!("disabled: true\n{laughs}"), "yaml-anchor"),
+        ("one large scalar, many aliases", format!("disabled: true\n{fat}"), "yaml-anchor"),
         ("an anchor within itself", "&a [*a]\n".to_owned(), "yaml-anchor"),
         ("flow lists", "[".repeat(100_000), "too-deep"),
         ("flow mappings", "{a: ".repeat(200_000), "too-deep"),
         ("block lists", "- ".repeat(100_000), "too-deep"),
         ("complex keys", "? ".repeat(100_000), "too-deep"),
-        (
-            "brackets closed in comments",
-            "{a: # }\n".repeat(100_000),
-            "too-deep",
-        ),
-        (
-            "brackets closed in quotes",
-            "{\"}\": ".repeat(100_000),
-            "too-deep",
-        ),
+        ("brackets closed in comments", "{a: # }\n".repeat(100_000), "too-deep"),
+        ("brackets closed in quotes", "{\"}\": ".repeat(100_000), "too-deep"),
         (
             "indented mappings",
-            (0..1000)
-                .map(|depth| format!("{}a:\n", " ".repeat(depth)))
-                .collect(),
+            (0..1000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect(),
             "too-deep",
         ),
     ]);
@@ -71,19 +42,11 @@ fn the_parts_of_yaml_that_documents_do_not_need_are_refused() {
     refused(&[
         ("a merge key", format!("<<: [a]\n{GOOD}"), "merge-key"),
         ("a tag", with("\"true\"", "!!binary aGk="), "yaml-tag"),
-        (
-            "a tag of the core schema",
-            with("\"true\"", "!!str true"),
-            "yaml-tag",
-        ),
+        ("a tag of the core schema", with("\"true\"", "!!str true"), "yaml-tag"),
         ("the non-specific tag", with("\"true\"", "! true"), "yaml-tag"),
         ("an alias to nothing", with("\"true\"", "*nothing"), "yaml-anchor"),
         ("two documents", format!("{GOOD}---\n{GOOD}"), "several-documents"),
-        (
-            "a document and an empty one",
-            format!("{GOOD}---\n"),
-            "several-documents",
-        ),
+        ("a document and an empty one", format!("{GOOD}---\n"), "several-documents"),
     ]);
 }
 
@@ -93,21 +56,14 @@ fn characters_that_hide_text_are_refused() {
         ("an indented tab", with("    - name", "\t- name"), "syntax"),
         ("a NUL", with("adults", "adu\0lts"), "syntax"),
         ("an escape sequence", with("adults", "\u{1b}[31m"), "syntax"),
-        (
-            "a line break of YAML 1.1",
-            with("adults", "adu\u{2028}lts"),
-            "syntax",
-        ),
+        ("a line break of YAML 1.1", with("adults", "adu\u{2028}lts"), "syntax"),
         ("a next line", with("adults", "adu\u{85}lts"), "syntax"),
     ]);
 }
 
 #[test]
 fn what_is_too_large_is_not_even_looked_at() {
-    for blob in [
-        Blob::TooLarge(2 * 1024 * 1024),
-        Blob::Content(vec![b' '; LARGEST_DOCUMENT + 1]),
-    ] {
+    for blob in [Blob::TooLarge(2 * 1024 * 1024), Blob::Content(vec![b' '; LARGEST_DOCUMENT + 1])] {
         let document = read("a.yaml", &blob, ServiceKind::Documented);
         assert_eq!(found(&document), ["0:0 too-large"]);
     }
@@ -130,11 +86,7 @@ fn a_large_document_is_accepted() {
             format!("    - {{ name: r{number}, serve: {{ select: 1 }}, conditions: [{{ type: a, subject: b, predicate: c, objects: [d] }}] }}\n")
         })
         .collect();
-    assert!(
-        yaml(with("  rules:\n", &format!("  rules:\n{rules}")))
-            .payload
-            .is_some()
-    );
+    assert!(yaml(with("  rules:\n", &format!("  rules:\n{rules}"))).payload.is_some());
 }
 
 #[test]
@@ -159,9 +111,7 @@ fn a_file_full_of_mistakes_is_told_in_part() {
 
 #[test]
 fn thousands_of_misspelt_names_are_told_in_part() {
-    let variations: String = (0..5_000)
-        .map(|n| format!("    - {{ name: {n:060}, value: x }}\n"))
-        .collect();
+    let variations: String = (0..5_000).map(|n| format!("    - {{ name: {n:060}, value: x }}\n")).collect();
     let rules: String = (0..5_000)
         .map(|n| format!("    - {{ name: r, conditions: [], serve: {{ variation: x{n:059} }} }}\n"))
         .collect();

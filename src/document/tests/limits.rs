@@ -6,12 +6,7 @@ use super::*;
 fn a_name_has_128_characters_and_a_value_65535_bytes() {
     for (from, accepted, refused, finding) in [
         ("\"off\"", "é".repeat(128), "é".repeat(129), "4:15 name-too-long"),
-        (
-            "\"true\"",
-            "é".repeat(32_767),
-            "é".repeat(32_768),
-            "5:28 value-too-long",
-        ),
+        ("\"true\"", "é".repeat(32_767), "é".repeat(32_768), "5:28 value-too-long"),
     ] {
         let quoted = |text: &str| with(from, &format!("\"{text}\""));
         assert_eq!(found(&featureprobe(&quoted(&accepted))), Vec::<String>::new());
@@ -37,10 +32,7 @@ fn a_content_has_1_mib_as_it_is_sent() {
     assert_eq!(size(&accepted), 1024 * 1024);
     assert_eq!(found(&featureprobe(&accepted)), Vec::<String>::new());
     let refused = document(262_000, short + 1);
-    for text in [
-        &refused,
-        &refused.replace("defaultServe: { select: 0 }", "defaultServe: { select: 0x0 }"),
-    ] {
+    for text in [&refused, &refused.replace("defaultServe: { select: 0 }", "defaultServe: { select: 0x0 }")] {
         let bad = featureprobe(text);
         assert_eq!(found(&bad), ["0:0 content-too-large"]);
         assert!(bad.payload.is_none());

@@ -78,11 +78,7 @@ const COLONS: &[Mistake] = &[
         "          subject:email",
         "14:18 syntax: no space follows the colon | write `subject: email`",
     ),
-    (
-        "disabled: false",
-        "disabled:false",
-        "1:9 syntax: no space follows the colon | write `disabled: false`",
-    ),
+    ("disabled: false", "disabled:false", "1:9 syntax: no space follows the colon | write `disabled: false`"),
     (
         "{ select: 1 }",
         "{ select:1 }",
@@ -98,11 +94,7 @@ const COLONS: &[Mistake] = &[
         "          subject email",
         "14:11 syntax: the key `subject` has no colon | write `subject: email`",
     ),
-    (
-        "content:\n",
-        "content\n",
-        "2:1 syntax: the key `content` has no colon | write `content:`",
-    ),
+    ("content:\n", "content\n", "2:1 syntax: the key `content` has no colon | write `content:`"),
     (
         "          subject: email",
         "          subject = email",
@@ -322,11 +314,7 @@ const BRACKETS: &[Mistake] = &[
         "{ select: 1 }}",
         "17:27 syntax: this `}` closes nothing | remove it, or add the missing `{`",
     ),
-    (
-        "{ select: 1 }",
-        "{ select: 1 ]",
-        "17:26 syntax: this `]` closes a `{` | write `}`",
-    ),
+    ("{ select: 1 }", "{ select: 1 ]", "17:26 syntax: this `]` closes a `{` | write `}`"),
     (
         "          objects: [\"a@example.com\", \"b@example.com\"]",
         "          objects: [\"a@example.com\", \"b@example.com\"}",
@@ -546,16 +534,10 @@ fn every_mistake_is_named_at_its_place_with_what_to_write_instead() {
                 format!("{}:{} {}: {} | {help}", one.line, one.column, one.id, one.message)
             })
             .collect();
-        assert!(
-            shown.iter().any(|one| one == expected),
-            "{to:?}\nexpected {expected}\nfound {shown:#?}"
-        );
+        assert!(shown.iter().any(|one| one == expected), "{to:?}\nexpected {expected}\nfound {shown:#?}");
         // The syntax of a file ends at its first mistake, so that is the only finding about it.
         let is_syntax = |one: &&Diagnostic| one.id == "syntax";
-        assert!(
-            document.diagnostics.iter().filter(is_syntax).count() <= 1,
-            "{shown:#?}"
-        );
+        assert!(document.diagnostics.iter().filter(is_syntax).count() <= 1, "{shown:#?}");
         count += 1;
     }
     assert!(count >= 67, "{count}");
@@ -563,10 +545,7 @@ fn every_mistake_is_named_at_its_place_with_what_to_write_instead() {
 
 #[test]
 fn a_syntax_error_is_never_explained_by_a_guess_about_anything() {
-    for (from, to, _) in [TABS, COLONS, QUOTES, BRACKETS, INDENTATION]
-        .into_iter()
-        .flatten()
-    {
+    for (from, to, _) in [TABS, COLONS, QUOTES, BRACKETS, INDENTATION].into_iter().flatten() {
         for one in yaml(DOCUMENT.replacen(from, to, 1)).diagnostics {
             assert!(
                 !one.message.starts_with("invalid YAML") && one.help.is_some(),

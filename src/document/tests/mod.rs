@@ -54,16 +54,8 @@ fn featureprobe(text: &str) -> Document {
 /// Returns JSON in ASCII, which is valid YAML: the characters that YAML does not allow are escaped, as surrogate pairs too.
 fn in_ascii(json: &str) -> String {
     let escape = |c: char| -> String {
-        let units = c
-            .encode_utf16(&mut [0; 2])
-            .iter()
-            .map(|unit| format!("\\u{unit:04x}"))
-            .collect();
-        if matches!(c, ' '..='~' | '\n') {
-            c.into()
-        } else {
-            units
-        }
+        let units = c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+        if matches!(c, ' '..='~' | '\n') { c.into() } else { units }
     };
     json.chars().map(escape).collect()
 }
@@ -75,11 +67,7 @@ fn json(text: &str) -> Document {
 
 /// Every finding as `line:column id`.
 fn found(document: &Document) -> Vec<String> {
-    document
-        .diagnostics
-        .iter()
-        .map(|one| format!("{}:{} {}", one.line, one.column, one.id))
-        .collect()
+    document.diagnostics.iter().map(|one| format!("{}:{} {}", one.line, one.column, one.id)).collect()
 }
 
 /// Replaces exactly one thing in [`GOOD`].

@@ -74,11 +74,7 @@ fn colors_change_nothing_but_the_color() {
     let colored = render(&document.diagnostics, Color::Always);
     let mut plain = String::new();
     for (index, piece) in colored.split('\u{1b}').enumerate() {
-        plain += if index == 0 {
-            piece
-        } else {
-            piece.split_once('m').unwrap().1
-        };
+        plain += if index == 0 { piece } else { piece.split_once('m').unwrap().1 };
     }
     assert_ne!(colored, plain);
     assert_eq!(plain, render(&document.diagnostics, Color::Never));
@@ -89,10 +85,7 @@ fn a_control_character_is_at_its_place_and_escaped() {
     let document = yaml(with("adults", "\"adu\u{1b}[31mlts\""));
     assert_eq!(found(&document), ["7:17 syntax"]);
     let text = render(&document.diagnostics, Color::Never);
-    assert!(
-        text.contains("- name: \"adu\\u{1b}[31mlts\"") && !text.contains('\u{1b}'),
-        "{text}"
-    );
+    assert!(text.contains("- name: \"adu\\u{1b}[31mlts\"") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
@@ -102,13 +95,9 @@ fn foreign_text_is_harmless_and_columns_line_up() {
     let document = yaml(hostile.replace("disabled:", "\"\u{202e}\\e[31m\\n::error::x\": 1\ndisabled:"));
     let text = render(&document.diagnostics, Color::Never);
     assert!(
-        text.chars()
-            .all(|c| c == '\n' || crate::model::escaped(&c.to_string()).to_string() == c.to_string())
+        text.chars().all(|c| c == '\n' || crate::model::escaped(&c.to_string()).to_string() == c.to_string())
     );
-    assert!(
-        text.lines()
-            .all(|line| !line.starts_with("::") && !line.starts_with("##["))
-    );
+    assert!(text.lines().all(|line| !line.starts_with("::") && !line.starts_with("##[")));
     assert_eq!(
         text,
         r#"error[unknown-key]: a document has no `\u{202e}\u{1b}[31m\n::error::x`
@@ -132,10 +121,7 @@ error[wrong-type]: `serve` is a mapping, not the text ` \u{202e}`
 
 #[test]
 fn a_long_line_is_shown_around_its_mark() {
-    let long = with(
-        "[\"18\"]",
-        &format!("[{}x, {}]", "1, ".repeat(300), "1, ".repeat(300)),
-    );
+    let long = with("[\"18\"]", &format!("[{}x, {}]", "1, ".repeat(300), "1, ".repeat(300)));
     let document = yaml(long);
     assert_eq!(document.diagnostics[0].column, 967);
     assert_eq!(

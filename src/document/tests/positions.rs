@@ -44,60 +44,27 @@ fn objects(to: &str) -> String {
 fn flow_styles() -> Vec<(&'static str, String)> {
     vec![
         ("as it is", WAIVED.to_owned()),
-        (
-            "a bracket at the column of its key",
-            objects("[\n            \"18\"\n          ]"),
-        ),
-        (
-            "a bracket before the column of its key",
-            objects("[\n \"18\",\nb\n]"),
-        ),
+        ("a bracket at the column of its key", objects("[\n            \"18\"\n          ]")),
+        ("a bracket before the column of its key", objects("[\n \"18\",\nb\n]")),
         ("a brace at the column of its key", {
             waived_with("serve: { select: 1 }", "serve: {\n        select: 1\n      }")
         }),
         ("an indented tab in a flow list", objects("[\n\t \t\"18\"\n\t]")),
         ("a tab behind a colon", waived_with("{ name: on,", "{ name:\ton,")),
-        (
-            "a comment behind a comma",
-            objects("[\"18\",# one & only\n b,# two\n ]# three"),
-        ),
-        (
-            "a comment behind a bracket",
-            objects("[# one & only\n \"18\"\n ]"),
-        ),
+        ("a comment behind a comma", objects("[\"18\",# one & only\n b,# two\n ]# three")),
+        ("a comment behind a bracket", objects("[# one & only\n \"18\"\n ]")),
     ]
 }
 
 fn scalar_styles() -> Vec<(&'static str, String)> {
     vec![
-        (
-            "a quoted scalar that goes on at the first column",
-            objects("[\"18\n19\"]"),
-        ),
-        (
-            "a quoted scalar that goes on after a tab",
-            waived_with("name: some", "name: 'some\n\tmore'"),
-        ),
-        (
-            "a plain scalar that goes on at the column of its key",
-            objects("[a\n          b]"),
-        ),
-        (
-            "a block scalar without a last line break",
-            format!("{}  # no break", { WAIVED.trim_end() }),
-        ),
-        (
-            "line breaks of Windows",
-            objects("[\n            \"18\"\n          ]").replace('\n', "\r\n"),
-        ),
-        (
-            "a byte order mark and markers",
-            format!("\u{feff}--- # start\n{WAIVED}...\n"),
-        ),
-        (
-            "an ampersand in a comment",
-            format!("# a & b *c !d\n{}", objects("[\n\"18\"\n]")),
-        ),
+        ("a quoted scalar that goes on at the first column", objects("[\"18\n19\"]")),
+        ("a quoted scalar that goes on after a tab", waived_with("name: some", "name: 'some\n\tmore'")),
+        ("a plain scalar that goes on at the column of its key", objects("[a\n          b]")),
+        ("a block scalar without a last line break", format!("{}  # no break", { WAIVED.trim_end() })),
+        ("line breaks of Windows", objects("[\n            \"18\"\n          ]").replace('\n', "\r\n")),
+        ("a byte order mark and markers", format!("\u{feff}--- # start\n{WAIVED}...\n")),
+        ("an ampersand in a comment", format!("# a & b *c !d\n{}", objects("[\n\"18\"\n]"))),
         (
             "a no-break space at the start of a line of text",
             waived_with("name: some", "name: 'some\n        \u{a0}more'"),
@@ -106,10 +73,7 @@ fn scalar_styles() -> Vec<(&'static str, String)> {
             "a no-break space at the end of a comment",
             waived_with("conditions: []", "conditions: [] # none\u{a0}"),
         ),
-        (
-            "a mark within a text",
-            waived_with("name: some", "name: so\u{feff}me"),
-        ),
+        ("a mark within a text", waived_with("name: some", "name: so\u{feff}me")),
     ]
 }
 
@@ -118,9 +82,7 @@ fn every_style_is_read_with_its_waivers_and_formatted() {
     for (name, text) in styles() {
         let document = yaml(&text);
         assert!(document.payload.is_some(), "{name}: {document:?}");
-        let [waived] = &document.diagnostics[..] else {
-            panic!("{name}: {document:?}")
-        };
+        let [waived] = &document.diagnostics[..] else { panic!("{name}: {document:?}") };
         assert_eq!(waived.waived.as_deref(), Some("on purpose"), "{name}: {waived:?}");
         let blob = Blob::Content(text.clone().into_bytes());
         match format("a.yaml", &blob, ServiceKind::Documented) {
@@ -138,18 +100,10 @@ fn every_style_is_read_with_its_waivers_and_formatted() {
 fn an_unknown_key_is_at_its_place_in_every_style() {
     for (name, text) in styles() {
         let text = text.replace("  disabledServe:", "  unknown: 1\n  disabledServe:");
-        let line = text
-            .lines()
-            .position(|line| line.starts_with("  unknown"))
-            .unwrap()
-            + 1;
+        let line = text.lines().position(|line| line.starts_with("  unknown")).unwrap() + 1;
         let document = yaml(&text);
         let expected = format!("{line}:3 unknown-key");
-        assert!(
-            found(&document).contains(&expected),
-            "{name}: {:?}",
-            found(&document)
-        );
+        assert!(found(&document).contains(&expected), "{name}: {:?}", found(&document));
     }
 }
 
@@ -190,14 +144,9 @@ fn agrees(text: &str) -> bool {
         return true;
     }
     let mut findings = loaded.findings;
-    let root = loaded
-        .root
-        .unwrap_or_else(|| panic!("{:?} of {text:?}", findings[0].message));
+    let root = loaded.root.unwrap_or_else(|| panic!("{:?} of {text:?}", findings[0].message));
     assert_eq!(shape::document(&root, &mut findings), fast, "{text:?}");
-    let syntax: Vec<_> = findings
-        .iter()
-        .filter(|one| *one.check == check::SYNTAX)
-        .collect();
+    let syntax: Vec<_> = findings.iter().filter(|one| *one.check == check::SYNTAX).collect();
     assert!(syntax.is_empty(), "{syntax:?} of {text:?}");
     true
 }

@@ -3,10 +3,7 @@
 use super::*;
 
 fn values(document: &Document) -> Vec<String> {
-    let payload = document
-        .payload
-        .as_ref()
-        .unwrap_or_else(|| panic!("{:?}", document.diagnostics));
+    let payload = document.payload.as_ref().unwrap_or_else(|| panic!("{:?}", document.diagnostics));
     let objects = &payload.targeting().content.rules[0].conditions[0].objects;
     objects.clone()
 }
@@ -65,32 +62,16 @@ fn json_scalars_are_carried_as_they_are_written() {
     assert_eq!(document.diagnostics, []);
     assert_eq!(
         values(&document),
-        [
-            "1.10",
-            "1e3",
-            "-0.50E+2",
-            "true",
-            "false",
-            "null",
-            "😀",
-            "A\n/",
-            "12345678901234567890123"
-        ]
+        ["1.10", "1e3", "-0.50E+2", "true", "false", "null", "😀", "A\n/", "12345678901234567890123"]
     );
-    assert_eq!(
-        document.payload.unwrap().targeting().content.variations[1].value,
-        "1.10"
-    );
+    assert_eq!(document.payload.unwrap().targeting().content.variations[1].value, "1.10");
 }
 
 #[test]
 fn nulls_are_refused_wherever_text_is_wanted_and_quoting_helps() {
     for null in ["~", "null", "Null", "NULL", ""] {
-        for (field, replaced) in [
-            ("description", "\"New page\""),
-            ("value", "\"true\""),
-            ("type", "number"),
-        ] {
+        for (field, replaced) in [("description", "\"New page\""), ("value", "\"true\""), ("type", "number")]
+        {
             let document = yaml(with(replaced, null));
             assert!(
                 found(&document).iter().any(|one| one.ends_with("null-text")),
@@ -100,10 +81,7 @@ fn nulls_are_refused_wherever_text_is_wanted_and_quoting_helps() {
         }
         let document = yaml(with("[\"18\"]", &format!("[a, {null}, b]")));
         assert!(document.payload.is_none(), "{null}");
-        let document = yaml(with(
-            "{ select: 1 }",
-            &format!("{{ select: 1, variation: {null} }}"),
-        ));
+        let document = yaml(with("{ select: 1 }", &format!("{{ select: 1, variation: {null} }}")));
         assert!(document.payload.is_none(), "{null}");
     }
     assert!(yaml(with("\"true\"", "\"null\"")).payload.is_some());
@@ -143,9 +121,7 @@ fn booleans_and_indices_are_not_text() {
             found(&document)
         );
     }
-    let help = yaml(with("disabled: false", "disabled: yes")).diagnostics[0]
-        .help
-        .clone();
+    let help = yaml(with("disabled: false", "disabled: yes")).diagnostics[0].help.clone();
     assert_eq!(help.as_deref(), Some("write `true`, without quotes"));
 }
 
@@ -153,11 +129,8 @@ fn booleans_and_indices_are_not_text() {
 fn an_index_is_an_integer_of_the_core_schema_however_the_file_is_read() {
     // Beyond ASCII, so that the quick reader leaves the file to the others; and with a warning, so that it is read
     // with positions.
-    let wordings = [
-        GOOD.to_owned(),
-        GOOD.replace("New page", "Neue Übersicht"),
-        GOOD.replace("number", "nubmer"),
-    ];
+    let wordings =
+        [GOOD.to_owned(), GOOD.replace("New page", "Neue Übersicht"), GOOD.replace("number", "nubmer")];
     for (number, index) in [
         ("1", Some(1)),
         ("+1", Some(1)),
@@ -182,15 +155,8 @@ fn an_index_is_an_integer_of_the_core_schema_however_the_file_is_read() {
     ] {
         for wording in &wordings {
             let document = yaml(wording.replace("{ select: 1 }", &format!("{{ select: {number} }}")));
-            let select = document
-                .payload
-                .map(|one| one.targeting().content.rules[0].serve.clone());
-            assert_eq!(
-                select,
-                index.map(Serve::Select),
-                "{number}: {:?}",
-                document.diagnostics
-            );
+            let select = document.payload.map(|one| one.targeting().content.rules[0].serve.clone());
+            assert_eq!(select, index.map(Serve::Select), "{number}: {:?}", document.diagnostics);
         }
     }
 }
@@ -201,10 +167,7 @@ fn a_byte_order_mark_and_other_line_ends_change_nothing() {
     assert_eq!(yaml(format!("\u{feff}{GOOD}")).payload, expected);
     assert_eq!(yaml(GOOD.replace('\n', "\r\n")).payload, expected);
     let json_text = GOOD_JSON.replace("OBJECTS", "1");
-    assert_eq!(
-        json(&format!("\u{feff}{json_text}")).payload,
-        json(&json_text).payload
-    );
+    assert_eq!(json(&format!("\u{feff}{json_text}")).payload, json(&json_text).payload);
     let marked = yaml(format!("\u{feff}{}", with("disabled: false", "disabled: no")));
     assert_eq!(found(&marked)[0], "1:11 wrong-type");
 }

@@ -15,12 +15,8 @@ fn accepts(kind: ServiceKind, value: &Value) -> bool {
 }
 
 /// What no schema can see.
-const BEYOND: [&str; 4] = [
-    "ambiguous-variation",
-    "duplicate-variation",
-    "select-out-of-range",
-    "unknown-variation",
-];
+const BEYOND: [&str; 4] =
+    ["ambiguous-variation", "duplicate-variation", "select-out-of-range", "unknown-variation"];
 
 /// What a schema can see in part.
 const PARTLY: [&str; 3] = ["prerequisite-value", "split-share", "split-sum"];
@@ -44,13 +40,12 @@ fn check(kind: ServiceKind, value: &Value) -> Result<(), TestCaseError> {
 fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     out.push(at.to_owned());
     match value {
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .for_each(|(index, item)| places(item, &format!("{at}/{index}"), out)),
-        Value::Object(entries) => entries
-            .iter()
-            .for_each(|(key, value)| places(value, &format!("{at}/{key}"), out)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| places(item, &format!("{at}/{index}"), out))
+        }
+        Value::Object(entries) => {
+            entries.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), out))
+        }
         _ => {}
     }
 }

@@ -66,10 +66,7 @@ fn content_that_means_the_same_is_equal() {
     for (pointer, value) in [
         ("/variations/0", json!({ "value": "false", "name": "off" })),
         ("/variations/0/description", Value::Null),
-        (
-            "/rules/1/conditions/0",
-            json!({ "type": "segment", "predicate": "is in", "objects": ["staff"] }),
-        ),
+        ("/rules/1/conditions/0", json!({ "type": "segment", "predicate": "is in", "objects": ["staff"] })),
         ("/rules/1/serve", json!({ "select": 0, "split": [2500, 7500] })),
         ("/rules/1/serve", json!({ "split": [2500, 7500, 0] })),
         ("/rules/0/serve", json!({ "select": 1, "split": [] })),
@@ -82,11 +79,7 @@ fn content_that_means_the_same_is_equal() {
             }),
         ),
     ] {
-        assert_eq!(
-            payload(&with_value(pointer, value.clone())),
-            payload(&recorded()),
-            "{pointer} {value}"
-        );
+        assert_eq!(payload(&with_value(pointer, value.clone())), payload(&recorded()), "{pointer} {value}");
     }
     let mut none = with_value("/prerequisites", json!([]));
     let expected = payload(&none);
@@ -136,18 +129,12 @@ fn a_serve_that_no_document_expresses_is_an_error_in_words() {
             ("/rules/1/serve/split", json!([-2500, 12500])),
             "`content.rules[1].serve.split[0]` is -2500, which is not a weight",
         ),
-        (
-            ("/rules/1/serve/split", json!([0.5])),
-            "`content.rules[1].serve.split[0]` is not a whole number",
-        ),
+        (("/rules/1/serve/split", json!([0.5])), "`content.rules[1].serve.split[0]` is not a whole number"),
         (
             ("/rules/1/serve/split", json!([0, 0, 10000])),
             "`content.rules[1].serve` has a split over more variations than there are",
         ),
-        (
-            ("/rules/1/serve/split", json!("all")),
-            "`content.rules[1].serve.split` is not a list",
-        ),
+        (("/rules/1/serve/split", json!("all")), "`content.rules[1].serve.split` is not a list"),
     ]);
 }
 
@@ -158,16 +145,10 @@ fn another_part_that_no_document_expresses_is_an_error_in_words() {
     });
     refused(&[
         (("", json!([])), "`content` is not an object"),
-        (
-            ("/rules/1/conditions", Value::Null),
-            "`content.rules[1]` has no `conditions`",
-        ),
+        (("/rules/1/conditions", Value::Null), "`content.rules[1]` has no `conditions`"),
         (("/rules/1/name", json!(1)), "`content.rules[1].name` is not text"),
         (("/rules/1", Value::Null), "`content.rules[1]` is not an object"),
-        (
-            ("/rules/0/conditions/0/objects", Value::Null),
-            "`content.rules[0].conditions[0]` has no `objects`",
-        ),
+        (("/rules/0/conditions/0/objects", Value::Null), "`content.rules[0].conditions[0]` has no `objects`"),
         (
             ("/rules/0/conditions/0/objects", json!([null])),
             "`content.rules[0].conditions[0].objects[0]` is not text",
@@ -176,22 +157,13 @@ fn another_part_that_no_document_expresses_is_an_error_in_words() {
             ("/rules/0/conditions/0/predicate", Value::Null),
             "`content.rules[0].conditions[0]` has no `predicate`",
         ),
-        (
-            ("/rules/0/conditions/0/type", Value::Null),
-            "`content.rules[0].conditions[0]` has no `type`",
-        ),
-        (
-            ("/variations/1/value", Value::Null),
-            "`content.variations[1]` has no `value`",
-        ),
+        (("/rules/0/conditions/0/type", Value::Null), "`content.rules[0].conditions[0]` has no `type`"),
+        (("/variations/1/value", Value::Null), "`content.variations[1]` has no `value`"),
         (
             ("/prerequisites/0/type", json!("\u{1b}[1m")),
             "`content.prerequisites[0]` has the unknown type `\\u{1b}[1m`",
         ),
-        (
-            ("/prerequisites/0/key", Value::Null),
-            "`content.prerequisites[0]` has no `key`",
-        ),
+        (("/prerequisites/0/key", Value::Null), "`content.prerequisites[0]` has no `key`"),
         (
             ("/rules/2/conditions/0", between),
             "`content.rules[2].conditions[0]` is `between`, but has no `leftPredicate`, `rightPredicate` or `rightObjects`",
@@ -217,13 +189,7 @@ fn the_documented_kind_reads_only_what_its_api_has() {
 fn many_splits_over_many_variations_take_bounded_memory() {
     let mut content = recorded();
     content["variations"] = json!(vec![json!({ "value": "x" }); 10_000]);
-    content["rules"] = json!(vec![
-        json!({ "conditions": [], "serve": { "split": [10_000] } });
-        5000
-    ]);
+    content["rules"] = json!(vec![json!({ "conditions": [], "serve": { "split": [10_000] } }); 5000]);
     let error = from_service(ServiceKind::FeatureProbe, false, &content).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`content` has too many splits over too many variations"
-    );
+    assert_eq!(error.to_string(), "`content` has too many splits over too many variations");
 }

@@ -9,35 +9,21 @@ const DEFAULT: &str = "defaultServe: { select: 0 }";
 
 fn payload(text: &str) -> Payload {
     let document = featureprobe(text);
-    document
-        .payload
-        .unwrap_or_else(|| panic!("{:?}", document.diagnostics))
+    document.payload.unwrap_or_else(|| panic!("{:?}", document.diagnostics))
 }
 
 #[test]
 fn the_vocabulary_needs_the_kind_of_service() {
     for (from, to, message) in [
         (SERVE, "serve: { split: [5000, 5000] }", "a serve has no `split`"),
-        (
-            SERVE,
-            "serve: { split: { \"on\": 100 }, select: 1 }",
-            "a serve has no `split`",
-        ),
-        (
-            "  rules:\n",
-            "  prerequisites: []\n  rules:\n",
-            "`content` has no `prerequisites`",
-        ),
+        (SERVE, "serve: { split: { \"on\": 100 }, select: 1 }", "a serve has no `split`"),
+        ("  rules:\n", "  prerequisites: []\n  rules:\n", "`content` has no `prerequisites`"),
         (
             NUMBER,
             r#"type: number, subject: age, predicate: ">", objects: ["18"], leftPredicate: ">=""#,
             "a condition has no `leftPredicate`",
         ),
-        (
-            DEFAULT,
-            "defaultServe: {}",
-            "a serve needs one of `select`, `variation` and `split`",
-        ),
+        (DEFAULT, "defaultServe: {}", "a serve needs one of `select`, `variation` and `split`"),
     ] {
         let document = yaml(with(from, to).replace("disabled: false", "disabled: true"));
         let [one] = document.diagnostics.as_slice() else {
@@ -56,10 +42,7 @@ fn the_vocabulary_needs_the_kind_of_service() {
 fn a_split_by_name_means_the_same_as_one_by_index() {
     let split = |split: &str| payload(&with(SERVE, &format!("serve: {{ split: {split} }}")));
     let expected = split("[2500, 7500]");
-    assert_eq!(
-        expected.targeting().content.rules[0].serve,
-        Serve::Split(vec![2500, 7500])
-    );
+    assert_eq!(expected.targeting().content.rules[0].serve, Serve::Split(vec![2500, 7500]));
     for same in [
         "{ \"on\": 75, \"off\": 25 }",
         "{ 'off': 25.0, 'on': 75.00 }",
@@ -70,10 +53,7 @@ fn a_split_by_name_means_the_same_as_one_by_index() {
         assert_eq!(split(same), expected, "{same}");
     }
     assert_eq!(
-        payload(&with(
-            SERVE,
-            "serve:\n        split:\n          \"off\": 25\n          on: 75"
-        )),
+        payload(&with(SERVE, "serve:\n        split:\n          \"off\": 25\n          on: 75")),
         expected
     );
     assert_eq!(split("{ \"off\": 100 }"), split("[10000]"));
@@ -100,10 +80,7 @@ const GOOD_JSON: &str = r#"{
 
 #[test]
 fn what_is_left_out_means_the_same_as_the_empty_form() {
-    let expected = payload(&with(
-        NUMBER,
-        "type: segment, subject: \"\", predicate: is in, objects: [staff]",
-    ));
+    let expected = payload(&with(NUMBER, "type: segment, subject: \"\", predicate: is in, objects: [staff]"));
     let without = with(NUMBER, "type: segment, predicate: is in, objects: [staff]");
     for text in [
         without.clone(),
@@ -126,14 +103,8 @@ fn only_a_disabled_toggle_has_an_empty_default_serve() {
     assert_eq!(lines(&unused), Vec::<String>::new());
     for (text, explanation) in [
         (with(DEFAULT, "defaultServe: {}"), "no longer delivers the toggle"),
-        (
-            text.replace("disabledServe: { select: 0 }", "disabledServe: {}"),
-            "no longer delivers the toggle",
-        ),
-        (
-            text.replace(SERVE, "serve: {}"),
-            "no toggle of the environment is updated",
-        ),
+        (text.replace("disabledServe: { select: 0 }", "disabledServe: {}"), "no longer delivers the toggle"),
+        (text.replace(SERVE, "serve: {}"), "no toggle of the environment is updated"),
     ] {
         let lines = lines(&featureprobe(&text));
         let is_explained = |line: &String| line.contains("error serve-choice") && line.contains(explanation);
@@ -144,11 +115,7 @@ fn only_a_disabled_toggle_has_an_empty_default_serve() {
 #[test]
 fn a_finding_explains_what_callers_would_see() {
     for (from, to, explanation) in [
-        (
-            "      serve: { select: 1 }\n",
-            "",
-            "no longer delivers the toggle",
-        ),
+        ("      serve: { select: 1 }\n", "", "no longer delivers the toggle"),
         (
             "  rules:\n",
             "  prerequisites: [{ key: a, value: x, type: text }]\n  rules:\n",
@@ -157,26 +124,10 @@ fn a_finding_explains_what_callers_would_see() {
         ("number", "numbr", "no toggle of the environment is updated"),
         ("\">\"", "\"=>\"", "no toggle of the environment is updated"),
         ("\">\"", "between", "no toggle of the environment is updated"),
-        (
-            SERVE,
-            "serve: { select: -1 }",
-            "no toggle of the environment is updated",
-        ),
-        (
-            SERVE,
-            "serve: { split: [-1, 10001] }",
-            "no toggle of the environment is updated",
-        ),
-        (
-            SERVE,
-            "serve: { select: 2 }",
-            "callers get the default value in their code",
-        ),
-        (
-            SERVE,
-            "serve: { split: [1, 2] }",
-            "callers get the default value in their code",
-        ),
+        (SERVE, "serve: { select: -1 }", "no toggle of the environment is updated"),
+        (SERVE, "serve: { split: [-1, 10001] }", "no toggle of the environment is updated"),
+        (SERVE, "serve: { select: 2 }", "callers get the default value in their code"),
+        (SERVE, "serve: { split: [1, 2] }", "callers get the default value in their code"),
         (
             NUMBER,
             "type: string, subject: c, predicate: matches regex, objects: [\"(\"]",
@@ -184,32 +135,20 @@ fn a_finding_explains_what_callers_would_see() {
         ),
     ] {
         let explained = lines(&featureprobe(&with(from, to)));
-        assert!(
-            explained.iter().any(|line| line.contains(explanation)),
-            "{to}: {explained:?}"
-        );
+        assert!(explained.iter().any(|line| line.contains(explanation)), "{to}: {explained:?}");
         let documented = lines(&yaml(with(from, to)));
-        assert!(
-            !documented.iter().any(|line| line.contains(explanation)),
-            "{to}: {documented:?}"
-        );
+        assert!(!documented.iter().any(|line| line.contains(explanation)), "{to}: {documented:?}");
     }
 }
 
 #[test]
 fn many_splits_over_many_variations_take_bounded_memory() {
-    let variations: String = (0..10_000)
-        .map(|n| format!("    - {{ name: v{n}, value: x }}\n"))
-        .collect();
+    let variations: String = (0..10_000).map(|n| format!("    - {{ name: v{n}, value: x }}\n")).collect();
     let rules = "    - { name: r, conditions: [], serve: { split: [10000] } }\n".repeat(5000);
     let text = format!(
         "disabled: false\ncontent:\n  variations:\n{variations}  rules:\n{rules}  disabledServe: {{ select: 0 }}\n  defaultServe: {{ select: 0 }}\n"
     );
     let document = featureprobe(&text);
-    assert!(
-        found(&document).contains(&"0:0 content-too-large".to_owned()),
-        "{:?}",
-        found(&document).first()
-    );
+    assert!(found(&document).contains(&"0:0 content-too-large".to_owned()), "{:?}", found(&document).first());
     assert!(yaml(&text).payload.is_none());
 }

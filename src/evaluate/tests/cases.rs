@@ -117,12 +117,7 @@ fn datetime_conditions_compare_seconds_and_use_the_current_time() {
             ("after", &["2001-09-09T09:46:40+08:00"], "1000000000", true),
             ("after", &["2001-09-09T01:46:40+00:00"], "-5", false),
             ("after", &["2001-09-09T01:46:40+00:00"], "1000000000.5", false),
-            (
-                "after",
-                &["2001-09-09T01:46:40+00:00"],
-                "99999999999999999999",
-                true,
-            ),
+            ("after", &["2001-09-09T01:46:40+00:00"], "99999999999999999999", true),
             ("after", &["1960-01-01T00:00:00+00:00"], "5", false),
         ],
     );
@@ -157,11 +152,7 @@ fn a_between_condition_is_two_conditions() {
         {"name":"n","value":"n","description":""},{"name":"y","value":"y","description":""}]}}}"#,
     );
     for (age, index) in [("17", 0), ("18", 1), ("64.9", 1), ("65", 0), ("old", 0)] {
-        assert_eq!(
-            evaluate(&toggles, "t", &user("u", &[("age", age)])),
-            variation(index),
-            "{age}"
-        );
+        assert_eq!(evaluate(&toggles, "t", &user("u", &[("age", age)])), variation(index), "{age}");
     }
 }
 
@@ -191,11 +182,7 @@ fn the_first_rule_whose_conditions_all_match_serves() {
         // A serve without a variation is an error, and the rules after it are not tried.
         (&[("city", "bad")], CALLER),
     ] {
-        assert_eq!(
-            evaluate(&toggles, "t", &user("u", attributes)),
-            expected,
-            "{attributes:?}"
-        );
+        assert_eq!(evaluate(&toggles, "t", &user("u", attributes)), expected, "{attributes:?}");
     }
 }
 
@@ -203,22 +190,17 @@ fn the_first_rule_whose_conditions_all_match_serves() {
 fn a_disabled_toggle_serves_its_disabled_serve_which_may_be_a_split() {
     let toggles = rules("true", "{}");
     let all: std::collections::BTreeSet<u32> = (0..50)
-        .map(
-            |number| match evaluate(&toggles, "t", &user(&number.to_string(), &[("city", "1")])) {
-                Verdict::Known(Served::Variation(index)) => index,
-                other => panic!("{other:?}"),
-            },
-        )
+        .map(|number| match evaluate(&toggles, "t", &user(&number.to_string(), &[("city", "1")])) {
+            Verdict::Known(Served::Variation(index)) => index,
+            other => panic!("{other:?}"),
+        })
         .collect();
     assert_eq!(all.into_iter().collect::<Vec<_>>(), [2, 3]);
 }
 
 #[test]
 fn an_enabled_toggle_with_an_empty_default_serve_is_not_delivered() {
-    assert_eq!(
-        evaluate(&rules("false", "{}"), "t", &user("u", &[("city", "1")])),
-        CALLER
-    );
+    assert_eq!(evaluate(&rules("false", "{}"), "t", &user("u", &[("city", "1")])), CALLER);
 }
 
 #[test]
@@ -234,14 +216,9 @@ fn a_split_has_contiguous_ranges_by_variation() {
         ("[]", CALLER),
         ("[9000,0,0,0,1000]", CALLER),
     ] {
-        let json = RULES
-            .replace("DISABLED", "false")
-            .replace("DEFAULT", &format!(r#"{{"split":{weights}}}"#));
+        let json =
+            RULES.replace("DISABLED", "false").replace("DEFAULT", &format!(r#"{{"split":{weights}}}"#));
         let toggles = toggles(&json.replace(r#"{"t":"#, r#"{"tutorial_rollout":"#));
-        assert_eq!(
-            evaluate(&toggles, "tutorial_rollout", &user("13", &[])),
-            expected,
-            "{weights}"
-        );
+        assert_eq!(evaluate(&toggles, "tutorial_rollout", &user("13", &[])), expected, "{weights}");
     }
 }

@@ -35,10 +35,7 @@ fn doubt(reason: Doubt) -> Verdict {
 fn a_false_condition_decides_a_rule_and_an_unknown_one_leaves_it_open() {
     let both = ruled(&[rule(&format!("{SEGMENT},{ADULT}"), 1)]);
     assert_eq!(evaluate(&both, "t", &user("u", &[("age", "17")])), variation(0));
-    assert_eq!(
-        evaluate(&both, "t", &user("u", &[("age", "19")])),
-        doubt(Doubt::Segment)
-    );
+    assert_eq!(evaluate(&both, "t", &user("u", &[("age", "19")])), doubt(Doubt::Segment));
     let odd = ruled(&[rule(ODD, 1)]);
     assert_eq!(evaluate(&odd, "t", &user("u", &[])), doubt(Doubt::Undocumented));
 }
@@ -62,15 +59,9 @@ fn a_split_needs_a_key_and_a_time_needs_a_clock() {
     assert_eq!(evaluate(&split, "t", &anonymous), doubt(Doubt::NoKey));
     let time =
         r#"{"type":"datetime","subject":"at","predicate":"after","objects":["2020-01-01T00:00:00+00:00"]}"#;
-    assert_eq!(
-        evaluate(&ruled(&[rule(time, 1)]), "t", &anonymous),
-        doubt(Doubt::CurrentTime)
-    );
+    assert_eq!(evaluate(&ruled(&[rule(time, 1)]), "t", &anonymous), doubt(Doubt::CurrentTime));
     let zone = time.replace("+00:00", "Z");
-    assert_eq!(
-        evaluate(&ruled(&[rule(&zone, 1)]), "t", &user("u", &[])),
-        doubt(Doubt::NotATime)
-    );
+    assert_eq!(evaluate(&ruled(&[rule(&zone, 1)]), "t", &user("u", &[])), doubt(Doubt::NotATime));
 }
 
 /// Returns toggle `t`, on if the toggle `other` serves `true`, with the definition of `other`.
@@ -96,10 +87,7 @@ fn a_prerequisite_is_evaluated_if_its_toggle_is_in_the_repository() {
     let someone = user("u", &[]);
     assert_eq!(evaluate(&depends(0, &other(1, "")), "t", &someone), variation(1));
     assert_eq!(evaluate(&depends(0, &other(0, "")), "t", &someone), variation(0));
-    assert_eq!(
-        evaluate(&depends(0, ""), "t", &someone),
-        doubt(Doubt::UnknownToggle)
-    );
+    assert_eq!(evaluate(&depends(0, ""), "t", &someone), doubt(Doubt::UnknownToggle));
     // Whether the prerequisite is met does not matter then.
     assert_eq!(evaluate(&depends(1, ""), "t", &someone), variation(1));
 }
@@ -109,23 +97,14 @@ fn a_toggle_that_may_not_exist_ends_the_evaluation_of_the_outermost_toggle() {
     let missing = r#"{"key":"missing","value":"x","type":"string"}"#;
     let someone = user("u", &[]);
     // `other` serves false in any case, unless `missing` does not exist: then `t` serves its disabled serve, too.
-    assert_eq!(
-        evaluate(&depends(0, &other(0, missing)), "t", &someone),
-        variation(0)
-    );
-    assert_eq!(
-        evaluate(&depends(0, &other(1, missing)), "t", &someone),
-        doubt(Doubt::UnknownToggle)
-    );
+    assert_eq!(evaluate(&depends(0, &other(0, missing)), "t", &someone), variation(0));
+    assert_eq!(evaluate(&depends(0, &other(1, missing)), "t", &someone), doubt(Doubt::UnknownToggle));
 }
 
 #[test]
 fn a_cycle_and_a_chain_of_more_than_20_toggles_end_with_the_disabled_serve_of_the_outermost() {
     let cycle = r#"{"key":"t","value":"true","type":"boolean"}"#;
-    assert_eq!(
-        evaluate(&depends(0, &other(1, cycle)), "t", &user("u", &[])),
-        variation(0)
-    );
+    assert_eq!(evaluate(&depends(0, &other(1, cycle)), "t", &user("u", &[])), variation(0));
     let chain = |length: usize| -> Toggles {
         (0..length)
             .map(|number| {

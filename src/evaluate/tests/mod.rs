@@ -22,14 +22,8 @@ struct User {
 }
 
 fn user(key: &str, attributes: &[(&str, &str)]) -> User {
-    let attributes = attributes
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    User {
-        key: Some(key.to_owned()),
-        attributes: attributes.collect(),
-        now: Some(1_700_000_000),
-    }
+    let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    User { key: Some(key.to_owned()), attributes: attributes.collect(), now: Some(1_700_000_000) }
 }
 
 fn id(key: &str) -> ToggleId {
@@ -59,10 +53,7 @@ fn evaluate(toggles: &Toggles, key: &str, user: &User) -> Verdict {
     let trace = evaluator.trace(index, &person);
     assert_eq!(trace.verdict, verdict);
     if let (Some(_), Some(serve)) = (trace.place, trace.serves.first()) {
-        assert_eq!(
-            serve.verdict, verdict,
-            "a certain place serves the verdict: {trace:?}"
-        );
+        assert_eq!(serve.verdict, verdict, "a certain place serves the verdict: {trace:?}");
     }
     let certain = |truth| truth == Truth::True;
     assert!(trace.rules.iter().rev().skip(1).all(|rule| !certain(rule.truth)));

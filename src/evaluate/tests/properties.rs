@@ -63,28 +63,16 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("semver", &["=", "!=", ">", ">=", "<", "<="]),
     ("datetime", &["after", "before"]),
 ];
-const UNKNOWN: &[(&str, &str)] = &[
-    ("segment", "is in"),
-    ("segment", "is not in"),
-    ("string", "sounds like"),
-    ("geo", "near"),
-];
+const UNKNOWN: &[(&str, &str)] =
+    &[("segment", "is in"), ("segment", "is not in"), ("string", "sounds like"), ("geo", "near")];
 
 fn text() -> impl Strategy<Value = String> {
     select(TEXTS).prop_map(str::to_owned)
 }
 
 fn known() -> impl Strategy<Value = Condition> {
-    let parts = (
-        select(KNOWN),
-        any::<prop::sample::Index>(),
-        select(&["x", "y", "z"][..]),
-    );
-    let objects = (
-        vec(text(), 1..4),
-        vec(select(TIMES).prop_map(str::to_owned), 1..3),
-        vec(text(), 1..3),
-    );
+    let parts = (select(KNOWN), any::<prop::sample::Index>(), select(&["x", "y", "z"][..]));
+    let objects = (vec(text(), 1..4), vec(select(TIMES).prop_map(str::to_owned), 1..3), vec(text(), 1..3));
     (parts, objects, select(&[">=", ">", "!="][..])).prop_map(
         |(((kind, predicates), at, subject), objects, left)| {
             let predicate = *at.get(predicates);
@@ -126,30 +114,18 @@ fn serve() -> impl Strategy<Value = Serve> {
 
 fn toggle(condition: impl Strategy<Value = Condition>) -> impl Strategy<Value = Targeting> {
     let rules = vec((serve(), vec(condition, 0..4)), 0..4);
-    let prerequisite = (
-        select(&["t0", "t1", "t2", "t3"][..]),
-        select(&["true", "false", "True"][..]),
-        any::<bool>(),
-    );
+    let prerequisite =
+        (select(&["t0", "t1", "t2", "t3"][..]), select(&["true", "false", "True"][..]), any::<bool>());
     let serves = (serve(), prop_oneof![9 => serve(), 1 => Just(Serve::Nothing)]);
     (prop::bool::weighted(0.2), rules, serves, vec(prerequisite, 0..3)).prop_map(
         |(disabled, rules, (disabled_serve, default_serve), prerequisites)| {
-            let rules = rules.into_iter().map(|(serve, conditions)| Rule {
-                name: String::new(),
-                serve,
-                conditions,
+            let rules =
+                rules.into_iter().map(|(serve, conditions)| Rule { name: String::new(), serve, conditions });
+            let prerequisites = prerequisites.into_iter().map(|(key, value, is_boolean)| Prerequisite {
+                key: key.to_owned(),
+                value: value.to_owned(),
+                kind: if is_boolean { ReturnType::Boolean } else { ReturnType::String },
             });
-            let prerequisites = prerequisites
-                .into_iter()
-                .map(|(key, value, is_boolean)| Prerequisite {
-                    key: key.to_owned(),
-                    value: value.to_owned(),
-                    kind: if is_boolean {
-                        ReturnType::Boolean
-                    } else {
-                        ReturnType::String
-                    },
-                });
             let variations = ["true", "false", "true"].iter().map(|value| Variation {
                 value: (*value).to_owned(),
                 name: String::new(),
@@ -172,22 +148,13 @@ fn toggle(condition: impl Strategy<Value = Condition>) -> impl Strategy<Value = 
 fn environment(condition: impl Strategy<Value = Condition> + Clone) -> impl Strategy<Value = Toggles> {
     vec(toggle(condition), 4).prop_map(|all| {
         let named = all.into_iter().enumerate();
-        named
-            .map(|(number, toggle)| (format!("t{number}"), toggle))
-            .collect()
+        named.map(|(number, toggle)| (format!("t{number}"), toggle)).collect()
     })
 }
 
 fn person() -> impl Strategy<Value = User> {
-    (
-        text(),
-        btree_map(select(&["x", "y", "z"][..]).prop_map(str::to_owned), text(), 0..4),
-    )
-        .prop_map(|(key, attributes)| User {
-            key: Some(key),
-            attributes,
-            now: Some(1_700_000_000),
-        })
+    (text(), btree_map(select(&["x", "y", "z"][..]).prop_map(str::to_owned), text(), 0..4))
+        .prop_map(|(key, attributes)| User { key: Some(key), attributes, now: Some(1_700_000_000) })
 }
 
 proptest! {

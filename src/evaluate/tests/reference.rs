@@ -40,10 +40,7 @@ fn value_of(
     oracle: Oracle<'_>,
     depth: usize,
 ) -> Result<Served, End> {
-    let toggle = toggles
-        .get(key)
-        .filter(|toggle| is_delivered(toggle))
-        .ok_or(End)?;
+    let toggle = toggles.get(key).filter(|toggle| is_delivered(toggle)).ok_or(End)?;
     let content = &toggle.content;
     if toggle.disabled {
         return Ok(serve(&content.disabled_serve, toggle, key, user));
@@ -64,17 +61,11 @@ fn value_of(
             return Ok(serve(&content.disabled_serve, toggle, key, user));
         }
     }
-    let rule = content.rules.iter().find(|rule| {
-        rule.conditions
-            .iter()
-            .all(|condition| matches(condition, user, oracle))
-    });
-    Ok(serve(
-        rule.map_or(&content.default_serve, |rule| &rule.serve),
-        toggle,
-        key,
-        user,
-    ))
+    let rule = content
+        .rules
+        .iter()
+        .find(|rule| rule.conditions.iter().all(|condition| matches(condition, user, oracle)));
+    Ok(serve(rule.map_or(&content.default_serve, |rule| &rule.serve), toggle, key, user))
 }
 
 fn expected(prerequisite: &Prerequisite) -> serde_json::Value {
@@ -115,11 +106,7 @@ fn serve(serve: &Serve, toggle: &Targeting, key: &str, user: &User) -> Served {
 }
 
 fn matches(condition: &Condition, user: &User, oracle: Oracle<'_>) -> bool {
-    if let Some(between) = condition
-        .between
-        .as_ref()
-        .filter(|_| condition.predicate == "between")
-    {
+    if let Some(between) = condition.between.as_ref().filter(|_| condition.predicate == "between") {
         let side = |predicate: &String, objects: &Vec<String>| Condition {
             predicate: predicate.clone(),
             objects: objects.clone(),
@@ -127,11 +114,7 @@ fn matches(condition: &Condition, user: &User, oracle: Oracle<'_>) -> bool {
             ..condition.clone()
         };
         return matches(&side(&between.left_predicate, &condition.objects), user, oracle)
-            && matches(
-                &side(&between.right_predicate, &between.right_objects),
-                user,
-                oracle,
-            );
+            && matches(&side(&between.right_predicate, &between.right_objects), user, oracle);
     }
     let value = user.attributes.get(&condition.subject);
     let (kind, predicate) = (condition.kind.as_str(), condition.predicate.as_str());
@@ -172,10 +155,7 @@ fn compared<T: std::str::FromStr + PartialOrd>(
         return false;
     };
     let any = |test: fn(&T, &T) -> bool| {
-        objects
-            .iter()
-            .flat_map(|object| object.parse())
-            .any(|object| test(&value, &object))
+        objects.iter().flat_map(|object| object.parse()).any(|object| test(&value, &object))
     };
     match predicate {
         "=" => any(|a, b| a == b),

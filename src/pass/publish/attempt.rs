@@ -35,12 +35,7 @@ impl Sender {
     pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, Abandoned> {
         let change = &self.changes()[job.change];
         // A window may close during a pass, which then starts no further request (DESIGN, section 14.1).
-        let closed = hold::window(
-            change,
-            self.policy(),
-            self.job.plan.overrides(),
-            self.job.clock.unix(),
-        );
+        let closed = hold::window(change, self.policy(), self.job.plan.overrides(), self.job.clock.unix());
         if let Some(hold) = closed.filter(|_| change.action != Action::Adopt) {
             return Ok(Attempt::Held(hold));
         }
@@ -140,10 +135,7 @@ impl Sender {
             }
             (decision, _) => decision,
         };
-        Ok((
-            decision,
-            overwrites(change, &live).then_some(SentNote::Overwrites),
-        ))
+        Ok((decision, overwrites(change, &live).then_some(SentNote::Overwrites)))
     }
 
     /// Records a change that needs no request.
@@ -153,10 +145,7 @@ impl Sender {
         note: Option<SentNote>,
         attempt: Attempt,
     ) -> Result<Attempt, Abandoned> {
-        let sent = Sent {
-            note,
-            ..sent(change, &self.job.plan)
-        };
+        let sent = Sent { note, ..sent(change, &self.job.plan) };
         let begun = self.begin(&change.id, &sent).await?;
         Ok(match self.job.journal.finish(begun, Certainty::Stored)? {
             Certainty::Stored => attempt,
@@ -272,9 +261,7 @@ fn overwrites(change: &Change, live: &Live) -> bool {
 fn is_doubtful(outcome: &Outcome) -> bool {
     match outcome {
         // The service asked for a pause, so the next try finds out.
-        Outcome::Busy {
-            retry_after: Some(_), ..
-        } => false,
+        Outcome::Busy { retry_after: Some(_), .. } => false,
         Outcome::Busy { certainty, .. } => *certainty == Certainty::Unknown,
         Outcome::Lost { .. } => true,
         // A stale base version and an invalid document have the same code (`featureprobe-behaviour.md`, section 1.1).
@@ -299,10 +286,7 @@ fn resolved(outcome: Outcome, sent: &Sent, newer: Result<Vec<LiveVersion>, Outco
         Err(failed) => return (Patched::Ended(failed), Certainty::Unknown),
     };
     match resolve(&sent.payload, &sent.comment, &newer) {
-        Resolution::Confirmed => (
-            Patched::Ended(Outcome::Applied { status: 200 }),
-            Certainty::Stored,
-        ),
+        Resolution::Confirmed => (Patched::Ended(Outcome::Applied { status: 200 }), Certainty::Stored),
         Resolution::Conflict => (Patched::Conflict, Certainty::NotStored),
         Resolution::NotStored => {
             // The service may still execute a request whose response was lost.

@@ -12,19 +12,12 @@ use super::order::{Item, Order};
 
 const SEEDS: u64 = 50;
 
-const LIMITS: Limits = Limits {
-    in_flight: 16,
-    in_flight_per_environment: 1,
-    give_up_after: Duration::from_secs(60),
-};
+const LIMITS: Limits =
+    Limits { in_flight: 16, in_flight_per_environment: 1, give_up_after: Duration::from_secs(60) };
 
 /// Toggle 0 and `others` more that were all applied before, one lane each. Toggle 0 may not be sent before `not_before`.
 fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
-    let item = |lane| Item {
-        lane,
-        not_before: (lane == 0).then_some(not_before),
-        ..Item::default()
-    };
+    let item = |lane| Item { lane, not_before: (lane == 0).then_some(not_before), ..Item::default() };
     let order = Order {
         items: (0..=others).map(item).collect(),
         lanes: (0..=others).map(|change| vec![change]).collect(),
@@ -213,27 +206,14 @@ fn ten_different_toggles_in_a_row_without_a_success_end_the_pass_or_pause_it() {
         (vec![Missing; 20], (Some(ServiceVerdict::Misrouted), 10)),
         (vec![Misrouted; 20], (Some(ServiceVerdict::Misrouted), 10)),
         (vec![Forbidden; 20], (Some(ServiceVerdict::Forbidden), 10)),
-        (
-            [vec![Busy; 9], vec![Forbidden; 9]].concat(),
-            (Some(ServiceVerdict::Forbidden), 10),
-        ),
+        ([vec![Busy; 9], vec![Forbidden; 9]].concat(), (Some(ServiceVerdict::Forbidden), 10)),
         (vec![Busy; 20], (None, 10)),
         ([vec![Missing; 9], vec![Busy; 9]].concat(), (None, 10)),
-        (
-            [vec![Missing; 9], vec![Applied], vec![Missing; 9]].concat(),
-            (None, 19),
-        ),
-        (
-            [vec![Missing; 9], vec![Refused], vec![Missing; 9]].concat(),
-            (None, 19),
-        ),
+        ([vec![Missing; 9], vec![Applied], vec![Missing; 9]].concat(), (None, 19)),
+        ([vec![Missing; 9], vec![Refused], vec![Missing; 9]].concat(), (None, 19)),
     ] {
         let mut dispatcher = dispatcher(30, now, 1);
-        assert_eq!(
-            responds(&mut dispatcher, now, &responses),
-            expected,
-            "{responses:?}"
-        );
+        assert_eq!(responds(&mut dispatcher, now, &responses), expected, "{responses:?}");
     }
 }
 
@@ -250,11 +230,7 @@ fn fewer_than_ten_say_what_they_have_in_common_after_all_were_tried() {
         ([Missing, Missing, Refused], None),
     ] {
         let mut dispatcher = dispatcher(2, now, 1);
-        assert_eq!(
-            responds(&mut dispatcher, now, &responses).0,
-            verdict,
-            "{responses:?}"
-        );
+        assert_eq!(responds(&mut dispatcher, now, &responses).0, verdict, "{responses:?}");
     }
 }
 
@@ -267,22 +243,10 @@ fn a_toggle_that_failed_alone_or_may_be_missing_does_not_count() {
         (false, true, Response::Missing, 30),
         (false, true, Response::Misrouted, 10),
     ] {
-        let item = Item {
-            is_alone,
-            may_be_missing,
-            ..Item::default()
-        };
-        let order = Order {
-            items: vec![item; 30],
-            lanes: vec![(0..30).collect()],
-            is_blank: false,
-        };
+        let item = Item { is_alone, may_be_missing, ..Item::default() };
+        let order = Order { items: vec![item; 30], lanes: vec![(0..30).collect()], is_blank: false };
         let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
-        assert_eq!(
-            responds(&mut dispatcher, now, &[response; 30]).1,
-            requests,
-            "{response:?}"
-        );
+        assert_eq!(responds(&mut dispatcher, now, &[response; 30]).1, requests, "{response:?}");
     }
 }
 
@@ -354,12 +318,7 @@ fn the_longest_untried_is_next_and_a_disabled_document_among_equals() {
 fn environments_take_turns_and_one_request_is_open_in_each() {
     let now = Instant::now();
     let order = || Order {
-        items: [0, 0, 1, 1]
-            .map(|lane| Item {
-                lane,
-                ..Item::default()
-            })
-            .into(),
+        items: [0, 0, 1, 1].map(|lane| Item { lane, ..Item::default() }).into(),
         lanes: vec![vec![0, 1], vec![2, 3]],
         is_blank: false,
     };
@@ -369,22 +328,14 @@ fn environments_take_turns_and_one_request_is_open_in_each() {
     assert_eq!(dispatcher.next(now), Next::Wait);
     let firsts = |seed| sent(Dispatcher::new(order(), LIMITS, Rng::with_seed(seed)).next(now)).change;
     let firsts: std::collections::BTreeSet<usize> = (0..50).map(firsts).collect();
-    assert_eq!(
-        firsts,
-        [0, 2].into(),
-        "the first lane is drawn, and its order is that of the plan"
-    );
+    assert_eq!(firsts, [0, 2].into(), "the first lane is drawn, and its order is that of the plan");
 }
 
 #[test]
 fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_drawn() {
     let now = Instant::now();
     let second = |is_blank, seed| {
-        let order = Order {
-            items: vec![Item::default(); 4],
-            lanes: vec![vec![0, 1, 2, 3]],
-            is_blank,
-        };
+        let order = Order { items: vec![Item::default(); 4], lanes: vec![vec![0, 1, 2, 3]], is_blank };
         let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(seed));
         let first = sent(dispatcher.next(now));
         assert_eq!(first.change, 0);
@@ -402,11 +353,7 @@ fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_draw
 fn a_retry_waits_at_the_end_of_its_lane() {
     let now = Instant::now();
     let later = now + Duration::from_secs(1);
-    let order = Order {
-        items: vec![Item::default(); 2],
-        lanes: vec![vec![0, 1]],
-        is_blank: false,
-    };
+    let order = Order { items: vec![Item::default(); 2], lanes: vec![vec![0, 1]], is_blank: false };
     let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
     let first = sent(dispatcher.next(now));
     dispatcher.retry(first, Response::Busy, now, later);

@@ -47,9 +47,7 @@ impl Response {
             Outcome::Applied { .. } => Self::Applied,
             Outcome::Busy { .. } | Outcome::Lost { .. } => Self::Busy,
             Outcome::Forbidden { .. } => Self::Forbidden,
-            Outcome::Misrouted {
-                status: 404 | 405, ..
-            } => Self::Missing,
+            Outcome::Misrouted { status: 404 | 405, .. } => Self::Missing,
             Outcome::Misrouted { .. } => Self::Misrouted,
             Outcome::Refused { .. } => Self::Refused,
             Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => Self::Void,
@@ -154,11 +152,7 @@ pub(crate) struct Dispatcher {
 
 impl Dispatcher {
     pub(crate) fn new(order: Order, limits: Limits, mut rng: Rng) -> Self {
-        let Order {
-            items,
-            lanes,
-            is_blank,
-        } = order;
+        let Order { items, lanes, is_blank } = order;
         let mut turns: Vec<usize> = (0..lanes.len()).collect();
         rng.shuffle(&mut turns);
         let is_delayed = |change: &usize| items[*change].not_before.is_some();
@@ -167,10 +161,7 @@ impl Dispatcher {
             queue.retain(|change| !is_delayed(change));
             // Stable: the plan's order, which is by path, decides among equals.
             queue.sort_by_key(|change| items[*change].rank());
-            Lane {
-                queue: queue.into(),
-                ..Lane::default()
-            }
+            Lane { queue: queue.into(), ..Lane::default() }
         };
         Self {
             lanes: lanes.into_iter().map(lane).collect(),
@@ -196,11 +187,7 @@ impl Dispatcher {
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         self.admit(now);
         if self.is_closed || self.is_empty() {
-            return if self.in_flight == 0 {
-                Next::Done
-            } else {
-                Next::Wait
-            };
+            return if self.in_flight == 0 { Next::Done } else { Next::Wait };
         }
         if self.in_flight >= self.room() {
             return Next::Wait;
@@ -235,12 +222,7 @@ impl Dispatcher {
         now: Instant,
         at: Instant,
     ) -> Option<ServiceVerdict> {
-        let Job {
-            change,
-            attempt,
-            lane,
-            is_probe,
-        } = job;
+        let Job { change, attempt, lane, is_probe } = job;
         let attempt = attempt + u32::from(!is_probe);
         self.lanes[lane].retries.push_back(Retry { change, attempt, at });
         self.finish(job, response, now)
@@ -309,10 +291,7 @@ impl Dispatcher {
     }
 
     fn delayed_until(&self) -> Option<Instant> {
-        self.delayed
-            .iter()
-            .filter_map(|change| self.items[*change].not_before)
-            .min()
+        self.delayed.iter().filter_map(|change| self.items[*change].not_before).min()
     }
 
     /// Returns whether no toggle is queued, delayed or waiting for a retry.
@@ -322,11 +301,7 @@ impl Dispatcher {
     }
 
     fn room(&self) -> usize {
-        if self.is_applied {
-            self.limits.in_flight
-        } else {
-            self.limits.in_flight.min(OPEN_UNTIL_APPLIED)
-        }
+        if self.is_applied { self.limits.in_flight } else { self.limits.in_flight.min(OPEN_UNTIL_APPLIED) }
     }
 
     fn has_room(&self, lane: usize) -> bool {
@@ -340,11 +315,7 @@ impl Dispatcher {
             Some(self.items[*change].rank())
         };
         // `min_by_key` returns the first among equals, so the lanes take turns.
-        let ranked = self
-            .turns
-            .iter()
-            .enumerate()
-            .filter_map(|(place, lane)| Some((place, first(*lane)?)));
+        let ranked = self.turns.iter().enumerate().filter_map(|(place, lane)| Some((place, first(*lane)?)));
         let (place, _) = ranked.min_by_key(|(_, rank)| *rank)?;
         let lane = self.turns.remove(place)?;
         self.turns.push_back(lane);
@@ -357,18 +328,12 @@ impl Dispatcher {
         let is_open = |lane: &usize| self.has_room(*lane) && self.lanes[*lane].queue.is_empty();
         let open: Vec<usize> = (0..self.lanes.len()).filter(is_open).collect();
         let retries = |lane: &usize| self.lanes[*lane].retries.iter();
-        if let Some(lane) = open
-            .iter()
-            .find(|lane| retries(lane).any(|retry| retry.at <= now))
-        {
+        if let Some(lane) = open.iter().find(|lane| retries(lane).any(|retry| retry.at <= now)) {
             let is_due = |retry: &Retry| retry.at <= now;
             return self.reopen(*lane, is_due, false).unwrap_or(Next::Wait);
         }
         let times = open.iter().flat_map(retries).map(|retry| retry.at);
-        times
-            .chain(self.delayed_until())
-            .min()
-            .map_or(Next::Wait, Next::WaitUntil)
+        times.chain(self.delayed_until()).min().map_or(Next::Wait, Next::WaitUntil)
     }
 
     /// Opens a probe. A toggle that this pass has not sent precedes those that wait for a retry, due or not; only a
@@ -388,25 +353,16 @@ impl Dispatcher {
         let waits = self.waits.clone();
         let wait = |retry: &Retry| waits.get(&retry.change).copied().filter(|until| *until > now);
         let is_ready = |lane: &usize| {
-            self.has_room(*lane)
-                && self.lanes[*lane]
-                    .retries
-                    .iter()
-                    .any(|retry| wait(retry).is_none())
+            self.has_room(*lane) && self.lanes[*lane].retries.iter().any(|retry| wait(retry).is_none())
         };
         if let Some(place) = self.turns.iter().position(is_ready)
             && let Some(lane) = self.turns.remove(place)
         {
             self.turns.push_back(lane);
-            return self
-                .reopen(lane, |retry| wait(retry).is_none(), true)
-                .unwrap_or(Next::Wait);
+            return self.reopen(lane, |retry| wait(retry).is_none(), true).unwrap_or(Next::Wait);
         }
         let waits = self.lanes.iter().flat_map(|lane| &lane.retries).filter_map(wait);
-        waits
-            .chain(self.delayed_until())
-            .min()
-            .map_or(Next::Wait, Next::WaitUntil)
+        waits.chain(self.delayed_until()).min().map_or(Next::Wait, Next::WaitUntil)
     }
 
     fn reopen(&mut self, lane: usize, which: impl Fn(&Retry) -> bool, is_probe: bool) -> Option<Next> {
@@ -419,12 +375,7 @@ impl Dispatcher {
     fn open(&mut self, change: usize, attempt: u32, lane: usize, is_probe: bool) -> Next {
         self.lanes[lane].in_flight += 1;
         self.in_flight += 1;
-        Next::Send(Job {
-            change,
-            attempt,
-            lane,
-            is_probe,
-        })
+        Next::Send(Job { change, attempt, lane, is_probe })
     }
 
     fn record(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
@@ -453,10 +404,7 @@ impl Dispatcher {
         }
         // Fewer than ten toggles say what they have in common as well, once all were tried.
         let is_over = self.in_flight == 0 && self.is_empty() && !self.is_applied;
-        let is_common = self
-            .row
-            .iter()
-            .all(|(_, other)| verdict(*other) == verdict(response));
+        let is_common = self.row.iter().all(|(_, other)| verdict(*other) == verdict(response));
         verdict(response).filter(|_| is_over && is_common && !self.row.is_empty())
     }
 
@@ -478,11 +426,7 @@ impl Dispatcher {
             return None;
         }
         if response == Response::Busy {
-            let give_up_at = if is_late {
-                now
-            } else {
-                now + self.limits.give_up_after
-            };
+            let give_up_at = if is_late { now } else { now + self.limits.give_up_after };
             self.pause = Some(Pause {
                 // The last probe is sent at the end of the pause, however short `--give-up-after` is.
                 probe_at: give_up_at.min(now + FIRST_WAIT),

@@ -79,11 +79,8 @@ struct World {
     hangs: Duration,
 }
 
-const LIMITS: Limits = Limits {
-    in_flight: 16,
-    in_flight_per_environment: 1,
-    give_up_after: Duration::from_secs(60),
-};
+const LIMITS: Limits =
+    Limits { in_flight: 16, in_flight_per_environment: 1, give_up_after: Duration::from_secs(60) };
 
 /// The result of one pass.
 #[derive(Debug, Default)]
@@ -123,10 +120,7 @@ impl World {
                 is_known: is_known && foundation == Foundation::Applied,
                 is_applied: false,
                 is_unknown: false,
-                is_unclear: !matches!(
-                    family,
-                    Family::Deleted | Family::ManyMissing | Family::FirstMissing
-                ),
+                is_unclear: !matches!(family, Family::Deleted | Family::ManyMissing | Family::FirstMissing),
             });
         };
         let (bad, response) = family.failures();
@@ -174,9 +168,7 @@ impl World {
 
     /// The toggles that a pass sends, and their order.
     fn order(&self) -> (Vec<usize>, Order) {
-        let due: Vec<usize> = (0..self.toggles.len())
-            .filter(|at| !self.toggles[*at].is_applied)
-            .collect();
+        let due: Vec<usize> = (0..self.toggles.len()).filter(|at| !self.toggles[*at].is_applied).collect();
         let item = |at: &usize| {
             let toggle = &self.toggles[*at];
             let tried = self.tries.get(&toggle.id);
@@ -194,11 +186,7 @@ impl World {
         for (index, item) in items.iter().enumerate() {
             lanes[item.lane].push(index);
         }
-        let order = Order {
-            lanes,
-            items,
-            is_blank: self.tries.is_empty(),
-        };
+        let order = Order { lanes, items, is_blank: self.tries.is_empty() };
         (due, order)
     }
 
@@ -265,11 +253,7 @@ impl World {
             Service::All(response) => response,
             Service::PerToggle => self.toggles[toggle].response,
         };
-        if response == Response::Busy {
-            self.hangs
-        } else {
-            Duration::ZERO
-        }
+        if response == Response::Busy { self.hangs } else { Duration::ZERO }
     }
 
     /// Returns the response to a request for a toggle, and changes the toggle as the service does.
@@ -287,10 +271,7 @@ impl World {
 
     /// Remembers the toggles that were not applied, for the next pass.
     fn remember(&mut self, due: &[usize], results: &[ChangeResult]) {
-        let failed = due
-            .iter()
-            .zip(results)
-            .filter(|(_, result)| **result != ChangeResult::Applied);
+        let failed = due.iter().zip(results).filter(|(_, result)| **result != ChangeResult::Applied);
         let lines = failed.map(|(at, result)| (&self.toggles[*at].id, RequestDigest::default(), result));
         self.tries = order::remember(&self.tries, lines, &BTreeMap::new(), |_| false, 0, 1.0);
     }
@@ -302,10 +283,7 @@ impl World {
             assert!(passes < 2000, "starved: {:?}", self.toggles);
             passes += 1;
             let pass = self.pass(Service::PerToggle);
-            assert!(
-                pass.open <= 3,
-                "more than three are open before anything is applied"
-            );
+            assert!(pass.open <= 3, "more than three are open before anything is applied");
         }
         passes
     }
@@ -318,10 +296,7 @@ fn settles(family: Family, foundation: Foundation, kept: usize, empty: usize) {
     for (disk, most) in [(Disk::Kept, kept), (Disk::Empty, empty)] {
         let passes = (0..SEEDS).map(|seed| World::new(family, foundation, disk, seed).passes());
         let worst = passes.max().unwrap();
-        assert!(
-            worst <= most,
-            "{family:?} {foundation:?} {disk:?}: {worst} passes, more than {most}"
-        );
+        assert!(worst <= most, "{family:?} {foundation:?} {disk:?}: {worst} passes, more than {most}");
     }
 }
 
@@ -386,20 +361,11 @@ fn a_service_that_hangs_costs_the_configured_time_and_a_few_timeouts() {
         for give_up_after in [Duration::from_secs(8), Duration::from_secs(60)] {
             let mut world = World::new(Family::FewErrors, Foundation::Applied, Disk::Kept, seed);
             world.hangs = timeout;
-            world.limits = Limits {
-                give_up_after,
-                ..LIMITS
-            };
-            world
-                .toggles
-                .truncate(1 + world.rng.usize(0..world.toggles.len()));
+            world.limits = Limits { give_up_after, ..LIMITS };
+            world.toggles.truncate(1 + world.rng.usize(0..world.toggles.len()));
             let pass = world.pass(Service::All(Response::Busy));
             // Ten toggles in a row begin the wait of `--give-up-after` unless it is over by then.
-            let longest = if give_up_after < timeout {
-                give_up_after
-            } else {
-                2 * give_up_after
-            };
+            let longest = if give_up_after < timeout { give_up_after } else { 2 * give_up_after };
             assert!(pass.took < longest + 3 * timeout, "{pass:?}");
         }
     }
@@ -438,10 +404,7 @@ fn a_wrong_base_url_and_a_revoked_token_cost_few_requests() {
 fn after_an_outage_within_a_pass_every_toggle_is_sent() {
     for seed in 0..SEEDS {
         let mut world = World::new(Family::FirstMissing, Foundation::Applied, Disk::Kept, seed);
-        world
-            .toggles
-            .iter_mut()
-            .for_each(|toggle| toggle.response = Response::Applied);
+        world.toggles.iter_mut().for_each(|toggle| toggle.response = Response::Applied);
         world.pass(Service::All(Response::Busy));
         assert_eq!(world.passes(), 1);
     }

@@ -89,10 +89,7 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
         }
     }
     drop(workers);
-    PublishSummary {
-        error: failure.map(Error::from),
-        ..sender.summary()
-    }
+    PublishSummary { error: failure.map(Error::from), ..sender.summary() }
 }
 
 /// Waits until `stop` becomes true. Never returns if its sender is gone.

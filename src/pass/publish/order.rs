@@ -68,11 +68,7 @@ impl Order {
             }
             lanes.push(queue);
         }
-        Self {
-            items,
-            lanes,
-            is_blank: view.failures().tries.values().all(|tried| tried.pass == 0),
-        }
+        Self { items, lanes, is_blank: view.failures().tries.values().all(|tried| tried.pass == 0) }
     }
 }
 
@@ -104,10 +100,7 @@ pub(crate) struct Inherited {
 
 impl Inherited {
     pub(crate) fn new(toggles: &BTreeSet<ToggleId>, ended_at: Instant) -> Self {
-        Self {
-            toggles: toggles.iter().map(FoldedId::from).collect(),
-            ended_at: Some(ended_at),
-        }
+        Self { toggles: toggles.iter().map(FoldedId::from).collect(), ended_at: Some(ended_at) }
     }
 
     /// Forgets the toggles once every request of an earlier process has ended, and returns whether it has.
@@ -160,10 +153,7 @@ pub(crate) fn remember<'a>(
             let wait = lone_backoff(failures, 0.5 + jitter / 2.0);
             let wait = wait.max(waits.get(id).copied().unwrap_or_default());
             let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
-            Alone {
-                failures,
-                retry_at: now.saturating_add(wait),
-            }
+            Alone { failures, retry_at: now.saturating_add(wait) }
         });
         let tried = HeldRequest {
             // A change that its live state held was not sent.
@@ -245,31 +235,20 @@ mod tests {
             let plan = Plan::nothing(source, None);
             let unknown = || {
                 let change = change(&left, Before::Nothing, PublishAttempt::First);
-                Before::Unknown {
-                    sent: Box::new(crate::pass::publish::sent(&change, &plan)),
-                    applied: None,
-                }
+                Before::Unknown { sent: Box::new(crate::pass::publish::sent(&change, &plan)), applied: None }
             };
             assert!(!inherited.expire(now));
             for (id, before, attempt, expected) in [
                 (&left, unknown(), PublishAttempt::First, Some(ended_at)),
                 (&left, unknown(), PublishAttempt::Retry, None),
-                (
-                    &left,
-                    Before::Applied(payload()),
-                    PublishAttempt::First,
-                    Some(ended_at),
-                ),
+                (&left, Before::Applied(payload()), PublishAttempt::First, Some(ended_at)),
                 (&other, unknown(), PublishAttempt::First, None),
             ] {
                 let change = change(id, before, attempt);
                 assert_eq!(inherited.not_before(&change), expected, "{change:?}");
             }
             assert!(inherited.expire(ended_at));
-            assert_eq!(
-                inherited.not_before(&change(&left, unknown(), PublishAttempt::First)),
-                None
-            );
+            assert_eq!(inherited.not_before(&change(&left, unknown(), PublishAttempt::First)), None);
         }
     }
 
@@ -287,14 +266,7 @@ mod tests {
             now: i64,
         ) -> BTreeMap<ToggleId, HeldRequest> {
             let id = id("a/b/c");
-            remember(
-                before,
-                [(&id, RequestDigest::default(), result)],
-                &BTreeMap::new(),
-                |_| false,
-                now,
-                1.0,
-            )
+            remember(before, [(&id, RequestDigest::default(), result)], &BTreeMap::new(), |_| false, now, 1.0)
         }
 
         fn alone() -> ChangeResult {
@@ -311,11 +283,7 @@ mod tests {
                 assert_eq!(parked(&tries, end - 1).len(), 1);
                 assert!(parked(&tries, end).is_empty());
             }
-            assert_eq!(
-                next_retry(&tries, -5000),
-                Some(Duration::from_secs(3600)),
-                "a clock set back"
-            );
+            assert_eq!(next_retry(&tries, -5000), Some(Duration::from_secs(3600)), "a clock set back");
             assert!(after(&tries, &ChangeResult::Applied, 1000).is_empty());
         }
 
@@ -325,14 +293,7 @@ mod tests {
             let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
             let other = RequestDigest::new(Action::Update, &Payload::from_json(payload).unwrap());
             let id = id("a/b/c");
-            let tries = remember(
-                &tries,
-                [(&id, other, &alone())],
-                &BTreeMap::new(),
-                |_| false,
-                0,
-                1.0,
-            );
+            let tries = remember(&tries, [(&id, other, &alone())], &BTreeMap::new(), |_| false, 0, 1.0);
             assert_eq!(tries[&id].alone.as_ref().map(|alone| alone.failures), Some(1));
         }
 

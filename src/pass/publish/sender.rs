@@ -104,10 +104,7 @@ impl Sender {
         Self {
             job,
             dispatcher: Mutex::new(dispatcher),
-            results: Mutex::new(Results {
-                changes: vec![progress; total],
-                stopped: None,
-            }),
+            results: Mutex::new(Results { changes: vec![progress; total], stopped: None }),
             changed: Notify::new(),
         }
     }
@@ -197,10 +194,7 @@ impl Sender {
     /// Holds back a toggle, or everything, for the `Retry-After` of a response. `wait` is as long as a pass waits.
     fn hold(&self, job: Job, outcome: &Outcome, wait: Duration) -> bool {
         let asked = match outcome {
-            Outcome::Busy {
-                retry_after: Some(asked),
-                ..
-            } => (*asked).min(LONGEST_HOLD),
+            Outcome::Busy { retry_after: Some(asked), .. } => (*asked).min(LONGEST_HOLD),
             _ => wait,
         };
         let now = self.now();
@@ -216,9 +210,7 @@ impl Sender {
         let wait_s = at.saturating_duration_since(self.now()).as_secs_f64();
         tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "will be tried again");
         self.update(job.change, |progress| progress.result = to_change_result(outcome));
-        self.conclude(outcome, |dispatcher| {
-            dispatcher.retry(job, response, self.now(), at)
-        })
+        self.conclude(outcome, |dispatcher| dispatcher.retry(job, response, self.now(), at))
     }
 
     /// Updates the dispatcher with an outcome. Wakes the other workers if the limit of open requests changes.
@@ -323,18 +315,13 @@ impl Sender {
         let (changes, stopped) = (std::mem::take(&mut current.changes), current.stopped.take());
         drop(current);
         let live = self.live_versions(&changes);
-        let ended = changes
-            .into_iter()
-            .map(|progress| (progress.result, progress.answer));
+        let ended = changes.into_iter().map(|progress| (progress.result, progress.answer));
         let (mut results, answers): (Vec<_>, Vec<_>) = ended.unzip();
         let (now, dispatcher) = (self.now(), self.dispatcher());
         let held_until = dispatcher.held_until();
         let wait = |(change, result): (usize, &ChangeResult)| {
             let until = dispatcher.waits_until(change).filter(|_| !result.is_recorded())?;
-            Some((
-                self.changes()[change].id.clone(),
-                until.checked_duration_since(now)?,
-            ))
+            Some((self.changes()[change].id.clone(), until.checked_duration_since(now)?))
         };
         let waits = results.iter().enumerate().filter_map(wait).collect();
         drop(dispatcher);

@@ -138,22 +138,14 @@ impl Service {
 
 impl HttpService {
     async fn read(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
-        let scanned = self
-            .scanned
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(toggle);
+        let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner).remove(toggle);
         if let Some(live) = scanned {
             // If the service has a newer version by now, it refuses the publish, and the next read asks it.
             return Ok(live);
         }
         self.live(toggle, now).await.map_err(|mut failure| {
             // The project or the environment does not exist.
-            if let Outcome::Refused {
-                code: Some(code),
-                reason,
-                ..
-            } = &mut failure
+            if let Outcome::Refused { code: Some(code), reason, .. } = &mut failure
                 && code == "not_found"
             {
                 reason.push_str(CREATE_FIRST);
@@ -187,10 +179,7 @@ fn projects(reader: &LiveReader, changes: &[Change]) -> BTreeMap<Key, ProjectRea
             1 => ToggleDemand::One,
             _ => ToggleDemand::Several,
         };
-        (
-            project.clone(),
-            ProjectReader::new(reader.clone(), project, demand),
-        )
+        (project.clone(), ProjectReader::new(reader.clone(), project, demand))
     });
     projects.collect()
 }
@@ -235,7 +224,5 @@ pub(super) fn creation(change: &Change, return_type: ReturnType) -> Bytes {
         tags: [],
         permanent: false,
     };
-    serde_json::to_vec(&body)
-        .expect("text, numbers and lists always have a JSON form")
-        .into()
+    serde_json::to_vec(&body).expect("text, numbers and lists always have a JSON form").into()
 }

@@ -65,15 +65,7 @@ pub(super) fn run(options: Options) -> Ended {
 
 impl History {
     fn new(options: Options) -> Self {
-        let Options {
-            seed,
-            kind,
-            exceptions,
-            mutation,
-            service: service_kind,
-            kills,
-            permissions,
-        } = options;
+        let Options { seed, kind, exceptions, mutation, service: service_kind, kills, permissions } = options;
         let world = World::new(seed);
         let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
         let death = match (kills, exceptions.frozen_requests) {
@@ -94,10 +86,7 @@ impl History {
             path
         });
         let disks = if kind.is_shared() { 3 } else { 1 };
-        let disk = |number| Disk {
-            path: folder.path().join(format!("disk{number}")),
-            user: None,
-        };
+        let disk = |number| Disk { path: folder.path().join(format!("disk{number}")), user: None };
         let (revisions, service) = (
             Arc::new(Revisions::new()),
             ToggleService::new(&world, exceptions, !kind.is_shared(), service_kind),
@@ -127,8 +116,7 @@ impl History {
 
     fn after(self: &Arc<Self>, seconds: f64, action: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let history = Arc::clone(self);
-        self.world
-            .after(Duration::from_secs_f64(seconds), move || action(&history));
+        self.world.after(Duration::from_secs_f64(seconds), move || action(&history));
     }
 
     /// Decides when what happens.
@@ -152,9 +140,7 @@ impl History {
             let ends = begins + self.world.between(1.0, 200.0);
             for (at, is_down) in [(begins, true), (ends, false)] {
                 self.after(at, move |history| {
-                    history
-                        .world
-                        .say("service", if is_down { "goes down" } else { "is back" });
+                    history.world.say("service", if is_down { "goes down" } else { "is back" });
                     history.site.service.set_down(is_down);
                 });
             }
@@ -207,16 +193,10 @@ impl History {
     }
 
     fn commit_all(&self, documents: Documents) {
-        let meanings: Vec<_> = documents
-            .values()
-            .map(|document| format!("m{}", document.meaning))
-            .collect();
+        let meanings: Vec<_> = documents.values().map(|document| format!("m{}", document.meaning)).collect();
         let revisions = &self.site.revisions;
         let number = revisions.commit(Some(revisions.head()), documents);
-        self.world.say(
-            "source",
-            format_args!("revision {number}: {}", meanings.join(" ")),
-        );
+        self.world.say("source", format_args!("revision {number}: {}", meanings.join(" ")));
     }
 
     /// Starts a job with this disk, or an empty one.
@@ -233,11 +213,7 @@ impl History {
             Some(None) if !self.kind.is_shared() => return,
             _ => self.folder.path().join(machine.name()),
         };
-        let folder = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         machine.say(format_args!("starts at revision {revision} with {folder}"));
         let (stop, stopped) = watch::channel(false);
         // A process that sent late and is stopped with its only disk before it could list that has told nobody.
@@ -245,10 +221,7 @@ impl History {
             self.stop(&machine, self.world.between(0.0, 100.0), stop);
         }
         let (site, own, disk) = (self.site.clone(), machine.clone(), path.clone());
-        let job = Job {
-            history,
-            stop: stopped,
-        };
+        let job = Job { history, stop: stopped };
         machine.start(move || site.apply(&own, &disk, revision, job), self.ended(path));
     }
 
@@ -304,10 +277,8 @@ impl History {
             }
             let is_killed = std::thread::panicking();
             if is_killed && history.kills == Kills::InARow && history.world.trouble(0.8) {
-                let (seconds, number) = (
-                    history.world.between(0.0, 4.0),
-                    history.world.draw(|rng| rng.usize(100..1000)),
-                );
+                let (seconds, number) =
+                    (history.world.between(0.0, 4.0), history.world.draw(|rng| rng.usize(100..1000)));
                 history.after(seconds, move |history| history.begin(number));
             }
         }
@@ -320,9 +291,7 @@ impl History {
         if is_live {
             // The edits of the other writer are still there.
             if let Some(toggle) = self.site.service.lost_by_import() {
-                self.world.fault(format!(
-                    "an import of {toggle} would not be in sync with the service"
-                ));
+                self.world.fault(format!("an import of {toggle} would not be in sync with the service"));
             }
             *lock(&self.site.on_drift) = OnDrift::Overwrite;
             self.site.service.permit_overwrites();
@@ -342,14 +311,11 @@ impl History {
         }
         let head = self.site.revisions.head();
         let expected = self.site.revisions.get(head).documents;
-        let expected: BTreeMap<_, _> = expected
-            .into_iter()
-            .map(|(id, document)| (id, document.meaning))
-            .collect();
+        let expected: BTreeMap<_, _> =
+            expected.into_iter().map(|(id, document)| (id, document.meaning)).collect();
         let stored = self.site.service.stored();
         if stored != expected && !self.world.is_over() {
-            self.world
-                .fault(format!("in the end the service has {stored:?}, not {expected:?}"));
+            self.world.fault(format!("in the end the service has {stored:?}, not {expected:?}"));
         }
     }
 

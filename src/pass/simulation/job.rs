@@ -142,9 +142,7 @@ impl Site {
             Err(error) => {
                 // The folders of two runs of one seed have different names.
                 let text = chain(error);
-                let parts = text
-                    .split('`')
-                    .map(|part| if part.starts_with('/') { "a folder" } else { part });
+                let parts = text.split('`').map(|part| if part.starts_with('/') { "a folder" } else { part });
                 machine.say(format_args!("fails: {}", parts.collect::<Vec<_>>().join("`")));
             }
         }
@@ -211,15 +209,9 @@ impl Site {
         };
         let (halt, halted) = watch::channel(*stop.borrow());
         let looked = Arc::new(Mutex::new(None));
-        lock(&self.passes).push(Underway {
-            halt,
-            about: Arc::clone(&looked),
-        });
-        let (revisions, about, order_now) = (
-            Arc::clone(&self.revisions),
-            Arc::clone(&looked),
-            Arc::clone(order),
-        );
+        lock(&self.passes).push(Underway { halt, about: Arc::clone(&looked) });
+        let (revisions, about, order_now) =
+            (Arc::clone(&self.revisions), Arc::clone(&looked), Arc::clone(order));
         let (service, is_permitted) = (self.service.clone(), is_permitted(reconciler));
         let context = PassContext::new(runtime(machine), halted, move |event| {
             if let Event::Begins(plan) = event {
@@ -232,9 +224,7 @@ impl Site {
             }
         });
         let head = self.revisions.head();
-        let result = self
-            .pass(machine, reconciler, &context, order, inputs)
-            .map_err(|error| chain(&error));
+        let result = self.pass(machine, reconciler, &context, order, inputs).map_err(|error| chain(&error));
         let now = machine.instant();
         schedule.on_pass_finished(&PassOutcome::of(&result), None, now, fastrand::f64());
         if let Some(wait) = order::next_retry(&reconciler.view().failures().tries, machine.unix()) {
@@ -275,9 +265,5 @@ fn summary(report: &Report) -> String {
         (Some(stopped), None) => format!(": {stopped}"),
         (None, None) => String::new(),
     };
-    format!(
-        "ends, {} of {} applied{ended}",
-        report.applied(),
-        report.lines().count()
-    )
+    format!("ends, {} of {} applied{ended}", report.applied(), report.lines().count())
 }

@@ -74,15 +74,12 @@ impl LiveStore {
             created_at: None,
         });
         if is_equal {
-            return Stored::Fault(format!(
-                "{toggle} gets the second version {version} with equal targeting"
-            ));
+            return Stored::Fault(format!("{toggle} gets the second version {version} with equal targeting"));
         }
         match is_foreign(&last) {
-            true => Stored::Fault(format!(
-                "{toggle}: version {} of someone else is overwritten",
-                last.version
-            )),
+            true => {
+                Stored::Fault(format!("{toggle}: version {} of someone else is overwritten", last.version))
+            }
             false => Stored::Version(version),
         }
     }
@@ -141,10 +138,7 @@ impl LiveStore {
     /// Returns the versions from `first` on, newest first.
     pub(super) fn from(&mut self, toggle: &ToggleId, first: u64) -> Vec<LiveVersion> {
         let versions = self.versions(toggle).iter().rev();
-        versions
-            .filter(|version| version.version >= first)
-            .cloned()
-            .collect()
+        versions.filter(|version| version.version >= first).cloned().collect()
     }
 
     /// Returns a toggle whose imported document would not mean what the service has, if there is one (DESIGN, section
@@ -166,9 +160,7 @@ impl LiveStore {
     /// Returns whether another writer has changed the toggle.
     pub(super) fn is_edited(&self, toggle: &ToggleId) -> bool {
         let is_edit = |version: &LiveVersion| version.comment == "by hand";
-        self.0
-            .get(toggle)
-            .is_some_and(|versions| versions.iter().any(is_edit))
+        self.0.get(toggle).is_some_and(|versions| versions.iter().any(is_edit))
     }
 
     fn versions(&mut self, toggle: &ToggleId) -> &mut Vec<LiveVersion> {

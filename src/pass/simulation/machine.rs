@@ -98,10 +98,7 @@ impl Machine {
     pub(super) fn start(&self, body: impl FnOnce() + Send + 'static, ended: impl FnOnce() + Send + 'static) {
         let machine = self.clone();
         self.0.world.start(&self.0.baton, move || {
-            let ended = Ended {
-                machine,
-                ended: Some(ended),
-            };
+            let ended = Ended { machine, ended: Some(ended) };
             body();
             drop(ended);
         });
@@ -126,12 +123,7 @@ impl Machine {
 
     /// Waits. The process may be suspended, or killed, meanwhile.
     pub(super) fn wait(&self, delay: Duration) {
-        let Inner {
-            world,
-            hazards,
-            baton,
-            ..
-        } = self.0.as_ref();
+        let Inner { world, hazards, baton, .. } = self.0.as_ref();
         if std::thread::panicking() {
             return;
         }
@@ -193,10 +185,7 @@ impl Machine {
                 }
                 is_idle = false;
                 let waker = Waker::from(Arc::clone(&task.woken));
-                task.future
-                    .as_mut()
-                    .poll(&mut Context::from_waker(&waker))
-                    .is_pending()
+                task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
             });
             let mut state = lock(&self.0.state);
             tasks.append(&mut state.tasks);
@@ -238,10 +227,7 @@ impl<F: FnOnce()> Drop for Ended<F> {
 
 impl SimulatedRuntime for Machine {
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        lock(&self.0.state).tasks.push(Task {
-            future: task,
-            woken: Arc::new(Woken(AtomicBool::new(true))),
-        });
+        lock(&self.0.state).tasks.push(Task { future: task, woken: Arc::new(Woken(AtomicBool::new(true))) });
     }
 
     fn run(&self, is_done: &mut dyn FnMut() -> bool, timeout: Duration) {
@@ -318,11 +304,7 @@ pub(super) fn tear(world: &World, disk: &Path) -> bool {
         return false;
     };
     let lines: Vec<&[u8]> = journal.split_inclusive(|byte| *byte == b'\n').collect();
-    let outcomes = lines
-        .iter()
-        .rev()
-        .take_while(|line| line.starts_with(b"{\"outcome\""))
-        .count();
+    let outcomes = lines.iter().rev().take_while(|line| line.starts_with(b"{\"outcome\"")).count();
     if outcomes == 0 || !world.trouble(0.3) {
         return false;
     }

@@ -110,18 +110,12 @@ fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
 
 /// Returns histories in which processes are killed one after the other.
 fn killed(kind: Kind) -> impl Fn(u64) -> Options + Copy {
-    move |seed| Options {
-        kills: Kills::InARow,
-        ..options(kind)(seed)
-    }
+    move |seed| Options { kills: Kills::InARow, ..options(kind)(seed) }
 }
 
 /// Returns histories of a service that can be read, with a second writer.
 fn live(kind: Kind) -> impl Fn(u64) -> Options + Copy {
-    move |seed| Options {
-        service: ServiceKind::FeatureProbe,
-        ..options(kind)(seed)
-    }
+    move |seed| Options { service: ServiceKind::FeatureProbe, ..options(kind)(seed) }
 }
 
 #[test]
@@ -161,19 +155,13 @@ fn jobs_that_share_state_never_overwrite_what_someone_else_changed() {
 
 #[test]
 fn daemons_and_jobs_that_share_state_never_overwrite_what_someone_else_changed() {
-    seeds(
-        "daemons_and_jobs_that_share_state_never",
-        live(Kind::SharedDaemons),
-    );
+    seeds("daemons_and_jobs_that_share_state_never", live(Kind::SharedDaemons));
 }
 
 #[test]
 fn a_request_that_is_carried_out_late_overwrites_nothing() {
     for kind in [Kind::Jobs, Kind::SharedJobs] {
-        seeds("a_request_that_is_carried_out_late", |seed| Options {
-            exceptions: LATE,
-            ..live(kind)(seed)
-        });
+        seeds("a_request_that_is_carried_out_late", |seed| Options { exceptions: LATE, ..live(kind)(seed) });
     }
 }
 
@@ -195,16 +183,10 @@ fn a_process_without_permission_sends_only_what_was_sent_or_let_through_before()
 }
 
 /// A process is suspended between the check of its clock and the request.
-const FROZEN: Exceptions = Exceptions {
-    frozen_requests: true,
-    late_requests: false,
-};
+const FROZEN: Exceptions = Exceptions { frozen_requests: true, late_requests: false };
 
 /// The service carries out requests after their connection is gone.
-const LATE: Exceptions = Exceptions {
-    frozen_requests: false,
-    late_requests: true,
-};
+const LATE: Exceptions = Exceptions { frozen_requests: false, late_requests: true };
 
 #[test]
 fn what_a_suspended_process_sent_late_is_repaired_when_it_resumes() {
@@ -224,12 +206,8 @@ fn what_the_service_carried_out_late_is_repaired_by_the_next_change() {
 
 #[test]
 fn a_seed_always_tells_the_same_story() {
-    for (kind, seed) in [
-        (Kind::Jobs, 5),
-        (Kind::Daemon, 6),
-        (Kind::SharedJobs, 7),
-        (Kind::SharedDaemons, 8),
-    ] {
+    for (kind, seed) in [(Kind::Jobs, 5), (Kind::Daemon, 6), (Kind::SharedJobs, 7), (Kind::SharedDaemons, 8)]
+    {
         let [first, second] = [0, 1].map(|_| history::run(options(kind)(seed)).story);
         assert!(first.len() > 5);
         pretty(&first, &second);
@@ -238,10 +216,7 @@ fn a_seed_always_tells_the_same_story() {
 
 /// Compares two stories, and shows where they part.
 fn pretty(first: &[String], second: &[String]) {
-    let differs = first
-        .iter()
-        .zip(second)
-        .position(|(first, second)| first != second);
+    let differs = first.iter().zip(second).position(|(first, second)| first != second);
     if let Some(at) = differs {
         panic!("the same until:\n{}\nor\n{}", first[at], second[at]);
     }
@@ -264,20 +239,11 @@ fn a_mistake_in_the_protocol_is_noticed() {
         let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
         let found = find(
             0..most,
-            |seed| Options {
-                exceptions,
-                mutation: Some(mutation),
-                ..options(Kind::SharedJobs)(seed)
-            },
+            |seed| Options { exceptions, mutation: Some(mutation), ..options(Kind::SharedJobs)(seed) },
             false,
         );
-        let (seed, ended) = found
-            .first()
-            .unwrap_or_else(|| panic!("no history notices {mutation:?}"));
-        println!(
-            "{mutation:?}: seed {seed}: {}",
-            ended.fault.as_deref().unwrap_or_default()
-        );
+        let (seed, ended) = found.first().unwrap_or_else(|| panic!("no history notices {mutation:?}"));
+        println!("{mutation:?}: seed {seed}: {}", ended.fault.as_deref().unwrap_or_default());
     }
 }
 
@@ -285,10 +251,7 @@ fn a_mistake_in_the_protocol_is_noticed() {
 fn a_publish_that_ignores_the_live_state_is_noticed() {
     for mutation in [Mutation::ForgetBaseVersion, Mutation::SkipRead] {
         let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
-        let mutated = |seed| Options {
-            mutation: Some(mutation),
-            ..live(Kind::Jobs)(seed)
-        };
+        let mutated = |seed| Options { mutation: Some(mutation), ..live(Kind::Jobs)(seed) };
         let found = find(0..most, mutated, false);
         assert!(!found.is_empty(), "no history notices {mutation:?}");
     }
@@ -307,10 +270,7 @@ fn a_permission_that_is_inherited_is_noticed() {
 
 #[test]
 fn seeds_that_found_a_fault_are_kept() {
-    for line in KEPT
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
+    for line in KEPT.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let kind = match words[0] {
             "jobs" => Kind::Jobs,
@@ -322,14 +282,8 @@ fn seeds_that_found_a_fault_are_kept() {
         let seed = words[1].parse().expect("a seed");
         let options = match words.get(2) {
             None => options(kind)(seed),
-            Some(&"frozen") => Options {
-                exceptions: FROZEN,
-                ..options(kind)(seed)
-            },
-            Some(&"late") => Options {
-                exceptions: LATE,
-                ..options(kind)(seed)
-            },
+            Some(&"frozen") => Options { exceptions: FROZEN, ..options(kind)(seed) },
+            Some(&"late") => Options { exceptions: LATE, ..options(kind)(seed) },
             Some(&"killed") => killed(kind)(seed),
             Some(&"live") => live(kind)(seed),
             Some(other) => panic!("`{other}` is not a sort of history"),

@@ -67,9 +67,7 @@ impl SharedReference {
             return None;
         }
         let repository = lock(&self.0.repository);
-        let id = commit
-            .as_deref()
-            .and_then(|text| text.trim().parse().ok().map(CommitId));
+        let id = commit.as_deref().and_then(|text| text.trim().parse().ok().map(CommitId));
         let head = SharedHead::read(&repository, id.expect("a commit"), None).expect("a head");
         let applied = head.applied.as_ref().map(|tip| tip.tree);
         let tree = applied.map_or_else(BTreeMap::new, |tree| documents(&repository, tree));
@@ -80,10 +78,7 @@ impl SharedReference {
                 world.fault(fault);
             }
             if head.announcement.is_none() && order < last.recorded {
-                world.fault(format!(
-                    "revision {order} is recorded after revision {}",
-                    last.recorded
-                ));
+                world.fault(format!("revision {order} is recorded after revision {}", last.recorded));
             }
         }
         let kind = match &head.announcement {
@@ -94,10 +89,7 @@ impl SharedReference {
             last.recorded = order;
         }
         let unknown: Vec<_> = head.unknown.keys().map(ToggleId::toggle).collect();
-        let text = format!(
-            "pushes {kind} of revision {order}, unknown: [{}]",
-            unknown.join(" ")
-        );
+        let text = format!("pushes {kind} of revision {order}, unknown: [{}]", unknown.join(" "));
         (last.commit, last.head) = (commit, head);
         Some(text)
     }
@@ -116,17 +108,13 @@ impl SharedReference {
         let toggles = toggles.filter(|toggle| !service.is_edited(toggle));
         for toggle in toggles.filter(|toggle| !head.unknown.contains_key(toggle)) {
             if stored.get(toggle) != tree.get(toggle) || service.is_open(toggle) {
-                faults.push(format!(
-                    "the ref does not list {toggle}, which may be other than its tree has it"
-                ));
+                faults
+                    .push(format!("the ref does not list {toggle}, which may be other than its tree has it"));
             }
         }
         let mark = |head: &SharedHead| head.announcement.as_ref().map(|found| found.mark.clone());
         if mark(head).is_some() && mark(head) != mark(&last.head) {
-            let news = head
-                .unknown
-                .iter()
-                .filter(|(toggle, _)| !last.head.unknown.contains_key(toggle));
+            let news = head.unknown.iter().filter(|(toggle, _)| !last.head.unknown.contains_key(toggle));
             for (toggle, sent) in news {
                 if tree.get(toggle) == Some(&meaning(format!("{:?}", sent.payload).as_bytes())) {
                     faults.push(format!("{toggle} is announced as it is applied"));

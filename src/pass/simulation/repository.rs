@@ -66,17 +66,12 @@ impl Revisions {
     /// Returns a number that is greater the later the branch led to this revision.
     pub(super) fn order(&self, revision: usize) -> usize {
         let moves = lock(&self.moves);
-        moves
-            .iter()
-            .rposition(|other| *other == revision)
-            .expect("every revision was on the branch")
+        moves.iter().rposition(|other| *other == revision).expect("every revision was on the branch")
     }
 
     /// Returns the number of a commit.
     pub(super) fn number(&self, commit: CommitId) -> Option<usize> {
-        lock(&self.revisions)
-            .iter()
-            .position(|revision| revision.commit == commit)
+        lock(&self.revisions).iter().position(|revision| revision.commit == commit)
     }
 
     /// Moves the branch to a commit that is there already.
@@ -96,24 +91,14 @@ impl Revisions {
             let id = Oid::from_bytes(&revisions[parent].commit.0.0).expect("an id");
             repository.find_commit(id).expect("a commit")
         });
-        let tree = repository
-            .find_tree(tree(&repository, &documents))
-            .expect("a tree");
+        let tree = repository.find_tree(tree(&repository, &documents)).expect("a tree");
         let seconds = i64::try_from(number).expect("few revisions");
-        let author = Signature::new(
-            "Ann",
-            "ann@example.org",
-            &git2::Time::new(1_700_000_000 + seconds, 0),
-        );
+        let author = Signature::new("Ann", "ann@example.org", &git2::Time::new(1_700_000_000 + seconds, 0));
         let author = author.expect("an author");
         let parents: Vec<_> = parent.iter().collect();
         let message = format!("revision {number}");
-        let id = repository
-            .commit(None, &author, &author, &message, &tree, &parents)
-            .expect("a commit");
-        repository
-            .reference(BRANCH, id, true, "commit")
-            .expect("a branch");
+        let id = repository.commit(None, &author, &author, &message, &tree, &parents).expect("a commit");
+        repository.reference(BRANCH, id, true, "commit").expect("a branch");
         let commit = CommitId(object_id(id));
         revisions.push(Revision { commit, documents });
         lock(&self.moves).push(number);
@@ -138,9 +123,7 @@ fn tree(repository: &Repository, documents: &Documents) -> Oid {
     let mut folders: BTreeMap<&str, Environments> = BTreeMap::new();
     let odb = repository.odb().expect("a database");
     for (id, document) in documents {
-        let blob = odb
-            .write(ObjectType::Blob, document.text().as_bytes())
-            .expect("a blob");
+        let blob = odb.write(ObjectType::Blob, document.text().as_bytes()).expect("a blob");
         let environments = folders.entry(id.project()).or_default();
         let files = environments.entry(id.environment_key()).or_default();
         files.push((format!("{}.yaml", id.toggle()), blob));
@@ -161,11 +144,7 @@ fn tree(repository: &Repository, documents: &Documents) -> Oid {
         write(environments.collect())
     };
     let projects = folders.into_iter();
-    write(
-        projects
-            .map(|(name, environments)| folder((name, project(environments))))
-            .collect(),
-    )
+    write(projects.map(|(name, environments)| folder((name, project(environments)))).collect())
 }
 
 impl Document {

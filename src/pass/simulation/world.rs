@@ -79,10 +79,7 @@ impl World {
             is_calm: false,
             threads: Vec::new(),
         };
-        Self(Arc::new(Shared {
-            state: Mutex::new(state),
-            main: Baton::default(),
-        }))
+        Self(Arc::new(Shared { state: Mutex::new(state), main: Baton::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -15,10 +15,7 @@ pub(crate) enum Claims {
     /// The file whose path names the toggle.
     One(File),
     /// Several files, each with the toggle that its path names.
-    #[expect(
-        clippy::box_collection,
-        reason = "a clash is rare, and a list is three times as large"
-    )]
+    #[expect(clippy::box_collection, reason = "a clash is rare, and a list is three times as large")]
     Clash(Box<Vec<(ToggleId, File)>>),
 }
 
@@ -62,8 +59,7 @@ impl Claims {
         id: &'a ToggleId,
         layout: &Layout,
     ) -> impl Iterator<Item = (&'a ToggleId, String)> {
-        self.named(id)
-            .map(|(name, file)| (name, layout.path(name, file.format)))
+        self.named(id).map(|(name, file)| (name, layout.path(name, file.format)))
     }
 
     /// Adds to the files of the toggle `id` those of another one, or more of its own.

@@ -24,12 +24,7 @@ pub(super) struct Classifier<'a> {
 
 impl<'a> Classifier<'a> {
     pub(super) fn new(places: Places<'a>, always: &'a BTreeSet<ToggleId>) -> Self {
-        Self {
-            places,
-            always,
-            found: Comparison::default(),
-            unread: Vec::new(),
-        }
+        Self { places, always, found: Comparison::default(), unread: Vec::new() }
     }
 
     /// Returns whether `always` has a toggle under `prefix`.
@@ -79,16 +74,11 @@ impl<'a> Classifier<'a> {
             PathKind::Document { id: toggle, .. } => {
                 self.unread.push((path.to_owned(), toggle, Unread::Link));
             }
-            PathKind::Unread {
-                id: Some(toggle),
-                why,
-            } => self.unread.push((path.to_owned(), toggle, why)),
+            PathKind::Unread { id: Some(toggle), why } => self.unread.push((path.to_owned(), toggle, why)),
             // A link is never followed, so its name does not matter elsewhere.
             _ if !is_file(entry) => {}
             PathKind::Unread { id: None, why } => {
-                self.found
-                    .findings
-                    .push(tree::unread(&self.shown(path), why, None));
+                self.found.findings.push(tree::unread(&self.shown(path), why, None));
             }
             // A mistake outside `--only` must not stop the toggles inside it.
             PathKind::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
@@ -107,9 +97,7 @@ impl<'a> Classifier<'a> {
 
     pub(super) fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
         let path = [join(self.places.root, prefix).as_bytes(), b"/", name].concat();
-        self.found
-            .findings
-            .push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
+        self.found.findings.push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
     }
 
     /// Compares the folder of one environment. Skips files that are equal on both sides unless another file could claim
@@ -183,12 +171,7 @@ impl<'a> Classifier<'a> {
         count: usize,
         has_others: bool,
     ) {
-        let Some(environment) = desired
-            .iter()
-            .chain(&applied)
-            .next()
-            .map(|(id, _)| id.environment())
-        else {
+        let Some(environment) = desired.iter().chain(&applied).next().map(|(id, _)| id.environment()) else {
             return;
         };
         // An environment that loses all of its documents is held, not emptied (DESIGN, section 5).
@@ -196,26 +179,20 @@ impl<'a> Classifier<'a> {
             self.found.lost.insert(environment.clone());
         }
         self.found.applied_counts.insert(environment, count);
-        let desired = desired.into_iter().map(|(id, file)| Difference {
-            desired: Claims::One(file),
-            ..Difference::of(id)
-        });
-        let applied = applied.into_iter().map(|(id, file)| Difference {
-            applied: Claims::One(file),
-            ..Difference::of(id)
-        });
+        let desired = desired
+            .into_iter()
+            .map(|(id, file)| Difference { desired: Claims::One(file), ..Difference::of(id) });
+        let applied = applied
+            .into_iter()
+            .map(|(id, file)| Difference { applied: Claims::One(file), ..Difference::of(id) });
         let mut differences: Vec<Difference> = desired.chain(applied).collect();
         // Both sides are almost sorted, so this costs one comparison for each file, and a map about ten.
         differences.sort_by(|a, b| a.id.cmp(&b.id));
         differences.dedup_by(|next, first| {
             let is_same = next.id == first.id;
             if is_same {
-                first
-                    .desired
-                    .add(&first.id, (&next.id, std::mem::take(&mut next.desired)));
-                first
-                    .applied
-                    .add(&first.id, (&next.id, std::mem::take(&mut next.applied)));
+                first.desired.add(&first.id, (&next.id, std::mem::take(&mut next.desired)));
+                first.applied.add(&first.id, (&next.id, std::mem::take(&mut next.applied)));
             }
             is_same
         });
@@ -257,9 +234,8 @@ impl<'a> Classifier<'a> {
             if self.places.side == AppliedTree::Revision {
                 merge(differences, &group, |one| &mut one.applied);
             }
-            let (documents, others): (Vec<usize>, Vec<usize>) = group
-                .iter()
-                .partition(|at| differences[**at].desired.has_document());
+            let (documents, others): (Vec<usize>, Vec<usize>) =
+                group.iter().partition(|at| differences[**at].desired.has_document());
             let Some(document) = documents.first().map(|at| &differences[*at]) else {
                 continue;
             };
@@ -267,10 +243,7 @@ impl<'a> Classifier<'a> {
                 self.found.renamed.insert(former.id.clone());
                 let file = document.desired.first();
                 if let Some(file) = file.filter(|_| self.places.scope.contains(&document.id)) {
-                    let path = join(
-                        self.places.root,
-                        &self.places.layout.path(&document.id, file.format),
-                    );
+                    let path = join(self.places.root, &self.places.layout.path(&document.id, file.format));
                     let finding = tree::case_only_difference(&document.id, &path, &former.id);
                     self.found.findings.push(finding);
                 }
@@ -284,9 +257,8 @@ impl<'a> Classifier<'a> {
             return;
         }
         let mut held: HashMap<FoldedId, ToggleId> = HashMap::new();
-        let unread: BTreeSet<String> = (self.unread.iter())
-            .map(|(_, id, _)| id.as_str().to_ascii_lowercase())
-            .collect();
+        let unread: BTreeSet<String> =
+            (self.unread.iter()).map(|(_, id, _)| id.as_str().to_ascii_lowercase()).collect();
         for one in &mut self.found.differences {
             let is_unread = unread.contains(&one.id.as_str().to_ascii_lowercase());
             if is_unread && one.desired.is_empty() && !self.found.renamed.contains(&one.id) {
@@ -297,9 +269,7 @@ impl<'a> Classifier<'a> {
         for (path, id, why) in std::mem::take(&mut self.unread) {
             if self.places.scope.contains(&id) {
                 let held = held.get(&FoldedId::from(&id));
-                self.found
-                    .findings
-                    .push(tree::unread(&self.shown(&path), why, held));
+                self.found.findings.push(tree::unread(&self.shown(&path), why, held));
             }
         }
     }
@@ -389,9 +359,7 @@ fn contains_folded(names: &[Vec<u8>], name: &[u8]) -> bool {
 
 /// Returns a file's name without its last extension.
 fn stem(name: &[u8]) -> &[u8] {
-    name.iter()
-        .rposition(|byte| *byte == b'.')
-        .map_or(name, |dot| &name[..dot])
+    name.iter().rposition(|byte| *byte == b'.').map_or(name, |dot| &name[..dot])
 }
 
 /// Returns the documents among `entries` of one folder.

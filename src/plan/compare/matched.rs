@@ -31,21 +31,14 @@ pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
     };
     let found = search(source, roots.source, places.layout, &mut remove)?;
     if let (Some(applied), Some(root), false) = (applied, roots.applied, found) {
-        search(
-            applied,
-            root,
-            places.side.layout(places.layout).as_ref(),
-            &mut remove,
-        )?;
+        search(applied, root, places.side.layout(places.layout).as_ref(), &mut remove)?;
     }
     Ok(unmatched.globs())
 }
 
 /// Returns whether there is a document under `root`.
 pub(crate) fn has_document<T: Trees>(trees: &T, root: ObjectId, layout: &Layout) -> Result<bool, T::Error> {
-    search(trees, root, layout, &mut |kind| {
-        matches!(kind, PathKind::Document { .. })
-    })
+    search(trees, root, layout, &mut |kind| matches!(kind, PathKind::Document { .. }))
 }
 
 /// Classifies the files under `root` until `is_enough` returns `true`; returns whether it did.

@@ -40,11 +40,7 @@ pub(crate) struct Difference {
 impl Difference {
     /// Returns the difference of a toggle without files.
     fn of(id: ToggleId) -> Self {
-        Self {
-            id,
-            desired: Claims::None,
-            applied: Claims::None,
-        }
+        Self { id, desired: Claims::None, applied: Claims::None }
     }
 
     /// Returns whether both sides are the same object in the same format.

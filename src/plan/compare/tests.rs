@@ -86,17 +86,9 @@ fn compared_with(
     always: &[&str],
 ) -> Comparison {
     let mut trees = Memory::default();
-    let roots = Roots {
-        source: trees.keep(source),
-        applied: Some(trees.keep(applied)),
-    };
+    let roots = Roots { source: trees.keep(source), applied: Some(trees.keep(applied)) };
     let always = always.iter().map(|id| id.parse().unwrap()).collect();
-    let places = Places {
-        layout: &layout.parse().unwrap(),
-        root: "",
-        scope: &Scope::default(),
-        side,
-    };
+    let places = Places { layout: &layout.parse().unwrap(), root: "", scope: &Scope::default(), side };
     compare::<_, _, Fault>(&trees, Some(&trees), roots, &places, &always).unwrap()
 }
 
@@ -120,24 +112,10 @@ fn shown(found: &Comparison, [source, applied]: [&str; 2]) -> Vec<String> {
 
 #[test]
 fn what_differs_is_found_and_what_is_equal_is_not() {
-    let applied = [
-        ("p/e/a.yaml", "1"),
-        ("p/e/b.yaml", "1"),
-        ("p/e/c.yaml", "1"),
-        ("q/e/a.yaml", "1"),
-    ];
-    let source = [
-        ("p/e/a.yaml", "1"),
-        ("p/e/b.yaml", "2"),
-        ("p/e/d.yml", "1"),
-        ("q/e/a.yaml", "1"),
-    ];
+    let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1"), ("p/e/c.yaml", "1"), ("q/e/a.yaml", "1")];
+    let source = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "2"), ("p/e/d.yml", "1"), ("q/e/a.yaml", "1")];
     let found = compared(DEFAULT, &source, &applied, &[]);
-    let expected = [
-        "p/e/b: p/e/b.yaml <- p/e/b.yaml",
-        "p/e/c:  <- p/e/c.yaml",
-        "p/e/d: p/e/d.yml <- ",
-    ];
+    let expected = ["p/e/b: p/e/b.yaml <- p/e/b.yaml", "p/e/c:  <- p/e/c.yaml", "p/e/d: p/e/d.yml <- "];
     assert_eq!(shown(&found, [DEFAULT; 2]), expected);
     assert_eq!(found.applied_counts.values().collect::<Vec<_>>(), [&3]);
     assert!(found.findings.is_empty() && found.lost.is_empty() && found.any_document);
@@ -148,24 +126,13 @@ fn another_layout_finds_the_same() {
     let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1"), ("q/e/a.yaml", "1")];
     let source = [("e/p/a.yaml", "1"), ("e/p/b.yaml", "2"), ("e/q/a.yaml", "1")];
     let found = compared(OTHER, &source, &applied, &[]);
-    assert_eq!(
-        shown(&found, [OTHER, DEFAULT]),
-        ["p/e/b: e/p/b.yaml <- p/e/b.yaml"]
-    );
+    assert_eq!(shown(&found, [OTHER, DEFAULT]), ["p/e/b: e/p/b.yaml <- p/e/b.yaml"]);
 }
 
 #[test]
 fn two_files_for_one_toggle_are_found_even_where_one_is_applied() {
-    let found = compared(
-        DEFAULT,
-        &[("p/e/a.yaml", "1"), ("p/e/a.yml", "1")],
-        &[("p/e/a.yaml", "1")],
-        &[],
-    );
-    assert_eq!(
-        shown(&found, [DEFAULT; 2]),
-        ["p/e/a: p/e/a.yaml+p/e/a.yml <- p/e/a.yaml"]
-    );
+    let found = compared(DEFAULT, &[("p/e/a.yaml", "1"), ("p/e/a.yml", "1")], &[("p/e/a.yaml", "1")], &[]);
+    assert_eq!(shown(&found, [DEFAULT; 2]), ["p/e/a: p/e/a.yaml+p/e/a.yml <- p/e/a.yaml"]);
     assert_eq!(found.findings.len(), 2);
 }
 
@@ -178,12 +145,7 @@ fn a_change_of_extension_alone_is_a_difference() {
 #[test]
 fn an_environment_without_documents_is_lost_and_the_others_are_not() {
     let applied = [("p/e/a.yaml", "1"), ("p/f/a.yaml", "1"), ("q/e/a.yaml", "1")];
-    let found = compared(
-        DEFAULT,
-        &[("p/e/a.yaml", "2"), ("q/README.md", "")],
-        &applied,
-        &[],
-    );
+    let found = compared(DEFAULT, &[("p/e/a.yaml", "2"), ("q/README.md", "")], &applied, &[]);
     let lost: Vec<String> = found.lost.iter().map(ToString::to_string).collect();
     assert_eq!(lost, ["p/f", "q/e"]);
 }
@@ -192,10 +154,7 @@ fn an_environment_without_documents_is_lost_and_the_others_are_not() {
 fn an_unknown_toggle_is_always_a_difference() {
     let files = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
     let found = compared(DEFAULT, &files, &files, &["p/e/a", "x/y/z"]);
-    assert_eq!(
-        shown(&found, [DEFAULT; 2]),
-        ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "x/y/z:  <- "]
-    );
+    assert_eq!(shown(&found, [DEFAULT; 2]), ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "x/y/z:  <- "]);
 }
 
 #[test]
@@ -214,16 +173,10 @@ fn odd_paths_are_told_about_and_hidden_ones_are_not() {
     let found = compared(DEFAULT, &source, &[], &[]);
     assert_eq!(
         shown(&found, [DEFAULT; 2]),
-        [
-            "p/e/A: p/e/A.yaml+p/e/a.yaml <- ",
-            "p/e/a: p/e/a.yaml+p/e/A.yaml <- "
-        ]
+        ["p/e/A: p/e/A.yaml+p/e/a.yaml <- ", "p/e/a: p/e/a.yaml+p/e/A.yaml <- "]
     );
-    let mut findings: Vec<(&str, &str)> = found
-        .findings
-        .iter()
-        .map(|finding| (finding.path.as_str(), finding.id))
-        .collect();
+    let mut findings: Vec<(&str, &str)> =
+        found.findings.iter().map(|finding| (finding.path.as_str(), finding.id)).collect();
     findings.sort_unstable();
     let expected = [
         ("p/e/A.yaml", "duplicate-toggle"),
@@ -255,10 +208,7 @@ fn the_other_files_of_a_revision_are_not_counted_as_documents() {
         ("q/e/README.md", "1"),
     ];
     let found = between(DEFAULT, &head, &base);
-    assert_eq!(
-        shown(&found, [DEFAULT; 2]),
-        ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "q/e/a:  <- q/e/a.yaml"]
-    );
+    assert_eq!(shown(&found, [DEFAULT; 2]), ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "q/e/a:  <- q/e/a.yaml"]);
     assert_eq!(found.applied_counts[&"p/e".parse().unwrap()], 2);
     let lost: Vec<_> = found.lost.iter().map(ToString::to_string).collect();
     assert_eq!(lost, ["q/e"], "the file that stays is not a document");
@@ -299,10 +249,7 @@ fn a_toggle_whose_id_has_another_case_now_is_renamed_and_its_environment_is_not_
         let found = compared_with(AppliedTree::State, layout, source, applied, &[]);
         let lost: Vec<_> = found.lost.iter().map(ToString::to_string).collect();
         let renamed: Vec<_> = found.renamed.iter().map(ToString::to_string).collect();
-        let warned = found
-            .findings
-            .iter()
-            .filter(|found| found.id == "case-only-difference");
+        let warned = found.findings.iter().filter(|found| found.id == "case-only-difference");
         assert_eq!(warned.count(), renamed.len());
         (renamed, lost.join(" "))
     };
@@ -320,10 +267,7 @@ fn a_toggle_whose_id_has_another_case_now_is_renamed_and_its_environment_is_not_
     let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
     assert_eq!(renamed(&[("p/e/b.yaml", "1")], &applied, DEFAULT), none);
     let source = [("P/E/a.yaml", "1")];
-    for applied in [
-        &[("p/e/a.yaml", "1")][..],
-        &[("P/E/a.yaml", "1"), ("p/e/a.yaml", "1")],
-    ] {
+    for applied in [&[("p/e/a.yaml", "1")][..], &[("P/E/a.yaml", "1"), ("p/e/a.yaml", "1")]] {
         assert_eq!(renamed(&source, applied, DEFAULT), only_a);
     }
     let expected = (vec!["p/e/a".to_owned()], "p/e".to_owned());
@@ -333,51 +277,31 @@ fn a_toggle_whose_id_has_another_case_now_is_renamed_and_its_environment_is_not_
 #[test]
 fn environments_whose_ids_differ_only_in_case_count_their_toggles_together() {
     let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
-    let found = compared(
-        DEFAULT,
-        &[("P/E/a.yaml", "1"), ("P/E/b.yaml", "1")],
-        &applied,
-        &[],
-    );
-    let counts: Vec<_> = found
-        .applied_counts
-        .into_iter()
-        .map(|(id, count)| format!("{id} {count}"))
-        .collect();
+    let found = compared(DEFAULT, &[("P/E/a.yaml", "1"), ("P/E/b.yaml", "1")], &applied, &[]);
+    let counts: Vec<_> =
+        found.applied_counts.into_iter().map(|(id, count)| format!("{id} {count}")).collect();
     assert_eq!(counts, ["P/E 2", "p/e 2"]);
 }
 
 #[test]
 fn a_file_that_is_not_read_is_not_a_removed_file() {
-    for (file, id) in [
-        ("p/e/a.YAML", "extension-case"),
-        ("p/e/A.Yml", "extension-case"),
-        ("p/e/a.json", "json-file"),
-    ] {
+    for (file, id) in
+        [("p/e/a.YAML", "extension-case"), ("p/e/A.Yml", "extension-case"), ("p/e/a.json", "json-file")]
+    {
         let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
         let found = compared(DEFAULT, &[(file, "1"), ("p/e/b.yaml", "1")], &applied, &[]);
         let [one] = &found.differences[..] else {
             panic!("{file}: {:?}", found.differences);
         };
-        assert_eq!(
-            (one.id.as_str(), &one.desired),
-            ("p/e/a", &Claims::Unread),
-            "{file}"
-        );
+        assert_eq!((one.id.as_str(), &one.desired), ("p/e/a", &Claims::Unread), "{file}");
         let [finding] = &found.findings[..] else {
             panic!("{file}: {:?}", found.findings);
         };
         assert_eq!((finding.id, finding.severity.as_str()), (id, "error"));
         // Beside the document, or for a toggle that is not applied, it is only a warning.
-        for source in [
-            &[(file, "1"), ("p/e/a.yml", "1")][..],
-            &[("p/e/b.yaml", "2"), ("p/e/c.JSON", "1")],
-        ] {
+        for source in [&[(file, "1"), ("p/e/a.yml", "1")][..], &[("p/e/b.yaml", "2"), ("p/e/c.JSON", "1")]] {
             let found = compared(DEFAULT, source, &applied[..0], &[]);
-            assert!(
-                found.differences.iter().all(|one| one.desired.has_document()),
-                "{file}"
-            );
+            assert!(found.differences.iter().all(|one| one.desired.has_document()), "{file}");
             assert_eq!(found.findings[0].severity.as_str(), "warning", "{file}");
         }
     }

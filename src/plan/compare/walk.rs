@@ -54,11 +54,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
 
     pub(super) fn run(mut self, roots: Roots) -> Result<Comparison, E> {
         if self.classifier.places.layout.is_default_shape() {
-            let sides = Sides {
-                source: Some(roots.source),
-                applied: roots.applied,
-                is_twin: false,
-            };
+            let sides = Sides { source: Some(roots.source), applied: roots.applied, is_twin: false };
             self.folder("", 0, sides)?;
         } else {
             self.all_files(roots)?;
@@ -67,11 +63,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
     }
 
     fn folder(&mut self, prefix: &str, depth: usize, sides: Sides) -> Result<(), E> {
-        let Sides {
-            source,
-            applied,
-            is_twin,
-        } = sides;
+        let Sides { source, applied, is_twin } = sides;
         let is_equal = source.is_some() && source == applied && !is_twin;
         // A toggle whose last outcome is unknown is a difference even in an equal folder.
         if is_equal && !self.classifier.is_always(prefix) {
@@ -83,8 +75,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         let theirs = self.applied_tree(applied)?;
         let ours = self.source_tree(source)?;
         if depth == ENVIRONMENT_DEPTH {
-            self.classifier
-                .environment_folder(prefix, &ours, &theirs, is_twin);
+            self.classifier.environment_folder(prefix, &ours, &theirs, is_twin);
         } else {
             // Documents are only in the folders of environments; the call reports misplaced files.
             self.classifier.documents(prefix, ours.entries());
@@ -122,15 +113,8 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         }
         for (name, (source, applied)) in pairs {
             // All folders under a twin can contain the same toggles.
-            let is_twin = is_twin
-                || counts
-                    .get(&name.to_ascii_lowercase())
-                    .is_some_and(|count| *count > 1);
-            let sides = Sides {
-                source,
-                applied,
-                is_twin,
-            };
+            let is_twin = is_twin || counts.get(&name.to_ascii_lowercase()).is_some_and(|count| *count > 1);
+            let sides = Sides { source, applied, is_twin };
             match std::str::from_utf8(name) {
                 Ok(name) => self.folder(&join(prefix, name), depth + 1, sides)?,
                 Err(_) => self.classifier.not_utf8(prefix, name),
@@ -205,9 +189,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
 /// Returns the folders in the folder at `prefix` that are read, with their paths.
 fn inner_folders(prefix: &str, tree: &Tree) -> impl Iterator<Item = (String, ObjectId)> {
     let is_deep = is_deep(prefix);
-    let inner = tree
-        .folders()
-        .filter(move |entry| !is_deep && !is_hidden(entry.name));
+    let inner = tree.folders().filter(move |entry| !is_deep && !is_hidden(entry.name));
     inner.map(move |entry| (join(prefix, &String::from_utf8_lossy(entry.name)), entry.id))
 }
 

@@ -164,10 +164,7 @@ impl DriftReport {
     pub fn failure(&self) -> Option<String> {
         let first = self.unread.first()?;
         Some(match self.unread.len() {
-            1 => format!(
-                "{} could not be compared with the service: {}",
-                first.id, first.reason
-            ),
+            1 => format!("{} could not be compared with the service: {}", first.id, first.reason),
             count => format!(
                 "{count} toggles could not be compared with the service, such as {}: {}",
                 first.id, first.reason

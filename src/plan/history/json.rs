@@ -15,9 +15,7 @@ pub fn history_json(log: &DeploymentLog) -> HistoryJson<'_> {
     let entries = log.entries();
     HistoryJson {
         version: 1,
-        deployments: entries
-            .map(|(deployment, diffs)| deployment_json(deployment, diffs))
-            .collect(),
+        deployments: entries.map(|(deployment, diffs)| deployment_json(deployment, diffs)).collect(),
         next: log.page.next,
     }
 }
@@ -25,16 +23,7 @@ pub fn history_json(log: &DeploymentLog) -> HistoryJson<'_> {
 /// Returns one deployment, ready to serialize. `diffs` has the differences of the listed toggles, or is empty.
 pub fn deployment_json<'a>(deployment: &'a Deployment, diffs: &'a [DeployedDiff]) -> DeploymentJson<'a> {
     // Destructured, so that no new field can be forgotten.
-    let Deployment {
-        commit,
-        at,
-        revision,
-        subject,
-        toggles: _,
-        total,
-        effects,
-        allowances,
-    } = deployment;
+    let Deployment { commit, at, revision, subject, toggles: _, total, effects, allowances } = deployment;
     DeploymentJson {
         commit: *commit,
         at: rfc3339(*at),
@@ -42,10 +31,7 @@ pub fn deployment_json<'a>(deployment: &'a Deployment, diffs: &'a [DeployedDiff]
         subject: subject.as_deref(),
         summary: deployment.summary(),
         total: *total,
-        effects: effects
-            .iter()
-            .map(|(effect, count)| (effect.as_str(), *count))
-            .collect(),
+        effects: effects.iter().map(|(effect, count)| (effect.as_str(), *count)).collect(),
         toggles: listed(deployment, diffs)
             .map(|(toggle, diff)| DeployedToggleJson::of(toggle, diff))
             .collect(),
@@ -118,19 +104,7 @@ struct AllowedJson<'a> {
 
 impl<'a> AllowedJson<'a> {
     fn of(allowance: &'a Allowance) -> Self {
-        let Allowance {
-            what,
-            environment,
-            revision: _,
-            by,
-            at,
-            versions: _,
-        } = allowance;
-        Self {
-            what: *what,
-            environment: environment.as_ref(),
-            by,
-            at: rfc3339(*at),
-        }
+        let Allowance { what, environment, revision: _, by, at, versions: _ } = allowance;
+        Self { what: *what, environment: environment.as_ref(), by, at: rfc3339(*at) }
     }
 }

@@ -62,16 +62,10 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         findings: plan.findings().iter().collect(),
         waived: plan.waived().iter().collect(),
         audience: users.map(|users| &users.users),
-        drifted: plan
+        drifted: plan.drift().map(|drift| drift.drifted.iter().map(DriftedJson::of).collect()),
+        unread: plan
             .drift()
-            .map(|drift| drift.drifted.iter().map(DriftedJson::of).collect()),
-        unread: plan.drift().map(|drift| {
-            drift
-                .unread
-                .iter()
-                .map(|unread| (&unread.id, unread.reason.as_str()))
-                .collect()
-        }),
+            .map(|drift| drift.unread.iter().map(|unread| (&unread.id, unread.reason.as_str())).collect()),
     }
 }
 
@@ -139,12 +133,7 @@ struct Each<'a, T, S> {
 impl<'a, T, S> Each<'a, T, S> {
     fn all(all: &'a [T], users: Option<&'a UserImpact>, of: fn(&'a T, Option<&'a UserImpact>) -> S) -> Self {
         let range = 0..all.len();
-        Self {
-            all,
-            range,
-            users,
-            of,
-        }
+        Self { all, range, users, of }
     }
 
     fn items(&self) -> &'a [T] {
@@ -192,10 +181,10 @@ impl<'a> Change<'a> {
             action: change.action,
             digest: change.digest().to_string(),
             sentences: in_words(change, before.map(Payload::targeting).as_ref(), &after),
-            commit: change.attribution.commit().map(|commit| Commit {
-                id: commit.id,
-                subject: commit.subject(),
-            }),
+            commit: change
+                .attribution
+                .commit()
+                .map(|commit| Commit { id: commit.id, subject: commit.subject() }),
             attribution: change.known_attribution().map(Attribution::as_str),
             comment: change.comment(),
             path: &change.path,
@@ -238,11 +227,7 @@ struct OrphanToggle<'a> {
 
 impl<'a> OrphanToggle<'a> {
     fn of(orphan: &'a Orphan, _: Option<&'a UserImpact>) -> Self {
-        Self {
-            toggle: &orphan.id,
-            path: &orphan.path,
-            reason: orphan.explanation(),
-        }
+        Self { toggle: &orphan.id, path: &orphan.path, reason: orphan.explanation() }
     }
 }
 
@@ -264,23 +249,12 @@ impl Plan {
             number => vec![format!("{number} to publish: {}", kinds.join(", "))],
         };
         if adopted > 0 {
-            parts.push(format!(
-                "{adopted} to record if the service has the same targeting"
-            ));
+            parts.push(format!("{adopted} to record if the service has the same targeting"));
         }
         let drift = self.drift();
         let drifted = drift.map_or(0, |drift| drift.drifted.len() + drift.missing.len());
-        for state in [
-            ToggleState::Drifted,
-            ToggleState::Held,
-            ToggleState::Pending,
-            ToggleState::Failed,
-        ] {
-            let number = self
-                .withheld()
-                .iter()
-                .filter(|withheld| withheld.hold.state == state)
-                .count();
+        for state in [ToggleState::Drifted, ToggleState::Held, ToggleState::Pending, ToggleState::Failed] {
+            let number = self.withheld().iter().filter(|withheld| withheld.hold.state == state).count();
             // Those that a change of their documents is withheld for, and the others.
             let number = number + if state == ToggleState::Drifted { drifted } else { 0 };
             if number > 0 {
@@ -291,16 +265,10 @@ impl Plan {
             parts.push(counted(self.orphans().len(), "orphan"));
         }
         if !self.state_edits().is_empty() {
-            parts.push(format!(
-                "{} to record without a publish",
-                self.state_edits().len()
-            ));
+            parts.push(format!("{} to record without a publish", self.state_edits().len()));
         }
         if !self.undecided().is_empty() {
-            parts.push(format!(
-                "{} to record once the first pass is decided",
-                self.undecided().len()
-            ));
+            parts.push(format!("{} to record once the first pass is decided", self.undecided().len()));
         }
         if !self.waived().is_empty() {
             parts.push(format!("{} waived", self.waived().len()));

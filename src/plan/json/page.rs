@@ -33,17 +33,11 @@ pub fn page_pieces(
     let (head, tail) = (head.to_owned(), format!("{tail}\n"));
     let (second, third) = (Arc::clone(&plan), Arc::clone(&plan));
     once(head)
-        .chain(list("changes", changes, move |at| {
-            text(&Change::of(&plan.changes()[at], None))
-        }))
+        .chain(list("changes", changes, move |at| text(&Change::of(&plan.changes()[at], None))))
         .chain(once(",".to_owned()))
-        .chain(list("held", held, move |at| {
-            text(&WithheldJson::of(&second.withheld()[at], None))
-        }))
+        .chain(list("held", held, move |at| text(&WithheldJson::of(&second.withheld()[at], None))))
         .chain(once(",".to_owned()))
-        .chain(list("orphans", orphans, move |at| {
-            text(&OrphanToggle::of(&third.orphans()[at], None))
-        }))
+        .chain(list("orphans", orphans, move |at| text(&OrphanToggle::of(&third.orphans()[at], None))))
         .chain(once(tail))
 }
 
@@ -54,9 +48,7 @@ fn list(
 ) -> impl Iterator<Item = String> {
     let first = items.start;
     let separated = move |at| format!("{}{}", if at > first { "," } else { "" }, item(at));
-    once(format!("\"{name}\":["))
-        .chain(items.map(separated))
-        .chain(once("]".to_owned()))
+    once(format!("\"{name}\":[")).chain(items.map(separated)).chain(once("]".to_owned()))
 }
 
 fn text(value: &impl Serialize) -> String {
@@ -74,9 +66,7 @@ impl<'a> PlanJson<'a> {
     ) -> Self {
         let is_after = |id: &ToggleId| after.is_none_or(|after| id > after);
         let with_owner = |findings: Vec<&'a Diagnostic>| -> Vec<(Option<ToggleId>, &'a Diagnostic)> {
-            let findings = findings
-                .into_iter()
-                .map(|finding| (toggle_of(&finding.path), finding));
+            let findings = findings.into_iter().map(|finding| (toggle_of(&finding.path), finding));
             let is_ahead = |owner: &Option<ToggleId>| owner.as_ref().map_or(after.is_none(), is_after);
             findings.filter(|(owner, _)| is_ahead(owner)).collect()
         };
@@ -84,27 +74,12 @@ impl<'a> PlanJson<'a> {
         self.changes.skip(|change| !is_after(&change.id));
         self.held.skip(|held| !is_after(&held.id));
         self.orphans.skip(|orphan| !is_after(&orphan.id));
-        let owners = findings
-            .iter()
-            .chain(&waived)
-            .filter_map(|(owner, _)| owner.as_ref());
+        let owners = findings.iter().chain(&waived).filter_map(|(owner, _)| owner.as_ref());
         let mut ids: Vec<&ToggleId> = owners.collect();
         // One more than a page, to know whether another one follows.
-        ids.extend(
-            self.changes
-                .items()
-                .iter()
-                .take(limit + 1)
-                .map(|change| &change.id),
-        );
+        ids.extend(self.changes.items().iter().take(limit + 1).map(|change| &change.id));
         ids.extend(self.held.items().iter().take(limit + 1).map(|held| &held.id));
-        ids.extend(
-            self.orphans
-                .items()
-                .iter()
-                .take(limit + 1)
-                .map(|orphan| &orphan.id),
-        );
+        ids.extend(self.orphans.items().iter().take(limit + 1).map(|orphan| &orphan.id));
         ids.sort_unstable();
         ids.dedup();
         let last = (ids.len() > limit).then(|| ids[limit - 1].clone());

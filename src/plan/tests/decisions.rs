@@ -6,38 +6,22 @@ use crate::model::LiveContent;
 
 #[test]
 fn a_first_pass_is_held_adopted_or_asserted() {
-    for (choice, counts) in [
-        (None, (0, 5, 0)),
-        (Some(FirstPass::Adopt), (0, 0, 5)),
-        (Some(FirstPass::Assert), (5, 0, 0)),
-    ] {
-        let policy = Policy {
-            first_pass: choice,
-            ..Policy::default()
-        };
+    for (choice, counts) in
+        [(None, (0, 5, 0)), (Some(FirstPass::Adopt), (0, 0, 5)), (Some(FirstPass::Assert), (5, 0, 0))]
+    {
+        let policy = Policy { first_pass: choice, ..Policy::default() };
         let plan = World::of(0, 0, 5).plan(&policy);
-        let found = (
-            plan.changes().len(),
-            plan.withheld().len(),
-            plan.state_edits().len(),
-        );
+        let found = (plan.changes().len(), plan.withheld().len(), plan.state_edits().len());
         assert_eq!(found, counts, "{choice:?}");
         assert_eq!(plan.counts().first_pass, counts.1);
-        let content = plan
-            .withheld()
-            .iter()
-            .map(|held| held.change.as_ref().map(|change| change.action));
+        let content = plan.withheld().iter().map(|held| held.change.as_ref().map(|change| change.action));
         assert!(content.into_iter().all(|action| action == Some(Action::Create)));
     }
 }
 
 #[test]
 fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_for_the_rails() {
-    let overwrite = Policy {
-        on_drift: OnDrift::Overwrite,
-        on_remove: OnRemove::Forget,
-        ..Policy::default()
-    };
+    let overwrite = Policy { on_drift: OnDrift::Overwrite, on_remove: OnRemove::Forget, ..Policy::default() };
     let drifted = |mut world: World, toggles: &[&str]| {
         let live = |toggle: &&str| LiveChange {
             id: id(toggle),
@@ -46,9 +30,8 @@ fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_f
             at: None,
             content: LiveContent::Known(doc(8).payload()),
         };
-        let toggles = toggles
-            .iter()
-            .map(|toggle| (id(toggle), LiveDifference::Other(Box::new(live(toggle)))));
+        let toggles =
+            toggles.iter().map(|toggle| (id(toggle), LiveDifference::Other(Box::new(live(toggle)))));
         world.overwritten = toggles.collect();
         world
     };
@@ -60,11 +43,7 @@ fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_f
     let plan = world.plan(&overwrite);
     let updates = [("p/e/t000", Action::Update), ("p/e/t001", Action::Update)];
     assert_eq!(published(&plan), updates);
-    assert_eq!(
-        plan.changes()[1].object,
-        ObjectId([9; 20]),
-        "the document as it is now"
-    );
+    assert_eq!(plan.changes()[1].object, ObjectId([9; 20]), "the document as it is now");
     // The removed document is forgotten, and the reformatted one is recorded with its publish.
     assert_eq!(plan.state_edits().len(), 1);
     let many = ["p/e/t004", "p/e/t005", "p/e/t006", "p/e/t007"];
@@ -78,45 +57,28 @@ fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_f
 fn a_trailer_of_a_commit_that_adds_a_document_decides_about_its_environment() {
     let kinds = |message: &str, policy: &Policy| {
         let plan = World::of(0, 0, 2).message(message).plan(policy);
-        (
-            plan.changes().len(),
-            plan.withheld().len(),
-            plan.state_edits().len(),
-        )
+        (plan.changes().len(), plan.withheld().len(), plan.state_edits().len())
     };
     let default = Policy::default();
     for (trailer, counts) in [
         ("Gitoggle-First-Pass: assert", (2, 0, 0)),
         ("gitoggle-first-pass: adopt", (0, 0, 2)),
         ("Gitoggle-First-Pass: everything", (0, 2, 0)),
-        (
-            "Gitoggle-First-Pass: assert\nGitoggle-First-Pass: adopt",
-            (0, 2, 0),
-        ),
+        ("Gitoggle-First-Pass: assert\nGitoggle-First-Pass: adopt", (0, 2, 0)),
         ("Gitoggle-Allow: mass-change", (0, 2, 0)),
     ] {
         assert_eq!(kinds(&format!("m\n\n{trailer}"), &default), counts, "{trailer}");
     }
     let message = "m\n\nGitoggle-First-Pass: assert";
-    let ignored = Policy {
-        trailer: Trailer::Ignored,
-        ..Policy::default()
-    };
+    let ignored = Policy { trailer: Trailer::Ignored, ..Policy::default() };
     assert_eq!(kinds(message, &ignored), (0, 2, 0));
-    let adopt = Policy {
-        first_pass: Some(FirstPass::Adopt),
-        ..Policy::default()
-    };
+    let adopt = Policy { first_pass: Some(FirstPass::Adopt), ..Policy::default() };
     assert_eq!(kinds(message, &adopt), (0, 0, 2), "the operator comes first");
     let guessed = World {
         attribution: |commit| Attribution::Guessed(Arc::new(commit)),
         ..World::of(0, 0, 2).message(message)
     };
-    assert_eq!(
-        guessed.plan(&default).withheld().len(),
-        2,
-        "a guess decides nothing"
-    );
+    assert_eq!(guessed.plan(&default).withheld().len(), 2, "a guess decides nothing");
 }
 
 #[test]
@@ -147,25 +109,16 @@ fn an_operator_decides_about_one_environment_at_run_time() {
     };
     let world = World::of(0, 0, 2).want("q/e/x", Want::Document(doc(2)));
     let plan = |overrides| {
-        let world = World {
-            overrides,
-            ..world.clone()
-        };
+        let world = World { overrides, ..world.clone() };
         world.plan(&Policy::default())
     };
     let asserted = plan(first_pass(FirstPass::Assert));
-    assert_eq!(
-        published(&asserted),
-        [("p/e/t000", Action::Create), ("p/e/t001", Action::Create)]
-    );
+    assert_eq!(published(&asserted), [("p/e/t000", Action::Create), ("p/e/t001", Action::Create)]);
     assert_eq!(reasons(&asserted), [("q/e/x", "first_pass")]);
     let adopted = plan(first_pass(FirstPass::Adopt));
     assert_eq!((adopted.changes().len(), adopted.state_edits().len()), (0, 2));
     let world = World {
-        overrides: Overrides {
-            mass_change: BTreeSet::from([environment.clone()]),
-            ..Overrides::default()
-        },
+        overrides: Overrides { mass_change: BTreeSet::from([environment.clone()]), ..Overrides::default() },
         ..World::of(10, 10, 0)
     };
     assert_eq!(world.plan(&Policy::default()).changes().len(), 10);
@@ -173,19 +126,12 @@ fn an_operator_decides_about_one_environment_at_run_time() {
 
 #[test]
 fn a_suspension_of_a_part_holds_that_part_only() {
-    let mut world = World::of(10, 1, 0)
-        .knows("q/e/x", Known::Document(doc(2)))
-        .want("q/e/x", Want::Document(doc(4)));
-    let suspension = Suspension {
-        reason: Some("sale".into()),
-        until: None,
-    };
+    let mut world =
+        World::of(10, 1, 0).knows("q/e/x", Known::Document(doc(2))).want("q/e/x", Want::Document(doc(4)));
+    let suspension = Suspension { reason: Some("sale".into()), until: None };
     world.suspensions.add("p/**".parse().unwrap(), suspension);
     let plan = world.plan(&Policy::default());
     assert_eq!(published(&plan), [("q/e/x", Action::Update)]);
     assert_eq!(reasons(&plan), [("p/e/t000", "suspended")]);
-    assert_eq!(
-        plan.withheld()[0].hold.text,
-        "publishing to `p/**` is suspended: sale"
-    );
+    assert_eq!(plan.withheld()[0].hold.text, "publishing to `p/**` is suspended: sale");
 }

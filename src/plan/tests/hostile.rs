@@ -101,9 +101,7 @@ fn plan_of(text: &str) -> Plan {
         Hold::new(HoldKind::Refused, text),
     );
     world.parked.insert(id("q/e/refused"), refused);
-    world
-        .environment_holds
-        .insert("z/z".parse().unwrap(), Arc::new(hold::environment(text)));
+    world.environment_holds.insert("z/z".parse().unwrap(), Arc::new(hold::environment(text)));
     world.findings = broken(&format!("p/e/{text}.yaml"));
     world.findings[0].message = escaped(text).to_string();
     world.findings[0].help = Some(escaped(text).to_string());
@@ -171,13 +169,8 @@ fn structure(page: &str) -> Structure {
 
 /// Returns text outside of code that a forge would change into a link, a mention or a picture.
 fn suspicious(text: &str) -> Option<String> {
-    let marks = [
-        "@", "#", "://", "www.", ":smile:", "evil", "!1", "GH-", "deadbeef",
-    ];
-    marks
-        .iter()
-        .any(|mark| text.contains(mark))
-        .then(|| text.to_owned())
+    let marks = ["@", "#", "://", "www.", ":smile:", "evil", "!1", "GH-", "deadbeef"];
+    marks.iter().any(|mark| text.contains(mark)).then(|| text.to_owned())
 }
 
 /// Returns the page without its blocks of code, whose content has no meaning.

@@ -108,15 +108,9 @@ fn a_change_is_sent_only_over_what_was_applied_or_never_configured() {
         let change = change(before);
         let decision = decide_live(&change, &toggle(live(version, value)), &Policy::default());
         assert_eq!(word(&decision), expected, "{:?} {version} {value}", change.before);
-        let allowed = Change {
-            overwrite: Overwrite::Allowed,
-            ..change
-        };
+        let allowed = Change { overwrite: Overwrite::Allowed, ..change };
         let decision = decide_live(&allowed, &toggle(live(version, value)), &Policy::default());
-        assert!(
-            matches!(decision, LiveDecision::Publish { .. } | LiveDecision::Converged),
-            "{decision:?}"
-        );
+        assert!(matches!(decision, LiveDecision::Publish { .. } | LiveDecision::Converged), "{decision:?}");
     }
 }
 
@@ -158,39 +152,18 @@ fn an_unknown_request_is_found_among_the_versions() {
     let (again, differs) = ("publish on 9", "differs_from_live");
     let other = || version(9, "other", "d");
     for (base_version, applied, newer, live_value, retry, first) in [
-        (
-            Some(7),
-            None,
-            vec![other(), ours()],
-            "other",
-            "confirmed",
-            "drifted",
-        ),
+        (Some(7), None, vec![other(), ours()], "other", "confirmed", "drifted"),
         (Some(7), Some("old"), vec![other()], "other", "drifted", "drifted"),
         (Some(7), Some("old"), vec![other()], "old", again, again),
         (None, Some("old"), vec![other()], "old", again, again),
-        (
-            None,
-            Some("old"),
-            vec![other(), ours()],
-            "old",
-            "confirmed",
-            "drifted",
-        ),
+        (None, Some("old"), vec![other(), ours()], "old", "confirmed", "drifted"),
         (None, Some("old"), vec![other()], "other", "drifted", "drifted"),
         (None, None, vec![other()], "other", differs, differs),
     ] {
         for (attempt, expected) in [(PublishAttempt::Retry, retry), (PublishAttempt::First, first)] {
-            let change = Change {
-                attempt,
-                ..change(unknown(base_version, applied))
-            };
+            let change = Change { attempt, ..change(unknown(base_version, applied)) };
             let decision = decide_by_versions(&change, &live(9, live_value), &newer);
-            assert_eq!(
-                word(&decision),
-                expected,
-                "{base_version:?} {applied:?} {newer:?}"
-            );
+            assert_eq!(word(&decision), expected, "{base_version:?} {applied:?} {newer:?}");
         }
     }
 }
@@ -228,29 +201,17 @@ fn an_asserted_first_pass_publishes_over_what_the_service_had_and_not_over_a_cha
 
 #[test]
 fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
-    let typed = LiveToggle {
-        return_type: Some(ReturnType::Number),
-        ..live(7, "old")
-    };
+    let typed = LiveToggle { return_type: Some(ReturnType::Number), ..live(7, "old") };
     let change = change(Before::Applied(payload("old")));
     let decision = decide_live(&change, &toggle(typed), &Policy::default());
-    let LiveDecision::Hold(hold) = decision else {
-        panic!("{decision:?}")
-    };
+    let LiveDecision::Hold(hold) = decision else { panic!("{decision:?}") };
     insta::assert_snapshot!(hold.text, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
 }
 
 #[test]
 fn an_adopted_document_is_recorded_or_held_but_never_sent() {
-    let create = Policy {
-        on_missing: OnMissing::Create,
-        ..Policy::default()
-    };
-    let adopt = Change {
-        action: Action::Adopt,
-        overwrite: Overwrite::Allowed,
-        ..change(Before::Nothing)
-    };
+    let create = Policy { on_missing: OnMissing::Create, ..Policy::default() };
+    let adopt = Change { action: Action::Adopt, overwrite: Overwrite::Allowed, ..change(Before::Nothing) };
     for (live, expected) in [
         (toggle(live(1, "desired")), "converged"),
         (toggle(live(1, "other")), "differs_from_live"),
@@ -265,49 +226,15 @@ fn archived_toggles_drafts_and_approvals_hold_a_change_unless_it_has_no_effect()
     let applied = || live(7, "old");
     let draft = || Some(LiveDraft { submitted_by: None });
     for (live, held, bypassed) in [
-        (
-            LiveToggle {
-                is_archived: true,
-                ..applied()
-            },
-            "archived",
-            "archived",
-        ),
-        (
-            LiveToggle {
-                draft: draft(),
-                ..applied()
-            },
-            "awaits_approval",
-            "publish on 7",
-        ),
-        (
-            LiveToggle {
-                needs_approval: true,
-                ..applied()
-            },
-            "approval_required",
-            "publish on 7",
-        ),
-        (
-            LiveToggle {
-                draft: draft(),
-                ..live(7, "desired")
-            },
-            "converged",
-            "converged",
-        ),
+        (LiveToggle { is_archived: true, ..applied() }, "archived", "archived"),
+        (LiveToggle { draft: draft(), ..applied() }, "awaits_approval", "publish on 7"),
+        (LiveToggle { needs_approval: true, ..applied() }, "approval_required", "publish on 7"),
+        (LiveToggle { draft: draft(), ..live(7, "desired") }, "converged", "converged"),
     ] {
         // The permission to overwrite drift is not one to bypass an approval.
-        let change = Change {
-            overwrite: Overwrite::Allowed,
-            ..change(Before::Applied(payload("old")))
-        };
-        let bypass = Policy {
-            on_approval: OnApproval::Bypass,
-            on_drift: OnDrift::Overwrite,
-            ..Policy::default()
-        };
+        let change = Change { overwrite: Overwrite::Allowed, ..change(Before::Applied(payload("old"))) };
+        let bypass =
+            Policy { on_approval: OnApproval::Bypass, on_drift: OnDrift::Overwrite, ..Policy::default() };
         let live = toggle(live);
         assert_eq!(word(&decide_live(&change, &live, &Policy::default())), held);
         assert_eq!(word(&decide_live(&change, &live, &bypass)), bypassed);
@@ -316,19 +243,10 @@ fn archived_toggles_drafts_and_approvals_hold_a_change_unless_it_has_no_effect()
 
 #[test]
 fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
-    let create = Policy {
-        on_missing: OnMissing::Create,
-        ..Policy::default()
-    };
-    let bypass = Policy {
-        on_approval: OnApproval::Bypass,
-        ..create.clone()
-    };
+    let create = Policy { on_missing: OnMissing::Create, ..Policy::default() };
+    let bypass = Policy { on_approval: OnApproval::Bypass, ..create.clone() };
     let update = change(Before::Nothing);
-    let disable = Change {
-        action: Action::Disable,
-        ..update.clone()
-    };
+    let disable = Change { action: Action::Disable, ..update.clone() };
     for (change, live, policy, expected) in [
         (&update, missing(false), &Policy::default(), "missing"),
         (&update, missing(true), &Policy::default(), "missing"),
@@ -365,15 +283,9 @@ fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
 #[test]
 fn a_hold_of_a_missing_toggle_names_only_what_helps() {
     let hold = hold::missing(Action::Create).text;
-    assert!(
-        hold.ends_with("have it created with `--on-missing create`"),
-        "{hold}"
-    );
+    assert!(hold.ends_with("have it created with `--on-missing create`"), "{hold}");
     let adopted = hold::missing(Action::Adopt).text;
-    assert!(
-        adopted.contains("with `--on-missing create` in a later pass"),
-        "{adopted}"
-    );
+    assert!(adopted.contains("with `--on-missing create` in a later pass"), "{adopted}");
 }
 
 #[test]
@@ -392,10 +304,7 @@ fn a_lost_request_is_resolved_by_the_newer_versions() {
     for (newer, expected) in [
         (vec![], Resolution::NotStored),
         (vec![version(8, "desired", "c")], Resolution::Confirmed),
-        (
-            vec![version(9, "other", "d"), version(8, "desired", "c")],
-            Resolution::Confirmed,
-        ),
+        (vec![version(9, "other", "d"), version(8, "desired", "c")], Resolution::Confirmed),
         (vec![version(8, "desired", "d")], Resolution::Conflict),
         (vec![version(8, "other", "c")], Resolution::Conflict),
     ] {

@@ -34,10 +34,7 @@ struct Doc {
 
 /// A document whose meaning and blob have one number.
 const fn doc(number: u8) -> Doc {
-    Doc {
-        meaning: number,
-        blob: number,
-    }
+    Doc { meaning: number, blob: number }
 }
 
 impl Doc {
@@ -148,10 +145,7 @@ fn rich() -> Plan {
     );
     world.parked.insert(id("q/e/refused"), refused);
     world.findings = broken("p/e/bad.yaml");
-    let policy = Policy {
-        max_change_count: Some(2),
-        ..Policy::default()
-    };
+    let policy = Policy { max_change_count: Some(2), ..Policy::default() };
     world.plan(&policy)
 }
 
@@ -166,29 +160,19 @@ fn broken(path: &str) -> Vec<Diagnostic> {
 
 /// A policy that limits no mass change.
 fn all_at_once() -> Policy {
-    Policy {
-        max_change_ratio: 1.0,
-        ..Policy::default()
-    }
+    Policy { max_change_ratio: 1.0, ..Policy::default() }
 }
 
 impl World {
     /// `applied` toggles `p/e/t000…`, of which the first `update` have another document now, and `create` new ones.
     fn of(applied: usize, update: usize, create: usize) -> Self {
-        let mut world = Self {
-            message: "m".into(),
-            ..Self::default()
-        };
+        let mut world = Self { message: "m".into(), ..Self::default() };
         for at in 0..applied + create {
             let wanted = if at < update { doc(4) } else { doc(2) };
-            world
-                .desired
-                .insert(id(&format!("p/e/t{at:03}")), Want::Document(wanted));
+            world.desired.insert(id(&format!("p/e/t{at:03}")), Want::Document(wanted));
         }
         for at in 0..applied {
-            world
-                .applied
-                .insert(id(&format!("p/e/t{at:03}")), Known::Document(doc(2)));
+            world.applied.insert(id(&format!("p/e/t{at:03}")), Known::Document(doc(2)));
         }
         world
     }
@@ -246,11 +230,9 @@ impl World {
         match self.applied.get(id) {
             None => AppliedVersion::Nothing,
             Some(Known::Unreadable) => AppliedVersion::Unreadable,
-            Some(Known::Document(doc)) => AppliedVersion::Document {
-                object: doc.object(),
-                format,
-                payload: doc.payload(),
-            },
+            Some(Known::Document(doc)) => {
+                AppliedVersion::Document { object: doc.object(), format, payload: doc.payload() }
+            }
             Some(known @ (Known::Unknown(_, doc) | Known::Overtaken(doc))) => AppliedVersion::Unknown {
                 applied: None,
                 sent: Box::new(Sent {
@@ -332,25 +314,17 @@ impl World {
             findings: self.findings.clone(),
         };
         let draft = Draft::new(input, policy);
-        let commit = Commit {
-            id: CommitId(ObjectId([4; 20])),
-            message: self.message.clone(),
-            committed_at: 0,
-        };
+        let commit =
+            Commit { id: CommitId(ObjectId([4; 20])), message: self.message.clone(), committed_at: 0 };
         let attributions = draft
             .documents(usize::MAX)
             .0
             .into_keys()
             .map(|path| (path.to_owned(), (self.attribution)(commit.clone())))
             .collect();
-        let evidence = draft
-            .orphans_to_disable()
-            .into_iter()
-            .map(|(id, ..)| (id, HistoryEvidence::Found))
-            .collect();
-        draft
-            .attribute(&attributions, &evidence, |_| Ok::<_, Infallible>(reviews))
-            .unwrap()
+        let evidence =
+            draft.orphans_to_disable().into_iter().map(|(id, ..)| (id, HistoryEvidence::Found)).collect();
+        draft.attribute(&attributions, &evidence, |_| Ok::<_, Infallible>(reviews)).unwrap()
     }
 
     /// Returns the world after all of `plan` was carried out.

@@ -12,28 +12,13 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
         // It is disabled already: there is nothing to say.
         (OnRemove::Disable, Known::Document(doc(3)), (0, 0, 1)),
         (OnRemove::Disable, Known::Unreadable, (0, 1, 0)),
-        (
-            OnRemove::Disable,
-            Known::Unknown(Action::Update, doc(2)),
-            (1, 0, 0),
-        ),
+        (OnRemove::Disable, Known::Unknown(Action::Update, doc(2)), (1, 0, 0)),
         (OnRemove::Keep, Known::Unknown(Action::Update, doc(2)), (0, 1, 0)),
-        (
-            OnRemove::Forget,
-            Known::Unknown(Action::Update, doc(2)),
-            (0, 0, 1),
-        ),
+        (OnRemove::Forget, Known::Unknown(Action::Update, doc(2)), (0, 0, 1)),
     ] {
-        let policy = Policy {
-            on_remove,
-            ..Policy::default()
-        };
+        let policy = Policy { on_remove, ..Policy::default() };
         let plan = gone(known).plan(&policy);
-        let found = (
-            plan.changes().len(),
-            plan.orphans().len(),
-            plan.state_edits().len(),
-        );
+        let found = (plan.changes().len(), plan.orphans().len(), plan.state_edits().len());
         assert_eq!(found, expected, "{on_remove:?} of {known:?}");
         for change in plan.changes() {
             assert_eq!(change.payload, doc(3).payload(), "the applied content, disabled");
@@ -52,20 +37,11 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
 fn a_toggle_whose_document_has_an_id_that_differs_only_in_case_is_forgotten_and_never_disabled() {
     for on_remove in [OnRemove::Disable, OnRemove::Forget, OnRemove::Keep] {
         for known in [Known::Document(doc(2)), Known::Unknown(Action::Update, doc(2))] {
-            let policy = Policy {
-                on_remove,
-                ..Policy::default()
-            };
+            let policy = Policy { on_remove, ..Policy::default() };
             let world = World::of(3, 0, 0).knows("p/e/x", known);
             let plan = world.want("p/e/x", Want::Renamed).plan(&policy);
-            assert!(
-                plan.changes().is_empty() && plan.orphans().is_empty(),
-                "{on_remove:?} {known:?}"
-            );
-            assert!(
-                matches!(plan.state_edits(), [StateEdit::Forget { .. }]),
-                "{on_remove:?} {known:?}"
-            );
+            assert!(plan.changes().is_empty() && plan.orphans().is_empty(), "{on_remove:?} {known:?}");
+            assert!(matches!(plan.state_edits(), [StateEdit::Forget { .. }]), "{on_remove:?} {known:?}");
         }
     }
 }
@@ -79,11 +55,7 @@ fn the_comment_of_a_removal_keeps_its_suffix_within_the_limit() {
         (15, "a long message"),
         (6, "a lon…"),
     ] {
-        let policy = Policy {
-            on_remove: OnRemove::Disable,
-            comment_max_chars: max,
-            ..Policy::default()
-        };
+        let policy = Policy { on_remove: OnRemove::Disable, comment_max_chars: max, ..Policy::default() };
         let world = World::of(3, 0, 0).knows("p/e/x", Known::Document(doc(2)));
         let plan = world.message("a long message").plan(&policy);
         assert_eq!(plan.changes()[0].comment(), expected, "{max}");
@@ -93,10 +65,7 @@ fn the_comment_of_a_removal_keeps_its_suffix_within_the_limit() {
 #[test]
 fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
     let world = World::of(3, 0, 0).knows("p/e/x", Known::Document(doc(2)));
-    let policy = Policy {
-        on_remove: OnRemove::Disable,
-        ..Policy::default()
-    };
+    let policy = Policy { on_remove: OnRemove::Disable, ..Policy::default() };
     let applied_counts = world.applied_counts();
     let deciding = DecisionContext {
         policy: &policy,
@@ -106,11 +75,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         environment_holds: &world.environment_holds,
         overwritten: &world.overwritten,
     };
-    let decided = world
-        .candidates()
-        .into_iter()
-        .map(|one| deciding.decide(one))
-        .collect();
+    let decided = world.candidates().into_iter().map(|one| deciding.decide(one)).collect();
     let whole = world.plan(&policy);
     let input = Input {
         source: whole.source().clone(),
@@ -134,10 +99,8 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         (Some(HistoryEvidence::Unknown), OrphanReason::HistoryCut),
     ] {
         let evidence = found.map(|found| (id("p/e/x"), found)).into_iter().collect();
-        let plan = draft
-            .clone()
-            .attribute(&BTreeMap::new(), &evidence, |_| Ok::<_, Infallible>(None))
-            .unwrap();
+        let plan =
+            draft.clone().attribute(&BTreeMap::new(), &evidence, |_| Ok::<_, Infallible>(None)).unwrap();
         assert!(plan.changes().is_empty());
         assert_eq!(plan.orphans()[0].reason, reason);
     }

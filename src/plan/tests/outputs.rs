@@ -119,16 +119,10 @@ fn the_coloured_text_is_the_text_with_colours() {
     let coloured = render::text(&rich(), Color::Always);
     let mut plain = String::new();
     for (at, part) in coloured.split('\u{1b}').enumerate() {
-        plain.push_str(if at == 0 {
-            part
-        } else {
-            part.split_once('m').unwrap().1
-        });
+        plain.push_str(if at == 0 { part } else { part.split_once('m').unwrap().1 });
     }
     assert_eq!(plain, render::text(&rich(), Color::Never));
-    let lines = coloured
-        .lines()
-        .filter(|line| line.contains("q/e/changed") || line.contains("disabled: "));
+    let lines = coloured.lines().filter(|line| line.contains("q/e/changed") || line.contains("disabled: "));
     let lines: Vec<String> = lines.map(|line| escaped(line).to_string()).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
       \u{1b}[33m~ update q/e/changed\u{1b}[0m  \u{1b}[2m0404040404 Raise it\u{1b}[0m
@@ -151,10 +145,7 @@ fn findings_become_workflow_commands() {
 fn the_json_is_for_machines() {
     let mut json = json(&rich());
     let held = &json["held"][1];
-    assert_eq!(
-        (&held["kind"], &held["change"]["action"]),
-        (&"rail".into(), &"update".into())
-    );
+    assert_eq!((&held["kind"], &held["change"]["action"]), (&"rail".into(), &"update".into()));
     for list in ["changes", "held"] {
         json[list].as_array_mut().unwrap().truncate(1);
     }
@@ -295,14 +286,8 @@ fn hostile_text_starts_no_line_and_leaves_no_fence() {
         render::markdown(render::PlanView::of(&plan), render::ANY_COMMENT),
         render::rest(&plan, Color::Never),
     ] {
-        assert!(
-            !text.contains(['\u{1b}', '\u{202e}']) && !text.contains("##["),
-            "{text}"
-        );
-        assert!(
-            !text.lines().any(|line| line.trim_start().starts_with("::")),
-            "{text}"
-        );
+        assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains("##["), "{text}");
+        assert!(!text.lines().any(|line| line.trim_start().starts_with("::")), "{text}");
     }
     let annotations = render::annotations(plan.findings());
     assert_eq!(annotations.lines().count(), plan.findings().len());
@@ -318,18 +303,10 @@ fn a_flood_is_cut_and_says_by_how_much() {
     assert!(text.contains(cut), "{text}");
     assert_eq!(text.matches("~ update").count(), 500);
     assert_eq!(text.matches("      @@").count(), 50);
-    let held = render::text(
-        &world.plan(&Policy {
-            max_change_ratio: 0.1,
-            ..Policy::default()
-        }),
-        Color::Never,
-    );
+    let held =
+        render::text(&world.plan(&Policy { max_change_ratio: 0.1, ..Policy::default() }), Color::Never);
     assert_eq!(held.matches("~ update").count(), 500);
-    assert!(
-        held.contains("held p/e: 600 toggles") && held.contains("  … and 100 more changes\n"),
-        "{held}"
-    );
+    assert!(held.contains("held p/e: 600 toggles") && held.contains("  … and 100 more changes\n"), "{held}");
 }
 
 #[test]
@@ -348,16 +325,9 @@ fn many_warnings_are_cut_in_the_text_and_no_error_is() {
     assert!(warnings >= 150);
     world.findings.extend(read("z/z/z.yaml", ""));
     let text = render::text(&world.plan(&Policy::default()), Color::Never);
-    assert_eq!(
-        text.matches("warning[").count() + text.matches("warning:").count(),
-        100,
-        "{text}"
-    );
+    assert_eq!(text.matches("warning[").count() + text.matches("warning:").count(), 100, "{text}");
     assert!(text.contains("z/z/z.yaml"), "{text}");
-    assert!(
-        text.contains(&format!("… and {} more warnings", warnings - 100)),
-        "{text}"
-    );
+    assert!(text.contains(&format!("… and {} more warnings", warnings - 100)), "{text}");
 }
 
 #[test]

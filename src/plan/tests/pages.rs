@@ -6,13 +6,7 @@ use crate::report::{ForgePages, Links, PlanView};
 const ANY: usize = render::ANY_COMMENT;
 
 fn markdown(plan: &Plan, limit: usize, links: Option<&Links>) -> String {
-    render::markdown(
-        PlanView {
-            links,
-            ..PlanView::of(plan)
-        },
-        limit,
-    )
+    render::markdown(PlanView { links, ..PlanView::of(plan) }, limit)
 }
 
 /// The part of a page that a reader sees without opening a fold.
@@ -123,16 +117,10 @@ fn files_commits_and_findings_are_links_if_the_forge_is_known() {
 #[test]
 fn a_removed_file_is_not_a_link() {
     let world = World::of(3, 0, 0).knows("p/e/zone", Known::Document(doc(2)));
-    let policy = Policy {
-        on_remove: OnRemove::Disable,
-        ..all_at_once()
-    };
+    let policy = Policy { on_remove: OnRemove::Disable, ..all_at_once() };
     let links = Links::new(ForgePages::Gitlab, "https://gitlab.com", "team/toggles");
     let page = markdown(&world.plan(&policy), ANY, links.as_ref());
-    assert!(
-        page.contains("* **disable** ` zone `: ENABLED → DISABLED\n"),
-        "{page}"
-    );
+    assert!(page.contains("* **disable** ` zone `: ENABLED → DISABLED\n"), "{page}");
 }
 
 #[test]
@@ -160,17 +148,8 @@ fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
             let (before, _) = page.split_once(noun)?;
             before.rsplit(' ').next()?.parse::<usize>().ok()
         };
-        assert_eq!(
-            lines + number(" changes").unwrap_or(0),
-            2000,
-            "{limit} {}",
-            &page[..600]
-        );
-        assert_eq!(
-            diffs + number(" diffs did not fit").unwrap_or(0),
-            lines,
-            "{limit}"
-        );
+        assert_eq!(lines + number(" changes").unwrap_or(0), 2000, "{limit} {}", &page[..600]);
+        assert_eq!(diffs + number(" diffs did not fit").unwrap_or(0), lines, "{limit}");
         assert!(page.contains("Digest: `sha256:"), "{limit}");
     }
     assert!(!markdown(&plan, render::JOB_SUMMARY, None).contains("did not fit"));
@@ -179,11 +158,8 @@ fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
 #[test]
 fn each_change_has_a_line_and_links_are_left_out_before_lines_are() {
     let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
-    for (count, limit, are_linked) in [
-        (300, ANY, true),
-        (800, ANY, false),
-        (800, render::JOB_SUMMARY, true),
-    ] {
+    for (count, limit, are_linked) in [(300, ANY, true), (800, ANY, false), (800, render::JOB_SUMMARY, true)]
+    {
         let plan = World::of(count, count, 0).plan(&all_at_once());
         let page = markdown(&plan, limit, links.as_ref());
         assert_eq!(page.matches("\n* **update** ").count(), count, "{limit}");
@@ -198,19 +174,11 @@ fn a_change_that_is_the_same_in_several_environments_is_one_line_and_production_
     for environment in ["shop/dev", "shop/production", "shop/qa", "shop/staging"] {
         for (toggle, before) in [("pay", 1), ("search", 2)] {
             let id = format!("{environment}/{toggle}");
-            let before = if environment == "shop/qa" && toggle == "search" {
-                3
-            } else {
-                before
-            };
-            world = world
-                .want(&id, Want::Document(doc(5)))
-                .knows(&id, Known::Document(doc(before)));
+            let before = if environment == "shop/qa" && toggle == "search" { 3 } else { before };
+            world = world.want(&id, Want::Document(doc(5))).knows(&id, Known::Document(doc(before)));
         }
     }
-    world = world
-        .want("shop/a/own", Want::Document(doc(5)))
-        .knows("shop/a/own", Known::Document(doc(1)));
+    world = world.want("shop/a/own", Want::Document(doc(5))).knows("shop/a/own", Known::Document(doc(1)));
     let page = outside(&markdown(&world.plan(&all_at_once()), ANY, None));
     let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("#### ")).collect();
     assert_eq!(
@@ -222,16 +190,8 @@ fn a_change_that_is_the_same_in_several_environments_is_one_line_and_production_
             "#### ` shop/qa ` 1 to publish",
         ]
     );
-    assert!(
-        page.contains("\n` shop/dev `, ` shop/production `, ` shop/qa `, ` shop/staging `\n"),
-        "{page}"
-    );
-    assert_eq!(
-        page.matches("\n* **update** ` pay `: variation `a` value: `0` → `2`\n")
-            .count(),
-        1,
-        "{page}"
-    );
+    assert!(page.contains("\n` shop/dev `, ` shop/production `, ` shop/qa `, ` shop/staging `\n"), "{page}");
+    assert_eq!(page.matches("\n* **update** ` pay `: variation `a` value: `0` → `2`\n").count(), 1, "{page}");
     assert_eq!(page.matches("\n* **update** ` search `: ").count(), 2, "{page}");
 }
 
@@ -239,28 +199,16 @@ fn a_change_that_is_the_same_in_several_environments_is_one_line_and_production_
 fn a_plan_that_publishes_nothing_has_no_digest_and_notes_come_first() {
     let held = World::of(20, 20, 0).plan(&Policy::default());
     let notes = ["no document existed in `shop/test` before".to_owned()];
-    let page = render::markdown(
-        PlanView {
-            notes: &notes,
-            ..PlanView::of(&held)
-        },
-        ANY,
-    );
+    let page = render::markdown(PlanView { notes: &notes, ..PlanView::of(&held) }, ANY);
     assert!(!page.contains("Digest"), "{page}");
-    assert!(
-        page.contains("\n\n> **Note**: no document existed in `shop/test` before\n\n#### "),
-        "{page}"
-    );
+    assert!(page.contains("\n\n> **Note**: no document existed in `shop/test` before\n\n#### "), "{page}");
     for output in [
         render::github(&held, &notes),
         render::junit_plan(&held, &notes),
         render::sarif(&[], &notes, None).to_string(),
         serde_json::to_string(&render::code_quality(&[], &notes, None)).unwrap(),
     ] {
-        assert!(
-            output.contains("no document existed in `shop/test` before"),
-            "{output}"
-        );
+        assert!(output.contains("no document existed in `shop/test` before"), "{output}");
     }
 }
 
@@ -272,9 +220,7 @@ fn very_many_environments_and_findings_leave_room_for_changes() {
             .want(&format!("p/e{at:04}/t{at}"), Want::Document(doc(4)))
             .knows(&format!("p/e{at:04}/t{at}"), Known::Document(doc(2)));
     }
-    world.findings = (0..1000)
-        .flat_map(|at| broken(&format!("x/y/z{at}.yaml")))
-        .collect();
+    world.findings = (0..1000).flat_map(|at| broken(&format!("x/y/z{at}.yaml"))).collect();
     let page = markdown(&world.plan(&all_at_once()), ANY, None);
     assert!(page.len() <= ANY);
     let lines = page.matches("* **update** ").count();
@@ -286,13 +232,9 @@ fn very_many_environments_and_findings_leave_room_for_changes() {
 #[test]
 fn an_environment_that_is_held_is_a_section_of_its_own() {
     let mut world = World::of(3, 1, 0);
-    world.environment_holds.insert(
-        "z/z".parse().unwrap(),
-        Arc::new(hold::environment("every document was removed")),
-    );
+    world
+        .environment_holds
+        .insert("z/z".parse().unwrap(), Arc::new(hold::environment("every document was removed")));
     let page = markdown(&world.plan(&all_at_once()), ANY, None);
-    assert!(
-        page.contains("#### ` z/z ` held\n\n* **held**: every document was removed\n"),
-        "{page}"
-    );
+    assert!(page.contains("#### ` z/z ` held\n\n* **held**: every document was removed\n"), "{page}");
 }

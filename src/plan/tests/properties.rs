@@ -6,10 +6,7 @@ use super::*;
 use crate::model::{Color, Scope};
 
 fn any_doc() -> impl Strategy<Value = Doc> {
-    (0..6_u8, 0..2_u8).prop_map(|(meaning, again)| Doc {
-        meaning,
-        blob: meaning * 2 + again,
-    })
+    (0..6_u8, 0..2_u8).prop_map(|(meaning, again)| Doc { meaning, blob: meaning * 2 + again })
 }
 
 fn any_want() -> impl Strategy<Value = Option<Want>> {
@@ -44,17 +41,9 @@ fn any_world() -> impl Strategy<Value = World> {
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let first_pass = prop_oneof![Just(FirstPass::Adopt), Just(FirstPass::Assert)];
-    let on_remove = prop_oneof![
-        Just(OnRemove::Keep),
-        Just(OnRemove::Disable),
-        Just(OnRemove::Forget)
-    ];
+    let on_remove = prop_oneof![Just(OnRemove::Keep), Just(OnRemove::Disable), Just(OnRemove::Forget)];
     (first_pass, on_remove, any::<bool>()).prop_map(|(first_pass, on_remove, all)| {
-        let scope = if all {
-            Scope::default()
-        } else {
-            Scope::new(&["p/**"]).unwrap()
-        };
+        let scope = if all { Scope::default() } else { Scope::new(&["p/**"]).unwrap() };
         Policy {
             scope,
             first_pass: Some(first_pass),

@@ -10,11 +10,7 @@ use crate::plan::sentences;
 fn any_condition() -> impl Strategy<Value = Condition> {
     let objects = || proptest::collection::vec("[12]", 0..3);
     let between = ("[<>]", "[<>]", objects()).prop_map(|(left_predicate, right_predicate, right_objects)| {
-        Box::new(Between {
-            left_predicate,
-            right_predicate,
-            right_objects,
-        })
+        Box::new(Between { left_predicate, right_predicate, right_objects })
     });
     let kind = prop::sample::select(vec!["number", "segment"]);
     (kind, "[st]?", "[<>]", objects(), proptest::option::of(between)).prop_map(
@@ -85,11 +81,7 @@ fn two_long_texts_are_shown_from_where_they_part() {
     let targeting = |end: &str| {
         let serve = Serve::Select(0);
         let value = format!("{}{end}", "x".repeat(200));
-        let variation = Variation {
-            value,
-            name: "a".into(),
-            description: String::new(),
-        };
+        let variation = Variation { value, name: "a".into(), description: String::new() };
         let content = Content {
             rules: vec![],
             disabled_serve: serve.clone(),
@@ -101,21 +93,15 @@ fn two_long_texts_are_shown_from_where_they_part() {
         Targeting { disabled, content }
     };
     let found = sentences(Some(&targeting("one")), &targeting("two"));
-    assert_eq!(
-        found,
-        ["variation `a` value: `…xxxxxxxxxxone` → `…xxxxxxxxxxtwo`"]
-    );
+    assert_eq!(found, ["variation `a` value: `…xxxxxxxxxxone` → `…xxxxxxxxxxtwo`"]);
 }
 
 #[test]
 fn rules_in_another_order_are_told_by_the_fewest_that_moved() {
     let targeting = |order: &str| {
         let serve = Serve::Select(0);
-        let rules = order.chars().map(|name| Rule {
-            name: name.into(),
-            serve: serve.clone(),
-            conditions: vec![],
-        });
+        let rules =
+            order.chars().map(|name| Rule { name: name.into(), serve: serve.clone(), conditions: vec![] });
         let content = Content {
             rules: rules.collect(),
             disabled_serve: serve.clone(),
@@ -123,22 +109,12 @@ fn rules_in_another_order_are_told_by_the_fewest_that_moved() {
             variations: vec![],
             prerequisites: None,
         };
-        Targeting {
-            disabled: false,
-            content,
-        }
+        Targeting { disabled: false, content }
     };
     for (before, after, expected) in [
         ("abc", "bca", &["rule `a` moved from position 1 to 3"][..]),
         ("abc", "cab", &["rule `c` moved from position 3 to 1"]),
-        (
-            "abc",
-            "cba",
-            &[
-                "rule `c` moved from position 3 to 1",
-                "rule `b` is now behind rule `c`",
-            ],
-        ),
+        ("abc", "cba", &["rule `c` moved from position 3 to 1", "rule `b` is now behind rule `c`"]),
     ] {
         let found = sentences(Some(&targeting(before)), &targeting(after));
         assert_eq!(found, expected, "{before} {after}");
@@ -147,11 +123,8 @@ fn rules_in_another_order_are_told_by_the_fewest_that_moved() {
 
 /// A toggle with everything that FeatureProbe has.
 fn full() -> Targeting {
-    let variation = |name: &str| Variation {
-        value: name.to_uppercase(),
-        name: name.into(),
-        description: String::new(),
-    };
+    let variation =
+        |name: &str| Variation { value: name.to_uppercase(), name: name.into(), description: String::new() };
     let condition = |kind: &str, subject: &str, predicate: &str, object: &str| Condition {
         kind: kind.into(),
         subject: subject.into(),
@@ -168,10 +141,7 @@ fn full() -> Targeting {
         name: "r".into(),
         serve: Serve::Split(vec![1250, 8750]),
         conditions: vec![
-            Condition {
-                between: Some(Box::new(between)),
-                ..condition("number", "age", "between", "18")
-            },
+            Condition { between: Some(Box::new(between)), ..condition("number", "age", "between", "18") },
             condition("segment", "", "is in", "staff"),
         ],
     };
@@ -214,10 +184,7 @@ fn each_change_of_the_vocabulary_has_its_sentence() {
             |content| content.rules[0].serve = Serve::Split(vec![5000, 5000]),
             &["rule `r` serves: split `a` 12.5%, `b` 87.5% → split `a` 50%, `b` 50%"],
         ),
-        (
-            |content| content.default_serve = Serve::Select(1),
-            &["default serve: nothing → `b`"],
-        ),
+        (|content| content.default_serve = Serve::Select(1), &["default serve: nothing → `b`"]),
         (
             |content| {
                 content.variations.reverse();
@@ -228,11 +195,7 @@ fn each_change_of_the_vocabulary_has_its_sentence() {
         ),
         (
             |content| {
-                content
-                    .prerequisites
-                    .iter_mut()
-                    .flatten()
-                    .for_each(|one| one.value = "false".into());
+                content.prerequisites.iter_mut().flatten().for_each(|one| one.value = "false".into());
             },
             &[
                 "prerequisite changed: `other` must serve `true` (boolean) → `other` must serve `false` (boolean)",
@@ -269,12 +232,6 @@ fn a_change_of_the_kind_of_service_is_told_by_its_effect_on_prerequisites() {
     documented.content.prerequisites = None;
     let mut none = full();
     none.content.prerequisites = Some(vec![]);
-    assert_eq!(
-        sentences(Some(&documented), &none),
-        ["prerequisites: as on the service → none"]
-    );
-    assert_eq!(
-        sentences(Some(&none), &documented),
-        ["prerequisites: as on the service from now on"]
-    );
+    assert_eq!(sentences(Some(&documented), &none), ["prerequisites: as on the service → none"]);
+    assert_eq!(sentences(Some(&none), &documented), ["prerequisites: as on the service from now on"]);
 }

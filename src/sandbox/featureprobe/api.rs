@@ -120,10 +120,7 @@ impl Api {
         let open = published_toggle(call).map(|id| self.shared.request_log.arrive(id, &call.sent.body));
         let mut inner = self.lock();
         inner.calls.push(call.sent.clone());
-        let count = inner
-            .counts
-            .entry(format!("{} {}", call.method, call.path()))
-            .or_default();
+        let count = inner.counts.entry(format!("{} {}", call.method, call.path())).or_default();
         *count += 1;
         (*count - 1, open)
     }
@@ -219,10 +216,7 @@ fn published_toggle(call: &Call) -> Option<ToggleId> {
 }
 
 pub(in crate::sandbox) fn router(api: Arc<Api>) -> Router {
-    Router::new()
-        .fallback(handle)
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .with_state(api)
+    Router::new().fallback(handle).layer(DefaultBodyLimit::max(LARGEST_BODY)).with_state(api)
 }
 
 async fn handle(
@@ -232,9 +226,7 @@ async fn handle(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let path = uri
-        .path_and_query()
-        .map_or_else(|| uri.path().to_owned(), ToString::to_string);
+    let path = uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
     let is_too_large = body.is_err();
     let call = Call::new(method, path, &headers, body.unwrap_or_default(), api.now());
     let (nth, _open) = api.arrive(&call);

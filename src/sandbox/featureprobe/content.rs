@@ -6,10 +6,7 @@ use super::exchange::{ApiRefusal, Shape};
 use super::store::{Keyed, StoredSegment, StoredTargeting};
 use crate::model::is_semver;
 
-const SERVE: Shape = Shape::Object(&[
-    ("select", Shape::Integer),
-    ("split", Shape::List(&Shape::Integer)),
-]);
+const SERVE: Shape = Shape::Object(&[("select", Shape::Integer), ("split", Shape::List(&Shape::Integer))]);
 
 const CONDITION: Shape = Shape::Object(&[
     ("type", Shape::Text),
@@ -21,23 +18,14 @@ const CONDITION: Shape = Shape::Object(&[
     ("rightObjects", Shape::List(&Shape::Text)),
 ]);
 
-const RULE: Shape = Shape::Object(&[
-    ("conditions", Shape::List(&CONDITION)),
-    ("name", Shape::Text),
-    ("serve", SERVE),
-]);
+const RULE: Shape =
+    Shape::Object(&[("conditions", Shape::List(&CONDITION)), ("name", Shape::Text), ("serve", SERVE)]);
 
-const VARIATION: Shape = Shape::Object(&[
-    ("value", Shape::Text),
-    ("name", Shape::Text),
-    ("description", Shape::Text),
-]);
+const VARIATION: Shape =
+    Shape::Object(&[("value", Shape::Text), ("name", Shape::Text), ("description", Shape::Text)]);
 
-const PREREQUISITE: Shape = Shape::Object(&[
-    ("key", Shape::Text),
-    ("value", Shape::Text),
-    ("type", Shape::Text),
-]);
+const PREREQUISITE: Shape =
+    Shape::Object(&[("key", Shape::Text), ("value", Shape::Text), ("type", Shape::Text)]);
 
 pub(super) const VARIATIONS: Shape = Shape::List(&VARIATION);
 
@@ -50,10 +38,8 @@ pub(super) const CONTENT: Shape = Shape::Object(&[
 ]);
 
 /// The rules of a segment.
-pub(super) const SEGMENT_RULES: Shape = Shape::List(&Shape::Object(&[
-    ("conditions", Shape::List(&CONDITION)),
-    ("name", Shape::Text),
-]));
+pub(super) const SEGMENT_RULES: Shape =
+    Shape::List(&Shape::Object(&[("conditions", Shape::List(&CONDITION)), ("name", Shape::Text)]));
 
 /// Returns the content of a new toggle.
 pub(super) fn initial(variations: &Value, disabled_serve: &Value) -> Value {
@@ -177,9 +163,7 @@ pub(super) fn check_prerequisites(
         }
     }
     // Both are columns that are never null.
-    let is_storable = sent
-        .iter()
-        .all(|one| one["key"].is_string() && one["value"].is_string());
+    let is_storable = sent.iter().all(|one| one["key"].is_string() && one["value"].is_string());
     is_storable.then_some(()).ok_or(ApiRefusal::INTERNAL)
 }
 
@@ -193,13 +177,11 @@ fn is_number(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let text = lower.strip_suffix(['d', 'f']).unwrap_or(&lower);
     match lower.strip_prefix("0x") {
-        Some(hex) => hex
-            .strip_suffix(['d', 'f'])
-            .unwrap_or(hex)
-            .split_once('p')
-            .is_some_and(|(mantissa, exponent)| {
+        Some(hex) => {
+            hex.strip_suffix(['d', 'f']).unwrap_or(hex).split_once('p').is_some_and(|(mantissa, exponent)| {
                 is_mantissa(mantissa, char::is_ascii_hexdigit) && is_exponent(exponent)
-            }),
+            })
+        }
         None => match text.split_once('e') {
             Some((mantissa, exponent)) => {
                 is_mantissa(mantissa, char::is_ascii_digit) && is_exponent(exponent)
@@ -236,20 +218,9 @@ mod tests {
 
     #[test]
     fn numbers_are_what_java_parses() {
-        for text in [
-            "1",
-            "-1.5",
-            " 2 ",
-            ".5",
-            "5.",
-            "1e3",
-            "1E-3",
-            "1d",
-            "2.5F",
-            "NaN",
-            "-Infinity",
-            "0x1.8p3",
-        ] {
+        for text in
+            ["1", "-1.5", " 2 ", ".5", "5.", "1e3", "1E-3", "1d", "2.5F", "NaN", "-Infinity", "0x1.8p3"]
+        {
             assert!(is_number(text), "{text}");
         }
         for text in ["", "many", "1,5", "e3", ".", "1e", "0x1", "1 2", "nan", "--1"] {
@@ -278,9 +249,7 @@ mod tests {
         for text in ["1.2.3", "0.0.0", "1.2.3-rc.1+build.05", "1.2.3--", "1.2.3+a-b"] {
             assert!(is_semver(text), "{text}");
         }
-        for text in [
-            "1.2", "v1.2.3", "01.2.3", "1.2.3-01", "1.2.3-", "1.2.3+", "1.2.3.4", "",
-        ] {
+        for text in ["1.2", "v1.2.3", "01.2.3", "1.2.3-01", "1.2.3-", "1.2.3+", "1.2.3.4", ""] {
             assert!(!is_semver(text), "{text}");
         }
     }

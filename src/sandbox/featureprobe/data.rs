@@ -113,13 +113,7 @@ impl Loader<'_> {
         if reply.status.is_success() {
             return Ok(());
         }
-        Err(format!(
-            "{} {} was answered {}: {}",
-            call.method,
-            call.path(),
-            reply.status,
-            reply.body
-        ))
+        Err(format!("{} {} was answered {}: {}", call.method, call.path(), reply.status, reply.body))
     }
 
     fn create(&mut self, path: String, resource: &impl Serialize) -> Result<(), String> {
@@ -152,10 +146,7 @@ impl Loader<'_> {
                 self.patch(publish, &json!({ "rules": segment.rules }))?;
             }
         }
-        project
-            .toggles
-            .iter()
-            .try_for_each(|toggle| self.toggle(path, toggle))
+        project.toggles.iter().try_for_each(|toggle| self.toggle(path, toggle))
     }
 
     fn environment(&mut self, path: &str, environment: &InitialEnvironment) -> Result<(), String> {

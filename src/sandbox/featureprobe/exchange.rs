@@ -37,11 +37,7 @@ impl Call {
     pub(super) fn new(method: Method, path: String, headers: &HeaderMap, body: Bytes, at: Timestamp) -> Self {
         let header = |name| Some(headers.get(name)?.to_str().ok()?.trim().to_owned());
         Self {
-            sent: ApiCall {
-                method: method.to_string(),
-                path,
-                body,
-            },
+            sent: ApiCall { method: method.to_string(), path, body },
             method,
             authorization: header(header::AUTHORIZATION).unwrap_or_default(),
             accept_language: header(header::ACCEPT_LANGUAGE),
@@ -110,9 +106,7 @@ impl Call {
 pub(super) fn name_and_key(request: &Value) -> Result<(&str, &str), ApiRefusal> {
     let needed = |name: &str| {
         let text = request[name].as_str().unwrap_or_default();
-        (!text.trim().is_empty())
-            .then_some(text)
-            .ok_or(ApiRefusal::UNREADABLE)
+        (!text.trim().is_empty()).then_some(text).ok_or(ApiRefusal::UNREADABLE)
     };
     Ok((needed("name")?, needed("key")?))
 }
@@ -154,11 +148,7 @@ impl ApiReply {
     }
 
     fn untyped(status: StatusCode, body: String) -> Self {
-        Self {
-            status,
-            headers: Vec::new(),
-            body,
-        }
+        Self { status, headers: Vec::new(), body }
     }
 
     pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -309,12 +299,7 @@ impl PageRequest {
         let Self { index, size } = *self;
         let total = all.len();
         let offset = index.saturating_mul(size);
-        let content: Vec<Value> = all
-            .iter()
-            .skip(offset)
-            .take(size)
-            .map(write)
-            .collect::<Result<_, _>>()?;
+        let content: Vec<Value> = all.iter().skip(offset).take(size).map(write).collect::<Result<_, _>>()?;
         let pages = total.div_ceil(size);
         let sort = json!({ "empty": false, "unsorted": false, "sorted": true });
         Ok(json!({
@@ -429,10 +414,7 @@ fn integer(value: &Value, range: std::ops::RangeInclusive<i64>) -> Result<Value,
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    number
-        .filter(|number| range.contains(number))
-        .map(Value::from)
-        .ok_or(Misshapen)
+    number.filter(|number| range.contains(number)).map(Value::from).ok_or(Misshapen)
 }
 
 /// Drops the fraction, as the service does.
@@ -442,9 +424,7 @@ fn truncated(number: f64) -> Option<i64> {
 
 /// Returns the date with milliseconds and the service's time zone.
 pub(super) fn timestamp(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::fixed(Offset::constant(8)))
-        .strftime("%Y-%m-%dT%H:%M:%S%.3f%:z")
-        .to_string()
+    at.to_zoned(TimeZone::fixed(Offset::constant(8))).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 
 /// Returns the date as its column keeps it: whole seconds.

@@ -7,11 +7,8 @@ use super::exchange::{ApiAnswer, ApiRefusal, Call, PageRequest, Shape, kept, nam
 use super::store::{Keyed, StoredEnvironment, StoredProject, StoredSegment, World, newest_first};
 use super::toggles;
 
-const PROJECT: Shape = Shape::Object(&[
-    ("name", Shape::Text),
-    ("key", Shape::Text),
-    ("description", Shape::Text),
-]);
+const PROJECT: Shape =
+    Shape::Object(&[("name", Shape::Text), ("key", Shape::Text), ("description", Shape::Text)]);
 
 const SETTINGS: Shape = Shape::Object(&[(
     "approvalSettings",
@@ -55,9 +52,7 @@ pub(super) fn create_project(world: &mut World, call: &Call) -> ApiAnswer {
 /// `GET /projects/{p}/approvalSettings`.
 pub(super) fn approval_settings(world: &World, key: &str) -> ApiAnswer {
     let project = world.projects.get(key);
-    let environments = project
-        .into_iter()
-        .flat_map(|project| project.environments.iter());
+    let environments = project.into_iter().flat_map(|project| project.environments.iter());
     let settings = environments.filter(|one| !one.archived).map(|environment| {
         json!({
             "environmentKey": environment.key,
@@ -73,9 +68,7 @@ pub(super) fn approval_settings(world: &World, key: &str) -> ApiAnswer {
 /// `PATCH /projects/{p}/approvalSettings`: environments that the list leaves out stay as they are.
 pub(super) fn change_approval_settings(world: &mut World, call: &Call, key: &str) -> ApiAnswer {
     let request = call.json(&SETTINGS)?;
-    let settings = request["approvalSettings"]
-        .as_array()
-        .ok_or(ApiRefusal::INTERNAL)?;
+    let settings = request["approvalSettings"].as_array().ok_or(ApiRefusal::INTERNAL)?;
     if let Some(project) = world.projects.get_mut(key) {
         for setting in settings {
             let environment = setting["environmentKey"].as_str().unwrap_or_default();
@@ -109,13 +102,8 @@ const NEW: Shape = Shape::Object(&[("name", Shape::Text), ("key", Shape::Text)])
 pub(super) fn list_environments(world: &World, call: &Call, project: &str) -> ApiAnswer {
     let archived = call.typed("archived")?.unwrap_or(false);
     let project = world.projects.get(project);
-    let environments = project
-        .into_iter()
-        .flat_map(|project| project.environments.iter());
-    Ok(environments
-        .filter(|one| one.archived == archived)
-        .map(written_environment)
-        .collect())
+    let environments = project.into_iter().flat_map(|project| project.environments.iter());
+    Ok(environments.filter(|one| one.archived == archived).map(written_environment).collect())
 }
 
 /// `POST /projects/{p}/environments`: every toggle gets a targeting in the new one.
@@ -190,17 +178,11 @@ fn random(prefix: &str) -> String {
     prefix.chars().chain(digits).collect()
 }
 
-const SEGMENT: Shape = Shape::Object(&[
-    ("name", Shape::Text),
-    ("key", Shape::Text),
-    ("description", Shape::Text),
-]);
+const SEGMENT: Shape =
+    Shape::Object(&[("name", Shape::Text), ("key", Shape::Text), ("description", Shape::Text)]);
 
-const PUBLISH_SEGMENT: Shape = Shape::Object(&[
-    ("rules", SEGMENT_RULES),
-    ("comment", Shape::Text),
-    ("baseVersion", Shape::Long),
-]);
+const PUBLISH_SEGMENT: Shape =
+    Shape::Object(&[("rules", SEGMENT_RULES), ("comment", Shape::Text), ("baseVersion", Shape::Long)]);
 
 /// `GET /projects/{p}/segments`.
 pub(super) fn list_segments(world: &World, call: &Call, project: &str) -> ApiAnswer {

@@ -81,21 +81,8 @@ pub(super) fn as_account(world: &mut World, call: &Call) -> ApiAnswer {
         ["projects", p, "segments"] if get => projects::list_segments(world, call, p),
         ["projects", p, "segments"] if post => projects::create_segment(world, call, p),
         ["projects", p, "segments", s, "publish"] if patch => projects::publish_segment(world, call, p, s),
-        [
-            "projects",
-            project,
-            "environments",
-            environment,
-            "toggles",
-            toggle,
-            "targeting",
-            ref rest @ ..,
-        ] => {
-            let path = TargetingPath {
-                project,
-                environment,
-                toggle,
-            };
+        ["projects", project, "environments", environment, "toggles", toggle, "targeting", ref rest @ ..] => {
+            let path = TargetingPath { project, environment, toggle };
             of_targeting(world, call, path, rest)
         }
         _ => Err(unknown_path()),

@@ -146,9 +146,7 @@ fn typed(kind: &str, text: Option<&str>) -> Option<Value> {
         "boolean" => Some(text.is_some_and(|text| text.eq_ignore_ascii_case("true")).into()),
         "number" => {
             let text = text?;
-            let is_decimal = text
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+            let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
             let whole = text.parse::<i64>().ok().map(Number::from);
             let number = whole.or_else(|| Number::from_f64(text.parse().ok()?));
             number.filter(|_| is_decimal).map(Value::Number)
@@ -171,9 +169,7 @@ fn toggle_rules(rules: &Value, project: &StoredProject) -> Option<Vec<Value>> {
 
 fn segment_rules(rules: &Value, project: &StoredProject) -> Option<Vec<Value>> {
     let rules = rules.as_array().into_iter().flatten();
-    rules
-        .map(|rule| Some(json!({ "conditions": conditions(rule, project)? })))
-        .collect()
+    rules.map(|rule| Some(json!({ "conditions": conditions(rule, project)? }))).collect()
 }
 
 fn conditions(rule: &Value, project: &StoredProject) -> Option<Vec<Value>> {

@@ -18,10 +18,7 @@ pub(super) struct Keyed<T> {
 
 impl<T> Default for Keyed<T> {
     fn default() -> Self {
-        Self {
-            items: Vec::new(),
-            places: HashMap::new(),
-        }
+        Self { items: Vec::new(), places: HashMap::new() }
     }
 }
 
@@ -158,11 +155,7 @@ pub(super) struct StoredDraft {
 
 impl World {
     pub(super) fn new() -> Self {
-        Self {
-            projects: Keyed::default(),
-            accounts: HashMap::new(),
-            loses_increment: false,
-        }
+        Self { projects: Keyed::default(), accounts: HashMap::new(), loses_increment: false }
     }
 
     pub(super) fn project(&self, key: &str) -> Result<&StoredProject, ApiRefusal> {
@@ -177,10 +170,7 @@ impl World {
 
     /// Returns the environment, which is not archived, as the targeting endpoints look it up.
     pub(super) fn environment(&self, project: &str, key: &str) -> Result<&StoredEnvironment, ApiRefusal> {
-        let found = self
-            .projects
-            .get(project)
-            .and_then(|project| project.environment(key));
+        let found = self.projects.get(project).and_then(|project| project.environment(key));
         found.ok_or_else(|| ApiRefusal::not_found("Environment", format!("{project}-{key}")))
     }
 
@@ -199,9 +189,7 @@ impl World {
 
 impl StoredProject {
     pub(super) fn environment(&self, key: &str) -> Option<&StoredEnvironment> {
-        self.environments
-            .get(key)
-            .filter(|environment| !environment.archived)
+        self.environments.get(key).filter(|environment| !environment.archived)
     }
 
     /// Removes a toggle with its targetings.
@@ -265,10 +253,7 @@ mod tests {
         }
         keyed.remove("b");
         keyed.remove("nothing");
-        assert_eq!(
-            (keyed.get("A"), keyed.get("b"), keyed.get("C")),
-            (Some(&"a"), None, Some(&"c"))
-        );
+        assert_eq!((keyed.get("A"), keyed.get("b"), keyed.get("C")), (Some(&"a"), None, Some(&"c")));
         keyed.add("b", "again");
         assert_eq!(keyed.iter().copied().collect::<Vec<_>>(), ["a", "c", "again"]);
     }

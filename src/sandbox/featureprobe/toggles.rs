@@ -27,10 +27,7 @@ const TOGGLE: Shape = Shape::Object(&[
 pub(super) fn list_toggles(world: &World, call: &Call, project: &str) -> ApiAnswer {
     let page = PageRequest::of(call)?;
     let found = world.projects.get(project);
-    let mut toggles: Vec<_> = found
-        .into_iter()
-        .flat_map(|project| project.toggles.iter())
-        .collect();
+    let mut toggles: Vec<_> = found.into_iter().flat_map(|project| project.toggles.iter()).collect();
     newest_first(&mut toggles, |toggle| toggle.created);
     let Some(key) = call.parameter("environmentKey") else {
         toggles.retain(|toggle| !toggle.archived);
@@ -58,10 +55,7 @@ fn item(toggle: &StoredToggle) -> Value {
 
 fn live_item(toggle: &StoredToggle, environment: &StoredEnvironment) -> ApiAnswer {
     // The service does not expect that there is none.
-    let targeting = environment
-        .targetings
-        .get(&toggle.key)
-        .ok_or(ApiRefusal::INTERNAL)?;
+    let targeting = environment.targetings.get(&toggle.key).ok_or(ApiRefusal::INTERNAL)?;
     let mut item = item(toggle);
     item["disabled"] = targeting.disabled.into();
     item["releaseStatus"] = targeting.release_status.into();
@@ -77,9 +71,7 @@ fn live_item(toggle: &StoredToggle, environment: &StoredEnvironment) -> ApiAnswe
 pub(super) fn read_toggle(world: &World, project: &str, key: &str) -> ApiAnswer {
     let project = world.projects.get(project);
     let toggle = project.and_then(|project| project.toggles.get(key));
-    toggle
-        .map(written_toggle)
-        .ok_or_else(|| ApiRefusal::not_found("Toggle", key))
+    toggle.map(written_toggle).ok_or_else(|| ApiRefusal::not_found("Toggle", key))
 }
 
 /// `POST /projects/{p}/toggles`.
@@ -87,16 +79,12 @@ pub(super) fn create_toggle(world: &mut World, call: &Call, project: &str) -> Ap
     let request = call.json(&TOGGLE)?;
     let (name, key) = name_and_key(&request)?;
     let needed = ["returnType", "clientAvailability", "disabledServe"];
-    let has_variations = request["variations"]
-        .as_array()
-        .is_some_and(|list| !list.is_empty());
+    let has_variations = request["variations"].as_array().is_some_and(|list| !list.is_empty());
     if !has_variations || needed.iter().any(|name| request[*name].is_null()) {
         return Err(ApiRefusal::UNREADABLE);
     }
     if request["tags"].is_null() {
-        return Err(ApiRefusal::InvalidText(
-            "Parameter value must not be null".to_owned(),
-        ));
+        return Err(ApiRefusal::InvalidText("Parameter value must not be null".to_owned()));
     }
     let project = world.project_mut(project)?;
     if project.toggles.get(key).is_some() || project.toggles.iter().any(|toggle| toggle.name == name) {
@@ -129,10 +117,7 @@ pub(super) fn archive_toggle(
     archived: bool,
 ) -> ApiAnswer {
     let project: &mut StoredProject = world.project_mut(project)?;
-    let toggle = project
-        .toggles
-        .get_mut(key)
-        .filter(|toggle| toggle.archived != archived);
+    let toggle = project.toggles.get_mut(key).filter(|toggle| toggle.archived != archived);
     let toggle = toggle.ok_or_else(|| ApiRefusal::not_found("Toggle", key))?;
     toggle.archived = archived;
     toggle.modified = kept(call.at);
@@ -178,22 +163,14 @@ pub(super) struct TargetingPath<'a> {
 
 impl TargetingPath<'_> {
     pub(super) fn not_found(self) -> ApiRefusal {
-        let Self {
-            project,
-            environment,
-            toggle,
-        } = self;
+        let Self { project, environment, toggle } = self;
         ApiRefusal::not_found("Targeting", format!("{project}-{environment}-{toggle}"))
     }
 
     /// Returns the targeting, even of an archived environment.
     pub(super) fn find(self, world: &World) -> Option<&StoredTargeting> {
         let project = world.projects.get(self.project)?;
-        project
-            .environments
-            .get(self.environment)?
-            .targetings
-            .get(self.toggle)
+        project.environments.get(self.environment)?.targetings.get(self.toggle)
     }
 
     pub(super) fn find_mut(self, world: &mut World) -> Result<&mut StoredTargeting, ApiRefusal> {
@@ -281,10 +258,7 @@ fn response(targeting: &StoredTargeting) -> Value {
 pub(super) fn read_targeting(world: &World, path: TargetingPath) -> ApiAnswer {
     let environment = world.environment(path.project, path.environment)?;
     // The service does not expect that there is none.
-    let targeting = environment
-        .targetings
-        .get(path.toggle)
-        .ok_or(ApiRefusal::INTERNAL)?;
+    let targeting = environment.targetings.get(path.toggle).ok_or(ApiRefusal::INTERNAL)?;
     let mut answer = response(targeting);
     answer["status"] = "RELEASE".into();
     answer["enableApproval"] = environment.approval.into();
@@ -357,15 +331,11 @@ pub(super) fn page_of_versions(world: &World, call: &Call, path: TargetingPath) 
 
 /// `GET T/versions/{n}`: this version and all after it, newest first.
 pub(super) fn versions_from(world: &World, path: TargetingPath, version: &str) -> ApiAnswer {
-    let from: i64 = version
-        .parse()
-        .map_err(|_| ApiRefusal::InvalidText(format!("For input string: \"{version}\"")))?;
+    let from: i64 =
+        version.parse().map_err(|_| ApiRefusal::InvalidText(format!("For input string: \"{version}\"")))?;
     let targeting = path.find(world);
     let all: &[StoredVersion] = targeting.map_or(&[], |targeting| &targeting.versions);
-    let wanted = all
-        .iter()
-        .rev()
-        .filter(|one| i64::try_from(one.version).is_ok_and(|one| one >= from));
+    let wanted = all.iter().rev().filter(|one| i64::try_from(one.version).is_ok_and(|one| one >= from));
     Ok(json!({
         "total": all.len(),
         "versions": wanted.map(|one| written_version(one, path, targeting)).collect::<Vec<_>>(),
@@ -390,11 +360,8 @@ fn written_version(
     })
 }
 
-const PROPOSAL: Shape = Shape::Object(&[
-    ("content", CONTENT),
-    ("disabled", Shape::Bool),
-    ("comment", Shape::Text),
-]);
+const PROPOSAL: Shape =
+    Shape::Object(&[("content", CONTENT), ("disabled", Shape::Bool), ("comment", Shape::Text)]);
 
 /// `POST T/approval`: proposes content, which is not merged with what is stored.
 pub(super) fn submit(world: &mut World, call: &Call, path: TargetingPath) -> ApiAnswer {
@@ -404,10 +371,7 @@ pub(super) fn submit(world: &mut World, call: &Call, path: TargetingPath) -> Api
         check_content(content, &project.segments)?;
     }
     let environment = world.environment(path.project, path.environment)?;
-    if let Some(sent) = content["prerequisites"]
-        .as_array()
-        .filter(|sent| !sent.is_empty())
-    {
+    if let Some(sent) = content["prerequisites"].as_array().filter(|sent| !sent.is_empty()) {
         check_prerequisites(path.toggle, sent, Some(&environment.targetings))?;
     }
     if !environment.approval {

@@ -73,10 +73,7 @@ impl LiveReader {
     pub async fn projects(&self) -> Result<Listing<Key>, Outcome> {
         let url = self.base_url().below(&["api", "projects"]);
         let projects: Vec<WireProject> = self.json(url, "a list of projects").await?;
-        Ok(listing(
-            projects.into_iter().map(|WireProject { key }| (key, ())),
-            |key, ()| key,
-        ))
+        Ok(listing(projects.into_iter().map(|WireProject { key }| (key, ())), |key, ()| key))
     }
 
     /// Returns the environments of a project; none if the project does not exist.
@@ -84,9 +81,7 @@ impl LiveReader {
     /// # Errors
     /// The outcome of the read that failed.
     pub async fn environments(&self, project: &Key) -> Result<Listing<EnvironmentInfo>, Outcome> {
-        let url = self
-            .base_url()
-            .below(&["api", "projects", project.as_str(), "environments"]);
+        let url = self.base_url().below(&["api", "projects", project.as_str(), "environments"]);
         let environments: Vec<WireEnvironment> = self.json(url, "a list of environments").await?;
         let entries = environments.into_iter().map(|wire| (wire.key.clone(), wire));
         let listing = listing(entries, |key, wire| EnvironmentInfo {
@@ -109,9 +104,7 @@ impl LiveReader {
             Ok(toggles) => Ok(listing(toggles, |key, wire| listed_toggle(key, &wire))),
             // One toggle without a targeting in this environment fails the whole list. The list of the project contains
             // the same toggles, without their states.
-            Err(Outcome::Busy {
-                status: Some(500), ..
-            }) => self.toggles_of_project(project).await,
+            Err(Outcome::Busy { status: Some(500), .. }) => self.toggles_of_project(project).await,
             Err(failure) => Err(failure),
         }
     }
@@ -134,15 +127,9 @@ impl LiveReader {
     /// # Errors
     /// See [`LiveReader::toggles`].
     pub async fn archived(&self, environment: &EnvironmentId) -> Result<Listing<ListedToggle>, Outcome> {
-        let filter = [
-            ("environmentKey", environment.environment.as_str()),
-            ("archived", "true"),
-        ];
+        let filter = [("environmentKey", environment.environment.as_str()), ("archived", "true")];
         let toggles = self.paged(&environment.project, &filter).await?;
-        Ok(listing(toggles, |key, wire| ListedToggle {
-            is_archived: true,
-            ..listed_toggle(key, &wire)
-        }))
+        Ok(listing(toggles, |key, wire| ListedToggle { is_archived: true, ..listed_toggle(key, &wire) }))
     }
 
     /// Reads all pages of a list of toggles until they are consistent.
@@ -180,9 +167,7 @@ impl LiveReader {
         size: usize,
         found: &mut BTreeMap<String, WireToggle>,
     ) -> Result<Option<usize>, Outcome> {
-        let mut url = self
-            .base_url()
-            .below(&["api", "projects", project.as_str(), "toggles"]);
+        let mut url = self.base_url().below(&["api", "projects", project.as_str(), "toggles"]);
         let mut totals = Vec::new();
         for index in 0..MOST_PAGES {
             url.query_pairs_mut()
@@ -193,11 +178,7 @@ impl LiveReader {
             let page: WirePage<WireToggle> = self.json(url.clone(), "a page of toggles").await?;
             totals.push(page.total_elements);
             let is_last = page.content.is_empty() || index + 1 >= page.total_pages;
-            found.extend(
-                page.content
-                    .into_iter()
-                    .map(|toggle| (toggle.key.clone(), toggle)),
-            );
+            found.extend(page.content.into_iter().map(|toggle| (toggle.key.clone(), toggle)));
             if is_last {
                 break;
             }
@@ -212,10 +193,7 @@ impl LiveReader {
 
 /// Separates the entries whose keys are valid from the others.
 fn listing<W, T>(wire: impl IntoIterator<Item = (String, W)>, convert: impl Fn(Key, W) -> T) -> Listing<T> {
-    let mut listing = Listing {
-        entries: Vec::new(),
-        invalid: Vec::new(),
-    };
+    let mut listing = Listing { entries: Vec::new(), invalid: Vec::new() };
     for (text, wire) in wire {
         match text.parse() {
             Ok(key) => listing.entries.push(convert(key, wire)),
@@ -399,10 +377,7 @@ impl LiveReader {
             // A toggle with an invalid key cannot have a document.
             Some((key.parse().ok()?, toggle.version?))
         });
-        Ok(Ok(PayloadVersions::Versions {
-            version: payload.version,
-            toggles: toggles.collect(),
-        }))
+        Ok(Ok(PayloadVersions::Versions { version: payload.version, toggles: toggles.collect() }))
     }
 
     /// Forgets the SDK keys, so that the next reads look them up. A key that was reset is not rejected while the service

@@ -53,10 +53,7 @@ impl LiveReader {
     }
 
     pub(super) fn with(connection: ServiceConnection) -> Self {
-        Self {
-            connection,
-            sdk_keys: Arc::default(),
-        }
+        Self { connection, sdk_keys: Arc::default() }
     }
 
     /// Returns the address of the service.
@@ -113,10 +110,7 @@ struct State {
 impl ReadSession {
     /// Begins a session.
     pub fn new(reader: LiveReader) -> Self {
-        Self {
-            reader,
-            state: Mutex::default(),
-        }
+        Self { reader, state: Mutex::default() }
     }
 
     /// Returns the reader.
@@ -143,10 +137,7 @@ impl ReadSession {
             self.permitted().await?;
             // Read before the request, so that a token that another read loads meanwhile counts as newer.
             let generation = self.reader.token_generation();
-            let failure = match read()
-                .instrument(tracing::debug_span!("read", attempt = tries))
-                .await
-            {
+            let failure = match read().instrument(tracing::debug_span!("read", attempt = tries)).await {
                 Ok(value) => {
                     self.state().failures = 0;
                     return Ok(value);
@@ -245,30 +236,15 @@ pub(crate) fn failed(received: &Received) -> Outcome {
     let response = received.response();
     match classify(&response, ServiceTrust::Unproven).of_read() {
         // The reason for a publish also names a missing toggle.
-        Outcome::Misrouted {
-            status: status @ (404 | 405),
-            certainty,
-            ..
-        } => Outcome::Misrouted {
+        Outcome::Misrouted { status: status @ (404 | 405), certainty, .. } => Outcome::Misrouted {
             status,
             certainty,
-            reason: format!(
-                "{}; check `--base-url`",
-                description(response.status, &response.body)
-            ),
+            reason: format!("{}; check `--base-url`", description(response.status, &response.body)),
         },
         // The reason for a publish also advises to create what is missing. A refused list does not say what that is.
-        Outcome::Refused {
-            status,
-            code,
-            certainty,
-            ..
-        } => Outcome::Refused {
-            status,
-            code,
-            certainty,
-            reason: description(status, &response.body),
-        },
+        Outcome::Refused { status, code, certainty, .. } => {
+            Outcome::Refused { status, code, certainty, reason: description(status, &response.body) }
+        }
         other => other,
     }
 }
@@ -307,12 +283,7 @@ fn too_long(status: u16, expected: &str) -> Outcome {
 }
 
 pub(crate) fn refused(status: u16, reason: String) -> Outcome {
-    Outcome::Refused {
-        status,
-        code: None,
-        certainty: Certainty::NotStored,
-        reason,
-    }
+    Outcome::Refused { status, code: None, certainty: Certainty::NotStored, reason }
 }
 
 fn cut_short(status: u16, expected: &str) -> Outcome {

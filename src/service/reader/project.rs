@@ -52,12 +52,7 @@ struct KeptList {
 impl ProjectReader {
     /// Returns a reader of `project` that has read nothing yet.
     pub fn new(reader: LiveReader, project: Key, demand: ToggleDemand) -> Self {
-        Self {
-            reader,
-            project,
-            demand,
-            list: Mutex::default(),
-        }
+        Self { reader, project, demand, list: Mutex::default() }
     }
 
     /// Returns a toggle of this project at `now`, archived or not; `None` if the service does not have it. Of several
@@ -114,12 +109,7 @@ pub struct ToggleIndex {
 impl EnvironmentReader {
     /// Returns a reader of `environment` that has read nothing yet.
     pub fn new(reader: LiveReader, environment: EnvironmentId) -> Self {
-        Self {
-            reader,
-            environment,
-            list: OnceCell::new(),
-            needs_approval: OnceCell::new(),
-        }
+        Self { reader, environment, list: OnceCell::new(), needs_approval: OnceCell::new() }
     }
 
     /// Returns the toggles that are not archived.
@@ -182,9 +172,8 @@ impl EnvironmentReader {
         let needs_approval = self.needs_approval.get_or_try_init(|| async {
             let listing = self.reader.environments(&self.environment.project).await?;
             let environments = listing.entries.into_iter();
-            let environments: ByKey<bool> = environments
-                .map(|found| (found.key, found.needs_approval))
-                .collect();
+            let environments: ByKey<bool> =
+                environments.map(|found| (found.key, found.needs_approval)).collect();
             match environments.get(self.environment.environment.as_str()) {
                 Some(needs_approval) => Ok(*needs_approval),
                 None => {
@@ -195,9 +184,7 @@ impl EnvironmentReader {
                 }
             }
         });
-        Ok(Live::Missing {
-            needs_approval: *needs_approval.await?,
-        })
+        Ok(Live::Missing { needs_approval: *needs_approval.await? })
     }
 }
 
@@ -207,9 +194,7 @@ impl LiveReader {
     /// # Errors
     /// The outcome of the read that failed.
     pub async fn toggle(&self, id: &ToggleId) -> Result<Option<ListedToggle>, Outcome> {
-        let url = self
-            .base_url()
-            .below(&["api", "projects", id.project(), "toggles", id.toggle()]);
+        let url = self.base_url().below(&["api", "projects", id.project(), "toggles", id.toggle()]);
         let wire: WireToggle = match self.json(url, "a toggle").await {
             Ok(wire) => wire,
             Err(Outcome::Refused { code: Some(code), .. }) if code == "not_found" => return Ok(None),
@@ -217,10 +202,9 @@ impl LiveReader {
         };
         match wire.key.parse() {
             Ok(key) => Ok(Some(listed_toggle(key, &wire))),
-            Err(_) => Err(refused(
-                200,
-                format!("the service responded with another toggle than `{}`", id.toggle()),
-            )),
+            Err(_) => {
+                Err(refused(200, format!("the service responded with another toggle than `{}`", id.toggle())))
+            }
         }
     }
 
@@ -232,11 +216,7 @@ impl LiveReader {
         let url = self.base_url().targeting(id);
         let targeting: WireTargeting = match self.json(url, "a targeting").await {
             Ok(targeting) => targeting,
-            Err(
-                failure @ Outcome::Busy {
-                    status: Some(500), ..
-                },
-            ) => {
+            Err(failure @ Outcome::Busy { status: Some(500), .. }) => {
                 return self.without_targeting(id, failure).await;
             }
             Err(failure) => return Err(failure),
@@ -279,27 +259,21 @@ impl LiveReader {
     /// The service answers like that if the toggle or its targeting does not exist, but also if it is overloaded.
     async fn without_targeting(&self, id: &ToggleId, failure: Outcome) -> Result<Live, Outcome> {
         let mut url = self.below_targeting(id, &["versions"]);
-        url.query_pairs_mut()
-            .append_pair("pageIndex", "0")
-            .append_pair("pageSize", "1");
+        url.query_pairs_mut().append_pair("pageIndex", "0").append_pair("pageSize", "1");
         // Every targeting has a version from the beginning.
         match self.json::<WirePage<IgnoredAny>>(url, "a page of versions").await {
             Ok(page) if page.total_elements == 0 => {}
             Ok(_) | Err(_) => return Err(failure),
         }
         Ok(match self.toggle(id).await? {
-            None => Live::Missing {
-                needs_approval: false,
-            },
+            None => Live::Missing { needs_approval: false },
             Some(_) => Live::Untargeted,
         })
     }
 
     fn below_targeting(&self, id: &ToggleId, rest: &[&str]) -> Url {
         let mut url = self.base_url().targeting(id);
-        url.path_segments_mut()
-            .expect("an https URL has a path")
-            .extend(rest);
+        url.path_segments_mut().expect("an https URL has a path").extend(rest);
         url
     }
 }
@@ -323,9 +297,7 @@ fn live(targeting: WireTargeting, listed: &ListedToggle) -> (u64, LiveToggle) {
         modified_by,
         // A draft changes `modifiedTime`, too.
         modified_at: publish_time.or(modified_time).as_deref().and_then(seconds),
-        draft: locked.then_some(LiveDraft {
-            submitted_by: submit_by,
-        }),
+        draft: locked.then_some(LiveDraft { submitted_by: submit_by }),
         is_archived: listed.is_archived,
         needs_approval: enable_approval,
         return_type: listed.return_type,
@@ -334,14 +306,7 @@ fn live(targeting: WireTargeting, listed: &ListedToggle) -> (u64, LiveToggle) {
 }
 
 fn version(wire: WireVersion) -> LiveVersion {
-    let WireVersion {
-        version,
-        disabled,
-        content: wire,
-        comment,
-        created_by,
-        created_time,
-    } = wire;
+    let WireVersion { version, disabled, content: wire, comment, created_by, created_time } = wire;
     LiveVersion {
         version,
         content: content(disabled, &wire),
@@ -360,7 +325,5 @@ fn content(disabled: bool, wire: &Value) -> LiveContent {
 
 /// Parses a date of the service.
 fn seconds(text: &str) -> Option<i64> {
-    text.parse::<jiff::Timestamp>()
-        .ok()
-        .map(jiff::Timestamp::as_second)
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
 }

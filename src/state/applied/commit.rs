@@ -77,10 +77,7 @@ impl CommitOrigin<'_> {
             (Some(environment), None) => toggles.iter().any(|(id, _)| id.is_in(environment)),
         };
         // An allowance is valid at one revision (DESIGN, section 9.2).
-        let valid = self
-            .allowances
-            .iter()
-            .filter(|allowance| Some(allowance.revision) == self.revision);
+        let valid = self.allowances.iter().filter(|allowance| Some(allowance.revision) == self.revision);
         valid.filter(move |allowance| is_about(allowance))
     }
 
@@ -109,12 +106,7 @@ pub(crate) fn message(
             let count = rest.iter().filter(|(_, other)| *other == effect).count();
             (count > 0).then(|| format!("{count} {}", effect.as_str()))
         });
-        let _ = writeln!(
-            text,
-            "and {} more: {}",
-            rest.len(),
-            counts.collect::<Vec<_>>().join(", ")
-        );
+        let _ = writeln!(text, "and {} more: {}", rest.len(), counts.collect::<Vec<_>>().join(", "));
     }
     if !toggles.is_empty() {
         text.push('\n');
@@ -127,11 +119,7 @@ pub(crate) fn message(
         let subject = cut(&subject.replace(['\r', '\n'], " "), LONGEST_SUBJECT);
         let _ = writeln!(text, "{SUBJECT}: {subject}");
     }
-    let _ = writeln!(
-        text,
-        "Gitoggle-Base-Url: {}",
-        origin.base_url.replace(['\r', '\n'], "")
-    );
+    let _ = writeln!(text, "Gitoggle-Base-Url: {}", origin.base_url.replace(['\r', '\n'], ""));
     for (environment, revision) in origin.asserted {
         let _ = writeln!(text, "{ASSERTED}: {environment} {revision}");
     }
@@ -172,9 +160,7 @@ pub(crate) fn tip(commit: &git2::Commit<'_>) -> Result<Tip, Error> {
     Ok(Tip {
         commit: CommitId(id),
         tree: object_id(commit.tree_id()),
-        base_url: trailer(message, "Gitoggle-Base-Url")
-            .ok_or_else(foreign)?
-            .to_owned(),
+        base_url: trailer(message, "Gitoggle-Base-Url").ok_or_else(foreign)?.to_owned(),
         revision: CommitId(revision.ok_or_else(foreign)?),
         asserted: trailers(message, ASSERTED).filter_map(asserted).collect(),
     })
@@ -195,6 +181,5 @@ pub(crate) fn trailer<'a>(message: &'a str, key: &str) -> Option<&'a str> {
 pub(super) fn trailers<'a>(message: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
     // As in Git, only the last paragraph has trailers.
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
-    last.lines()
-        .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "))
+    last.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "))
 }

@@ -41,10 +41,8 @@ pub(crate) fn unkept(object: ObjectId) -> Result<Vec<u8>, std::io::Error> {
 
 /// Returns the content of `object`, which must have that id.
 pub(super) fn document(object: ObjectId, documents: &mut impl DocumentReader) -> Result<Vec<u8>, Error> {
-    let found = documents.read(object).map_err(|source| Error::Document {
-        object,
-        source: Box::new(source),
-    })?;
+    let found =
+        documents.read(object).map_err(|source| Error::Document { object, source: Box::new(source) })?;
     // The source may be damaged, but the record must have exactly what was sent.
     match id_of(ObjectKind::Blob, &found) == object {
         true => Ok(found),

@@ -67,31 +67,18 @@ impl CommitEdits {
         let earlier = tip.into_iter().flat_map(|tip| &tip.asserted);
         let all = earlier.chain(&self.asserted);
         let unfinished = all.filter(|(environment, _)| !self.ended.contains(environment));
-        unfinished
-            .map(|(environment, revision)| (environment.clone(), *revision))
-            .collect()
+        unfinished.map(|(environment, revision)| (environment.clone(), *revision)).collect()
     }
 
     /// Returns whether to commit on `tip` even without changes.
     pub(crate) fn is_due(&self, tip: Option<&Tip>) -> bool {
-        let ends = |tip: &Tip| {
-            tip.asserted
-                .keys()
-                .any(|environment| self.ended.contains(environment))
-        };
+        let ends = |tip: &Tip| tip.asserted.keys().any(|environment| self.ended.contains(environment));
         self.seen || tip.is_some_and(ends)
     }
 
     /// Adds a confirmed request.
     pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &JournalEntry) {
-        let Sent {
-            action,
-            object,
-            format,
-            note,
-            asserted,
-            ..
-        } = &entry.sent;
+        let Sent { action, object, format, note, asserted, .. } = &entry.sent;
         let document = match action {
             // Without a document, a file that comes back is a create (DESIGN, section 4, *Orphans*).
             Action::Disable => None,
@@ -103,8 +90,7 @@ impl CommitEdits {
             (Some(SentNote::Overwrites), Action::Create | Action::Update) => DeploymentEffect::Overwrite,
             _ => DeploymentEffect::of_action(*action),
         };
-        self.changes
-            .push((id.clone(), RecordedChange { document, effect }));
+        self.changes.push((id.clone(), RecordedChange { document, effect }));
         if let Some(revision) = asserted {
             self.asserted.insert(id.environment(), *revision);
         }
@@ -114,12 +100,7 @@ impl CommitEdits {
 
     pub(crate) fn add(&mut self, edit: &AppliedEdit) {
         let (id, document, effect) = match edit {
-            AppliedEdit::Put {
-                id,
-                object,
-                format,
-                effect,
-            } => {
+            AppliedEdit::Put { id, object, format, effect } => {
                 // What is adopted is not unknown anymore. Other edits leave a newer request on the list.
                 match effect {
                     DeploymentEffect::Adopt => self.outcomes.insert(id.clone()),
@@ -141,7 +122,6 @@ impl CommitEdits {
                 return;
             }
         };
-        self.changes
-            .push((id.clone(), RecordedChange { document, effect }));
+        self.changes.push((id.clone(), RecordedChange { document, effect }));
     }
 }

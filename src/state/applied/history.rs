@@ -101,11 +101,7 @@ impl AppliedHistory {
                 break;
             }
             let commit = self.read(id)?;
-            let range = ToggleRange {
-                scope: &query.scope,
-                after: None,
-                most: query.most_toggles,
-            };
+            let range = ToggleRange { scope: &query.scope, after: None, most: query.most_toggles };
             let (deployment, compared) = self.deployment_of(&commit, range)?;
             left = left.saturating_sub(1 + compared);
             if is_listed(&deployment, &query.scope) {
@@ -146,12 +142,7 @@ impl AppliedHistory {
     ) -> Result<Vec<DocumentPair>, Error> {
         let [before, after] = self.known(commit)?.trees;
         let (mut before, mut after) = (self.lookup(before), self.lookup(after));
-        let pairs = toggles.map(|id| {
-            Ok(DocumentPair {
-                before: before.find(id)?,
-                after: after.find(id)?,
-            })
-        });
+        let pairs = toggles.map(|id| Ok(DocumentPair { before: before.find(id)?, after: after.find(id)? }));
         pairs.collect()
     }
 
@@ -197,10 +188,7 @@ impl AppliedHistory {
         let parent = commit.parents().next();
         Ok(RecordedCommit {
             id,
-            trees: [
-                parent.as_ref().map(|parent| object_id(parent.tree_id())),
-                Some(tip.tree),
-            ],
+            trees: [parent.as_ref().map(|parent| object_id(parent.tree_id())), Some(tip.tree)],
             parent: parent.map(|parent| CommitId(object_id(parent.id()))),
             at: commit.committer().when().seconds(),
             revision: tip.revision,
@@ -234,10 +222,7 @@ impl AppliedHistory {
             at: commit.at,
             revision: commit.revision,
             subject: message.subject.clone(),
-            toggles: toggles
-                .into_iter()
-                .map(|(id, effect)| DeployedToggle { id, effect })
-                .collect(),
+            toggles: toggles.into_iter().map(|(id, effect)| DeployedToggle { id, effect }).collect(),
             total,
             effects,
             allowances: message.allowances.clone(),
@@ -259,19 +244,14 @@ impl AppliedHistory {
         let changes = tree_changes(&self.reader, commit.trees, ToggleRange { most, ..range })?;
         let message = &commit.message;
         let changes = changes.into_iter();
-        let mut toggles: BTreeMap<_, _> = changes
-            .map(|(id, change)| (id, message.effect_of(change)))
-            .collect();
+        let mut toggles: BTreeMap<_, _> =
+            changes.map(|(id, change)| (id, message.effect_of(change))).collect();
         toggles.extend(named(message, range));
         Ok(toggles)
     }
 
     fn lookup(&self, root: Option<ObjectId>) -> DocumentLookup<'_> {
-        DocumentLookup {
-            reader: &self.reader,
-            root,
-            environment: None,
-        }
+        DocumentLookup { reader: &self.reader, root, environment: None }
     }
 }
 
@@ -324,11 +304,7 @@ struct DocumentLookup<'a> {
 impl DocumentLookup<'_> {
     fn find(&mut self, id: &ToggleId) -> Result<Option<(ObjectId, Format)>, Error> {
         let environment = id.environment().to_string();
-        if self
-            .environment
-            .as_ref()
-            .is_none_or(|(known, _)| *known != environment)
-        {
+        if self.environment.as_ref().is_none_or(|(known, _)| *known != environment) {
             let mut tree = self.tree(self.root)?;
             for folder in [id.project(), id.environment_key()] {
                 tree = self.tree(tree.get(folder).map(|entry| entry.id))?;

@@ -15,12 +15,7 @@ fn object(byte: u8) -> ObjectId {
 }
 
 fn put(toggle: &str, byte: u8, effect: DeploymentEffect) -> AppliedEdit {
-    AppliedEdit::Put {
-        id: id(toggle),
-        object: object(byte),
-        format: Format::Yaml,
-        effect,
-    }
+    AppliedEdit::Put { id: id(toggle), object: object(byte), format: Format::Yaml, effect }
 }
 
 fn remove(toggle: &str) -> AppliedEdit {
@@ -30,9 +25,7 @@ fn remove(toggle: &str) -> AppliedEdit {
 fn record(store: &mut Store, revision: u8, edits: &[AppliedEdit]) {
     let document = |wanted| {
         let mut bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-        bytes
-            .find(|bytes| id_of(ObjectKind::Blob, bytes) == wanted)
-            .ok_or(std::fmt::Error)
+        bytes.find(|bytes| id_of(ObjectKind::Blob, bytes) == wanted).ok_or(std::fmt::Error)
     };
     store.describe(head(revision).revision, &format!("Change {revision}"));
     store.record(&head(revision), edits, document, &|| false).unwrap();
@@ -104,27 +97,16 @@ fn deployments_are_listed_page_by_page_and_by_toggle() {
     let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
     let mut next = None;
     for (number, line) in DEPLOYMENTS.iter().enumerate() {
-        let before = DeploymentQuery {
-            before: next,
-            ..query(&[], 1)
-        };
+        let before = DeploymentQuery { before: next, ..query(&[], 1) };
         let page = history.page(&before).unwrap();
         assert_eq!(shown(&page.deployments), [*line]);
-        assert_eq!(
-            page.next.is_none(),
-            number == 2,
-            "the last page says that it is the last"
-        );
+        assert_eq!(page.next.is_none(), number == 2, "the last page says that it is the last");
         next = page.next;
     }
     let one = history.page(&query(&["a/b/one"], 10)).unwrap();
     assert_eq!(
         shown(&one.deployments),
-        [
-            "Change 4: 1 forget: a/b/one",
-            "Change 2: 1 record: a/b/one",
-            "Change 1: 1 adopt: a/b/one"
-        ]
+        ["Change 4: 1 forget: a/b/one", "Change 2: 1 record: a/b/one", "Change 1: 1 adopt: a/b/one"]
     );
     let none = history.page(&query(&["a/b/nothing"], 10)).unwrap();
     assert_eq!(none.deployments, []);
@@ -150,10 +132,7 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
 
     let dir = tempfile::tempdir().unwrap();
     let (toggles, history) = many_toggles(dir.path());
-    let few = DeploymentQuery {
-        most_toggles: 50,
-        ..query(&[], 10)
-    };
+    let few = DeploymentQuery { most_toggles: 50, ..query(&[], 10) };
     let page = history.page(&few).unwrap();
     for (deployment, summary) in page.deployments.iter().zip(["60 record, 10 forget", "70 adopt"]) {
         assert_eq!(deployment.summary(), summary);
@@ -162,27 +141,19 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
     let all = history.page(&query(&[], 10)).unwrap();
     let effects = |deployment: &Deployment| -> Vec<_> {
         let toggles = deployment.toggles.iter();
-        toggles
-            .map(|toggle| (toggle.id.to_string(), toggle.effect.unwrap()))
-            .collect()
+        toggles.map(|toggle| (toggle.id.to_string(), toggle.effect.unwrap())).collect()
     };
     let expected = |effect: fn(usize) -> DeploymentEffect| -> Vec<_> {
         let toggles = toggles.iter().enumerate();
         toggles.map(|(at, toggle)| (toggle.clone(), effect(at))).collect()
     };
-    assert_eq!(
-        effects(&all.deployments[0]),
-        expected(|at| if at < 60 { Record } else { Forget })
-    );
+    assert_eq!(effects(&all.deployments[0]), expected(|at| if at < 60 { Record } else { Forget }));
     assert_eq!(effects(&all.deployments[1]), expected(|_| Adopt));
     // A toggle that the message only counts.
     let late = history.page(&query(&["a/b/t6[59]"], 10)).unwrap();
     assert_eq!(
         shown(&late.deployments),
-        [
-            "Change 2: 2 forget: a/b/t65 a/b/t69",
-            "Change 1: 2 adopt: a/b/t65 a/b/t69"
-        ]
+        ["Change 2: 2 forget: a/b/t65 a/b/t69", "Change 1: 2 adopt: a/b/t65 a/b/t69"]
     );
 }
 
@@ -193,9 +164,7 @@ fn the_toggles_of_a_deployment_are_listed_part_by_part() {
     let all = history.page(&query(&[], 10)).unwrap();
     let newest = &all.deployments[0];
     for (after, most) in [("a/b/t10", 5), ("a/b/t64", 100), ("a/a/z", 1), ("z/z/z", 9)] {
-        let part = history
-            .deployment(newest.commit, &Scope::default(), Some(&id(after)), most)
-            .unwrap();
+        let part = history.deployment(newest.commit, &Scope::default(), Some(&id(after)), most).unwrap();
         let listed = newest.toggles.iter().filter(|toggle| toggle.id > id(after));
         let listed: Vec<_> = listed.take(most).cloned().collect();
         assert_eq!((part.toggles, part.total), (listed, 70), "{after}");
@@ -207,16 +176,10 @@ fn a_search_ends_with_its_budget_and_continues_on_the_next_page() {
     let dir = tempfile::tempdir().unwrap();
     let (_, history) = many_toggles(dir.path());
     let newest = history.page(&query(&[], 1)).unwrap().deployments[0].commit;
-    let bounded = DeploymentQuery {
-        budget: 1,
-        ..query(&["a/b/nothing"], 10)
-    };
+    let bounded = DeploymentQuery { budget: 1, ..query(&["a/b/nothing"], 10) };
     let page = history.page(&bounded).unwrap();
     assert_eq!((page.deployments.len(), page.next), (0, Some(newest)));
-    let rest = DeploymentQuery {
-        before: page.next,
-        ..bounded
-    };
+    let rest = DeploymentQuery { before: page.next, ..bounded };
     assert_eq!(history.page(&rest).unwrap().next, None);
 }
 
@@ -226,34 +189,20 @@ fn the_documents_of_a_deployment_are_those_before_and_after_it() {
 
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(dir.path(), options()).unwrap();
-    record(
-        &mut store,
-        1,
-        &[put("a/b/one", 1, Adopt), put("a/c/two", 1, Adopt)],
-    );
-    let json = AppliedEdit::Put {
-        id: id("a/b/one"),
-        object: object(2),
-        format: Format::Json,
-        effect: Record,
-    };
+    record(&mut store, 1, &[put("a/b/one", 1, Adopt), put("a/c/two", 1, Adopt)]);
+    let json =
+        AppliedEdit::Put { id: id("a/b/one"), object: object(2), format: Format::Json, effect: Record };
     record(&mut store, 2, &[json, remove("a/c/two")]);
     let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
     let page = history.page(&query(&[], 10)).unwrap();
     let toggles: Vec<ToggleId> = ["a/b/one", "a/c/two", "z/z/z"].map(id).to_vec();
-    let pairs = history
-        .documents(page.deployments[0].commit, toggles.iter())
-        .unwrap();
+    let pairs = history.documents(page.deployments[0].commit, toggles.iter()).unwrap();
     let (old, new) = (Some((object(1), Format::Yaml)), Some((object(2), Format::Json)));
     let pair = |before, after| DocumentPair { before, after };
     assert_eq!(pairs, [pair(old, new), pair(old, None), pair(None, None)]);
-    let pairs = history
-        .documents(page.deployments[1].commit, toggles.iter())
-        .unwrap();
+    let pairs = history.documents(page.deployments[1].commit, toggles.iter()).unwrap();
     assert_eq!(pairs, [pair(None, old), pair(None, old), pair(None, None)]);
-    let full = history
-        .deployment(page.deployments[0].commit, &Scope::default(), None, usize::MAX)
-        .unwrap();
+    let full = history.deployment(page.deployments[0].commit, &Scope::default(), None, usize::MAX).unwrap();
     assert_eq!(full, page.deployments[0]);
 }
 
@@ -264,20 +213,12 @@ fn a_commit_that_is_not_a_deployment_is_refused() {
     record(&mut store, 1, &[put("a/b/one", 1, DeploymentEffect::Adopt)]);
     let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
     for object in [ObjectId([9; 20]), object(1)] {
-        let before = DeploymentQuery {
-            before: Some(CommitId(object)),
-            ..query(&[], 10)
-        };
+        let before = DeploymentQuery { before: Some(CommitId(object)), ..query(&[], 10) };
         for result in [
             history.page(&before).map(drop),
-            history
-                .deployment(CommitId(object), &Scope::default(), None, usize::MAX)
-                .map(drop),
+            history.deployment(CommitId(object), &Scope::default(), None, usize::MAX).map(drop),
         ] {
-            assert!(
-                matches!(result, Err(Error::NotDeployed { commit }) if commit == object),
-                "{result:?}"
-            );
+            assert!(matches!(result, Err(Error::NotDeployed { commit }) if commit == object), "{result:?}");
         }
     }
 }
@@ -312,11 +253,7 @@ fn an_open_history_survives_that_the_writer_merges_its_packs() {
     record(&mut store, 1, &[put("a/b/one", 1, DeploymentEffect::Adopt)]);
     let early = AppliedHistory::open(dir.path()).unwrap().unwrap();
     for revision in 2..=120 {
-        record(
-            &mut store,
-            revision,
-            &[put("a/b/one", revision, DeploymentEffect::Record)],
-        );
+        record(&mut store, revision, &[put("a/b/one", revision, DeploymentEffect::Record)]);
     }
     let packs = std::fs::read_dir(dir.path().join("state.git/objects/pack")).unwrap();
     assert!(packs.count() < 200, "packs were merged");

@@ -20,16 +20,11 @@ impl DeploymentMessage {
     pub(super) fn parse(text: &str, revision: CommitId) -> Self {
         let mut message = Self {
             subject: trailer(text, SUBJECT).map(str::to_owned),
-            allowances: trailers(text, ALLOWED)
-                .filter_map(|text| allowance(text, revision))
-                .collect(),
+            allowances: trailers(text, ALLOWED).filter_map(|text| allowance(text, revision)).collect(),
             ..Self::default()
         };
         for line in text.lines() {
-            match line
-                .strip_prefix("and ")
-                .and_then(|rest| rest.split_once(" more: "))
-            {
+            match line.strip_prefix("and ").and_then(|rest| rest.split_once(" more: ")) {
                 Some((_, counts)) => message.others.extend(counts.split(", ").filter_map(count)),
                 None => message.toggles.extend(toggle(line)),
             }
@@ -124,11 +119,7 @@ mod tests {
             assert_eq!(read.effects().values().sum::<usize>(), count);
             let subject = "Update all\u{202e} toggles  Gitoggle-Revision: 0";
             assert_eq!(read.subject.as_deref(), Some(subject));
-            let expected = if count == 0 {
-                &allowances[..1]
-            } else {
-                &allowances[..2]
-            };
+            let expected = if count == 0 { &allowances[..1] } else { &allowances[..2] };
             assert_eq!(read.allowances, expected);
         }
     }

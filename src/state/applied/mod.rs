@@ -67,14 +67,7 @@ impl AppliedRepository {
     pub(crate) fn open(dir: &Path, base_url: String, failpoints: Failpoints) -> Result<Self, Error> {
         let path = dir.join("state.git");
         let repository = git::open_or_create(&path, &failpoints)?;
-        Ok(Self {
-            tip: Tip::of(&repository)?,
-            path,
-            repository,
-            base_url,
-            subject: None,
-            failpoints,
-        })
+        Ok(Self { tip: Tip::of(&repository)?, path, repository, base_url, subject: None, failpoints })
     }
 
     /// Closes all packs.
@@ -119,9 +112,7 @@ impl AppliedRepository {
             Some(new) => self.move_to(new.commit)?,
             None => {
                 let found = self.repository.find_reference(APPLIED);
-                found
-                    .and_then(|mut reference| reference.delete())
-                    .map_err(self.broken())?;
+                found.and_then(|mut reference| reference.delete()).map_err(self.broken())?;
             }
         }
         self.tip = tip.cloned();

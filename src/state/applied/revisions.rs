@@ -90,14 +90,9 @@ fn step(reader: &ObjectReader, commit: CommitId) -> Result<HistoryStep, Error> {
     let trees = [before, Some(object_id(commit.tree_id()))];
     let changes = tree_changes(reader, trees, ToggleRange::all(&Scope::default()))?;
     // A removed document is not applied, so it has no revision.
-    let changed = changes
-        .into_iter()
-        .filter(|(_, change)| *change != TreeChange::Removed);
+    let changed = changes.into_iter().filter(|(_, change)| *change != TreeChange::Removed);
     Ok(HistoryStep {
-        applied: AppliedRevision {
-            revision: commit::tip(&commit)?.revision,
-            at: commit.time().seconds(),
-        },
+        applied: AppliedRevision { revision: commit::tip(&commit)?.revision, at: commit.time().seconds() },
         parent: parent.map(|parent| CommitId(object_id(parent.id()))),
         changed: changed.map(|(id, _)| id).collect(),
     })
@@ -139,11 +134,7 @@ mod tests {
         let mut store = Store::open(dir.path(), options()).unwrap();
         let toggles: Vec<String> = (0..5).map(|number| format!("a/b/t{number}")).collect();
         let applied: BTreeSet<ToggleId> = toggles.iter().map(|toggle| id(toggle)).collect();
-        record(
-            &mut store,
-            1,
-            &toggles.iter().map(|toggle| put(toggle, 1)).collect::<Vec<_>>(),
-        );
+        record(&mut store, 1, &toggles.iter().map(|toggle| put(toggle, 1)).collect::<Vec<_>>());
         let mut kept = Revisions::default();
         assert_eq!(kept.update(store.view(), &applied).unwrap(), 1);
         for revision in 2..30 {
@@ -154,11 +145,7 @@ mod tests {
             assert_eq!(revision_of(&kept, "a/b/t1"), Some(head(1).revision));
         }
         let mut fresh = Revisions::default();
-        assert_eq!(
-            fresh.update(store.view(), &applied).unwrap(),
-            29,
-            "one walk for all"
-        );
+        assert_eq!(fresh.update(store.view(), &applied).unwrap(), 29, "one walk for all");
         let only = BTreeSet::from([id("a/b/t0")]);
         assert_eq!(Revisions::default().update(store.view(), &only).unwrap(), 1);
         assert!(applied.iter().all(|id| kept.get(id) == fresh.get(id)));

@@ -26,11 +26,7 @@ pub(super) struct ToggleRange<'a> {
 
 impl<'a> ToggleRange<'a> {
     pub(super) const fn all(scope: &'a Scope) -> Self {
-        Self {
-            scope,
-            after: None,
-            most: usize::MAX,
-        }
+        Self { scope, after: None, most: usize::MAX }
     }
 
     pub(super) fn contains(&self, id: &ToggleId) -> bool {

@@ -47,16 +47,7 @@ impl JournalAppender {
         failpoints: Failpoints,
     ) -> Result<Self, Error> {
         let file = rewrite(&path, &header, &index, &failpoints)?;
-        Ok(Self {
-            path,
-            header,
-            index,
-            file,
-            text: String::new(),
-            failed: None,
-            failpoints,
-            _lock: lock,
-        })
+        Ok(Self { path, header, index, file, text: String::new(), failed: None, failpoints, _lock: lock })
     }
 
     /// Executes commands until the journal is closed.
@@ -113,10 +104,7 @@ impl JournalAppender {
         self.failpoints.at("journal: written")?;
         // Requests may start before the index is updated.
         for reply in waiting {
-            let answer = self
-                .failed
-                .as_ref()
-                .map_or(Ok(()), |source| Err(self.cannot_write(source)));
+            let answer = self.failed.as_ref().map_or(Ok(()), |source| Err(self.cannot_write(source)));
             // A lane that stopped waiting does not send its request, which stays unknown.
             let _ = reply.send(answer);
         }
@@ -148,11 +136,7 @@ impl JournalAppender {
     }
 
     fn cannot_write(&self, source: &Arc<std::io::Error>) -> Error {
-        Error::Io {
-            doing: "write",
-            path: self.path.clone(),
-            source: Arc::clone(source),
-        }
+        Error::Io { doing: "write", path: self.path.clone(), source: Arc::clone(source) }
     }
 
     /// Fails only at a failpoint and when the journal is closed.
@@ -212,10 +196,7 @@ pub(crate) fn rewrite(
     failpoints.at("journal: to be trimmed")?;
     files::replace(path, text.as_bytes(), failpoints)?;
     failpoints.at("journal: trimmed")?;
-    File::options()
-        .append(true)
-        .open(path)
-        .map_err(Error::io("open", path))
+    File::options().append(true).open(path).map_err(Error::io("open", path))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -231,20 +212,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), std::time::Duration::ZERO, 0).unwrap();
         let toggle = id("a/b/c");
-        let entry = |number| JournalEntry {
-            number,
-            base: None,
-            sent: sent(Action::Create, "one"),
-            outcome: None,
-        };
+        let entry =
+            |number| JournalEntry { number, base: None, sent: sent(Action::Create, "one"), outcome: None };
         let mut index = JournalIndex::default();
         index.intend(toggle.clone(), entry(1));
         let mut appender = JournalAppender {
             path: dir.path().join("journal"),
-            header: JournalHeader {
-                id: "1".to_owned(),
-                ..JournalHeader::default()
-            },
+            header: JournalHeader { id: "1".to_owned(), ..JournalHeader::default() },
             index,
             file: File::options().write(true).open("/dev/full").unwrap(),
             text: String::new(),
@@ -254,9 +228,7 @@ mod tests {
         };
         let (reply, mut answer) = oneshot::channel();
         let begin = JournalCommand::Begin("line\n".to_owned(), Box::new((toggle.clone(), entry(2))), reply);
-        appender
-            .append(vec![begin, JournalCommand::Finish(1, Certainty::Stored)])
-            .unwrap();
+        appender.append(vec![begin, JournalCommand::Finish(1, Certainty::Stored)]).unwrap();
         let error = answer.try_recv().unwrap().unwrap_err();
         assert!(error.hint().unwrap().contains("disk is full"), "{error:?}");
         assert_eq!(appender.index.settled().count(), 1);
@@ -264,13 +236,7 @@ mod tests {
         appender.trim(&JournalTrim::default()).unwrap();
         let (reply, mut answer) = oneshot::channel();
         let line = lines::intent(2, &toggle, None, &entry(2).sent);
-        appender
-            .append(vec![JournalCommand::Begin(
-                line,
-                Box::new((toggle, entry(2))),
-                reply,
-            )])
-            .unwrap();
+        appender.append(vec![JournalCommand::Begin(line, Box::new((toggle, entry(2))), reply)]).unwrap();
         answer.try_recv().unwrap().unwrap();
     }
 }

@@ -64,9 +64,7 @@ impl JournalIndex {
     /// Returns the confirmed requests, which are not recorded yet.
     pub(crate) fn settled(&self) -> impl Iterator<Item = (&ToggleId, &JournalEntry)> {
         self.toggles.iter().flat_map(|(id, entries)| {
-            let applied = entries
-                .iter()
-                .filter(|entry| entry.outcome == Some(Certainty::Stored));
+            let applied = entries.iter().filter(|entry| entry.outcome == Some(Certainty::Stored));
             applied.map(move |entry| (id, entry))
         })
     }
@@ -93,9 +91,7 @@ impl JournalIndex {
     /// Returns the requests of [`JournalIndex::unknown`].
     pub(crate) fn unknown_requests(&self) -> BTreeMap<ToggleId, Sent> {
         let unknown = self.unknown();
-        unknown
-            .map(|(id, entry)| (id.clone(), entry.sent.clone()))
-            .collect()
+        unknown.map(|(id, entry)| (id.clone(), entry.sent.clone())).collect()
     }
 
     /// Removes entries that are recorded elsewhere, and distrusts doubtful confirmations.
@@ -134,9 +130,7 @@ impl JournalIndex {
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&ToggleId, &JournalEntry)> {
-        self.toggles
-            .iter()
-            .flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
+        self.toggles.iter().flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
     }
 
     /// Returns the revision of the newest request that builds on `tip`, so that no commit has recorded its revision.
@@ -171,11 +165,7 @@ pub(crate) struct JournalTrim {
 
 impl JournalTrim {
     pub(crate) fn extend(&mut self, other: Self) {
-        let Self {
-            recorded,
-            doubtful,
-            forgotten,
-        } = other;
+        let Self { recorded, doubtful, forgotten } = other;
         self.recorded.extend(recorded);
         self.doubtful.extend(doubtful);
         self.forgotten.extend(forgotten);

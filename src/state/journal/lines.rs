@@ -66,10 +66,7 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
     let mut replay = Replay::default();
     let mut after_hole = false;
     // The last line may be incomplete. Its request was not sent, because `begin` had not returned.
-    let whole = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |end| end + 1);
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     for (number, line) in bytes[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
         match serde_json::from_slice(line) {
             Ok(JournalLine::Header {
@@ -82,31 +79,11 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
                 let_through,
             }) => {
                 let timeout = Duration::from_millis(timeout_ms);
-                replay.header = Some(JournalHeader {
-                    id,
-                    base_url,
-                    mark,
-                    timeout,
-                    open,
-                    let_through,
-                });
+                replay.header = Some(JournalHeader { id, base_url, mark, timeout, open, let_through });
             }
-            Ok(JournalLine::Intent {
-                intent,
-                toggle,
-                base,
-                sent,
-            }) => {
+            Ok(JournalLine::Intent { intent, toggle, base, sent }) => {
                 let outcome = None;
-                replay.index.intend(
-                    toggle,
-                    JournalEntry {
-                        number: intent,
-                        base,
-                        sent,
-                        outcome,
-                    },
-                );
+                replay.index.intend(toggle, JournalEntry { number: intent, base, sent, outcome });
             }
             Ok(JournalLine::Outcome { outcome, finish }) if !after_hole => {
                 replay.index.finish(outcome, finish);
@@ -122,14 +99,7 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
 
 /// Returns the first line of a journal.
 pub(crate) fn header(header: &JournalHeader) -> String {
-    let JournalHeader {
-        id,
-        base_url,
-        mark,
-        timeout,
-        open,
-        let_through,
-    } = header;
+    let JournalHeader { id, base_url, mark, timeout, open, let_through } = header;
     line(&serde_json::json!({
         "journal": 1,
         "id": id,
@@ -150,12 +120,7 @@ pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &
         base: Option<CommitId>,
         sent: &'a Sent,
     }
-    line(&Intent {
-        intent: number,
-        toggle: id,
-        base,
-        sent,
-    })
+    line(&Intent { intent: number, toggle: id, base, sent })
 }
 
 /// Returns the line of an outcome.
@@ -165,10 +130,7 @@ pub(crate) fn outcome(number: u64, finish: Certainty) -> String {
         outcome: u64,
         finish: Certainty,
     }
-    line(&Outcome {
-        outcome: number,
-        finish,
-    })
+    line(&Outcome { outcome: number, finish })
 }
 
 fn line(content: &impl Serialize) -> String {

@@ -62,15 +62,7 @@ impl JournalFile {
             true => timeout,
             false => timeout.max(header.timeout),
         };
-        let mut journal = Self {
-            path,
-            base_url,
-            header,
-            index,
-            writer: None,
-            failpoints,
-            lock,
-        };
+        let mut journal = Self { path, base_url, header, index, writer: None, failpoints, lock };
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
             // The next line must not be appended to the incomplete one.
             journal.rewrite()?;
@@ -215,10 +207,7 @@ impl JournalFile {
 
 /// Reads a journal of the folder `dir`.
 pub(crate) fn parse(dir: &Path, bytes: &[u8]) -> Result<Replay, Error> {
-    lines::replay(bytes).map_err(|line| Error::BrokenJournal {
-        path: dir.join(FILE),
-        line,
-    })
+    lines::replay(bytes).map_err(|line| Error::BrokenJournal { path: dir.join(FILE), line })
 }
 
 /// Returns an id that no other journal or announcement has.
@@ -250,11 +239,7 @@ pub struct Begun {
 
 /// A command of a lane or the store to the thread that writes.
 enum JournalCommand {
-    Begin(
-        String,
-        Box<(ToggleId, JournalEntry)>,
-        oneshot::Sender<Result<(), Error>>,
-    ),
+    Begin(String, Box<(ToggleId, JournalEntry)>, oneshot::Sender<Result<(), Error>>),
     Close(Sender<()>),
     Finish(u64, Certainty),
     Snapshot(Sender<JournalIndex>),
@@ -285,12 +270,7 @@ impl Journal {
         let number = self.common.next.fetch_add(1, Ordering::Relaxed);
         let base = *self.common.base.read().unwrap_or_else(PoisonError::into_inner);
         let line = lines::intent(number, id, base, sent);
-        let entry = JournalEntry {
-            number,
-            base,
-            sent: sent.clone(),
-            outcome: None,
-        };
+        let entry = JournalEntry { number, base, sent: sent.clone(), outcome: None };
         let (reply, done) = oneshot::channel();
         let command = JournalCommand::Begin(line, Box::new((id.clone(), entry)), reply);
         self.commands.send(command).map_err(|_| Error::JournalClosed)?;
@@ -339,9 +319,7 @@ impl Journal {
 
     fn request<T>(&self, command: impl FnOnce(Sender<T>) -> JournalCommand) -> Result<T, Error> {
         let (reply, answer) = mpsc::channel();
-        self.commands
-            .send(command(reply))
-            .map_err(|_| Error::JournalClosed)?;
+        self.commands.send(command(reply)).map_err(|_| Error::JournalClosed)?;
         answer.recv().map_err(|_| Error::JournalClosed)
     }
 }
@@ -365,19 +343,9 @@ impl JournalWriter {
             .name("journal".to_owned())
             .spawn(move || appender.run(&queue))
             .map_err(Error::io("start the writer of", Path::new(FILE)))?;
-        let common = JournalCounters {
-            next: AtomicU64::new(next),
-            base: RwLock::new(base),
-        };
-        let journal = Journal {
-            commands,
-            lease,
-            common: Arc::new(common),
-        };
-        Ok(Self {
-            journal,
-            thread: Some(thread),
-        })
+        let common = JournalCounters { next: AtomicU64::new(next), base: RwLock::new(base) };
+        let journal = Journal { commands, lease, common: Arc::new(common) };
+        Ok(Self { journal, thread: Some(thread) })
     }
 }
 

@@ -48,13 +48,7 @@ pub(crate) struct Announcement {
 
 impl Announcement {
     pub(crate) fn new(mark: String, holder: String, timeout: Duration) -> Self {
-        Self {
-            mark,
-            holder,
-            timeout,
-            term: TERM,
-            renewals: 0,
-        }
+        Self { mark, holder, timeout, term: TERM, renewals: 0 }
     }
 
     pub(crate) fn renew(&mut self) {
@@ -123,13 +117,7 @@ impl SharedHead {
             let _ = writeln!(message, "Gitoggle-Applied: {}", tip.commit);
         }
         if let Some(announcement) = &self.announcement {
-            let Announcement {
-                mark,
-                holder,
-                timeout,
-                term,
-                renewals,
-            } = announcement;
+            let Announcement { mark, holder, timeout, term, renewals } = announcement;
             let _ = writeln!(message, "Gitoggle-Holder: {}", escaped(holder));
             let _ = writeln!(message, "Gitoggle-Mark: {mark}");
             let _ = writeln!(message, "Gitoggle-Term: {}", term.as_secs());
@@ -150,9 +138,7 @@ impl SharedHead {
     /// Returns the objects of the commit that lists the unknown toggles, that commit last.
     fn list(&self, now: i64) -> Vec<Object> {
         let lines = self.unknown.iter().zip(1..);
-        let text: String = lines
-            .map(|((id, sent), number)| lines::intent(number, id, None, sent))
-            .collect();
+        let text: String = lines.map(|((id, sent), number)| lines::intent(number, id, None, sent)).collect();
         let blob = Object::new(ObjectKind::Blob, text.into_bytes());
         let tree = [format!("100644 {LIST}\0").as_bytes(), &blob.id.0].concat();
         let tree = Object::new(ObjectKind::Tree, tree);
@@ -169,9 +155,7 @@ impl SharedHead {
     ) -> Result<Self, Error> {
         let broken = Error::repository(repository.path());
         let found = repository.find_object(oid(commit.0), None).map_err(broken)?;
-        let found = found
-            .into_commit()
-            .map_err(|_| Error::ForeignCommit { commit: commit.0 })?;
+        let found = found.into_commit().map_err(|_| Error::ForeignCommit { commit: commit.0 })?;
         let message = found.message().unwrap_or_default();
         let head = match trailer(message, "Gitoggle-Intents") {
             None => Self::plain(commit::tip(&found)?),
@@ -187,17 +171,11 @@ impl SharedHead {
     }
 
     fn plain(tip: Tip) -> Self {
-        Self {
-            revision: Some(tip.revision),
-            applied: Some(tip),
-            ..Self::default()
-        }
+        Self { revision: Some(tip.revision), applied: Some(tip), ..Self::default() }
     }
 
     fn wrapped(repository: &Repository, found: &git2::Commit<'_>, list: &str) -> Result<Self, Error> {
-        let foreign = || Error::ForeignCommit {
-            commit: object_id(found.id()),
-        };
+        let foreign = || Error::ForeignCommit { commit: object_id(found.id()) };
         let message = found.message().unwrap_or_default();
         let id = |text: &str| text.parse().map(CommitId).map_err(|_| foreign());
         let list = id(list)?;

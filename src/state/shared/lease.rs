@@ -27,11 +27,7 @@ struct LeaseState {
 
 impl Lease {
     pub(crate) fn new(clock: Clock, term: Option<Term>) -> Self {
-        let (state, _) = watch::channel(LeaseState {
-            term,
-            is_over: false,
-            is_refused: false,
-        });
+        let (state, _) = watch::channel(LeaseState { term, is_over: false, is_refused: false });
         Self { clock, state }
     }
 

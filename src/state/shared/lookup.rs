@@ -50,9 +50,7 @@ impl FoundState {
             (None, Some(_)) => StateOrigin::Deleted,
             (None, None) => StateOrigin::Local,
         };
-        let own = applied
-            .tip()
-            .filter(|_| matches!(origin, StateOrigin::Deleted | StateOrigin::Local));
+        let own = applied.tip().filter(|_| matches!(origin, StateOrigin::Deleted | StateOrigin::Local));
         if own.is_some() {
             // The record of this folder becomes the shared one.
             applied.check_base_url()?;

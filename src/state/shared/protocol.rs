@@ -73,10 +73,7 @@ pub(crate) struct HolderWatch<T> {
 
 impl<T: PartialEq> HolderWatch<T> {
     pub(crate) fn new(now: Duration) -> Self {
-        Self {
-            began: now,
-            seen: None,
-        }
+        Self { began: now, seen: None }
     }
 
     /// Decides the next step for the ref with this commit and status. A process that `owes` outcomes to the ref never
@@ -210,8 +207,7 @@ impl<K: Clone + Ord, V: Clone> UnknownList<K, V> {
     /// Removes announced requests that were certainly not stored. `open` are those of the pass that may be stored.
     pub(crate) fn end(&mut self, open: &BTreeMap<K, V>) {
         let before = &self.before;
-        self.toggles
-            .retain(|toggle, _| before.contains(toggle) || open.contains_key(toggle));
+        self.toggles.retain(|toggle, _| before.contains(toggle) || open.contains_key(toggle));
         self.add_unknown(open.clone());
     }
 }
@@ -231,9 +227,7 @@ mod tests {
     fn steps(cases: &[Case<'_>]) {
         for (commits, found, owes, expected) in cases {
             let mut watch = HolderWatch::new(seconds(0));
-            let steps = commits
-                .iter()
-                .map(|(at, commit)| watch.step(*commit, *found, *owes, seconds(*at)));
+            let steps = commits.iter().map(|(at, commit)| watch.step(*commit, *found, *owes, seconds(*at)));
             assert_eq!(steps.last(), Some(*expected), "{commits:?} {found:?} {owes}");
         }
     }
@@ -273,10 +267,7 @@ mod tests {
     #[test]
     fn a_request_starts_only_within_the_term_of_a_push() {
         use Permission::{AfterPush, Expired, Granted};
-        let term = Term {
-            began: seconds(1000),
-            timeout: seconds(10),
-        };
+        let term = Term { began: seconds(1000), timeout: seconds(10) };
         for (now, permission, is_late, is_to_renew, has_given_up) in [
             (1000, Granted, false, false, false),
             (1015, Granted, false, true, false),
@@ -304,19 +295,13 @@ mod tests {
         };
         let mut ended = list();
         ended.record(&["stored"]);
-        assert_eq!(
-            ended.toggles().keys().copied().collect::<Vec<_>>(),
-            ["both", "lost", "new", "old"]
-        );
+        assert_eq!(ended.toggles().keys().copied().collect::<Vec<_>>(), ["both", "lost", "new", "old"]);
         ended.end(&BTreeMap::from([("lost", 6)]));
         let expected = BTreeMap::from([("both", 3), ("lost", 6), ("old", 1)]);
         assert_eq!(*ended.toggles(), expected, "`new` was certainly not stored");
         let mut nothing = list();
         nothing.end(&BTreeMap::new());
-        assert_eq!(
-            nothing.toggles().keys().copied().collect::<Vec<_>>(),
-            ["both", "old"]
-        );
+        assert_eq!(nothing.toggles().keys().copied().collect::<Vec<_>>(), ["both", "old"]);
         let mut recorded = list();
         recorded.record(&["both", "old", "new", "stored", "lost"]);
         assert_eq!(recorded, UnknownList::found(BTreeMap::new()));

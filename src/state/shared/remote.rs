@@ -54,14 +54,8 @@ impl SharedRemote {
     pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
         check(remote)?;
         let refs = git::ls_remote(remote, access).map_err(failed(remote))?;
-        let name = |found: &str| {
-            Some(
-                found
-                    .strip_prefix("refs/gitoggle/")?
-                    .strip_suffix("/applied")?
-                    .to_owned(),
-            )
-        };
+        let name =
+            |found: &str| Some(found.strip_prefix("refs/gitoggle/")?.strip_suffix("/applied")?.to_owned());
         let mut names: Vec<String> = refs.iter().filter_map(|found| name(&found.name)).collect();
         names.sort();
         Ok(names)
@@ -83,10 +77,7 @@ impl SharedRemote {
     pub(crate) fn fetch(
         &self,
         into: &Repository,
-        #[cfg_attr(
-            not(test),
-            expect(unused_variables, reason = "only a simulation has a point here")
-        )]
+        #[cfg_attr(not(test), expect(unused_variables, reason = "only a simulation has a point here"))]
         failpoints: &Failpoints,
     ) -> Result<Option<CommitId>, Error> {
         #[cfg(test)]
@@ -120,9 +111,8 @@ impl SharedRemote {
             tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let path = temporary.path();
         git::init(path, RepositoryInitOptions::new().bare(true)).map_err(Error::repository(path))?;
-        let own = std::path::absolute(folder.join("state.git/objects"))
-            .ok()
-            .filter(|objects| objects.is_dir());
+        let own =
+            std::path::absolute(folder.join("state.git/objects")).ok().filter(|objects| objects.is_dir());
         if let Some(own) = own {
             let info = path.join("objects/info");
             std::fs::create_dir_all(&info)
@@ -189,8 +179,5 @@ fn check(remote: &RepoUrl) -> Result<(), Error> {
 
 pub(super) fn failed<E: Into<RemoteFault>>(remote: &RepoUrl) -> impl FnOnce(E) -> Error + use<E> {
     let remote = remote.to_string();
-    move |source| Error::Remote {
-        remote,
-        source: source.into(),
-    }
+    move |source| Error::Remote { remote, source: source.into() }
 }

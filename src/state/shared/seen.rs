@@ -21,7 +21,5 @@ pub(super) fn keep(applied: &AppliedRepository, state: &str, commit: CommitId) -
 pub(crate) fn cached(repository: &Repository) -> Result<Option<String>, Error> {
     let names =
         refs::short_names(repository, &format!("{SEEN}*")).map_err(Error::repository(repository.path()))?;
-    Ok(names
-        .iter()
-        .find_map(|name| name.rsplit('/').next().map(str::to_owned)))
+    Ok(names.iter().find_map(|name| name.rsplit('/').next().map(str::to_owned)))
 }

@@ -129,10 +129,7 @@ impl SharedSession {
             // A request that the killed process left open may still be executing.
             let has_open = journal.index().open().next().is_some();
             let is_early = step == QueueStep::End && has_open && age < open_for(journal.longest_timeout());
-            let lost = found
-                .head
-                .revision
-                .filter(|_| found.origin == StateOrigin::Deleted);
+            let lost = found.head.revision.filter(|_| found.origin == StateOrigin::Deleted);
             if lost.is_some_and(|revision| !may_restore(revision)) {
                 // The pass is refused as stale. Until then, the folder keeps everything that it has.
                 self.tracked.head = found.head;
@@ -225,8 +222,7 @@ impl SharedSession {
             if origin == StateOrigin::Deleted {
                 tracing::warn!(name: "shared_state_restored", state = %name, "the ref of the shared state was deleted; restored it from this state folder");
             }
-            self.tracked
-                .push_within(Patience::failures(RETRY), applied, &record, now, stop)?;
+            self.tracked.push_within(Patience::failures(RETRY), applied, &record, now, stop)?;
         } else if let Some(at) = self.tracked.at {
             seen::keep(applied, &self.tracked.remote.name, at)?;
         }
@@ -260,10 +256,7 @@ impl SharedSession {
 
     /// Returns the lease for the requests of the next pass.
     pub(crate) fn lease(&self) -> Lease {
-        let term = Term {
-            began: self.now(),
-            timeout: self.timeout,
-        };
+        let term = Term { began: self.now(), timeout: self.timeout };
         Lease::new(self.tracked.clock.clone(), Some(term))
     }
 
@@ -274,12 +267,7 @@ impl SharedSession {
         pass: PassAnnouncement<'_>,
         stop: Stop<'_>,
     ) -> Result<(), Error> {
-        let PassAnnouncement {
-            head: PassHead { revision, now },
-            mark,
-            lease,
-            changes,
-        } = pass;
+        let PassAnnouncement { head: PassHead { revision, now }, mark, lease, changes } = pass;
         let announced = |(id, sent): &(ToggleId, Sent)| {
             let is_same = |found: &&Sent| (found.action, &found.payload) == (sent.action, &sent.payload);
             // A request that is on the list already may have started, whoever repeats it.
@@ -289,13 +277,7 @@ impl SharedSession {
             };
             #[cfg(test)]
             let announced = announced.filter(|_| !simulated::makes(Mutation::InheritPermission));
-            (
-                id.clone(),
-                Sent {
-                    announced,
-                    ..sent.clone()
-                },
-            )
+            (id.clone(), Sent { announced, ..sent.clone() })
         };
         let announced: Vec<_> = changes.iter().map(announced).collect();
         self.list.announce(announced);
@@ -303,9 +285,7 @@ impl SharedSession {
         let head = self.compose(applied, Some(revision), Some(&announcement));
         let revision_before = self.newest();
         // If this fails, the next lookup finds out whether the announcement is at the ref after all.
-        let began = self
-            .tracked
-            .push_within(Patience::failures(RETRY), applied, &head, now, stop)?;
+        let began = self.tracked.push_within(Patience::failures(RETRY), applied, &head, now, stop)?;
         lease.renew(began);
         self.open = Some(OpenAnnouncement {
             announcement,
@@ -432,9 +412,7 @@ impl SharedSession {
 /// Returns whether a simulated process makes the mistake of forgetting what it sent late.
 #[cfg(test)]
 fn forgets(index: &JournalIndex, head: &SharedHead) -> bool {
-    let is_stale = index
-        .entries()
-        .all(|(_, entry)| Some(entry.sent.revision) != head.revision);
+    let is_stale = index.entries().all(|(_, entry)| Some(entry.sent.revision) != head.revision);
     simulated::makes(Mutation::DropLateOutcomes)
         || is_stale && simulated::makes(Mutation::DropLateOutcomesIfStale)
 }

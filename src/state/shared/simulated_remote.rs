@@ -87,10 +87,7 @@ impl SimulatedRemote<'_> {
 /// Copies the objects that `tip` reaches and `to` lacks.
 fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoints) -> Result<(), Error> {
     let broken = || Error::repository(from.path());
-    let (source, target) = (
-        from.odb().map_err(broken())?,
-        to.odb().map_err(Error::repository(to.path()))?,
-    );
+    let (source, target) = (from.odb().map_err(broken())?, to.odb().map_err(Error::repository(to.path()))?);
     target.refresh().map_err(Error::repository(to.path()))?;
     let mut missing: Vec<ObjectId> = Vec::new();
     let mut waiting = vec![tip.0];
@@ -116,9 +113,7 @@ fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoin
     // What an object names comes before it, so that an interrupted copy leaves nothing incomplete.
     for id in missing.into_iter().rev() {
         let object = source.read(oid(id)).map_err(broken())?;
-        target
-            .write(object.kind(), object.data())
-            .map_err(Error::repository(to.path()))?;
+        target.write(object.kind(), object.data()).map_err(Error::repository(to.path()))?;
     }
     Ok(())
 }

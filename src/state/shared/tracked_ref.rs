@@ -31,18 +31,12 @@ pub(super) struct Patience {
 impl Patience {
     /// Temporary failures.
     pub(super) const fn failures(limit: Duration) -> Self {
-        Self {
-            limit,
-            with_refusals: false,
-        }
+        Self { limit, with_refusals: false }
     }
 
     /// Refusals, too: once a request was sent, its outcome must reach the ref.
     pub(super) const fn refusals_too(limit: Duration) -> Self {
-        Self {
-            limit,
-            with_refusals: true,
-        }
+        Self { limit, with_refusals: true }
     }
 
     fn has(self, error: &Error) -> bool {
@@ -115,9 +109,7 @@ impl TrackedRef {
             // Before the push: another process may see the commit long before this one receives the verdict.
             let began = self.unconfirmed.get(&new).copied();
             let began = began.unwrap_or_else(|| self.clock.elapsed());
-            let pushed = self
-                .remote
-                .push(applied.repository(), self.at, new, &self.failpoints);
+            let pushed = self.remote.push(applied.repository(), self.at, new, &self.failpoints);
             match pushed {
                 Ok(Pushed::Done) => {
                     (self.at, self.head) = (Some(new), head.clone());
@@ -132,10 +124,7 @@ impl TrackedRef {
                 Ok(Pushed::Moved(_)) => return Err(Error::Raced(self.remote.name.clone())),
                 // Another process may have moved the ref and withdrawn its announcement since, so a lost race can look like
                 // a refusal. The verdict of a host that refuses does not change.
-                Err(Error::Remote {
-                    source: RemoteFault::Rejected(_),
-                    ..
-                }) if rejections < REJECTIONS => {
+                Err(Error::Remote { source: RemoteFault::Rejected(_), .. }) if rejections < REJECTIONS => {
                     rejections += 1;
                     self.clock.sleep(POLL);
                 }

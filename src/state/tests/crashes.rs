@@ -12,13 +12,7 @@ use crate::model::{Action, Certainty, HeldRequest, Hold, HoldKind, Suspension, S
 fn an_incomplete_last_line_is_ignored_and_an_earlier_damaged_line_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
-    pass(
-        &mut store,
-        1,
-        &[("a/b/c", Action::Create, "one")],
-        Certainty::Unknown,
-    )
-    .unwrap();
+    pass(&mut store, 1, &[("a/b/c", Action::Create, "one")], Certainty::Unknown).unwrap();
     drop(store);
     let path = dir.path().join("journal");
     let whole = std::fs::read(&path).unwrap();
@@ -37,22 +31,9 @@ fn an_incomplete_last_line_is_ignored_and_an_earlier_damaged_line_is_an_error() 
 fn killed_after_an_outcome() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
-    pass(
-        &mut store,
-        1,
-        &[("a/b/c", Action::Create, "one")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    pass(&mut store, 1, &[("a/b/c", Action::Create, "one")], Certainty::Stored).unwrap();
     let change = (id("a/b/c"), sent(Action::Update, "two"));
-    let journal = store
-        .start(
-            &head(2),
-            std::slice::from_ref(&change),
-            documents(&["two"]),
-            &NEVER,
-        )
-        .unwrap();
+    let journal = store.start(&head(2), std::slice::from_ref(&change), documents(&["two"]), &NEVER).unwrap();
     let begun = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
     journal.finish(begun, Certainty::Stored).unwrap();
     drop((journal, store));
@@ -69,17 +50,11 @@ fn an_outcome_counts_only_if_the_history_has_its_base() {
     // The record was replaced by one that does not descend from the base of the outcome, as a restored backup does.
     let dir = killed_after_an_outcome();
     let message = git(dir.path(), &["log", "-1", "--format=%B", "refs/gitoggle/applied"]);
-    let other = git(
-        dir.path(),
-        &["commit-tree", "refs/gitoggle/applied^{tree}", "-m", &message],
-    );
+    let other = git(dir.path(), &["commit-tree", "refs/gitoggle/applied^{tree}", "-m", &message]);
     git(dir.path(), &["update-ref", "refs/gitoggle/applied", &other]);
     let store = open(dir.path());
     assert_eq!(applied(store.view()), pairs(&[("a/b/c.yaml", "one")]));
-    assert!(
-        store.view().unknown().contains_key(&id("a/b/c")),
-        "it may be stored"
-    );
+    assert!(store.view().unknown().contains_key(&id("a/b/c")), "it may be stored");
 }
 
 #[test]
@@ -91,18 +66,10 @@ fn an_intent_is_on_the_disk_before_its_request_may_start() {
         count.fetch_add(usize::from(point == "journal: synced"), Ordering::SeqCst);
         false
     });
-    let options = Options {
-        crash: Some(crash),
-        ..options()
-    };
+    let options = Options { crash: Some(crash), ..options() };
     let mut store = Store::open(dir.path(), options).unwrap();
-    let changes = [
-        (id("a/b/c"), sent(Action::Create, "one")),
-        (id("a/b/d"), sent(Action::Create, "one")),
-    ];
-    let journal = store
-        .start(&head(1), &changes, documents(&["one"]), &NEVER)
-        .unwrap();
+    let changes = [(id("a/b/c"), sent(Action::Create, "one")), (id("a/b/d"), sent(Action::Create, "one"))];
+    let journal = store.start(&head(1), &changes, documents(&["one"]), &NEVER).unwrap();
     for (toggle, sent) in &changes {
         let before = synced.load(Ordering::SeqCst);
         let _ = block_on(journal.begin(toggle, sent)).unwrap().unwrap();
@@ -115,18 +82,10 @@ fn an_intent_is_on_the_disk_before_its_request_may_start() {
 fn two_passes(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
     let (mut confirmed, mut sent_to) = (BTreeMap::new(), BTreeSet::new());
     let _: Result<(), Error> = (|| {
-        let mut store = Store::open(
-            dir,
-            Options {
-                crash: Some(crash),
-                ..options()
-            },
-        )?;
+        let mut store = Store::open(dir, Options { crash: Some(crash), ..options() })?;
         for (revision, text) in [(1, "one"), (2, "two")] {
-            let changes = [
-                (id("a/b/c"), sent(Action::Create, text)),
-                (id("a/e/d"), sent(Action::Create, text)),
-            ];
+            let changes =
+                [(id("a/b/c"), sent(Action::Create, text)), (id("a/e/d"), sent(Action::Create, text))];
             let journal = store.start(&head(revision), &changes, documents(&[text]), &NEVER)?;
             for (toggle, sent) in &changes {
                 let begun = block_on(journal.begin(toggle, sent))?.unwrap();
@@ -161,10 +120,7 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
         let recorded = applied(store.view());
         for (path, text) in &recorded {
             let newest = &confirmed[path];
-            assert!(
-                text == newest || newest == "two",
-                "crash {at}: the record is ahead"
-            );
+            assert!(text == newest || newest == "two", "crash {at}: the record is ahead");
         }
         for toggle in &sent_to {
             let path = format!("{toggle}.yaml");
@@ -173,20 +129,11 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
             assert!(known || unknown, "crash {at}: {toggle} is forgotten");
             let seen =
                 before.unknown().contains_key(&id(toggle)) || before.settled().contains_key(&id(toggle));
-            assert!(
-                seen || applied(&before).contains_key(&path),
-                "crash {at}: {toggle} is not in the view"
-            );
+            assert!(seen || applied(&before).contains_key(&path), "crash {at}: {toggle} is not in the view");
         }
         git(dir.path(), &["fsck", "--strict", "--full"]);
         drop(store);
-        pass(
-            &mut open(dir.path()),
-            3,
-            &[("a/e/d", Action::Update, "three")],
-            Certainty::Stored,
-        )
-        .unwrap();
+        pass(&mut open(dir.path()), 3, &[("a/e/d", Action::Update, "three")], Certainty::Stored).unwrap();
         if count.load(Ordering::SeqCst) <= at {
             break;
         }
@@ -207,14 +154,7 @@ fn an_open_request_of_a_killed_process_is_remembered_until_it_has_ended_with_its
     let change = (id("a/b/c"), sent(Action::Create, "one"));
     let (inherited, _, mut killed) = open(60);
     assert!(inherited.is_empty());
-    let journal = killed
-        .start(
-            &head(1),
-            std::slice::from_ref(&change),
-            documents(&["one"]),
-            &NEVER,
-        )
-        .unwrap();
+    let journal = killed.start(&head(1), std::slice::from_ref(&change), documents(&["one"]), &NEVER).unwrap();
     let begun = block_on(journal.begin(&change.0, &change.1)).unwrap();
     assert!(begun.is_some());
     drop((journal, killed));
@@ -222,13 +162,7 @@ fn an_open_request_of_a_killed_process_is_remembered_until_it_has_ended_with_its
     for text in ["one", "two"] {
         let (inherited, timeout, mut next) = open(10);
         assert_eq!((inherited, timeout), (vec!["a/b/c".to_owned()], 60), "{text}");
-        pass(
-            &mut next,
-            2,
-            &[("a/b/c", Action::Create, text)],
-            Certainty::Stored,
-        )
-        .unwrap();
+        pass(&mut next, 2, &[("a/b/c", Action::Create, text)], Certainty::Stored).unwrap();
         assert!(next.view().unknown().is_empty());
     }
     let (_, _, mut last) = open(10);
@@ -241,13 +175,7 @@ fn an_open_request_of_a_killed_process_is_remembered_until_it_has_ended_with_its
 #[test]
 fn locks_and_temporary_files_of_a_dead_process_are_removed() {
     let dir = tempfile::tempdir().unwrap();
-    pass(
-        &mut open(dir.path()),
-        1,
-        &[("a/b/c", Action::Create, "one")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    pass(&mut open(dir.path()), 1, &[("a/b/c", Action::Create, "one")], Certainty::Stored).unwrap();
     let stale = [
         "refs/gitoggle/applied.lock",
         "config.lock",
@@ -258,13 +186,7 @@ fn locks_and_temporary_files_of_a_dead_process_are_removed() {
     for name in stale {
         std::fs::write(dir.path().join("state.git").join(name), "").unwrap();
     }
-    pass(
-        &mut open(dir.path()),
-        2,
-        &[("a/b/c", Action::Update, "two")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    pass(&mut open(dir.path()), 2, &[("a/b/c", Action::Update, "two")], Certainty::Stored).unwrap();
     for name in stale {
         assert!(!dir.path().join("state.git").join(name).exists(), "{name}");
     }
@@ -273,64 +195,39 @@ fn locks_and_temporary_files_of_a_dead_process_are_removed() {
 #[test]
 fn a_file_is_refused_as_a_state_folder() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    assert!(matches!(
-        Store::open(file.path(), options()),
-        Err(Error::NotAFolder(_))
-    ));
+    assert!(matches!(Store::open(file.path(), options()), Err(Error::NotAFolder(_))));
 }
 
 #[test]
 fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
-    let suspension = Suspension {
-        reason: Some("freeze".to_owned()),
-        until: Some(5),
-    };
+    let suspension = Suspension { reason: Some("freeze".to_owned()), until: Some(5) };
     let everything = SuspensionScope::everything();
-    store
-        .orders()
-        .suspend(everything.clone(), suspension.clone())
-        .unwrap();
+    store.orders().suspend(everything.clone(), suspension.clone()).unwrap();
     let revision = head(1).revision;
     let refusal = HeldRequest::new(
         crate::model::RequestDigest::new(Action::Create, &sent(Action::Create, "one").payload),
         Hold::new(HoldKind::Refused, "no"),
     );
-    let memory = CleanPass {
-        root_tree: object("x"),
-        policy_digest: "d".to_owned(),
-        tip: revision,
-        revision,
-        at: 3,
-    };
+    let memory =
+        CleanPass { root_tree: object("x"), policy_digest: "d".to_owned(), tip: revision, revision, at: 3 };
     let tries = BTreeMap::from([(id("a/b/c"), refusal)]);
     let failures = Failures { tries: tries.clone() };
     store.finish_pass(Some(memory.clone()), failures).unwrap();
     let view = StateSnapshot::open(dir.path()).unwrap();
     assert_eq!(
-        (
-            view.suspensions().everything(),
-            view.last_clean_pass(),
-            &view.failures().tries
-        ),
+        (view.suspensions().everything(), view.last_clean_pass(), &view.failures().tries),
         (Some(&suspension), Some(&memory), &tries)
     );
     for name in ["failures.json", "pass.json", "suspended.json"] {
         std::fs::write(dir.path().join(name), "{").unwrap();
     }
-    assert!(matches!(
-        StateSnapshot::open(dir.path()),
-        Err(Error::Suspension { .. })
-    ));
+    assert!(matches!(StateSnapshot::open(dir.path()), Err(Error::Suspension { .. })));
     store.orders().resume(&everything).unwrap();
     let view = StateSnapshot::open(dir.path()).unwrap();
     assert_eq!(
-        (
-            view.suspensions().everything(),
-            view.last_clean_pass(),
-            view.failures().tries.len()
-        ),
+        (view.suspensions().everything(), view.last_clean_pass(), view.failures().tries.len()),
         (None, None, 0)
     );
 }

@@ -39,10 +39,7 @@ pub(super) fn id(text: &str) -> ToggleId {
 }
 
 pub(super) fn head(revision: u8) -> PassHead {
-    PassHead {
-        revision: CommitId(ObjectId([revision; 20])),
-        now: 1_000 + i64::from(revision),
-    }
+    PassHead { revision: CommitId(ObjectId([revision; 20])), now: 1_000 + i64::from(revision) }
 }
 
 fn bytes(text: &str) -> Vec<u8> {
@@ -55,11 +52,7 @@ fn object(text: &str) -> ObjectId {
 
 pub(super) fn payload(text: &str) -> Payload {
     let serve = Serve::Select(0);
-    let variation = Variation {
-        value: text.to_owned(),
-        name: "on".to_owned(),
-        description: String::new(),
-    };
+    let variation = Variation { value: text.to_owned(), name: "on".to_owned(), description: String::new() };
     Payload::new(&Targeting {
         disabled: false,
         content: Content {
@@ -101,10 +94,7 @@ pub(super) fn documents(texts: &[&str]) -> impl FnMut(ObjectId) -> Result<Vec<u8
 }
 
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap()
-        .block_on(future)
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 /// A process that should not end.
@@ -118,10 +108,8 @@ pub(super) fn pass(
     finish: Certainty,
 ) -> Result<(), Error> {
     let texts: Vec<&str> = changes.iter().map(|(_, _, text)| *text).collect();
-    let changes: Vec<(ToggleId, Sent)> = changes
-        .iter()
-        .map(|(toggle, action, text)| (id(toggle), sent(*action, text)))
-        .collect();
+    let changes: Vec<(ToggleId, Sent)> =
+        changes.iter().map(|(toggle, action, text)| (id(toggle), sent(*action, text))).collect();
     let journal = store.start(&head(revision), &changes, documents(&texts), &NEVER)?;
     for (toggle, sent) in &changes {
         let begun = block_on(journal.begin(toggle, sent))?.unwrap();
@@ -157,21 +145,13 @@ pub(super) fn git(dir: &Path, arguments: &[&str]) -> String {
 }
 
 pub(super) fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|(toggle, text)| ((*toggle).to_owned(), (*text).to_owned()))
-        .collect()
+    pairs.iter().map(|(toggle, text)| ((*toggle).to_owned(), (*text).to_owned())).collect()
 }
 
 #[test]
 fn applied_documents_are_read_back_and_pass_git_fsck() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(
-        StateSnapshot::open(&dir.path().join("nothing"))
-            .unwrap()
-            .tip()
-            .is_none()
-    );
+    assert!(StateSnapshot::open(&dir.path().join("nothing")).unwrap().tip().is_none());
     let mut store = open(dir.path());
     let changes = [
         ("a/b/c", Action::Create, "one"),
@@ -182,18 +162,12 @@ fn applied_documents_are_read_back_and_pass_git_fsck() {
     pass(
         &mut store,
         2,
-        &[
-            ("a/b/d", Action::Disable, "two"),
-            ("a/b/c", Action::Update, "three"),
-        ],
+        &[("a/b/d", Action::Disable, "two"), ("a/b/c", Action::Update, "three")],
         Certainty::Stored,
     )
     .unwrap();
     let view = StateSnapshot::open(dir.path()).unwrap();
-    assert_eq!(
-        applied(&view),
-        pairs(&[("a/b/c.yaml", "three"), ("a/b-c/d.yaml", "one")])
-    );
+    assert_eq!(applied(&view), pairs(&[("a/b/c.yaml", "three"), ("a/b-c/d.yaml", "one")]));
     assert_eq!(view.base_url(), Some(URL));
     assert_eq!(view.tip().unwrap().revision, head(2).revision);
     let toggles = BTreeSet::from([id("a/b/c"), id("a/b-c/d")]);
@@ -203,10 +177,7 @@ fn applied_documents_are_read_back_and_pass_git_fsck() {
     assert_eq!(revision("a/b/c"), Some(head(2).revision));
     assert_eq!(revision("a/b-c/d"), Some(head(1).revision));
     git(dir.path(), &["fsck", "--strict", "--full"]);
-    let message = git(
-        dir.path(),
-        &["log", "-1", "--format=%an %at%n%B", "refs/gitoggle/applied"],
-    );
+    let message = git(dir.path(), &["log", "-1", "--format=%an %at%n%B", "refs/gitoggle/applied"]);
     assert_eq!(
         message,
         "gitoggle 1002\nApply 2 toggles at 0202020202\n\nupdate a/b/c\ndisable a/b/d\n\n\
@@ -219,9 +190,7 @@ fn applied_documents_are_read_back_and_pass_git_fsck() {
 fn lose(store: &mut Store) -> (ToggleId, Sent) {
     let change = (id("a/b/c"), sent(Action::Create, "one"));
     let changes = std::slice::from_ref(&change);
-    let journal = store
-        .start(&head(1), changes, documents(&["one"]), &NEVER)
-        .unwrap();
+    let journal = store.start(&head(1), changes, documents(&["one"]), &NEVER).unwrap();
     let lost = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
     drop(lost);
     change
@@ -238,9 +207,7 @@ fn a_request_without_an_outcome_stays_unknown_after_commits_trims_and_restarts()
         format: Format::Json,
         effect: DeploymentEffect::Record,
     };
-    store
-        .record(&head(1), &[put], documents(&["two"]), &NEVER)
-        .unwrap();
+    store.record(&head(1), &[put], documents(&["two"]), &NEVER).unwrap();
     assert_eq!(store.view().unknown()[&toggle], lost);
     drop(store);
     assert_eq!(StateSnapshot::open(dir.path()).unwrap().unknown()[&toggle], lost);
@@ -267,28 +234,16 @@ fn lanes_share_the_journal() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
     let journal = store
-        .start(
-            &head(1),
-            &[(id("a/b/c"), sent(Action::Create, "one"))],
-            documents(&["one"]),
-            &NEVER,
-        )
+        .start(&head(1), &[(id("a/b/c"), sent(Action::Create, "one"))], documents(&["one"]), &NEVER)
         .unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let lanes: Vec<_> = (0..32)
         .map(|lane| {
             let journal = journal.clone();
             runtime.spawn(async move {
                 for number in 0..20 {
                     let toggle = id(&format!("p/e{lane}/t{number}"));
-                    let begun = journal
-                        .begin(&toggle, &sent(Action::Create, "one"))
-                        .await
-                        .unwrap()
-                        .unwrap();
+                    let begun = journal.begin(&toggle, &sent(Action::Create, "one")).await.unwrap().unwrap();
                     if number != 7 {
                         journal.finish(begun, Certainty::Stored).unwrap();
                     }
@@ -316,30 +271,17 @@ fn an_asserted_first_pass_is_recorded_until_it_ends() {
     let recorded = |store: &Store| store.view().tip().unwrap().asserted.clone();
     let unfinished = BTreeMap::from([(environment.clone(), CommitId(ObjectId([1; 20])))]);
     let mut store = open(dir.path());
-    let asserted = Sent {
-        asserted: Some(CommitId(ObjectId([1; 20]))),
-        ..sent(Action::Create, "a")
-    };
+    let asserted = Sent { asserted: Some(CommitId(ObjectId([1; 20]))), ..sent(Action::Create, "a") };
     let changes = [(id("p/e/a"), asserted)];
-    let journal = store
-        .start(&head(1), &changes, documents(&["a"]), &NEVER)
-        .unwrap();
-    let begun = block_on(journal.begin(&changes[0].0, &changes[0].1))
-        .unwrap()
-        .unwrap();
+    let journal = store.start(&head(1), &changes, documents(&["a"]), &NEVER).unwrap();
+    let begun = block_on(journal.begin(&changes[0].0, &changes[0].1)).unwrap().unwrap();
     journal.finish(begun, Certainty::Stored).unwrap();
     drop((journal, store));
     // The process was killed before it recorded anything.
     assert_eq!(StateSnapshot::open(dir.path()).unwrap().asserted(), unfinished);
     let mut store = open(dir.path());
     assert_eq!(recorded(&store), unfinished);
-    pass(
-        &mut store,
-        2,
-        &[("p/f/b", Action::Create, "b")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    pass(&mut store, 2, &[("p/f/b", Action::Create, "b")], Certainty::Stored).unwrap();
     assert_eq!(recorded(&store), unfinished, "another environment");
     let commit = |store: &Store| store.view().tip().unwrap().commit;
     let end = [AppliedEdit::EndFirstPass { environment }];

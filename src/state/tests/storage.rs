@@ -13,13 +13,9 @@ fn deleted_and_open(dir: &Path) -> usize {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
         return 0;
     };
-    let targets = open
-        .flatten()
-        .filter_map(|file| std::fs::read_link(file.path()).ok());
+    let targets = open.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
     let below = targets.filter(|target| target.starts_with(dir));
-    below
-        .filter(|target| target.to_string_lossy().ends_with(" (deleted)"))
-        .count()
+    below.filter(|target| target.to_string_lossy().ends_with(" (deleted)")).count()
 }
 
 #[test]
@@ -28,37 +24,19 @@ fn packs_are_merged_and_nothing_is_lost_under_any_ref() {
     let mut store = open(dir.path());
     let texts: Vec<String> = (0..40_u8).map(|number| format!("text {number}")).collect();
     for (text, revision) in texts.iter().zip(0..) {
-        pass(
-            &mut store,
-            revision,
-            &[("a/b/c", Action::Update, text)],
-            Certainty::Stored,
-        )
-        .unwrap();
+        pass(&mut store, revision, &[("a/b/c", Action::Update, text)], Certainty::Stored).unwrap();
         if revision == 3 {
-            git(
-                dir.path(),
-                &["update-ref", "refs/heads/mine", "refs/gitoggle/applied"],
-            );
+            git(dir.path(), &["update-ref", "refs/heads/mine", "refs/gitoggle/applied"]);
         }
     }
     let packs = std::fs::read_dir(dir.path().join("state.git/objects/pack")).unwrap();
-    let packs = packs.flatten().filter(|file| {
-        file.path()
-            .extension()
-            .is_some_and(|extension| extension == "pack")
-    });
+    let packs =
+        packs.flatten().filter(|file| file.path().extension().is_some_and(|extension| extension == "pack"));
     assert!(packs.count() <= 51);
     assert_eq!(deleted_and_open(dir.path()), 0, "merged packs are still open");
     git(dir.path(), &["fsck", "--strict", "--full"]);
-    assert_eq!(
-        git(dir.path(), &["cat-file", "blob", "refs/heads/mine:a/b/c.yaml"]),
-        "text 3"
-    );
-    assert_eq!(
-        git(dir.path(), &["rev-list", "--count", "refs/gitoggle/applied"]),
-        "40"
-    );
+    assert_eq!(git(dir.path(), &["cat-file", "blob", "refs/heads/mine:a/b/c.yaml"]), "text 3");
+    assert_eq!(git(dir.path(), &["rev-list", "--count", "refs/gitoggle/applied"]), "40");
     assert_eq!(applied(store.view()), pairs(&[("a/b/c.yaml", "text 39")]));
 }
 
@@ -67,26 +45,11 @@ fn one_state_has_one_writer_and_one_service() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
     let error = Store::open(dir.path(), options()).unwrap_err();
-    assert!(
-        matches!(&error, Error::Locked { holder, .. } if holder.pid == std::process::id()),
-        "{error:?}"
-    );
-    pass(
-        &mut store,
-        1,
-        &[("a/b/c", Action::Create, "one")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    assert!(matches!(&error, Error::Locked { holder, .. } if holder.pid == std::process::id()), "{error:?}");
+    pass(&mut store, 1, &[("a/b/c", Action::Create, "one")], Certainty::Stored).unwrap();
     drop(store);
-    let other = Options {
-        base_url: "https://other.example".to_owned(),
-        ..options()
-    };
-    assert!(matches!(
-        Store::open(dir.path(), other),
-        Err(Error::OtherBaseUrl { .. })
-    ));
+    let other = Options { base_url: "https://other.example".to_owned(), ..options() };
+    assert!(matches!(Store::open(dir.path(), other), Err(Error::OtherBaseUrl { .. })));
 }
 
 #[test]
@@ -94,14 +57,8 @@ fn a_document_with_other_content_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
     let wrong = |_| Ok::<_, Infallible>(bytes("two"));
-    let error = store
-        .start(
-            &head(1),
-            &[(id("a/b/c"), sent(Action::Create, "one"))],
-            wrong,
-            &NEVER,
-        )
-        .unwrap_err();
+    let error =
+        store.start(&head(1), &[(id("a/b/c"), sent(Action::Create, "one"))], wrong, &NEVER).unwrap_err();
     assert!(matches!(error, Error::WrongContent { .. }));
 }
 
@@ -109,25 +66,13 @@ fn a_document_with_other_content_is_refused() {
 fn a_view_taken_while_a_writer_works_misses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
-    pass(
-        &mut store,
-        1,
-        &[("a/b/c", Action::Create, "one")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    pass(&mut store, 1, &[("a/b/c", Action::Create, "one")], Certainty::Stored).unwrap();
     let done = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0..30 {
                 let toggle = format!("p/e/t{number}");
-                pass(
-                    &mut store,
-                    2,
-                    &[(toggle.as_str(), Action::Create, "two")],
-                    Certainty::Stored,
-                )
-                .unwrap();
+                pass(&mut store, 2, &[(toggle.as_str(), Action::Create, "two")], Certainty::Stored).unwrap();
                 done.store(number + 1, Ordering::SeqCst);
             }
         });
@@ -136,10 +81,7 @@ fn a_view_taken_while_a_writer_works_misses_nothing() {
             let view = StateSnapshot::open(dir.path()).unwrap();
             let recorded = applied(&view);
             for number in 0..before {
-                assert!(
-                    recorded.contains_key(&format!("p/e/t{number}.yaml")),
-                    "{number} of {before}"
-                );
+                assert!(recorded.contains_key(&format!("p/e/t{number}.yaml")), "{number} of {before}");
             }
         }
     });

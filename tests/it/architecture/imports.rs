@@ -35,14 +35,10 @@ fn imports(files: &[File]) -> BTreeMap<String, BTreeSet<String>> {
 
 /// Returns the groups of modules that reach each other, each sorted.
 fn circles(imports: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<Vec<String>> {
-    let reached: BTreeMap<&String, BTreeSet<&String>> = imports
-        .keys()
-        .map(|start| (start, reachable(imports, start)))
-        .collect();
+    let reached: BTreeMap<&String, BTreeSet<&String>> =
+        imports.keys().map(|start| (start, reachable(imports, start))).collect();
     let group = |start: &String| -> Vec<String> {
-        let mutual = reached[start]
-            .iter()
-            .filter(|other| reached[**other].contains(start));
+        let mutual = reached[start].iter().filter(|other| reached[**other].contains(start));
         mutual.map(|other| (*other).clone()).collect()
     };
     let groups = imports.keys().map(group);
@@ -76,9 +72,7 @@ fn is_family(one: &str, other: &str) -> bool {
 /// Returns the items that a module re-exports, with the path that each stands for.
 fn exports(file: &File) -> Vec<(String, String)> {
     let own = module(&file.path);
-    let uses = statements(&file.code)
-        .into_iter()
-        .filter(|(is_public, _)| *is_public);
+    let uses = statements(&file.code).into_iter().filter(|(is_public, _)| *is_public);
     uses.flat_map(|(_, tree)| flatten("", &tree))
         .filter_map(|path| {
             let name = path.rsplit("::").next()?;
@@ -89,17 +83,10 @@ fn exports(file: &File) -> Vec<(String, String)> {
 
 /// Returns all paths that the code imports or names inline.
 fn used_paths(code: &str) -> Vec<String> {
-    let uses = statements(code)
-        .into_iter()
-        .flat_map(|(_, tree)| flatten("", &tree));
+    let uses = statements(code).into_iter().flat_map(|(_, tree)| flatten("", &tree));
     let inline = ["crate::", "super::"].into_iter().flat_map(|start| {
         let at = code.match_indices(start).map(|(at, _)| at);
-        at.map(|at| {
-            code[at..]
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || "_:".contains(*c))
-                .collect()
-        })
+        at.map(|at| code[at..].chars().take_while(|c| c.is_alphanumeric() || "_:".contains(*c)).collect())
     });
     uses.chain(inline).collect()
 }
@@ -112,10 +99,7 @@ fn statements(code: &str) -> Vec<(bool, String)> {
         let before = code[line..at].trim();
         if before.is_empty() || before.starts_with("pub") {
             let tree = code[at + 4..].split(';').next().unwrap_or_default();
-            found.push((
-                !before.is_empty(),
-                tree.split_whitespace().collect::<Vec<_>>().join(" "),
-            ));
+            found.push((!before.is_empty(), tree.split_whitespace().collect::<Vec<_>>().join(" ")));
         }
     }
     found
@@ -145,15 +129,9 @@ fn flatten(prefix: &str, tree: &str) -> Vec<String> {
             }
             _ => {}
         }
-        parts
-            .last_mut()
-            .expect("there is one from the start")
-            .push(character);
+        parts.last_mut().expect("there is one from the start").push(character);
     }
-    let parts = parts
-        .iter()
-        .map(|part| part.trim())
-        .filter(|part| !part.is_empty());
+    let parts = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty());
     parts.flat_map(|part| flatten(&prefix, part)).collect()
 }
 
@@ -191,19 +169,13 @@ fn resolve(path: &str, modules: &BTreeSet<String>, exports: &BTreeMap<String, St
         }
     }
     let parts: Vec<&str> = path.split("::").collect();
-    (1..=parts.len())
-        .rev()
-        .map(|end| parts[..end].join("::"))
-        .find(|start| modules.contains(start))
+    (1..=parts.len()).rev().map(|end| parts[..end].join("::")).find(|start| modules.contains(start))
 }
 
 #[test]
 fn circles_are_found_through_reexports() {
-    let file = |path: &str, code: &str| File {
-        path: path.to_owned(),
-        module: String::new(),
-        code: code.to_owned(),
-    };
+    let file =
+        |path: &str, code: &str| File { path: path.to_owned(), module: String::new(), code: code.to_owned() };
     let files = [
         file("a/mod.rs", "mod x;\nmod y;\npub use x::{X};\npub use y::Y;\n"),
         file("a/x.rs", "use super::Y;\n"),

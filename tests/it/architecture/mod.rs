@@ -51,50 +51,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("forge", &["model", "transport"]),
     ("source", &["git", "model"]),
     ("state", &["git", "model"]),
-    (
-        "pass",
-        &[
-            "document",
-            "forge",
-            "git",
-            "model",
-            "plan",
-            "service",
-            "source",
-            "state",
-            "transport",
-        ],
-    ),
-    (
-        "drift",
-        &["document", "git", "model", "pass", "plan", "service", "state"],
-    ),
+    ("pass", &["document", "forge", "git", "model", "plan", "service", "source", "state", "transport"]),
+    ("drift", &["document", "git", "model", "pass", "plan", "service", "state"]),
     ("authoring", &["document", "model", "plan", "source"]),
-    (
-        "import",
-        &["authoring", "document", "git", "model", "service", "source"],
-    ),
-    (
-        "daemon",
-        &[
-            "document", "drift", "model", "pass", "plan", "service", "source", "state",
-        ],
-    ),
+    ("import", &["authoring", "document", "git", "model", "service", "source"]),
+    ("daemon", &["document", "drift", "model", "pass", "plan", "service", "source", "state"]),
     ("notification", &["daemon", "model", "transport"]),
     ("admin", &["daemon", "model", "plan", "report", "transport"]),
     ("sandbox", &["model", "transport"]),
-    (
-        "config",
-        &[
-            "document",
-            "forge",
-            "git",
-            "model",
-            "plan",
-            "service",
-            "transport",
-        ],
-    ),
+    ("config", &["document", "forge", "git", "model", "plan", "service", "transport"]),
     ("telemetry", &["config", "model"]),
     (
         "cli",
@@ -169,9 +134,7 @@ fn modules_import_exactly_what_the_architecture_allows() {
             "main" => file.code.replace("gitoggle::", "crate::"),
             _ => file.code,
         };
-        let named = crate_names(&code)
-            .into_iter()
-            .filter(|named| *named != file.module);
+        let named = crate_names(&code).into_iter().filter(|named| *named != file.module);
         found.entry(file.module.clone()).or_default().extend(named);
     }
     let expected = EDGES.iter().map(|(module, named)| {
@@ -185,21 +148,11 @@ fn modules_import_exactly_what_the_architecture_allows() {
 fn each_type_name_means_one_thing() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in sources() {
-        for line in file
-            .code
-            .lines()
-            .map(str::trim_start)
-            .filter(|line| line.starts_with("pub"))
-        {
+        for line in file.code.lines().map(str::trim_start).filter(|line| line.starts_with("pub")) {
             let words: Vec<&str> = line.split(' ').collect();
-            let kind = words
-                .iter()
-                .position(|word| ["enum", "struct", "trait", "type"].contains(word));
+            let kind = words.iter().position(|word| ["enum", "struct", "trait", "type"].contains(word));
             if let Some(name) = kind.and_then(|kind| words.get(kind + 1)) {
-                places
-                    .entry(first_word(name))
-                    .or_default()
-                    .push(file.path.clone());
+                places.entry(first_word(name)).or_default().push(file.path.clone());
             }
         }
     }
@@ -225,15 +178,9 @@ fn the_core_has_no_clock_no_disk_no_network_and_no_async() {
 
 #[test]
 fn unsafe_code_is_in_one_place_of_git_at_most() {
-    let places: Vec<_> = sources()
-        .into_iter()
-        .filter(|file| names(&file.code, "unsafe "))
-        .map(|file| file.path)
-        .collect();
-    assert!(
-        places.len() <= 1 && places.iter().all(|path| path.starts_with("git")),
-        "{places:?}"
-    );
+    let places: Vec<_> =
+        sources().into_iter().filter(|file| names(&file.code, "unsafe ")).map(|file| file.path).collect();
+    assert!(places.len() <= 1 && places.iter().all(|path| path.starts_with("git")), "{places:?}");
 }
 
 #[test]
@@ -258,20 +205,13 @@ fn every_module_says_what_it_is_for() {
 
 fn sources() -> Vec<File> {
     let files = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path());
-    let tests: Vec<_> = files
-        .iter()
-        .flat_map(|(path, text)| test_modules(path, text))
-        .collect();
+    let tests: Vec<_> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
     files
         .into_iter()
         .filter(|(path, _)| !tests.iter().any(|test| path.starts_with(test)))
         .map(|(path, text)| {
             let module = path.split('/').next().unwrap_or_default();
-            File {
-                module: module.trim_end_matches(".rs").to_owned(),
-                code: code(&text),
-                path,
-            }
+            File { module: module.trim_end_matches(".rs").to_owned(), code: code(&text), path }
         })
         .collect()
 }
@@ -333,10 +273,7 @@ fn code(text: &str) -> String {
 /// Returns whether `word` is in the code, not as the end of a longer word.
 fn names(code: &str, word: &str) -> bool {
     code.match_indices(word).any(|(at, _)| {
-        !code[..at]
-            .chars()
-            .next_back()
-            .is_some_and(|before| before.is_alphanumeric() || before == '_')
+        !code[..at].chars().next_back().is_some_and(|before| before.is_alphanumeric() || before == '_')
     })
 }
 
@@ -377,10 +314,7 @@ fn crate_names(code: &str) -> BTreeSet<String> {
 }
 
 fn first_word(text: &str) -> String {
-    text.trim()
-        .chars()
-        .take_while(|character| character.is_alphanumeric() || *character == '_')
-        .collect()
+    text.trim().chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect()
 }
 
 #[test]

@@ -12,9 +12,7 @@ const LONGEST_FUNCTION: usize = 60;
 
 #[test]
 fn no_file_is_too_long() {
-    let lengths = files()
-        .into_iter()
-        .map(|(path, text)| (path, text.lines().count()));
+    let lengths = files().into_iter().map(|(path, text)| (path, text.lines().count()));
     let long: Vec<_> = lengths.filter(|(_, lines)| *lines > LONGEST_FILE).collect();
     assert!(long.is_empty(), "{long:#?}");
 }
@@ -23,9 +21,7 @@ fn no_file_is_too_long() {
 fn no_function_is_too_long() {
     let mut long = Vec::new();
     for (path, text) in files() {
-        let found = functions(&text)
-            .into_iter()
-            .filter(|(_, lines)| *lines > LONGEST_FUNCTION);
+        let found = functions(&text).into_iter().filter(|(_, lines)| *lines > LONGEST_FUNCTION);
         long.extend(found.map(|(name, lines)| (path.clone(), name, lines)));
     }
     assert!(long.is_empty(), "{long:#?}");
@@ -51,9 +47,7 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         let was_raw = is_raw;
         is_raw = match was_raw {
             true => !line.contains("\"#"),
-            false => line
-                .rsplit_once("r#\"")
-                .is_some_and(|(_, rest)| !rest.contains("\"#")),
+            false => line.rsplit_once("r#\"").is_some_and(|(_, rest)| !rest.contains("\"#")),
         };
         if was_raw {
             continue;
@@ -92,8 +86,5 @@ fn the_lines_of_functions_are_counted() {
     let text = "fn a() {}\n\nimpl B {\n    pub(crate) async fn b(\n        x: u8,\n    ) -> u8 {\n        let y = r#\"\n1\n2\n\
                 \"#;\n        fn c() {\n        }\n    }\n}\ntrait D {\n    fn d(\n        x: u8,\n    ) -> u8;\n}\n";
     let expected = [("c", 2), ("b", 7), ("d", 3)];
-    assert_eq!(
-        functions(text),
-        expected.map(|(name, lines)| (name.to_owned(), lines))
-    );
+    assert_eq!(functions(text), expected.map(|(name, lines)| (name.to_owned(), lines)));
 }

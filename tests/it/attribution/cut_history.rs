@@ -31,15 +31,12 @@ fn a_removed_file_outside_of_a_cut_history_is_reported_with_a_hint() {
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     let cut = shallow(&world);
     for run in [world.plan(), world.apply()] {
-        run.set("repo", cut.path())
-            .set("on-remove", "disable")
-            .exit(0)
-            .says(&[
-                "not disabled",
-                "the history is cut",
-                "git fetch --unshallow",
-                "--depth=0",
-            ]);
+        run.set("repo", cut.path()).set("on-remove", "disable").exit(0).says(&[
+            "not disabled",
+            "the history is cut",
+            "git fetch --unshallow",
+            "--depth=0",
+        ]);
     }
     world.nothing_sent();
 }
@@ -47,17 +44,10 @@ fn a_removed_file_outside_of_a_cut_history_is_reported_with_a_hint() {
 #[test]
 fn missing_history_never_blocks_content_that_is_there() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(30))
-        .file("web/prod/home.yaml", doc(5))
-        .commit("Add two");
+    world.repo.file("shop/prod/search.yaml", doc(30)).file("web/prod/home.yaml", doc(5)).commit("Add two");
     let clone = partial(&world, "tree:0");
     // One fetch of several commits, as git-sync makes it, with the trees of the newest one only.
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(31))
-        .commit("Search for less");
+    world.repo.file("shop/prod/search.yaml", doc(31)).commit("Search for less");
     world.repo.commit_pay(21, "Ask for 21 years");
     world.repo.file("README.md", "x\n").commit("Newest");
     clone.git(&["fetch", "--quiet", "origin", "main"]);
@@ -85,12 +75,11 @@ fn a_removed_file_in_a_history_without_trees_is_reported_with_a_hint() {
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     world.repo.file("README.md", "x\n").commit("Newest");
     let clone = partial(&world, "tree:0");
-    world
-        .apply()
-        .set("repo", clone.path())
-        .set("on-remove", "disable")
-        .exit(0)
-        .says(&["not disabled", "the history is cut", "--filter"]);
+    world.apply().set("repo", clone.path()).set("on-remove", "disable").exit(0).says(&[
+        "not disabled",
+        "the history is cut",
+        "--filter",
+    ]);
     world.nothing_sent();
 }
 
@@ -108,36 +97,26 @@ fn a_missing_earlier_version_differs_from_every_valid_one() {
 #[test]
 fn missing_content_holds_only_its_toggle() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/test/pay.yaml", doc(22))
-        .commit("Change both");
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/test/pay.yaml", doc(22)).commit("Change both");
     let clone = partial(&world, "blob:none");
     clone.git(&["sparse-checkout", "set", "--no-cone", "shop/prod"]);
     world.repo.commit_pay(23, "Again");
     world.repo.file("shop/test/pay.yaml", doc(24)).commit("And again");
     clone.git(&["fetch", "--quiet", "origin", "main"]);
     clone.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"]);
-    world
-        .apply()
-        .set("repo", clone.path())
-        .set("first-pass", "assert")
-        .exit(3)
-        .says(&["shop/test/pay.yaml", "partial clone", "--filter"]);
-    assert_eq!(
-        comments(&world),
-        [("shop/prod/pay".to_owned(), "Again".to_owned())]
-    );
+    world.apply().set("repo", clone.path()).set("first-pass", "assert").exit(3).says(&[
+        "shop/test/pay.yaml",
+        "partial clone",
+        "--filter",
+    ]);
+    assert_eq!(comments(&world), [("shop/prod/pay".to_owned(), "Again".to_owned())]);
 }
 
 #[test]
 fn a_daemon_reports_a_cut_history() {
     let world = World::with_pay_applied();
     let cut = shallow(&world);
-    let daemon = Daemon::ready(&world, |run| {
-        run.set("repo", cut.path()).set("poll-interval", "1h")
-    });
+    let daemon = Daemon::ready(&world, |run| run.set("repo", cut.path()).set("poll-interval", "1h"));
     daemon.says(&["history_cut", "\"level\":\"warn\"", "--depth=0"]);
     let reply = daemon.endpoint.get("/readyz").unwrap();
     assert!(reply.body.contains("history is cut"), "{}", reply.body);

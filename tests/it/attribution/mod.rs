@@ -23,25 +23,19 @@ fn shallow(world: &World) -> Repo {
 /// A clone of a world with all commits, but only the trees and documents that its checkout needs.
 fn partial(world: &World, filter: &str) -> Repo {
     world.repo.git(&["config", "uploadpack.allowFilter", "true"]);
-    world
-        .repo
-        .git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    world.repo.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let from = format!("file://{}", world.repo.path().display());
     let folder = world.path("partial");
     let filter = format!("--filter={filter}");
-    world
-        .repo
-        .git(&["clone", "--quiet", &filter, &from, &folder.display().to_string()]);
+    world.repo.git(&["clone", "--quiet", &filter, &from, &folder.display().to_string()]);
     Repo::at(&folder)
 }
 
 /// The comments sent since the last call, by toggle.
 fn comments(world: &World) -> Vec<(String, String)> {
     let requests = world.service.take();
-    let mut comments: Vec<_> = requests
-        .iter()
-        .map(|request| (Request::toggle(request), Request::comment(request)))
-        .collect();
+    let mut comments: Vec<_> =
+        requests.iter().map(|request| (Request::toggle(request), Request::comment(request))).collect();
     comments.sort();
     comments
 }
@@ -84,24 +78,9 @@ fn a_version_that_is_invalid_differs_from_every_valid_one() {
 fn a_merge_that_only_reformats_leads_to_the_branch_with_the_same_meaning() {
     let world = World::with_pay_applied();
     let pay = "shop/prod/pay.yaml";
-    world
-        .repo
-        .branch("side")
-        .file(pay, reformatted(18))
-        .commit("Prefer block style");
-    world
-        .repo
-        .checkout("main")
-        .file(pay, doc(21))
-        .commit("Ask for 21 years");
-    world.repo.git(&[
-        "merge",
-        "--quiet",
-        "--no-ff",
-        "--no-commit",
-        "--strategy=ours",
-        "side",
-    ]);
+    world.repo.branch("side").file(pay, reformatted(18)).commit("Prefer block style");
+    world.repo.checkout("main").file(pay, doc(21)).commit("Ask for 21 years");
+    world.repo.git(&["merge", "--quiet", "--no-ff", "--no-commit", "--strategy=ours", "side"]);
     world.repo.file(pay, reformatted(21)).commit("Merge side");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
@@ -133,9 +112,7 @@ fn a_trailer_on_a_commit_that_only_reformats_releases_nothing() {
     for number in 0..5 {
         world.repo.file(&path(number), reformatted(21));
     }
-    world
-        .repo
-        .commit("Prefer block style\n\nGitoggle-Allow: mass-change\n");
+    world.repo.commit("Prefer block style\n\nGitoggle-Allow: mass-change\n");
     world.apply().exit(4).any_output();
     world.nothing_sent();
 }
@@ -147,10 +124,7 @@ fn a_trailer_of_a_guessed_commit_does_not_count() {
         world.repo.file(&path(number), doc(21));
     }
     world.repo.commit("Change four");
-    world
-        .repo
-        .file(&path(9), doc(33))
-        .commit("One more\n\nGitoggle-Allow: mass-change\n");
+    world.repo.file(&path(9), doc(33)).commit("One more\n\nGitoggle-Allow: mass-change\n");
     let cut = shallow(&world);
     world.apply().set("repo", cut.path()).exit(4).says(&[
         "shop/prod",
@@ -162,21 +136,12 @@ fn a_trailer_of_a_guessed_commit_does_not_count() {
 
 #[test]
 fn every_output_reports_guessed_comments_with_a_hint() {
-    let said = [
-        "the comment of 1 change is a guess",
-        "git fetch --unshallow",
-        "fetch-depth: 0",
-        "--depth=0",
-    ];
+    let said = ["the comment of 1 change is a guess", "git fetch --unshallow", "fetch-depth: 0", "--depth=0"];
     for output in ["human", "markdown", "github", "json"] {
         let world = with_an_older_change();
         let cut = shallow(&world);
         for run in [world.plan(), world.apply()] {
-            run.set("repo", cut.path())
-                .set("output", output)
-                .exit(0)
-                .any_stderr()
-                .stdout_contains(&said);
+            run.set("repo", cut.path()).set("output", output).exit(0).any_stderr().stdout_contains(&said);
         }
         world.sent(&[("shop/prod/pay", body(21, "Newest"))]);
     }
@@ -198,10 +163,7 @@ fn json_marks_guessed_comments() {
 #[test]
 fn an_uncommitted_edit_has_no_commit() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(30))
-        .commit("Add search");
+    world.repo.file("shop/prod/search.yaml", doc(30)).commit("Add search");
     world.repo.write("shop/prod/pay.yaml", doc(21));
     let plan = || world.plan().arg("--worktree");
     let json_plan = plan().set("output", "json").exit(0).json();
@@ -226,13 +188,8 @@ fn an_uncommitted_edit_has_no_commit() {
 fn a_file_that_is_removed_without_a_commit_is_an_uncommitted_disable() {
     let world = World::with_pay_and_search_applied();
     std::fs::remove_file(world.repo.path().join("shop/prod/pay.yaml")).unwrap();
-    let plan = world
-        .plan()
-        .arg("--worktree")
-        .set("on-remove", "disable")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let plan =
+        world.plan().arg("--worktree").set("on-remove", "disable").set("output", "json").exit(0).json();
     assert_eq!(plan["changes"][0]["action"], "disable", "{plan}");
     assert_eq!(plan["changes"][0]["commit"], json!(null), "{plan}");
 }

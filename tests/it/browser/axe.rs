@@ -36,17 +36,12 @@ pub(super) fn is_accessible(browser: &Browser, axe: &str) {
 #[track_caller]
 pub(super) fn fits(browser: &Browser, width: u32) {
     let found = browser.eval("document.documentElement.scrollWidth");
-    assert!(
-        found.as_u64() <= Some(width.into()),
-        "{width} px: {found} px wide"
-    );
+    assert!(found.as_u64() <= Some(width.into()), "{width} px: {found} px wide");
 }
 
 fn summary(violation: &Value) -> Value {
     let nodes = violation["nodes"].as_array().unwrap().iter();
-    let nodes: Vec<_> = nodes
-        .map(|node| json!({ "html": node["html"], "why": node["failureSummary"] }))
-        .take(5)
-        .collect();
+    let nodes: Vec<_> =
+        nodes.map(|node| json!({ "html": node["html"], "why": node["failureSummary"] })).take(5).collect();
     json!({ "rule": violation["id"], "help": violation["help"], "nodes": nodes })
 }

@@ -38,10 +38,7 @@ impl DevTools {
         let mut child = Command::new("sh")
             .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >&2"#])
             .arg(program)
-            .arg(format!(
-                "--user-data-dir={}",
-                profile.path().join("profile").display()
-            ))
+            .arg(format!("--user-data-dir={}", profile.path().join("profile").display()))
             .args(is_root().then_some("--no-sandbox"))
             .args(FLAGS)
             .env("HOME", profile.path())
@@ -164,9 +161,8 @@ pub(super) fn program() -> Option<OsString> {
     }
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
-    let mut programs = names
-        .iter()
-        .flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)));
+    let mut programs =
+        names.iter().flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)));
     Some(programs.find(|program| program.is_file())?.into_os_string())
 }
 
@@ -179,9 +175,7 @@ fn a_browser_that_is_dropped_leaves_no_process_and_no_file() {
     let named = profile.display().to_string();
     assert!(has_process(&named), "the browser is running");
     drop(browser);
-    eventually("all processes of the browser to end", || {
-        (!has_process(&named)).then_some(())
-    });
+    eventually("all processes of the browser to end", || (!has_process(&named)).then_some(()));
     assert!(!profile.exists());
 }
 

@@ -31,10 +31,7 @@ impl Stand {
         let sandbox = Sandbox::start("");
         let change = |age, message: &str| {
             for number in 0..10 {
-                sandbox
-                    .world
-                    .repo
-                    .file(&format!("shop/prod/t{number}.yaml"), doc(age));
+                sandbox.world.repo.file(&format!("shop/prod/t{number}.yaml"), doc(age));
             }
             sandbox.world.repo.commit(message);
         };
@@ -81,38 +78,16 @@ fn a_person_finds_out_why_a_toggle_is_held_and_releases_it() {
     stand.open(&browser);
     browser.eval("window.isSame = true");
     reads(&browser, "#verdict", "Ready, 10 toggles are waiting");
-    assert!(
-        browser
-            .text("document.title")
-            .starts_with("Ready, 10 toggles are waiting")
-    );
-    reads(
-        &browser,
-        &format!("{GROUP} .reason"),
-        "10 of 10 applied toggles would be updated",
-    );
+    assert!(browser.text("document.title").starts_with("Ready, 10 toggles are waiting"));
+    reads(&browser, &format!("{GROUP} .reason"), "10 of 10 applied toggles would be updated");
     browser.click("[data-toggle='shop/prod/t3'] summary");
-    reads(
-        &browser,
-        "[data-toggle='shop/prod/t3'] .sentences",
-        "age > 18 (number) → age > 21 (number)",
-    );
+    reads(&browser, "[data-toggle='shop/prod/t3'] .sentences", "age > 18 (number) → age > 21 (number)");
     let diff = browser.text("document.querySelector(\"[data-toggle='shop/prod/t3'] .diff\").innerText");
-    assert!(
-        diff.contains("- \"18\"") && diff.contains("+            - \"21\""),
-        "{diff}"
-    );
-    reads(
-        &browser,
-        "[data-toggle='shop/prod/t3'] .origin",
-        "Raise every age",
-    );
+    assert!(diff.contains("- \"18\"") && diff.contains("+            - \"21\""), "{diff}");
+    reads(&browser, "[data-toggle='shop/prod/t3'] .origin", "Raise every age");
 
     browser.click(&format!("{GROUP} .remedies .copy"));
-    browser.until(
-        "the command to be copied",
-        "!!document.querySelector('[data-copied]')",
-    );
+    browser.until("the command to be copied", "!!document.querySelector('[data-copied]')");
     let command = browser.clipboard();
     stand.enter(&command);
     // The page shows the result without being reloaded.
@@ -123,11 +98,7 @@ fn a_person_finds_out_why_a_toggle_is_held_and_releases_it() {
     assert_eq!(browser.eval("window.isSame"), true);
     browser.click("#history summary");
     browser.click("#history [data-part] a");
-    reads(
-        &browser,
-        "#deployment-toggles",
-        "age > 18 (number) → age > 21 (number)",
-    );
+    reads(&browser, "#deployment-toggles", "age > 18 (number) → age > 21 (number)");
     browser.is_quiet(&stand.origin());
 }
 
@@ -187,21 +158,11 @@ fn the_page_of_the_daemon_can_be_used_with_the_keyboard_alone() {
     browser.press("Tab");
     assert_eq!(browser.eval("document.activeElement.matches('a.skip')"), true);
     browser.press("Enter");
-    browser.until(
-        "the skip link to lead to the content",
-        "location.hash === '#main'",
-    );
+    browser.until("the skip link to lead to the content", "location.hash === '#main'");
     browser.tab_to(&format!("{GROUP} .copy"));
     browser.press("Enter");
-    browser.until(
-        "the command to be copied",
-        "!!document.querySelector('[data-copied]')",
-    );
-    assert!(
-        browser
-            .clipboard()
-            .starts_with("gitoggle allow mass-change shop/prod")
-    );
+    browser.until("the command to be copied", "!!document.querySelector('[data-copied]')");
+    assert!(browser.clipboard().starts_with("gitoggle allow mass-change shop/prod"));
     reads(&browser, "#announcer", "Copied");
     browser.tab_to("[data-toggle='shop/prod/t2'] summary");
     browser.press("Space");
@@ -223,17 +184,10 @@ fn the_page_of_the_daemon_works_without_scripts() {
     browser.disable_scripts();
     stand.open(&browser);
     reads(&browser, "#verdict", "Ready, 10 toggles are waiting");
-    assert_eq!(
-        browser.eval("getComputedStyle(document.querySelector('.copy')).display"),
-        "none"
-    );
+    assert_eq!(browser.eval("getComputedStyle(document.querySelector('.copy')).display"), "none");
     browser.click("[data-toggle='shop/prod/t3'] summary");
     reads(&browser, "[data-toggle='shop/prod/t3'] .diff", "\"21\"");
-    reads(
-        &browser,
-        &format!("{GROUP} .command"),
-        "gitoggle allow mass-change shop/prod",
-    );
+    reads(&browser, &format!("{GROUP} .command"), "gitoggle allow mass-change shop/prod");
     browser.click("[data-environment='shop/prod'] summary");
     browser.click("[data-environment='shop/prod'] [data-part] a");
     reads(&browser, "#toggle-count", "10 of 10 toggles");
@@ -263,14 +217,8 @@ fn an_open_page_recovers_after_the_daemon_was_restarted() {
     }
     let shown = "document.querySelector(\"[data-toggle='shop/prod/t3'] .diff\")?.innerText.includes('21')";
     assert_eq!(browser.eval(shown), true, "the last state stays readable");
-    sandbox
-        .world
-        .repo
-        .file("shop/prod/t3.yaml", doc(30))
-        .commit("Raise one age more");
-    let _daemon = Daemon::start(&sandbox.world, |run| {
-        sandbox.connected(run).set("listen", &address)
-    });
+    sandbox.world.repo.file("shop/prod/t3.yaml", doc(30)).commit("Raise one age more");
+    let _daemon = Daemon::start(&sandbox.world, |run| sandbox.connected(run).set("listen", &address));
     // The script waits longer after each failure, up to ten seconds.
     let end = Instant::now() + Duration::from_secs(20);
     while browser.eval("document.querySelector('#connection').textContent") != "Live" {
@@ -313,17 +261,12 @@ fn hostile_names_and_texts_stay_text_and_break_no_layout() {
     reads(&browser, "main", &name);
     // Images would load and scripts would run, were they elements.
     let strange = "document.querySelectorAll('main img, main script, main b b, main i').length";
-    for address in [
-        "/".to_owned(),
-        format!("/?toggle={name}/{name}/{name}"),
-        "/?q=%3Cscript%3E%E2%80%AE".to_owned(),
-    ] {
+    for address in
+        ["/".to_owned(), format!("/?toggle={name}/{name}/{name}"), "/?q=%3Cscript%3E%E2%80%AE".to_owned()]
+    {
         browser.open(&format!("{}{address}", stand.origin()));
         assert_eq!(browser.eval(strange), 0, "{address}");
-        assert_eq!(
-            browser.eval("/[\\u202e\\u2066]/.test(document.documentElement.outerHTML)"),
-            false
-        );
+        assert_eq!(browser.eval("/[\\u202e\\u2066]/.test(document.documentElement.outerHTML)"), false);
         for width in [1280, 400] {
             browser.window(width, Scheme::Light);
             fits(&browser, width);
@@ -344,11 +287,7 @@ fn the_page_of_the_daemon_is_accessible_whatever_it_shows() {
     let held = Stand::with_held_toggles();
     held.open(&browser);
     browser.click("[data-environment='shop/prod'] summary");
-    reads(
-        &browser,
-        "[data-environment='shop/prod'] [data-part]",
-        "shop/prod/t0",
-    );
+    reads(&browser, "[data-environment='shop/prod'] [data-part]", "shop/prod/t0");
     browser.click("[data-toggle='shop/prod/t3'] summary");
     is_accessible(&browser, &axe);
     browser.open(&format!("{}/?toggle=shop/prod/t3", held.origin()));

@@ -32,10 +32,8 @@ impl Browser {
         let devtools = DevTools::start(&program);
         let command = |method: &str, parameters: Value| devtools.command(None, method, &parameters).unwrap();
         let target = command("Target.createTarget", json!({ "url": "about:blank" }));
-        let session = command(
-            "Target.attachToTarget",
-            json!({ "targetId": target["targetId"], "flatten": true }),
-        );
+        let session =
+            command("Target.attachToTarget", json!({ "targetId": target["targetId"], "flatten": true }));
         command(
             "Browser.grantPermissions",
             json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] }),
@@ -83,8 +81,7 @@ impl Browser {
     /// Evaluates an expression in the page, whatever its policy is.
     #[track_caller]
     pub(super) fn eval(&self, expression: &str) -> Value {
-        self.try_eval(expression)
-            .unwrap_or_else(|error| panic!("{error}"))
+        self.try_eval(expression).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Evaluates an expression that returns text.
@@ -92,8 +89,7 @@ impl Browser {
     pub(super) fn text(&self, expression: &str) -> String {
         let value = self.eval(expression);
         let text = value.as_str();
-        text.unwrap_or_else(|| panic!("{expression} is {value}"))
-            .to_owned()
+        text.unwrap_or_else(|| panic!("{expression} is {value}")).to_owned()
     }
 
     /// Waits until an expression is neither false nor empty.
@@ -213,16 +209,8 @@ impl Browser {
         let found = requests
             .filter(is_foreign)
             .map(|url| format!("a request to {url}"))
-            .chain(
-                logged
-                    .filter(|entry| is_bad(&entry["level"]))
-                    .map(|entry| entry.to_string()),
-            )
-            .chain(
-                spoken
-                    .filter(|call| is_bad(&call["type"]))
-                    .map(|call| call.to_string()),
-            )
+            .chain(logged.filter(|entry| is_bad(&entry["level"])).map(|entry| entry.to_string()))
+            .chain(spoken.filter(|call| is_bad(&call["type"])).map(|call| call.to_string()))
             .chain(events("Runtime.exceptionThrown").map(|event| event.to_string()))
             .chain(events("Audits.issueAdded").map(|event| event.to_string()));
         found.collect()
@@ -247,9 +235,7 @@ impl Browser {
         let parameters = json!({
             "expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true,
         });
-        let answer = self
-            .devtools
-            .command(Some(&self.session), "Runtime.evaluate", &parameters)?;
+        let answer = self.devtools.command(Some(&self.session), "Runtime.evaluate", &parameters)?;
         match &answer["exceptionDetails"] {
             Value::Null => Ok(answer["result"]["value"].clone()),
             error => Err(format!("{expression}: {error}")),
@@ -261,10 +247,7 @@ impl Browser {
 pub(super) fn missing(what: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or_default();
-    assert!(
-        std::env::var_os("REQUIRE_BROWSER").is_none(),
-        "REQUIRE_BROWSER is set, but there is {what}"
-    );
+    assert!(std::env::var_os("REQUIRE_BROWSER").is_none(), "REQUIRE_BROWSER is set, but there is {what}");
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {what}");
 }
 
@@ -273,11 +256,7 @@ fn errors_foreign_requests_and_violations_of_the_policy_are_noticed() {
     let Some(browser) = Browser::start() else { return };
     for (page, script, word) in [
         ("<p>Nothing", "console.error('broken')", "broken"),
-        (
-            "<p>Nothing",
-            "setTimeout(() => { throw new Error('thrown') })",
-            "thrown",
-        ),
+        ("<p>Nothing", "setTimeout(() => { throw new Error('thrown') })", "thrown"),
         ("<img src=http://127.0.0.1:1/x>", "0", "http://127.0.0.1:1/x"),
         (
             "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\"><script>1</script>",
@@ -290,10 +269,7 @@ fn errors_foreign_requests_and_violations_of_the_policy_are_noticed() {
         browser.eval(script);
         eventually(word, || {
             let problems = browser.problems("data:text/html");
-            problems
-                .iter()
-                .any(|problem| problem.contains(word))
-                .then_some(())
+            problems.iter().any(|problem| problem.contains(word)).then_some(())
         });
     }
 }

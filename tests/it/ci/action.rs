@@ -30,16 +30,10 @@ fn run(machine: &Machine, inputs: &[(&str, &str)]) -> Job {
     shell.args(["-e", "-c", &text(&step["run"])]);
     for (name, value) in step["env"].as_object().unwrap() {
         let value = text(value);
-        let expression = value
-            .strip_prefix("${{ ")
-            .and_then(|rest| rest.strip_suffix(" }}"));
+        let expression = value.strip_prefix("${{ ").and_then(|rest| rest.strip_suffix(" }}"));
         shell.env(name, &values[expression.unwrap()]);
     }
-    for (name, file) in [
-        ("RUNNER_TEMP", "temp"),
-        ("GITHUB_OUTPUT", "output"),
-        ("GITHUB_PATH", "added"),
-    ] {
+    for (name, file) in [("RUNNER_TEMP", "temp"), ("GITHUB_OUTPUT", "output"), ("GITHUB_PATH", "added")] {
         shell.env(name, machine.path(file));
     }
     Job::of(&mut shell)
@@ -96,10 +90,7 @@ fn the_action_caches_the_archive_and_documents_its_inputs() {
     let whole = action["runs"].to_string();
     for (name, input) in action["inputs"].as_object().unwrap() {
         assert!(input["description"].is_string(), "{name}");
-        assert!(
-            whole.contains(&format!("${{{{ inputs.{name} }}}}")),
-            "{name} is not used"
-        );
+        assert!(whole.contains(&format!("${{{{ inputs.{name} }}}}")), "{name} is not used");
     }
     let steps = action["runs"]["steps"].as_array().unwrap();
     let [cache, install] = steps.as_slice() else {
@@ -108,8 +99,5 @@ fn the_action_caches_the_archive_and_documents_its_inputs() {
     assert!(text(&cache["uses"]).starts_with("actions/cache@"));
     assert_eq!(cache["with"]["path"], "${{ runner.temp }}/gitoggle/archive");
     assert!(text(&install["run"]).contains("--cache \"$RUNNER_TEMP/gitoggle/archive\""));
-    assert!(
-        !text(&install["run"]).contains("${{"),
-        "an expression in a script"
-    );
+    assert!(!text(&install["run"]).contains("${{"), "an expression in a script");
 }

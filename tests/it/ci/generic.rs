@@ -48,13 +48,8 @@ fn the_script_for_other_systems_hands_the_review_over() {
     hosted.push();
     let other = hosted.clone("other", "origin/main");
     other.write("plan.json", &review);
-    run(&other, "apply").exits(
-        4,
-        &[
-            "not reviewed: it came from commit",
-            "which the review `plan.json` does not list",
-        ],
-    );
+    run(&other, "apply")
+        .exits(4, &["not reviewed: it came from commit", "which the review `plan.json` does not list"]);
     // A plan that fails leaves no review of an older one behind.
     request.write("plan.json", &review);
     run(&request, "plan gone").exits(128, &["gone"]);
@@ -92,11 +87,7 @@ fn the_hooks_of_pre_commit_check_the_work_tree() {
         run().exit(0).any_output();
         // An expectation that is not met does not concern the other two.
         let (bad, text, code) = match verb {
-            "test" => (
-                "pay.test.yaml",
-                "- name: older\n  given: { age: 20 }\n  serves: \"off\"\n",
-                1,
-            ),
+            "test" => ("pay.test.yaml", "- name: older\n  given: { age: 20 }\n  serves: \"off\"\n", 1),
             _ => ("pay.yaml", "rules: 5\n", 3),
         };
         world.repo.write(&format!("shop/prod/{bad}"), text);

@@ -61,11 +61,8 @@ fn the_workflow_of_github_runs_from_a_pull_request_to_the_applied_merge() {
     // The forge checks a merge of the branch and its target out.
     let request = hosted.clone("request", "origin/main");
     request.merge("origin/feature", "Merge");
-    let event = [
-        ("GITHUB_BASE_REF", "main"),
-        ("GITHUB_HEAD_REF", "feature"),
-        ("GITHUB_REF", "refs/pull/7/merge"),
-    ];
+    let event =
+        [("GITHUB_BASE_REF", "main"), ("GITHUB_HEAD_REF", "feature"), ("GITHUB_REF", "refs/pull/7/merge")];
     // The action puts its program before the one under test, which it runs.
     let machine = Machine::new();
     let folder = action::installed(&machine, &Mirror::new());
@@ -86,17 +83,11 @@ fn the_workflow_of_github_runs_from_a_pull_request_to_the_applied_merge() {
 fn the_workflow_of_github_gives_each_job_what_it_needs_and_no_more() {
     let workflow = yaml("deploy/ci/github.yaml");
     let on = &workflow["on"];
-    assert!(
-        on.get("pull_request_target").is_none(),
-        "it runs a fork's code with secrets"
-    );
+    assert!(on.get("pull_request_target").is_none(), "it runs a fork's code with secrets");
     assert_eq!(workflow["permissions"], serde_json::json!({}));
     let permissions = |job: &str| workflow["jobs"][job]["permissions"].clone();
     assert_eq!(permissions("check"), serde_json::json!({ "contents": "read" }));
-    assert_eq!(
-        permissions("plan"),
-        serde_json::json!({ "contents": "read", "pull-requests": "write" })
-    );
+    assert_eq!(permissions("plan"), serde_json::json!({ "contents": "read", "pull-requests": "write" }));
     assert_eq!(
         permissions("apply"),
         serde_json::json!({ "contents": "write", "pull-requests": "read", "statuses": "write" })
@@ -106,18 +97,12 @@ fn the_workflow_of_github_gives_each_job_what_it_needs_and_no_more() {
         assert!(job["if"].is_string() && job["runs-on"].is_string(), "{name}");
         for step in job["steps"].as_array().unwrap() {
             // An expression in a script is text of the event that a shell executes.
-            assert!(
-                !step["run"].as_str().unwrap_or_default().contains("${{"),
-                "{step}"
-            );
+            assert!(!step["run"].as_str().unwrap_or_default().contains("${{"), "{step}");
             assert_eq!(step["uses"].is_string(), step["run"].is_null(), "{step}");
         }
     }
     for job in ["check", "plan"] {
         let job = workflow["jobs"][job].to_string();
-        assert!(
-            !job.contains("secrets.") && !job.contains("GITOGGLE_TOKEN"),
-            "{job}"
-        );
+        assert!(!job.contains("secrets.") && !job.contains("GITOGGLE_TOKEN"), "{job}");
     }
 }

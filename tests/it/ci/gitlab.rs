@@ -36,10 +36,7 @@ fn gitlab(hosted: &Hosted, from: &str, name: &str, clone: &Repo, predefined: &[(
         ("GITLAB_CI", "true".to_owned()),
         ("CI_API_V4_URL", hosted.forge.service.url() + "/api/v4"),
         ("CI_PROJECT_ID", "55".to_owned()),
-        (
-            "CI_PROJECT_URL",
-            hosted.remote().trim_end_matches(".git").to_owned(),
-        ),
+        ("CI_PROJECT_URL", hosted.remote().trim_end_matches(".git").to_owned()),
         ("CI_JOB_URL", "https://gitlab.example/jobs/1".to_owned()),
         ("CI_COMMIT_SHA", clone.head()),
         ("GITLAB_TOKEN", FORGE_TOKEN.to_owned()),
@@ -47,20 +44,14 @@ fn gitlab(hosted: &Hosted, from: &str, name: &str, clone: &Repo, predefined: &[(
     let mut variables = variables(own, predefined);
     for (name, value) in job["variables"].as_object().into_iter().flatten() {
         let value = value.as_str().unwrap();
-        let value = value
-            .strip_prefix('$')
-            .map_or(value.to_owned(), |name| variables[name].clone());
+        let value = value.strip_prefix('$').map_or(value.to_owned(), |name| variables[name].clone());
         variables.insert(name.clone(), value);
     }
     // The installer trusts what curl trusts.
     let authority = hosted.world.ca().display().to_string();
     variables.insert("CURL_CA_BUNDLE".to_owned(), authority);
     let lines = [&base["before_script"], &job["script"]].map(|lines| lines.as_array().unwrap().iter());
-    let script: Vec<&str> = lines
-        .into_iter()
-        .flatten()
-        .map(|line| line.as_str().unwrap())
-        .collect();
+    let script: Vec<&str> = lines.into_iter().flatten().map(|line| line.as_str().unwrap()).collect();
     hosted.run(clone, &variables, &script.join("\n"))
 }
 
@@ -80,10 +71,7 @@ fn the_pipeline_of_gitlab_runs_from_a_merge_request_to_the_applied_merge() {
     let installs = |job: Job, archive: bool| {
         assert!(job.text.contains("at .gitoggle/bin/gitoggle"), "{}", job.text);
         let paths = requested(&service);
-        assert_eq!(
-            paths[..2],
-            ["install.sh", "SHA256SUMS"].map(|name| format!("/v{VERSION}/{name}"))
-        );
+        assert_eq!(paths[..2], ["install.sh", "SHA256SUMS"].map(|name| format!("/v{VERSION}/{name}")));
         assert_eq!(paths.len(), 2 + usize::from(archive), "{paths:?}");
         job
     };
@@ -92,23 +80,10 @@ fn the_pipeline_of_gitlab_runs_from_a_merge_request_to_the_applied_merge() {
     // The cache of the first job, which is in the work tree.
     let cached = || installs(check(), false);
     Hosted::refuses_a_broken_document(&request, cached, "shop/prod/pay.yaml");
-    let plan = installs(
-        gitlab(&hosted, &url, "gitoggle-plan", &request, &predefined),
-        false,
-    );
-    plan.exits(
-        0,
-        &[
-            "created the comment on pull request 7 of `shop/toggles`",
-            "update shop/prod/pay",
-        ],
-    );
+    let plan = installs(gitlab(&hosted, &url, "gitoggle-plan", &request, &predefined), false);
+    plan.exits(0, &["created the comment on pull request 7 of `shop/toggles`", "update shop/prod/pay"]);
     let (base_url, token) = (hosted.base_url(), ("GITOGGLE_TOKEN", SERVICE_TOKEN));
-    let protected = [
-        ("CI_COMMIT_BRANCH", "main"),
-        ("GITOGGLE_BASE_URL", base_url.as_str()),
-        token,
-    ];
+    let protected = [("CI_COMMIT_BRANCH", "main"), ("GITOGGLE_BASE_URL", base_url.as_str()), token];
     let apply = |name: &str| {
         let clone = hosted.clone(name, "origin/main");
         gitlab(&hosted, &url, "gitoggle-apply", &clone, &protected)
@@ -150,8 +125,5 @@ fn the_pipeline_of_gitlab_has_one_apply_at_a_time_on_the_default_branch() {
     for job in [".gitoggle", "gitoggle-check", "gitoggle-plan"] {
         assert!(!pipeline[job].to_string().contains("GITOGGLE_TOKEN"), "{job}");
     }
-    assert_eq!(
-        pipeline[".gitoggle"]["cache"]["paths"],
-        serde_json::json!([".gitoggle/archive"])
-    );
+    assert_eq!(pipeline[".gitoggle"]["cache"]["paths"], serde_json::json!([".gitoggle/archive"]));
 }

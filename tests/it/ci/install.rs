@@ -46,29 +46,15 @@ fn each_machine_gets_its_archive() {
         machine.is(system, processor);
         let run = machine.install(&["--version", VERSION, "--from", &service.url()]);
         let place = machine.path("home/.local/bin/gitoggle");
-        run.exits(
-            0,
-            &[
-                &format!("installed gitoggle {VERSION}"),
-                &format!(" at {}\n", place.display()),
-            ],
-        );
+        run.exits(0, &[&format!("installed gitoggle {VERSION}"), &format!(" at {}\n", place.display())]);
         assert_eq!(requested(&service), [sums(), archive(target)]);
         left.retain(|known| known != target);
     }
     assert!(left.is_empty(), "no machine gets {left:?}");
     for (system, processor, named) in [
-        (
-            "MINGW64_NT-10.0",
-            "x86_64",
-            "there is no release for MINGW64_NT-10.0",
-        ),
+        ("MINGW64_NT-10.0", "x86_64", "there is no release for MINGW64_NT-10.0"),
         ("FreeBSD", "amd64", "there is no release for FreeBSD"),
-        (
-            "Linux",
-            "riscv64",
-            "there is no release for the processor riscv64",
-        ),
+        ("Linux", "riscv64", "there is no release for the processor riscv64"),
     ] {
         machine.is(system, processor);
         let run = machine.install(&["--version", VERSION, "--from", &service.url()]);
@@ -89,9 +75,7 @@ fn wget_serves_if_curl_is_not_installed() {
     let typed = ["--version", "9.9.9", "--from", &service.url()];
     let named = "/v9.9.9/SHA256SUMS` does not exist or cannot be read";
     machine.install(&typed).exits(1, &[named]);
-    Machine::with(&[])
-        .install(&typed)
-        .exits(1, &["neither curl nor wget is installed"]);
+    Machine::with(&[]).install(&typed).exits(1, &["neither curl nor wget is installed"]);
 }
 
 #[test]
@@ -104,10 +88,7 @@ fn an_archive_with_another_digest_is_refused() {
     let expected = mirror.digest(TARGET);
     let other = "0".repeat(64);
     let pinned = [&typed[..], &["--sha256", &other]].concat();
-    machine.install(&pinned).exits(
-        1,
-        &[&expected, &format!("instead of {other}"), "do not use this file"],
-    );
+    machine.install(&pinned).exits(1, &[&expected, &format!("instead of {other}"), "do not use this file"]);
     // The digest that the caller has is enough, and SHA256SUMS is not asked.
     assert_eq!(requested(&service), [archive(TARGET)]);
     unchanged(&machine);
@@ -115,9 +96,7 @@ fn an_archive_with_another_digest_is_refused() {
     let mut bytes = std::fs::read(mirror.archive(TARGET)).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(mirror.archive(TARGET), bytes).unwrap();
-    machine
-        .install(&typed)
-        .exits(1, &[&format!("instead of {expected}"), "do not use this file"]);
+    machine.install(&typed).exits(1, &[&format!("instead of {expected}"), "do not use this file"]);
     unchanged(&machine);
     std::fs::copy(mirror.archive("x86_64-apple-darwin"), mirror.archive(TARGET)).unwrap();
     machine.install(&typed).exits(1, &["do not use this file"]);
@@ -196,14 +175,7 @@ fn a_cached_archive_is_verified_before_it_is_used() {
     let machine = Machine::new();
     let cache = machine.path("cache");
     let cache_text = cache.to_str().unwrap();
-    let typed = [
-        "--version",
-        VERSION,
-        "--from",
-        &service.url(),
-        "--cache",
-        cache_text,
-    ];
+    let typed = ["--version", VERSION, "--from", &service.url(), "--cache", cache_text];
     let install = |typed: &[&str]| {
         machine.install(typed).exits(0, &["installed gitoggle"]);
         requested(&service)
@@ -216,10 +188,7 @@ fn a_cached_archive_is_verified_before_it_is_used() {
     let cached = cache.join(Path::new(&archive(TARGET)).file_name().unwrap());
     std::fs::write(&cached, "damaged").unwrap();
     assert_eq!(install(&typed), [sums(), archive(TARGET)]);
-    assert_eq!(
-        std::fs::read(&cached).unwrap(),
-        std::fs::read(mirror.archive(TARGET)).unwrap()
-    );
+    assert_eq!(std::fs::read(&cached).unwrap(), std::fs::read(mirror.archive(TARGET)).unwrap());
 }
 
 #[test]
@@ -229,23 +198,13 @@ fn a_folder_serves_as_a_mirror() {
     let path = mirror.path().to_str().unwrap();
     for from in [path.to_owned(), format!("file://{path}"), format!("{path}/")] {
         let to = machine.path("a folder/bin");
-        let run = machine.install(&[
-            "--version",
-            VERSION,
-            "--from",
-            &from,
-            "--to",
-            to.to_str().unwrap(),
-        ]);
+        let run = machine.install(&["--version", VERSION, "--from", &from, "--to", to.to_str().unwrap()]);
         run.exits(0, &["installed gitoggle"]);
         std::fs::remove_file(to.join("gitoggle")).unwrap();
         assert_eq!(std::fs::read_dir(&to).unwrap().count(), 0);
     }
     let run = machine.install(&["--version", VERSION, "--from", "/nonexistent"]);
-    run.exits(
-        1,
-        &[&format!("`/nonexistent/v{VERSION}/SHA256SUMS` does not exist")],
-    );
+    run.exits(1, &[&format!("`/nonexistent/v{VERSION}/SHA256SUMS` does not exist")]);
 }
 
 #[test]
@@ -265,25 +224,14 @@ fn a_program_that_does_not_start_does_not_replace_the_older_one() {
     let digest = String::from_utf8(digest[..64].to_owned()).unwrap();
     let from = mirror.path().to_str().unwrap();
     let run = machine.install(&["--version", VERSION, "--from", from, "--sha256", &digest]);
-    run.exits(
-        1,
-        &["does not start: libc.so.6", "hint: on Linux it needs glibc 2.35"],
-    );
+    run.exits(1, &["does not start: libc.so.6", "hint: on Linux it needs glibc 2.35"]);
     unchanged(&machine);
 }
 
 #[test]
 fn a_wrong_command_line_prints_the_usage() {
     let machine = Machine::new();
-    for typed in [
-        &[][..],
-        &["--version"],
-        &["--help"],
-        &["--version", "1", "--too", "x"],
-        &["1.0"],
-    ] {
-        machine
-            .install(typed)
-            .exits(64, &["usage: install.sh --version VERSION"]);
+    for typed in [&[][..], &["--version"], &["--help"], &["--version", "1", "--too", "x"], &["1.0"]] {
+        machine.install(typed).exits(64, &["usage: install.sh --version VERSION"]);
     }
 }

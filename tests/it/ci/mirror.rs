@@ -41,8 +41,7 @@ pub(super) fn targets() -> Vec<String> {
     let workflow = yaml(".github/workflows/release.yaml");
     let matrix = &workflow["jobs"]["archive"]["strategy"]["matrix"]["include"];
     let all = matrix.as_array().unwrap().iter();
-    all.map(|row| row["target"].as_str().unwrap().to_owned())
-        .collect()
+    all.map(|row| row["target"].as_str().unwrap().to_owned()).collect()
 }
 
 impl Mirror {
@@ -68,11 +67,7 @@ impl Mirror {
         std::fs::create_dir_all(work.join("deploy/ci")).unwrap();
         std::fs::copy(here("deploy/ci/install.sh"), work.join("deploy/ci/install.sh")).unwrap();
         std::os::unix::fs::symlink(self.release(), work.join("dist")).unwrap();
-        let step = step(
-            ".github/workflows/release.yaml",
-            "publish",
-            "Add the installer and the checksums",
-        );
+        let step = step(".github/workflows/release.yaml", "publish", "Add the installer and the checksums");
         let mut shell = Command::new("bash");
         shell.args(["-e", "-o", "pipefail", "-c", step["run"].as_str().unwrap()]);
         Job::of(shell.current_dir(work)).exits(0, &[]);
@@ -144,17 +139,12 @@ impl Machine {
     }
 
     pub(super) fn with(tools: &[&str]) -> Self {
-        let machine = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let machine = Self { folder: tempfile::tempdir().unwrap() };
         let tools = TOOLS.iter().chain(tools);
         let places: Vec<PathBuf> = std::env::split_paths(&std::env::var("PATH").unwrap()).collect();
         std::fs::create_dir(machine.path("tools")).unwrap();
         for tool in tools {
-            let found = places
-                .iter()
-                .map(|place| place.join(tool))
-                .find(|path| path.exists());
+            let found = places.iter().map(|place| place.join(tool)).find(|path| path.exists());
             let found = found.unwrap_or_else(|| panic!("{tool} is not installed"));
             std::os::unix::fs::symlink(found, machine.path("tools").join(tool)).unwrap();
         }
@@ -169,10 +159,7 @@ impl Machine {
     pub(super) fn is(&self, system: &str, processor: &str) {
         let uname = self.path("tools/uname");
         std::fs::remove_file(&uname).unwrap();
-        program(
-            &uname,
-            &format!("case $1 in -m) echo {processor} ;; -s) echo {system} ;; esac"),
-        );
+        program(&uname, &format!("case $1 in -m) echo {processor} ;; -s) echo {system} ;; esac"));
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

@@ -82,9 +82,7 @@ impl Hosted {
         world.repo.commit_pay(18, "Add pay");
         let origin = world.path("origin.git");
         world.repo.clone_bare(&origin);
-        world
-            .repo
-            .git(&["remote", "add", "origin", origin.to_str().unwrap()]);
+        world.repo.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
         let hosted = Self {
             world,
             origin,
@@ -94,19 +92,11 @@ impl Hosted {
             _sandbox: sandbox,
         };
         let first = hosted.world.bare("apply").set("repo", hosted.world.repo.path());
-        let first = first
-            .set("state-remote", hosted.remote())
-            .set("state-dir", hosted.world.state());
-        hosted
-            .service(first)
-            .args("--first-pass assert")
-            .exit(0)
-            .any_output();
+        let first = first.set("state-remote", hosted.remote()).set("state-dir", hosted.world.state());
+        hosted.service(first).args("--first-pass assert").exit(0).any_output();
         let repo = &hosted.world.repo;
         repo.branch("feature").commit_pay(21, "Ask for 21 years");
-        repo.checkout("main")
-            .file("README.md", "text")
-            .commit("Describe it");
+        repo.checkout("main").file("README.md", "text").commit("Describe it");
         hosted.push();
         hosted
     }
@@ -141,9 +131,7 @@ impl Hosted {
     /// Clones the repository on an empty disk, and checks `revision` out.
     fn clone(&self, name: &str, revision: &str) -> Repo {
         let folder = self.world.path(name);
-        self.world
-            .repo
-            .git(&["clone", "--quiet", &self.remote(), folder.to_str().unwrap()]);
+        self.world.repo.git(&["clone", "--quiet", &self.remote(), folder.to_str().unwrap()]);
         let clone = Repo::at(&folder);
         clone.git(&["checkout", "--quiet", "--detach", revision]);
         clone
@@ -155,11 +143,7 @@ impl Hosted {
         std::fs::create_dir_all(&home).unwrap();
         let built = Path::new(env!("CARGO_BIN_EXE_gitoggle")).parent().unwrap();
         let program = self.path.get().map_or(built, PathBuf::as_path);
-        let path = format!(
-            "{}:{}",
-            program.display(),
-            std::env::var("PATH").unwrap_or_default()
-        );
+        let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
         let mut shell = Command::new("bash");
         shell
             .args(["-e", "-o", "pipefail", "-c", script])
@@ -220,12 +204,8 @@ impl Hosted {
 
 impl Job {
     fn of(command: &mut Command) -> Self {
-        let output = command
-            .output()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let text = [output.stdout, output.stderr]
-            .map(|bytes| String::from_utf8(bytes).unwrap())
-            .concat();
+        let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
         let code = output.status.code().unwrap();
         Self { code, text }
     }

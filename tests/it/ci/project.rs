@@ -25,10 +25,7 @@ fn the_guide_names_the_place_of_each_module() {
 fn the_commands_of_the_guide_name_tests_that_exist() {
     let guide = read(".github/CONTRIBUTING.md");
     let mut seen = 0;
-    for line in guide
-        .lines()
-        .filter_map(|line| line.strip_prefix("$ cargo test "))
-    {
+    for line in guide.lines().filter_map(|line| line.strip_prefix("$ cargo test ")) {
         let (kind, filter) = line.rsplit_once(' ').unwrap();
         let found = match filter.strip_suffix("::") {
             Some(module) if kind == "--lib" => here("src").join(module).is_dir(),
@@ -68,19 +65,13 @@ fn dependabot_finds_a_file_in_each_folder() {
         assert!(update["groups"].is_object(), "{kind}");
         kinds.insert(kind.to_owned());
     }
-    assert_eq!(
-        kinds,
-        ["cargo", "docker", "github-actions"].map(str::to_owned).into()
-    );
+    assert_eq!(kinds, ["cargo", "docker", "github-actions"].map(str::to_owned).into());
 }
 
 #[test]
 fn a_report_of_a_vulnerability_goes_to_the_forge() {
     let text = read(".github/SECURITY.md");
-    assert!(
-        text.contains("*Report a vulnerability*") && !text.contains('@'),
-        "{text}"
-    );
+    assert!(text.contains("*Report a vulnerability*") && !text.contains('@'), "{text}");
     for form in ["bug", "feature"] {
         let form = yaml(&format!(".github/ISSUE_TEMPLATE/{form}.yml"));
         assert!(form["name"].is_string() && form["description"].is_string());

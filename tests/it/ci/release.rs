@@ -20,15 +20,7 @@ fn package(source: &Path, folder: &Path) -> Job {
 fn tree() -> tempfile::TempDir {
     let tree = tempfile::tempdir().unwrap();
     let mut copy = Command::new("cp");
-    copy.args([
-        "-R",
-        "--parents",
-        ".ci",
-        ".github/CHANGELOG.md",
-        "Cargo.toml",
-        "README.md",
-        "deploy",
-    ]);
+    copy.args(["-R", "--parents", ".ci", ".github/CHANGELOG.md", "Cargo.toml", "README.md", "deploy"]);
     copy.arg(tree.path()).current_dir(here(""));
     Job::of(&mut copy).exits(0, &[]);
     let changelog = "# Changelog\n\n## Unreleased\n\n- Later.\n\n## VERSION - 2026-11-22\n\n### Added\n\n- A `thing`.\n\n## 0.0.1\n\n- Older.\n";
@@ -67,10 +59,7 @@ impl Archive {
     }
 
     fn package(&self) -> Job {
-        package(
-            &self.folder.path().join("program"),
-            &self.folder.path().join("dist"),
-        )
+        package(&self.folder.path().join("program"), &self.folder.path().join("dist"))
     }
 
     /// Returns the paths of the files and folders, which belong to root and have the expected modes.
@@ -96,11 +85,7 @@ impl Archive {
 
     fn unpacked(&self, path: &str) -> String {
         let mut tar = Command::new("tar");
-        let output = tar
-            .arg("-xzOf")
-            .arg(&self.path)
-            .arg(format!("{}/{path}", self.name))
-            .output();
+        let output = tar.arg("-xzOf").arg(&self.path).arg(format!("{}/{path}", self.name)).output();
         String::from_utf8(output.unwrap().stdout).unwrap()
     }
 }
@@ -108,14 +93,11 @@ impl Archive {
 #[test]
 fn an_archive_has_the_program_its_completions_and_its_manual() {
     let archive = Archive::packed();
-    let (pages, files): (BTreeSet<String>, _) = archive
-        .files()
-        .into_iter()
-        .partition(|path| path.starts_with("/man/"));
+    let (pages, files): (BTreeSet<String>, _) =
+        archive.files().into_iter().partition(|path| path.starts_with("/man/"));
     let commands = args::program();
-    let commands = commands
-        .get_subcommands()
-        .map(|command| format!("/man/gitoggle-{}.1", command.get_name()));
+    let commands =
+        commands.get_subcommands().map(|command| format!("/man/gitoggle-{}.1", command.get_name()));
     let expected = ["/man/", "/man/gitoggle.1"].map(str::to_owned);
     assert_eq!(pages, commands.chain(expected).collect());
     let expected = [
@@ -205,11 +187,7 @@ fn an_inconsistent_tag_is_refused_with_all_reasons() {
     let empty = |tree: &Path| replace(tree, log, "### Added\n\n- A `thing`.\n", "");
     refused(&empty, &tag, &["has no section"]);
     let address = |tree: &Path| replace(tree, "README.md", "# gitoggle", "# acme/gitoggle");
-    refused(
-        &address,
-        &tag,
-        &["run `.ci/address shop/tool` and commit", "README.md"],
-    );
+    refused(&address, &tag, &["run `.ci/address shop/tool` and commit", "README.md"]);
     let usage =
         |name: &str, typed: &[&str]| Job::of(Command::new(here(name)).args(typed)).exits(64, &["usage: "]);
     usage(".ci/release", &[&tag]);
@@ -221,18 +199,9 @@ fn an_inconsistent_tag_is_refused_with_all_reasons() {
 #[test]
 fn every_file_names_the_same_versions() {
     let chart = yaml("deploy/helm/gitoggle/Chart.yaml");
-    assert_eq!(
-        (&chart["version"], &chart["appVersion"]),
-        (&VERSION.into(), &VERSION.into())
-    );
+    assert_eq!((&chart["version"], &chart["appVersion"]), (&VERSION.into(), &VERSION.into()));
     let dockerfile = read("deploy/Dockerfile");
-    let rust = dockerfile
-        .split_once("rust:")
-        .unwrap()
-        .1
-        .split('-')
-        .next()
-        .unwrap();
+    let rust = dockerfile.split_once("rust:").unwrap().1.split('-').next().unwrap();
     for path in [".github/workflows/ci.yaml", ".github/workflows/release.yaml"] {
         let text = read(path);
         for begin in ["container: rust:", "rustup default ", "rustup toolchain install "] {
@@ -248,17 +217,12 @@ fn every_file_names_the_same_versions() {
 #[test]
 fn the_image_of_a_release_sets_what_the_dockerfile_declares() {
     let workflow = yaml(".github/workflows/release.yaml");
-    let steps = workflow["jobs"]["image-platform"]["steps"]
-        .as_array()
-        .unwrap()
-        .clone();
+    let steps = workflow["jobs"]["image-platform"]["steps"].as_array().unwrap().clone();
     let build = steps.iter().find(|step| step["id"] == "build").unwrap();
     assert_eq!(build["with"]["file"], "deploy/Dockerfile");
     let dockerfile = read("deploy/Dockerfile");
-    let declared: BTreeSet<&str> = dockerfile
-        .lines()
-        .filter_map(|line| line.strip_prefix("ARG ")?.split('=').next())
-        .collect();
+    let declared: BTreeSet<&str> =
+        dockerfile.lines().filter_map(|line| line.strip_prefix("ARG ")?.split('=').next()).collect();
     let arguments = build["with"]["build-args"].as_str().unwrap();
     let set = arguments.lines().filter_map(|line| line.split('=').next());
     assert_eq!(set.collect::<BTreeSet<_>>(), declared);

@@ -30,14 +30,8 @@ fn each_job_has_its_own_permissions_and_a_limit() {
             for step in steps(&job) {
                 let script = step["run"].as_str().unwrap_or_default();
                 assert!(!script.contains("${{"), "{path}: {name}: {script}");
-                let checkout = step["uses"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .starts_with("actions/checkout@");
-                assert!(
-                    !checkout || step["with"]["persist-credentials"] == false,
-                    "{path}: {name}"
-                );
+                let checkout = step["uses"].as_str().unwrap_or_default().starts_with("actions/checkout@");
+                assert!(!checkout || step["with"]["persist-credentials"] == false, "{path}: {name}");
             }
         }
     }
@@ -83,10 +77,7 @@ fn a_release_writes_only_after_all_checks() {
 #[test]
 fn each_action_is_pinned_to_one_commit() {
     let mut commits: BTreeMap<String, String> = BTreeMap::new();
-    for path in WORKFLOWS
-        .iter()
-        .chain(&["deploy/ci/github.yaml", "deploy/ci/action.yaml"])
-    {
+    for path in WORKFLOWS.iter().chain(&["deploy/ci/github.yaml", "deploy/ci/action.yaml"]) {
         for line in read(path).lines() {
             let line = line.trim_start().trim_start_matches("- ");
             let Some(used) = line.strip_prefix("uses: ") else {
@@ -119,10 +110,7 @@ fn every_script_that_a_workflow_runs_exists() {
     use std::os::unix::fs::PermissionsExt as _;
     let mut seen = 0;
     for path in WORKFLOWS {
-        for word in read(path)
-            .split([' ', '\n', '"'])
-            .filter(|word| word.starts_with(".ci/"))
-        {
+        for word in read(path).split([' ', '\n', '"']).filter(|word| word.starts_with(".ci/")) {
             let mode = std::fs::metadata(here(word)).unwrap_or_else(|error| panic!("{word}: {error}"));
             assert_eq!(mode.permissions().mode() & 0o111, 0o111, "{word}");
             seen += 1;

@@ -52,9 +52,7 @@ fn a_mass_change_is_released_at_its_revision_and_recorded_with_caller_and_time()
         &head,
     ]);
     let messages = messages(&world);
-    let line = messages
-        .lines()
-        .find(|line| line.starts_with("Gitoggle-Allowed: "));
+    let line = messages.lines().find(|line| line.starts_with("Gitoggle-Allowed: "));
     let line = line.unwrap_or_else(|| panic!("{messages}"));
     assert!(
         line.starts_with("Gitoggle-Allowed: mass-change shop/prod by 127.0.0.1:") && line.ends_with('Z'),
@@ -75,26 +73,18 @@ fn an_allowance_outlives_a_restart_and_not_its_revision() {
     assert_eq!(daemon.order("/suspend", ""), 200);
     daemon.becomes("shop/prod/t0", "held");
     let held = world.repo.head();
-    assert_eq!(
-        daemon.order("/allow", &allow("shop/prod", "mass-change", &held)),
-        200
-    );
+    assert_eq!(daemon.order("/allow", &allow("shop/prod", "mass-change", &held)), 200);
     daemon.becomes("shop/prod/t0", "pending");
     daemon.stops_cleanly();
     let daemon = Daemon::start(&world, |run| run);
     daemon.becomes("shop/prod/t0", "pending");
     world.nothing_sent();
 
-    world
-        .repo
-        .file("shop/prod/t0.yaml", doc(40))
-        .commit("Another one");
+    world.repo.file("shop/prod/t0.yaml", doc(40)).commit("Another one");
     daemon.becomes("shop/prod/t0", "held");
     assert_eq!(daemon.order("/resume", ""), 200);
     daemon.has_seen(&world.repo.head());
-    eventually("the end of the allowance", || {
-        (!world.state().join("allowed.json").exists()).then_some(())
-    });
+    eventually("the end of the allowance", || (!world.state().join("allowed.json").exists()).then_some(()));
     world.nothing_sent();
     daemon.stops_cleanly();
 }
@@ -108,17 +98,9 @@ fn emptying_an_environment_is_confirmed_at_run_time() {
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     daemon.becomes("shop/prod/pay", "held");
     let status = daemon.status().unwrap();
-    assert!(
-        status["toggles"]
-            .to_string()
-            .contains("`gitoggle allow mass-change shop/prod`"),
-        "{status}"
-    );
+    assert!(status["toggles"].to_string().contains("`gitoggle allow mass-change shop/prod`"), "{status}");
     let head = world.repo.head();
-    assert_eq!(
-        daemon.order("/allow", &allow("shop/prod", "mass-change", &head)),
-        200
-    );
+    assert_eq!(daemon.order("/allow", &allow("shop/prod", "mass-change", &head)), 200);
     world.service.wait_for(1);
     assert_eq!(world.service.take()[0].body()["disabled"], true);
     daemon.stops_cleanly();
@@ -142,32 +124,16 @@ fn a_decision_that_cannot_be_read_is_refused_with_the_reason() {
     refuses(
         &daemon,
         &[
-            (
-                "nonsense".to_owned(),
-                400,
-                &["could not read the command", "first-pass-assert"],
-            ),
+            ("nonsense".to_owned(), 400, &["could not read the command", "first-pass-assert"]),
             ("{}".to_owned(), 400, &["missing field `what`"]),
-            (
-                "[\"shop/prod\"]".to_owned(),
-                400,
-                &["the body is not a JSON object"],
-            ),
+            ("[\"shop/prod\"]".to_owned(), 400, &["the body is not a JSON object"]),
             (
                 allow("shop/prod", "everything", &head),
                 400,
                 &["`everything` cannot be allowed", "mass-change"],
             ),
-            (
-                allow("shop", "mass-change", &head),
-                400,
-                &["`shop` is not an environment"],
-            ),
-            (
-                json!({"what": "mass-change", "revision": head}).to_string(),
-                400,
-                &["needs an environment"],
-            ),
+            (allow("shop", "mass-change", &head), 400, &["`shop` is not an environment"]),
+            (json!({"what": "mass-change", "revision": head}).to_string(), 400, &["needs an environment"]),
         ],
     );
     world.nothing_sent();
@@ -182,26 +148,14 @@ fn a_decision_that_releases_nothing_is_refused_with_the_reason() {
     refuses(
         &daemon,
         &[
-            (
-                allow("shop/prdo", "mass-change", &head),
-                404,
-                &["`shop/prdo`", "did you mean `shop/prod`?"],
-            ),
-            (
-                allow("shop/prod", "mass-change", &old),
-                409,
-                &[&old, &head, "not the one that is planned"],
-            ),
+            (allow("shop/prdo", "mass-change", &head), 404, &["`shop/prdo`", "did you mean `shop/prod`?"]),
+            (allow("shop/prod", "mass-change", &old), 409, &[&old, &head, "not the one that is planned"]),
             (
                 allow("shop/prod", "first-pass-assert", &head),
                 409,
                 &["nothing in `shop/prod` waits", "`mass-change`"],
             ),
-            (
-                json!({"what": "history", "revision": head}).to_string(),
-                409,
-                &["nothing in the source waits"],
-            ),
+            (json!({"what": "history", "revision": head}).to_string(), 409, &["nothing in the source waits"]),
             (
                 allow("shop/prod", "overwrite-drift", &head),
                 422,
@@ -216,18 +170,13 @@ fn a_decision_that_releases_nothing_is_refused_with_the_reason() {
 #[test]
 fn a_decision_needs_the_admin_token() {
     let (world, daemon) = over_the_rail();
-    let refused = daemon
-        .endpoint
-        .post("/allow", &[("Authorization", "Bearer wrong")], b"{}");
+    let refused = daemon.endpoint.post("/allow", &[("Authorization", "Bearer wrong")], b"{}");
     assert_eq!(refused.status, 401, "{}", refused.body);
     daemon.stops_cleanly();
     let daemon = Daemon::start(&world, |run| run.unset("admin-token-file"));
     daemon.becomes("shop/prod/t0", "held");
     let head = world.repo.head();
-    assert_eq!(
-        daemon.order("/allow", &allow("shop/prod", "mass-change", &head)),
-        403
-    );
+    assert_eq!(daemon.order("/allow", &allow("shop/prod", "mass-change", &head)), 403);
     world.nothing_sent();
 }
 
@@ -253,11 +202,7 @@ fn one_part_is_suspended_while_another_is_published() {
         ])
     );
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("web/prod/a.yaml", doc(21))
-        .commit("Change both");
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("web/prod/a.yaml", doc(21)).commit("Change both");
     world.service.wait_for(1);
     world.sent(&[("web/prod/a", body(21, "Change both"))]);
     daemon.becomes("shop/prod/pay", "pending");
@@ -275,10 +220,7 @@ fn one_part_is_suspended_while_another_is_published() {
     assert_eq!(daemon.order("/resume", r#"{"scope": "shop/prod/**"}"#), 200);
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
-    assert_eq!(
-        daemon.status().unwrap()["suspensions"].as_array().unwrap().len(),
-        1
-    );
+    assert_eq!(daemon.status().unwrap()["suspensions"].as_array().unwrap().len(), 1);
     assert_eq!(daemon.order("/resume", ""), 200);
     assert_eq!(daemon.status().unwrap()["suspensions"], json!([]));
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(0.0));
@@ -298,20 +240,14 @@ fn a_checkout_that_may_lag_behind_is_applied_once_an_operator_allows_it() {
     let lagging = world.repo.linked("main", &world.path("lagging"));
     let older = lagging.head();
     world.repo.commit_pay(21, "Change pay");
-    shared(world.apply(), "job")
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    shared(world.apply(), "job").set("first-pass", "assert").exit(0).any_output();
     world.service.take();
 
     let daemon = Daemon::start(&world, |run| shared(run, "disk").set("repo", lagging.path()));
     daemon.is_unready_for(&["is stale", "gitoggle allow history"]);
     assert_eq!(daemon.status().unwrap()["source"]["refused"], older);
     world.nothing_sent();
-    let (found, answer) = daemon.ask(
-        "/allow",
-        &json!({"what": "history", "revision": older}).to_string(),
-    );
+    let (found, answer) = daemon.ask("/allow", &json!({"what": "history", "revision": older}).to_string());
     assert_eq!(found, 200, "{answer}");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);

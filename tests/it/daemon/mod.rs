@@ -62,10 +62,7 @@ fn its_endpoints_report_health_readiness_status_and_metrics() {
     assert_eq!(status["source"]["ref"], json!("refs/heads/main"));
     assert_eq!(status["source"]["revision"], json!(world.repo.head()));
     assert_eq!(status["suspended"], Value::Null);
-    assert!(
-        status["last_pass"]["at"].is_number() || status["last_pass"]["at"].is_string(),
-        "{status}"
-    );
+    assert!(status["last_pass"]["at"].is_number() || status["last_pass"]["at"].is_string(), "{status}");
     assert!(status["last_pass"]["took_ms"].is_number(), "{status}");
     assert_eq!(daemon.state("shop/prod/bad").as_deref(), Some("held"));
     assert_eq!(daemon.state("shop/prod/pay").as_deref(), Some("in_sync"));
@@ -82,24 +79,16 @@ fn its_endpoints_report_health_readiness_status_and_metrics() {
         "gitoggle_suspended",
         "gitoggle_build_info",
     ] {
-        assert!(
-            metrics.contains(&format!("# TYPE {name}")) || metrics.contains(name),
-            "{name} in {metrics}"
-        );
+        assert!(metrics.contains(&format!("# TYPE {name}")) || metrics.contains(name), "{name} in {metrics}");
     }
-    assert!(
-        metrics.contains(r#"gitoggle_toggles{state="held"} 1"#),
-        "{metrics}"
-    );
+    assert!(metrics.contains(r#"gitoggle_toggles{state="held"} 1"#), "{metrics}");
 }
 
 #[test]
 fn it_is_not_ready_while_its_token_is_refused() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
-    world
-        .service
-        .always(|_| Answer::json(401, r#"{"message": "who are you?"}"#));
+    world.service.always(|_| Answer::json(401, r#"{"message": "who are you?"}"#));
     let daemon = Daemon::start(&world, |run| run);
     world.service.wait_for(1);
     let reply = eventually("the end of the pass", || {
@@ -116,20 +105,14 @@ fn it_is_not_ready_while_its_token_is_refused() {
 fn a_refused_toggle_is_parked_until_its_document_changes_or_an_operator_asks() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    world
-        .service
-        .always(|request: &Request| match request.toggle() == "shop/prod/pay" {
-            true => Answer::json(422, r#"{"message": "no such attribute"}"#),
-            false => Answer::applied(),
-        });
+    world.service.always(|request: &Request| match request.toggle() == "shop/prod/pay" {
+        true => Answer::json(422, r#"{"message": "no such attribute"}"#),
+        false => Answer::applied(),
+    });
     world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "failed");
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    assert_eq!(
-        daemon.endpoint.get("/readyz").unwrap().status,
-        200,
-        "a single failure does not count"
-    );
+    assert_eq!(daemon.endpoint.get("/readyz").unwrap().status, 200, "a single failure does not count");
 
     world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
     daemon.becomes("shop/prod/zoo", "in_sync");
@@ -145,10 +128,7 @@ fn a_refused_toggle_is_parked_until_its_document_changes_or_an_operator_asks() {
 fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    assert_eq!(
-        daemon.order("/suspend", r#"{"reason": "release freeze", "for": "2h"}"#),
-        200
-    );
+    assert_eq!(daemon.order("/suspend", r#"{"reason": "release freeze", "for": "2h"}"#), 200);
     world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "pending");
     let status = daemon.endpoint.get("/api/status").unwrap().json();
@@ -173,13 +153,7 @@ fn without_secrets_there_are_neither_webhooks_nor_commands() {
     let daemon = Daemon::ready(&world, |run| run.unset("admin-token-file"));
     assert_eq!(daemon.order("/suspend", "{}"), 403);
     for host in ["github", "gitlab", "gitea", "generic"] {
-        assert_eq!(
-            daemon
-                .endpoint
-                .post(&format!("/webhook/{host}"), &[], b"{}")
-                .status,
-            404
-        );
+        assert_eq!(daemon.endpoint.post(&format!("/webhook/{host}"), &[], b"{}").status, 404);
     }
 }
 
@@ -209,21 +183,13 @@ fn a_newer_commit_wins_over_the_retry_of_an_older_one() {
     world.service.wait_for(1);
     world.repo.commit_pay(22, "Newer");
     eventually("the newer one", || {
-        world
-            .service
-            .requests()
-            .iter()
-            .any(|request| request.comment() == "Newer")
-            .then_some(())
+        world.service.requests().iter().any(|request| request.comment() == "Newer").then_some(())
     });
     world.service.always(|_| Answer::applied());
     daemon.becomes("shop/prod/pay", "in_sync");
     let comments: Vec<_> = world.service.take().iter().map(Request::comment).collect();
     let newer = comments.iter().position(|comment| comment == "Newer").unwrap();
-    assert!(
-        comments[newer..].iter().all(|comment| comment == "Newer"),
-        "{comments:?}"
-    );
+    assert!(comments[newer..].iter().all(|comment| comment == "Newer"), "{comments:?}");
 }
 
 #[test]
@@ -234,10 +200,7 @@ fn a_source_that_is_away_for_a_while_is_waited_for() {
     let daemon = Daemon::start(&world, |run| run.set("poll-interval", "1s"));
     let waiting = format!("waiting for a checkout at `{}`", world.repo.path().display());
     eventually("a word about waiting", || {
-        daemon
-            .endpoint
-            .get("/readyz")
-            .filter(|reply| reply.status == 503 && reply.body.contains(&waiting))
+        daemon.endpoint.get("/readyz").filter(|reply| reply.status == 503 && reply.body.contains(&waiting))
     });
     std::fs::rename(&away, world.repo.path()).unwrap();
     daemon.is_ready();

@@ -13,12 +13,10 @@ const SECRET: &str = "whsec_Z2l0b2dnbGUtdGVzdHM=";
 /// A world in which the service refuses whatever a commit of that message asks for.
 fn refusing(message: &'static str) -> World {
     let world = World::with_pay_applied();
-    world
-        .service
-        .always(move |request| match request.comment() == message {
-            true => Answer::json(422, r#"{"message": "no such attribute"}"#),
-            false => Answer::applied(),
-        });
+    world.service.always(move |request| match request.comment() == message {
+        true => Answer::json(422, r#"{"message": "no such attribute"}"#),
+        false => Answer::applied(),
+    });
     world
 }
 
@@ -61,18 +59,14 @@ fn is_signed(request: &Request, secret: &str) -> bool {
     mac.update(format!("{id}.{at}.").as_bytes());
     mac.update(&request.bytes);
     let signature = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
-    let age = at
-        .parse()
-        .map(|at: i64| jiff::Timestamp::now().as_second().abs_diff(at));
+    let age = at.parse().map(|at: i64| jiff::Timestamp::now().as_second().abs_diff(at));
     !id.is_empty() && age.is_ok_and(|age| age < 300) && header("webhook-signature") == signature
 }
 
 #[track_caller]
 fn more_passes(daemon: &Daemon, count: f64) {
     let before = daemon.passes();
-    eventually("more passes", || {
-        (daemon.passes() >= before + count).then_some(())
-    });
+    eventually("more passes", || (daemon.passes() >= before + count).then_some(()));
 }
 
 /// A world with a service that refuses "Break both", and a daemon that notifies a receiver of both changes of that commit.
@@ -80,11 +74,7 @@ fn broken() -> (World, Service, Daemon) {
     let world = refusing("Break both");
     let receiver = Service::start();
     let daemon = Daemon::ready(&world, telling(&world, &receiver));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/zoo.yaml", doc(3))
-        .commit("Break both");
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Break both");
     (world, receiver, daemon)
 }
 
@@ -104,9 +94,7 @@ fn a_notification_has_all_changes_of_a_commit() {
         json!({ "failed": 2, "drifted": 0, "held": 0, "recovered": 0, "released": 0 })
     );
     assert!(
-        data["changes"][0]["reason"]
-            .as_str()
-            .is_some_and(|reason| reason.contains("no such attribute")),
+        data["changes"][0]["reason"].as_str().is_some_and(|reason| reason.contains("no such attribute")),
         "{data}"
     );
     daemon.stops_cleanly();
@@ -115,17 +103,11 @@ fn a_notification_has_all_changes_of_a_commit() {
 #[test]
 fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
     let (world, receiver, daemon) = broken();
-    assert_eq!(
-        received(&receiver),
-        ["shop/prod/pay failed", "shop/prod/zoo failed"]
-    );
+    assert_eq!(received(&receiver), ["shop/prod/pay failed", "shop/prod/zoo failed"]);
 
     world.repo.commit_pay(22, "Repair pay");
     assert_eq!(received(&receiver), ["shop/prod/pay recovered"]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", "nonsense\n")
-        .commit("Spoil pay");
+    world.repo.file("shop/prod/pay.yaml", "nonsense\n").commit("Spoil pay");
     assert_eq!(received(&receiver), ["shop/prod/pay held"]);
     more_passes(&daemon, 3.0);
     daemon.stops_cleanly();
@@ -135,15 +117,8 @@ fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
     daemon.becomes("shop/prod/zoo", "failed");
     more_passes(&daemon, 3.0);
     assert_eq!(receiver.count(), 0, "{:?}", receiver.requests());
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .file("shop/prod/zoo.yaml", doc(4))
-        .commit("Repair both");
-    assert_eq!(
-        received(&receiver),
-        ["shop/prod/zoo recovered", "shop/prod/pay released"]
-    );
+    world.repo.file("shop/prod/pay.yaml", doc(22)).file("shop/prod/zoo.yaml", doc(4)).commit("Repair both");
+    assert_eq!(received(&receiver), ["shop/prod/zoo recovered", "shop/prod/pay released"]);
     daemon.stops_cleanly();
     assert_eq!(receiver.count(), 0);
 }
@@ -193,9 +168,8 @@ fn slack_gets_a_text_and_its_url_is_a_secret() {
 fn a_receiver_that_is_not_there_costs_nothing_but_a_metric() {
     let world = refusing("Break pay");
     let unused = crate::support::http::Endpoint::free();
-    let daemon = Daemon::ready(&world, |run| {
-        run.set("notify-url", format!("https://{}/notices", unused.address()))
-    });
+    let daemon =
+        Daemon::ready(&world, |run| run.set("notify-url", format!("https://{}/notices", unused.address())));
     world.repo.commit_pay(21, "Break pay");
     daemon.becomes("shop/prod/pay", "failed");
     world.service.take();
@@ -203,9 +177,7 @@ fn a_receiver_that_is_not_there_costs_nothing_but_a_metric() {
     daemon.becomes("shop/prod/zoo", "in_sync");
     world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
     daemon.is_ready();
-    eventually("the metric", || {
-        (daemon.metric("gitoggle_notices_failed_total")? >= 1.0).then_some(())
-    });
+    eventually("the metric", || (daemon.metric("gitoggle_notices_failed_total")? >= 1.0).then_some(()));
     daemon.is_ready();
     daemon.stops_cleanly();
 }
@@ -215,9 +187,7 @@ fn a_receiver_that_never_responds_delays_neither_a_publish_nor_the_end() {
     let world = refusing("Break pay");
     let receiver = Service::start();
     receiver.always(|_| Answer::hangs());
-    let daemon = Daemon::ready(&world, |run| {
-        run.set("notify-url", format!("{}/notices", receiver.url()))
-    });
+    let daemon = Daemon::ready(&world, |run| run.set("notify-url", format!("{}/notices", receiver.url())));
     world.repo.commit_pay(21, "Break pay");
     receiver.wait_for(1);
     world.service.take();
@@ -242,10 +212,7 @@ fn the_secret_that_notices_are_signed_with_rotates_without_a_restart() {
     receiver.wait_for(1);
     let requests = receiver.take();
     assert_eq!(requests.len(), 1);
-    assert!(
-        is_signed(&requests[0], another) && !is_signed(&requests[0], SECRET),
-        "{requests:?}"
-    );
+    assert!(is_signed(&requests[0], another) && !is_signed(&requests[0], SECRET), "{requests:?}");
     assert_eq!(lines(&requests[0].body()), ["shop/prod/pay recovered"]);
     daemon.stops_cleanly();
 }

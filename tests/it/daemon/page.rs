@@ -7,10 +7,7 @@ use crate::support::{ADMIN, Daemon, Request, World, doc, eventually};
 /// A world whose environment `shop/test` waits for a decision on its first pass.
 fn waiting() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/test/pay.yaml", doc(21))
-        .commit("Add <b>pay</b> to test");
+    world.repo.file("shop/test/pay.yaml", doc(21)).commit("Add <b>pay</b> to test");
     world
 }
 
@@ -26,9 +23,7 @@ fn page(daemon: &Daemon, path: &str, part: &str) -> String {
 /// Returns the commands of a page, as a browser shows them.
 fn commands(page: &str) -> Vec<String> {
     let parts = page.split("<div class=\"command\"><code tabindex=\"0\">").skip(1);
-    parts
-        .map(|part| part.split("</code>").next().unwrap().replace("&amp;", "&"))
-        .collect()
+    parts.map(|part| part.split("</code>").next().unwrap().replace("&amp;", "&")).collect()
 }
 
 #[test]
@@ -60,15 +55,9 @@ fn a_person_finds_what_waits_and_a_copied_command_releases_it() {
     let shown = page(&daemon, "/", "<h1 id=\"verdict\">Ready</h1>");
     assert!(shown.contains("All 2 toggles are in sync."), "{shown}");
     let toggle = page(&daemon, "/?toggle=shop/test/pay", "shop/test/");
-    assert!(
-        toggle.contains("data-state=\"in_sync\"") && toggle.contains("shop/test/pay.yaml"),
-        "{toggle}"
-    );
+    assert!(toggle.contains("data-state=\"in_sync\"") && toggle.contains("shop/test/pay.yaml"), "{toggle}");
     let sent = world.service.take();
-    assert_eq!(
-        sent.iter().map(Request::toggle).collect::<Vec<_>>(),
-        ["shop/test/pay"]
-    );
+    assert_eq!(sent.iter().map(Request::toggle).collect::<Vec<_>>(), ["shop/test/pay"]);
     daemon.stops_cleanly();
 }
 
@@ -81,18 +70,8 @@ fn the_plan_of_the_daemon_is_what_the_command_prints() {
     // Ids and digests are masked in what a command prints.
     let parts = |plan: &Value| {
         let held = &plan["held"][0];
-        let parts = [
-            &plan["version"],
-            &plan["summary"],
-            &plan["changes"],
-            &held["kind"],
-            &held["reason"],
-        ];
-        (
-            parts.map(Value::clone),
-            held["change"]["sentences"].clone(),
-            held["change"]["content"].clone(),
-        )
+        let parts = [&plan["version"], &plan["summary"], &plan["changes"], &held["kind"], &held["reason"]];
+        (parts.map(Value::clone), held["change"]["sentences"].clone(), held["change"]["content"].clone())
     };
     world
         .plan()
@@ -128,32 +107,19 @@ fn the_plan_is_read_in_pages() {
         path = format!("/api/plan?limit=3&after={next}");
     }
     let held = |plan: &Value| plan["held"].as_array().unwrap().clone();
-    assert_eq!(
-        parts.iter().map(|part| held(part).len()).collect::<Vec<_>>(),
-        [3, 3, 2]
-    );
+    assert_eq!(parts.iter().map(|part| held(part).len()).collect::<Vec<_>>(), [3, 3, 2]);
     assert_eq!(parts.iter().flat_map(held).collect::<Vec<_>>(), held(&whole));
     // What belongs to no toggle is on the first page, and each other finding where its toggle is.
     let findings = |plan: &Value| plan["findings"].as_array().unwrap().clone();
     assert_eq!(findings(&parts[0]), findings(&whole));
-    assert!(
-        findings(&parts[0]).len() >= 2 && findings(&parts[1]).is_empty(),
-        "{parts:?}"
-    );
+    assert!(findings(&parts[0]).len() >= 2 && findings(&parts[1]).is_empty(), "{parts:?}");
     for part in &parts {
-        assert_eq!(
-            (&part["digest"], &part["summary"]),
-            (&whole["digest"], &whole["summary"])
-        );
+        assert_eq!((&part["digest"], &part["summary"]), (&whole["digest"], &whole["summary"]));
     }
     for query in ["limit=0", "limit=x", "limit=-1", "after=a/b", "page=2"] {
         let reply = daemon.endpoint.get(&format!("/api/plan?{query}")).unwrap();
         assert_eq!(reply.status, 400, "{query}: {}", reply.body);
-        assert!(
-            reply.body.contains("for example /api/plan?limit=100"),
-            "{}",
-            reply.body
-        );
+        assert!(reply.body.contains("for example /api/plan?limit=100"), "{}", reply.body);
     }
     daemon.stops_cleanly();
 }
@@ -169,10 +135,7 @@ fn when_a_toggle_was_applied_is_on_the_page_and_in_the_status() {
     for path in ["/", "/?toggle=shop/prod/pay"] {
         let shown = page(&daemon, path, "<h1");
         let cell = shown.split("<h2 id=\"history-title\"").next().unwrap();
-        assert!(
-            cell.contains(&format!("<time datetime=\"{at}\"")),
-            "{path}\n{shown}"
-        );
+        assert!(cell.contains(&format!("<time datetime=\"{at}\"")), "{path}\n{shown}");
     }
     daemon.stops_cleanly();
 }
@@ -180,17 +143,11 @@ fn when_a_toggle_was_applied_is_on_the_page_and_in_the_status() {
 #[test]
 fn what_is_wrong_with_an_invalid_document_is_on_the_page() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21).replace("rules", "ruels"))
-        .commit("Break pay");
+    world.repo.file("shop/prod/pay.yaml", doc(21).replace("rules", "ruels")).commit("Break pay");
     let daemon = Daemon::ready(&world, |run| run);
     for path in ["/", "/?toggle=shop/prod/pay"] {
         let shown = page(&daemon, path, "error[unknown-key]: `content` has no `ruels`");
-        assert_eq!(
-            commands(&shown).last().unwrap(),
-            "gitoggle validate shop/prod/pay.yaml"
-        );
+        assert_eq!(commands(&shown).last().unwrap(), "gitoggle validate shop/prod/pay.yaml");
     }
     daemon.stops_cleanly();
     world.nothing_sent();
@@ -203,22 +160,13 @@ fn an_open_page_survives_a_restart() {
     let shown = page(&daemon, "/", "1 toggle is waiting");
     let version = |page: &str| page.split("data-version=\"").nth(1).unwrap()[..16].to_owned();
     let tag = format!("\"{}\"", version(&shown));
-    let again = |daemon: &Daemon, tag: &str| {
-        daemon
-            .endpoint
-            .get_with("/", &[("If-None-Match", tag)])
-            .unwrap()
-            .status
-    };
-    eventually("no body while nothing changes", || {
-        (again(&daemon, &tag) == 304).then_some(())
-    });
+    let again =
+        |daemon: &Daemon, tag: &str| daemon.endpoint.get_with("/", &[("If-None-Match", tag)]).unwrap().status;
+    eventually("no body while nothing changes", || (again(&daemon, &tag) == 304).then_some(()));
     daemon.stops_cleanly();
     let daemon = Daemon::ready(&world, |run| run);
     // Another pass has ended since then.
-    eventually("the page of the new process", || {
-        (again(&daemon, &tag) == 200).then_some(())
-    });
+    eventually("the page of the new process", || (again(&daemon, &tag) == 200).then_some(()));
     daemon.stops_cleanly();
 }
 
@@ -233,10 +181,7 @@ fn a_page_token_protects_what_shows_targeting() {
         assert!(!refused.body.contains("shop"), "{}", refused.body);
         // `:page-token-4711`, as a browser sends it.
         for right in ["Bearer page-token-4711", "Basic OnBhZ2UtdG9rZW4tNDcxMQ=="] {
-            let reply = daemon
-                .endpoint
-                .get_with(path, &[("Authorization", right)])
-                .unwrap();
+            let reply = daemon.endpoint.get_with(path, &[("Authorization", right)]).unwrap();
             assert_eq!(reply.status, 200, "{path}: {}", reply.body);
         }
     }

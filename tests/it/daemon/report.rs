@@ -14,9 +14,7 @@ fn events(daemon: &Daemon, event: &str) -> Vec<Value> {
 /// Waits for the next log line of an event that is not among the first `seen`.
 #[track_caller]
 fn event(daemon: &Daemon, event: &str, seen: usize) -> Value {
-    eventually(&format!("{event} in the log"), || {
-        events(daemon, event).get(seen).cloned()
-    })
+    eventually(&format!("{event} in the log"), || events(daemon, event).get(seen).cloned())
 }
 
 fn body(daemon: &Daemon, path: &str) -> String {
@@ -30,12 +28,10 @@ fn readyz(daemon: &Daemon) -> String {
 }
 
 fn refusing(world: &World, toggle: &'static str) {
-    world
-        .service
-        .always(move |request: &Request| match request.toggle() == toggle {
-            true => Answer::json(422, r#"{"message": "no such attribute"}"#),
-            false => Answer::applied(),
-        });
+    world.service.always(move |request: &Request| match request.toggle() == toggle {
+        true => Answer::json(422, r#"{"message": "no such attribute"}"#),
+        false => Answer::applied(),
+    });
 }
 
 #[test]
@@ -57,16 +53,10 @@ fn a_first_pass_without_a_decision_is_reported_everywhere() {
     assert_eq!(line["reasons"], "first_pass=279");
     assert_eq!(line["environment_count"], 15);
     let environments = line["environments"].as_str().unwrap();
-    assert!(
-        environments.ends_with("shop/e09 and 5 more environments"),
-        "{environments}"
-    );
+    assert!(environments.ends_with("shop/e09 and 5 more environments"), "{environments}");
 
     assert_eq!(readyz(&daemon), format!("ready; {summary}"));
-    assert_eq!(
-        daemon.metric(r#"gitoggle_withheld{reason="first_pass"}"#),
-        Some(279.0)
-    );
+    assert_eq!(daemon.metric(r#"gitoggle_withheld{reason="first_pass"}"#), Some(279.0));
     assert_eq!(daemon.metric(r#"gitoggle_withheld{reason="rail"}"#), Some(0.0));
     assert_eq!(daemon.metric(r#"gitoggle_toggles{state="held"}"#), Some(279.0));
     let page = body(&daemon, "/");
@@ -91,11 +81,7 @@ fn a_first_pass_without_a_decision_is_reported_everywhere() {
     daemon.stops_cleanly();
 
     let again = Daemon::ready(&world, |run| run);
-    assert_eq!(
-        event(&again, "withheld", 0)["message"],
-        summary,
-        "also at startup"
-    );
+    assert_eq!(event(&again, "withheld", 0)["message"], summary, "also at startup");
     world.nothing_sent();
 }
 
@@ -124,21 +110,14 @@ fn what_changes_is_reported_once_and_so_is_its_end() {
         assert_eq!((&found["toggle"], &found["pass"]), (&json!(toggle), &json!(pass)));
         assert_eq!(found["target"], Value::Null, "module paths are not an interface");
     }
-    eventually("the status", || {
-        (readyz(&daemon) == format!("ready; {summary}")).then_some(())
-    });
+    eventually("the status", || (readyz(&daemon) == format!("ready; {summary}")).then_some(()));
 
     world.service.always(|_| Answer::applied());
-    world
-        .repo
-        .remove("shop/prod/bad.yaml")
-        .commit_pay(20, "Repair both");
+    world.repo.remove("shop/prod/bad.yaml").commit_pay(20, "Repair both");
     let released = event(&daemon, "released", 0);
     assert_ne!(released["pass"], pass, "another pass");
     assert_eq!(released["pass"], event(&daemon, "published", 0)["pass"]);
-    eventually("the status", || {
-        (body(&daemon, "/readyz") == "ready\n").then_some(())
-    });
+    eventually("the status", || (body(&daemon, "/readyz") == "ready\n").then_some(()));
     assert_eq!(daemon.metric(r#"gitoggle_withheld{reason="refused"}"#), Some(0.0));
     assert_eq!(events(&daemon, "withheld").len(), 1, "{}", daemon.log());
 }
@@ -160,13 +139,8 @@ fn a_suspension_is_reported_before_the_first_pass_after_a_restart_ends() {
     let daemon = Daemon::start(&world, |run| run);
     let line = event(&daemon, "suspended", 0);
     assert_eq!(line["reason"], "release freeze");
-    let status = eventually("the status", || {
-        daemon.status().filter(|status| !status["suspended"].is_null())
-    });
-    assert_eq!(
-        status["suspended"],
-        json!({ "reason": "release freeze", "until": null })
-    );
+    let status = eventually("the status", || daemon.status().filter(|status| !status["suspended"].is_null()));
+    assert_eq!(status["suspended"], json!({ "reason": "release freeze", "until": null }));
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
     let page = body(&daemon, "/");
     assert!(page.contains("<li>suspended: release freeze</li>"), "{page}");
@@ -178,17 +152,10 @@ fn times_are_dates() {
     let daemon = Daemon::ready(&world, |run| run);
     assert_eq!(daemon.order("/suspend", r#"{"for": "2h"}"#), 200);
     let status = daemon.status().unwrap();
-    for time in [
-        &status["last_pass"]["at"],
-        &status["last_success"],
-        &status["suspended"]["until"],
-    ] {
+    for time in [&status["last_pass"]["at"], &status["last_success"], &status["suspended"]["until"]] {
         let text = time.as_str().unwrap_or_else(|| panic!("{time} in {status}"));
         let parsed = text.parse::<jiff::Timestamp>();
-        assert!(
-            parsed.is_ok() && text.ends_with('Z') && text.len() == 20,
-            "{text}"
-        );
+        assert!(parsed.is_ok() && text.ends_with('Z') && text.len() == 20, "{text}");
     }
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["service"], world.service.url());
@@ -207,30 +174,21 @@ fn every_command_is_logged_with_the_callers_address() {
         assert!([200, 202].contains(&daemon.order(path, body)), "{path}");
         let line = event(&daemon, "command", seen);
         assert_eq!(line["command"], command);
-        assert!(
-            line["caller"].as_str().unwrap().starts_with("127.0.0.1:"),
-            "{line}"
-        );
+        assert!(line["caller"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
     }
     let line = &events(&daemon, "command")[0];
     assert_eq!(line["reason"], "freeze");
     assert!(line["until"].as_str().unwrap().ends_with('Z'), "{line}");
     assert_eq!(daemon.endpoint.post("/resume", &[], b"").status, 401);
     let line = event(&daemon, "command_refused", 0);
-    assert!(
-        line["caller"].as_str().unwrap().starts_with("127.0.0.1:"),
-        "{line}"
-    );
+    assert!(line["caller"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
 }
 
 #[test]
 fn what_stays_as_it_was_is_logged_once() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    world
-        .repo
-        .file("shop/prod/bad.yaml", "nonsense\n")
-        .commit("Add bad");
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Add bad");
     event(&daemon, "held", 0);
     refusing(&world, "shop/prod/pay");
     world.repo.commit_pay(19, "Change pay");
@@ -250,10 +208,7 @@ fn a_large_group_is_counted_so_that_single_toggles_stand_out() {
     for toggle in 0..32 {
         world.repo.file(&format!("shop/prod/t{toggle:02}.yaml"), doc(18));
     }
-    world
-        .repo
-        .file("shop/prod/bad.yaml", "nonsense\n")
-        .commit("Add all");
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Add all");
     let daemon = Daemon::ready(&world, |run| run);
     assert_eq!(event(&daemon, "held_more", 0)["count"], 32);
     let held = events(&daemon, "held");
@@ -274,15 +229,9 @@ fn answers_and_retries_are_logged_for_those_who_debug() {
         let retries = events(&daemon, "retry");
         assert_eq!(retries.len(), expected, "{}", daemon.log());
         let Some(retry) = retries.first() else { continue };
-        assert_eq!(
-            (&retry["toggle"], &retry["attempt"]),
-            (&json!("shop/prod/pay"), &json!(1))
-        );
+        assert_eq!((&retry["toggle"], &retry["attempt"]), (&json!("shop/prod/pay"), &json!(1)));
         let answers = events(&daemon, "answered");
-        assert_eq!(
-            (&answers[0]["status"], &answers[1]["status"]),
-            (&json!(503), &json!(200))
-        );
+        assert_eq!((&answers[0]["status"], &answers[1]["status"]), (&json!(503), &json!(200)));
         assert_eq!(answers[0]["request_id"], "req-4711");
         assert!(answers[0]["took_ms"].is_number(), "{}", answers[0]);
         assert_eq!(answers[0]["pass"], retry["pass"]);
@@ -292,9 +241,7 @@ fn answers_and_retries_are_logged_for_those_who_debug() {
 #[test]
 fn the_log_and_readyz_say_what_to_do() {
     let world = World::new();
-    let toggles: Vec<String> = (0..12)
-        .map(|toggle| format!("shop/prod/t{toggle:02}.yaml"))
-        .collect();
+    let toggles: Vec<String> = (0..12).map(|toggle| format!("shop/prod/t{toggle:02}.yaml")).collect();
     for path in &toggles {
         world.repo.file(path, doc(18));
     }
@@ -309,27 +256,18 @@ fn the_log_and_readyz_say_what_to_do() {
         .file("shop/prod/bad.yaml", doc(18).replace("select: 1", "selekt: 1"))
         .commit("Change six, and add a mistake");
     let rail = event(&daemon, "held_more", 0);
-    assert_eq!(
-        (&rail["kind"], &rail["environment"]),
-        (&json!("rail"), &json!("shop/prod"))
-    );
+    assert_eq!((&rail["kind"], &rail["environment"]), (&json!("rail"), &json!("shop/prod")));
     let command = "`gitoggle allow mass-change shop/prod`";
     assert!(rail["reason"].as_str().unwrap().contains(command), "{rail}");
     let invalid = event(&daemon, "held", 0)["reason"].as_str().unwrap().to_owned();
-    assert!(
-        invalid.starts_with("shop/prod/bad.yaml:10:16: a serve has no `selekt`"),
-        "{invalid}"
-    );
+    assert!(invalid.starts_with("shop/prod/bad.yaml:10:16: a serve has no `selekt`"), "{invalid}");
     let text = eventually("both", || {
         Some(body(&daemon, "/readyz")).filter(|text| text.contains("6 more") || text.contains("5 more"))
     });
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "ready; 7 held in shop/prod: rail (6), invalid (1)");
-    let explained = |start: &str, part: &str| {
-        lines
-            .iter()
-            .any(|line| line.starts_with(start) && line.contains(part))
-    };
+    let explained =
+        |start: &str, part: &str| lines.iter().any(|line| line.starts_with(start) && line.contains(part));
     assert!(explained("rail: shop/prod/t00 and 5 more: ", command), "{text}");
     assert!(explained("invalid: shop/prod/bad: ", &invalid), "{text}");
     daemon.stops_cleanly();
@@ -372,18 +310,13 @@ fn a_service_that_hangs_is_in_doubt_before_the_pass_has_failed() {
     }
     world.repo.commit("Change five");
     let doubt = "ready; the service is in doubt: no useful response to 2 toggles in a row; the last: ";
-    eventually("doubt", || {
-        body(&daemon, "/readyz").starts_with(doubt).then_some(())
-    });
+    eventually("doubt", || body(&daemon, "/readyz").starts_with(doubt).then_some(()));
     daemon.is_unready_for(&[
         "the last pass failed: the service gave no useful response for 1.5 s (`--give-up-after`)",
         "check the service",
     ]);
     let took = daemon.status().unwrap()["last_pass"]["took_ms"].as_u64().unwrap();
-    assert!(
-        took < 10_000,
-        "{took} ms, where four tries of five toggles take 14 s"
-    );
+    assert!(took < 10_000, "{took} ms, where four tries of five toggles take 14 s");
     world.service.always(|_| Answer::applied());
     daemon.is_ready();
     daemon.stops_cleanly();

@@ -53,11 +53,7 @@ fn a_state_folder_that_is_moved_away_is_a_lost_volume() {
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
     std::fs::rename(world.state(), world.path("away")).unwrap();
     daemon.becomes("shop/prod/pay", "held");
-    assert!(
-        daemon
-            .log()
-            .contains("the state folder is not the one that was opened")
-    );
+    assert!(daemon.log().contains("the state folder is not the one that was opened"));
     daemon.stops_cleanly();
 }
 
@@ -68,22 +64,13 @@ fn a_state_folder_that_was_replaced_is_the_one_that_counts() {
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "600s"));
     world.sent(&[("shop/prod/zoo", body(18, "Add zoo"))]);
     std::fs::rename(world.state(), world.path("away")).unwrap();
-    world
-        .apply()
-        .set("only", "shop/prod/pay")
-        .set("first-pass", "adopt")
-        .exit(0)
-        .any_output();
+    world.apply().set("only", "shop/prod/pay").set("first-pass", "adopt").exit(0).any_output();
     world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(2);
     daemon.becomes("shop/prod/pay", "in_sync");
     let mut toggles: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
     toggles.sort();
-    assert_eq!(
-        toggles,
-        ["shop/prod/pay", "shop/prod/zoo"],
-        "of zoo the new folder knows nothing"
-    );
+    assert_eq!(toggles, ["shop/prod/pay", "shop/prod/zoo"], "of zoo the new folder knows nothing");
     daemon.stops_cleanly();
 }
 
@@ -117,11 +104,8 @@ fn a_volume_that_fills_up_in_the_middle_of_a_pass_loses_nothing() {
     for toggle in &toggles {
         daemon.becomes(toggle, "in_sync");
         let sent = world.service.requests();
-        let bodies: Vec<_> = sent
-            .iter()
-            .filter(|request| request.toggle() == *toggle)
-            .map(Request::body)
-            .collect();
+        let bodies: Vec<_> =
+            sent.iter().filter(|request| request.toggle() == *toggle).map(Request::body).collect();
         assert!(!bodies.is_empty() && bodies.iter().all(|sent| *sent == body(21, "Change all")));
     }
     let all = world.service.take();
@@ -176,17 +160,13 @@ fn a_daemon_that_follows_a_remote_reports_missing_file_descriptors_and_goes_on_o
     limit(&daemon, "nofile", "256");
     remote.world.service.wait_for(1);
     daemon.is_ready();
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     daemon.stops_cleanly();
 }
 
 /// Returns whether this machine can set a limit of inotify in a user namespace, which ends with its processes.
 fn can_limit_inotify(script: &str) -> bool {
-    let output = Command::new("unshare")
-        .args(["--user", "--map-root-user", "sh", "-c", script])
-        .output();
+    let output = Command::new("unshare").args(["--user", "--map-root-user", "sh", "-c", script]).output();
     output.is_ok_and(|output| output.status.success())
 }
 
@@ -223,9 +203,7 @@ fn with_too_few_watches_the_ref_is_looked_up_and_that_is_said_once() {
         world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
         daemon.has_seen(&world.repo.head());
     }
-    eventually("one word about it", || {
-        (daemon.said("file event") == 1).then_some(())
-    });
+    eventually("one word about it", || (daemon.said("file event") == 1).then_some(()));
     daemon.stops_cleanly();
 }
 

@@ -11,14 +11,8 @@ use crate::support::{Answer, Daemon, Remote, Repo, Request, World, body, doc, ev
 fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/zoo.yaml", doc(3))
-        .commit("Change both");
-    world
-        .service
-        .answers([Answer::applied().slowly(Duration::from_millis(500))]);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Change both");
+    world.service.answers([Answer::applied().slowly(Duration::from_millis(500))]);
     world.service.wait_for(1);
     daemon.stops_cleanly();
     world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
@@ -37,11 +31,7 @@ fn a_second_signal_leaves_at_once() {
     daemon.terminate();
     // The first signal is handled once the endpoint is unready or closed. The second one follows.
     eventually("the first signal's effect", || {
-        daemon
-            .endpoint
-            .get("/readyz")
-            .is_none_or(|reply| reply.status == 503)
-            .then_some(())
+        daemon.endpoint.get("/readyz").is_none_or(|reply| reply.status == 503).then_some(())
     });
     daemon.terminate();
     daemon.wait();
@@ -61,16 +51,12 @@ fn a_daemon_ends_cleanly_in_the_middle_of_a_pass_of_many_toggles() {
         for toggle in &toggles {
             world.repo.file(&format!("{toggle}.yaml"), doc(age));
         }
-        world
-            .repo
-            .commit(&format!("{message}\n\nGitoggle-Allow: mass-change"));
+        world.repo.commit(&format!("{message}\n\nGitoggle-Allow: mass-change"));
     };
     change_all(18, "Add");
     world.settle();
     let daemon = Daemon::ready(&world, |run| run);
-    world
-        .service
-        .always(|_| Answer::applied().slowly(Duration::from_millis(20)));
+    world.service.always(|_| Answer::applied().slowly(Duration::from_millis(20)));
     change_all(21, "Change");
     world.service.wait_for(7);
     daemon.stops_cleanly();
@@ -86,9 +72,7 @@ fn a_daemon_ends_cleanly_in_the_middle_of_a_pass_of_many_toggles() {
 fn a_daemon_ends_cleanly_while_a_pass_waits_to_retry() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    world
-        .service
-        .always(|_| Answer::status(503).header("Retry-After", "50"));
+    world.service.always(|_| Answer::status(503).header("Retry-After", "50"));
     world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     daemon.stops_cleanly();
@@ -103,17 +87,12 @@ fn a_daemon_ends_cleanly_between_passes() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
     // A longer wait than any pass makes ends the pass.
-    world
-        .service
-        .always(|_| Answer::status(503).header("Retry-After", "3600"));
+    world.service.always(|_| Answer::status(503).header("Retry-After", "3600"));
     let daemon = Daemon::start(&world, |run| run);
     daemon.is_unready_for(&["waiting until", "(Retry-After)"]);
     daemon.stops_cleanly();
     let sent = world.service.take();
-    assert!(
-        sent.iter()
-            .all(|request| request.body() == body(21, "Change pay"))
-    );
+    assert!(sent.iter().all(|request| request.body() == body(21, "Change pay")));
     world.service.always(|_| Answer::applied());
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -144,10 +123,7 @@ fn a_daemon_ends_cleanly_while_a_publish_gets_no_response() {
     let sent = world.service.take();
     assert_eq!(sent.len(), 1, "it timed out and was not tried again");
     world.service.always(|_| Answer::applied());
-    world
-        .status()
-        .exit_in(&[0, 1, 4])
-        .says(&["shop/prod/pay", "pending"]);
+    world.status().exit_in(&[0, 1, 4]).says(&["shop/prod/pay", "pending"]);
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
@@ -175,10 +151,7 @@ fn a_daemon_ends_cleanly_while_the_state_remote_does_not_respond() {
     });
     eventually("a look at the state", || {
         let asked = remote.host.requests();
-        asked
-            .iter()
-            .any(|request| request.path.starts_with("/state.git"))
-            .then_some(())
+        asked.iter().any(|request| request.path.starts_with("/state.git")).then_some(())
     });
     daemon.stops_cleanly();
     remote.world.nothing_sent();
@@ -188,9 +161,7 @@ fn a_daemon_ends_cleanly_while_the_state_remote_does_not_respond() {
 fn an_interrupt_ends_a_daemon_like_a_termination() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    let status = std::process::Command::new("kill")
-        .args(["-INT", &daemon.id().to_string()])
-        .status();
+    let status = std::process::Command::new("kill").args(["-INT", &daemon.id().to_string()]).status();
     assert!(status.is_ok_and(|status| status.success()));
     assert_eq!(daemon.wait(), Some(0));
     world.nothing_sent();
@@ -208,10 +179,7 @@ fn a_power_cut_of_the_writer_hands_what_was_open_to_the_one_that_waits() {
     first.kill();
     world.service.sender_died();
     second.is_ready();
-    world.sent(&[
-        ("shop/prod/pay", body(21, "Change pay")),
-        ("shop/prod/pay", body(21, "Change pay")),
-    ]);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay")), ("shop/prod/pay", body(21, "Change pay"))]);
     second.stops_cleanly();
 }
 
@@ -231,15 +199,9 @@ fn each_was_sent_once_or_twice(before: &[Request], after: &[Request], expected: 
 /// Only the last request of an environment can have been open, so no other one is sent again.
 fn only_the_last_is_repeated(before: &[Request], after: &[Request]) {
     for lane in ["shop/prod", "web/prod"] {
-        let sent: Vec<_> = before
-            .iter()
-            .map(Request::toggle)
-            .filter(|toggle| toggle.starts_with(lane))
-            .collect();
-        let mut again = after
-            .iter()
-            .map(Request::toggle)
-            .filter(|toggle| sent.contains(toggle));
+        let sent: Vec<_> =
+            before.iter().map(Request::toggle).filter(|toggle| toggle.starts_with(lane)).collect();
+        let mut again = after.iter().map(Request::toggle).filter(|toggle| sent.contains(toggle));
         assert!(
             again.all(|toggle| Some(&toggle) == sent.last()),
             "only the last of {sent:?} can have been open: {after:?}"
@@ -261,9 +223,7 @@ fn a_power_cut_after_any_request_repeats_only_what_was_open() {
     world.settle();
     let mut daemon = Daemon::ready(&world, |run| run);
     for (age, count) in (2..).zip([0, 1, 1, 2, 2, 3, 3, 4, 4]) {
-        world
-            .service
-            .always(|_| Answer::applied().slowly(Duration::from_millis(5)));
+        world.service.always(|_| Answer::applied().slowly(Duration::from_millis(5)));
         change_all(age);
         world.service.wait_for(count);
         daemon.kill();

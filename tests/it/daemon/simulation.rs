@@ -14,13 +14,7 @@ use crate::support::git_host::{self, Door};
 use crate::support::http::Endpoint;
 use crate::support::{Answer, Gitoggle, Repo, Request, Service, World, content, doc, eventually};
 
-const TOGGLES: [&str; 5] = [
-    "shop/prod/a",
-    "shop/prod/b",
-    "shop/test/a",
-    "web/prod/a",
-    "web/prod/b",
-];
+const TOGGLES: [&str; 5] = ["shop/prod/a", "shop/prod/b", "shop/test/a", "web/prod/a", "web/prod/b"];
 const ADMIN: &str = "Bearer admin-token-4711";
 
 #[test]
@@ -208,8 +202,7 @@ impl Life {
 
     fn collect(&mut self) {
         let requests = self.world.service.take();
-        self.sent
-            .extend(requests.into_iter().map(|request| Event::Sent(Box::new(request))));
+        self.sent.extend(requests.into_iter().map(|request| Event::Sent(Box::new(request))));
     }
 
     /// Ends all failures: every request arrives.
@@ -239,11 +232,7 @@ impl Life {
             running.terminate();
             assert_eq!(running.wait(), Some(0));
         }
-        assert_eq!(
-            self.world.service.take().len(),
-            0,
-            "it is silent when all is done"
-        );
+        assert_eq!(self.world.service.take().len(), 0, "it is silent when all is done");
         self.world.apply().exit(0).any_output();
         assert_eq!(self.world.service.take().len(), 0, "and its record is complete");
     }
@@ -269,15 +258,8 @@ impl Life {
             assert_eq!(body["content"], content(age));
             assert_eq!(request.open_for_toggle, 1, "two requests were open for {toggle}");
             let before = newest.insert(toggle.clone(), age);
-            assert!(
-                before.is_none_or(|before| before <= age),
-                "{toggle}: {age} after {before:?}"
-            );
-            assert_ne!(
-                confirmed.get(&toggle),
-                Some(&age),
-                "{toggle}={age} is repeated without cause"
-            );
+            assert!(before.is_none_or(|before| before <= age), "{toggle}: {age} after {before:?}");
+            assert_ne!(confirmed.get(&toggle), Some(&age), "{toggle}={age} is repeated without cause");
             if request.stored {
                 stored.insert(toggle.clone(), age);
             }
@@ -286,11 +268,7 @@ impl Life {
             }
         }
         for (toggle, age) in stored {
-            assert_eq!(
-                self.head.get(toggle.as_str()),
-                Some(&age),
-                "{toggle}: the newest is there"
-            );
+            assert_eq!(self.head.get(toggle.as_str()), Some(&age), "{toggle}: the newest is there");
         }
     }
 }

@@ -14,9 +14,7 @@ fn large_plan() -> World {
     let document = doc(18).replace("[\"18\"]", &format!("[{}]", objects.join(", ")));
     assert!(document.len() > 200_000, "{}", document.len());
     for number in 0..50 {
-        world
-            .repo
-            .file(&format!("shop/prod/t{number:02}.yaml"), &document);
+        world.repo.file(&format!("shop/prod/t{number:02}.yaml"), &document);
     }
     world.repo.commit("Add large documents");
     world
@@ -25,10 +23,7 @@ fn large_plan() -> World {
 /// Returns the resident memory of the daemon in bytes.
 fn memory(daemon: &Daemon) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
 
@@ -54,20 +49,9 @@ fn slow_readers_hold_no_memory_block_nobody_and_are_cut_off() {
     assert!(size > 10_000_000, "{size}");
     let before = memory(&daemon);
     let paths = [plan, "/", "/api/status", "/api/history"];
-    let mut slow: Vec<_> = paths
-        .iter()
-        .cycle()
-        .take(60)
-        .map(|path| begun(&daemon, path))
-        .collect();
+    let mut slow: Vec<_> = paths.iter().cycle().take(60).map(|path| begun(&daemon, path)).collect();
     let begin = Instant::now();
-    for path in [
-        "/",
-        "/api/plan?limit=1",
-        "/api/status",
-        "/api/history",
-        "/healthz",
-    ] {
+    for path in ["/", "/api/plan?limit=1", "/api/status", "/api/history", "/healthz"] {
         assert_eq!(daemon.endpoint.get(path).unwrap().status, 200, "{path}");
     }
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
@@ -85,11 +69,7 @@ fn slow_readers_hold_no_memory_block_nobody_and_are_cut_off() {
         let mut rest = Vec::new();
         drop(stream.read_to_end(&mut rest));
         // What the kernel had taken arrives; the last chunk does not.
-        assert!(
-            rest.len() < size && !rest.ends_with(b"0\r\n\r\n"),
-            "{}",
-            rest.len()
-        );
+        assert!(rest.len() < size && !rest.ends_with(b"0\r\n\r\n"), "{}", rest.len());
     }
     daemon.is_ready();
     daemon.stops_cleanly();

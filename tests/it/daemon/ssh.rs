@@ -31,9 +31,7 @@ fn a_repository_over_ssh_is_followed_and_a_changed_host_key_stops_it_until_it_is
     server.trusts("other");
     daemon.is_unready_for(&["host key"]);
     world.repo.commit_pay(21, "Change pay");
-    world
-        .repo
-        .git(&["push", "-q", hosted.path().to_str().unwrap(), "main"]);
+    world.repo.git(&["push", "-q", hosted.path().to_str().unwrap(), "main"]);
     server.trusts("host");
     daemon.is_ready();
     daemon.becomes("shop/prod/pay", "in_sync");

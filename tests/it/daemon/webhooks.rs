@@ -22,26 +22,17 @@ fn hex(bytes: &[u8]) -> String {
 
 fn github(secret: &str, body: &[u8]) -> Headers {
     vec![
-        (
-            "X-Hub-Signature-256",
-            format!("sha256={}", hex(&mac(secret, &[body]))),
-        ),
+        ("X-Hub-Signature-256", format!("sha256={}", hex(&mac(secret, &[body])))),
         ("X-GitHub-Event", "push".to_owned()),
     ]
 }
 
 fn gitea(secret: &str, body: &[u8]) -> Headers {
-    vec![
-        ("X-Gitea-Signature", hex(&mac(secret, &[body]))),
-        ("X-Gitea-Event", "push".to_owned()),
-    ]
+    vec![("X-Gitea-Signature", hex(&mac(secret, &[body]))), ("X-Gitea-Event", "push".to_owned())]
 }
 
 fn gitlab(secret: &str, _: &[u8]) -> Headers {
-    vec![
-        ("X-Gitlab-Token", secret.to_owned()),
-        ("X-Gitlab-Event", "Push Hook".to_owned()),
-    ]
+    vec![("X-Gitlab-Token", secret.to_owned()), ("X-Gitlab-Event", "Push Hook".to_owned())]
 }
 
 fn generic(secret: &str, body: &[u8]) -> Headers {
@@ -63,22 +54,12 @@ fn standard(id: &str, off: i64, secret: &str, body: &[u8]) -> Headers {
 /// How a host signs a body with a secret.
 type Sign = fn(&str, &[u8]) -> Headers;
 
-const HOSTS: [(&str, Sign); 4] = [
-    ("github", github),
-    ("gitlab", gitlab),
-    ("gitea", gitea),
-    ("generic", generic),
-];
+const HOSTS: [(&str, Sign); 4] =
+    [("github", github), ("gitlab", gitlab), ("gitea", gitea), ("generic", generic)];
 
 fn post(daemon: &Daemon, host: &str, headers: &Headers, body: &[u8]) -> u16 {
-    let headers: Vec<_> = headers
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    daemon
-        .endpoint
-        .post(&format!("/webhook/{host}"), &headers, body)
-        .status
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    daemon.endpoint.post(&format!("/webhook/{host}"), &headers, body).status
 }
 
 fn daemon(remote: &Remote) -> Daemon {
@@ -115,18 +96,15 @@ fn an_authentic_push_of_every_host_starts_a_pass_at_once() {
 fn a_push_of_thousands_of_files_and_one_by_another_host_name_start_a_pass() {
     let remote = Remote::settled(Door::Open);
     let daemon = daemon(&remote);
-    let files: Vec<String> = (0..25_000)
-        .map(|number| format!("shop/production/toggle-of-a-long-name-{number}.yaml"))
-        .collect();
+    let files: Vec<String> =
+        (0..25_000).map(|number| format!("shop/production/toggle-of-a-long-name-{number}.yaml")).collect();
     let large = serde_json::json!({ "ref": "refs/heads/main", "commits": [{ "added": files }] });
     let large = large.to_string().into_bytes();
     assert!(large.len() > 1 << 20);
     let elsewhere = push("https://git.example.com:3000/toggles.git", "refs/heads/main");
-    for (age, (event, (host, sign))) in (21..).zip(
-        [&large, &elsewhere]
-            .into_iter()
-            .flat_map(|event| HOSTS.map(|host| (event, host))),
-    ) {
+    for (age, (event, (host, sign))) in
+        (21..).zip([&large, &elsewhere].into_iter().flat_map(|event| HOSTS.map(|host| (event, host))))
+    {
         let mut headers = sign(SECRET, event);
         if host == "generic" {
             headers = standard(&format!("msg_{age}"), 0, SECRET, event);

@@ -13,10 +13,7 @@ const MONITORED: &str = "dashboard.enabled=true prometheusRule.enabled=true serv
 
 /// The file with the tests of the alerts.
 fn tests() -> &'static Path {
-    Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/it/deploy/alerts.yaml"
-    ))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/deploy/alerts.yaml"))
 }
 
 #[test]
@@ -33,9 +30,7 @@ fn every_alert_has_a_test_that_fires_it_and_one_that_does_not() {
     for alert in alerts() {
         let name = format!("alertname=\"{}\"", word(&alert["alert"]));
         for fires in [true, false] {
-            let is_tested = expected
-                .iter()
-                .any(|case| case.0.contains(&name) && case.1 == fires);
+            let is_tested = expected.iter().any(|case| case.0.contains(&name) && case.1 == fires);
             assert!(is_tested, "{name} {fires}");
         }
     }
@@ -46,11 +41,7 @@ fn the_alerts_fire_when_they_should() {
     let (Some(mut check), Some(mut test)) = (tool("promtool"), tool("promtool")) else {
         return;
     };
-    succeeds(
-        check
-            .args(["check", "rules"])
-            .arg(folder().join("prometheus/alerts.yaml")),
-    );
+    succeeds(check.args(["check", "rules"]).arg(folder().join("prometheus/alerts.yaml")));
     succeeds(test.args(["test", "rules"]).arg(tests()));
 }
 
@@ -64,14 +55,9 @@ fn the_queries_of_the_dashboard_are_valid() {
         json!({"record": "gitoggle:query", "expr": expression, "labels": {"panel": expression}})
     };
     let dashboard = dashboard();
-    let rules: Vec<Value> = items(&dashboard["panels"])
-        .flat_map(|panel| items(&panel["targets"]))
-        .map(rule)
-        .collect();
-    checked(
-        &mut promtool,
-        &json!({"groups": [{"name": "dashboard", "rules": rules}]}),
-    );
+    let rules: Vec<Value> =
+        items(&dashboard["panels"]).flat_map(|panel| items(&panel["targets"])).map(rule).collect();
+    checked(&mut promtool, &json!({"groups": [{"name": "dashboard", "rules": rules}]}));
 }
 
 #[test]
@@ -80,12 +66,8 @@ fn the_dashboard_counts_replicas_behind_one_service_once() {
         return;
     };
     let dashboard = dashboard();
-    let held = items(&dashboard["panels"])
-        .find(|panel| panel["title"] == "Held")
-        .unwrap();
-    let query = word(&held["targets"][0]["expr"])
-        .replace("$job", ".*")
-        .replace("$instance", ".*");
+    let held = items(&dashboard["panels"]).find(|panel| panel["title"] == "Held").unwrap();
+    let query = word(&held["targets"][0]["expr"]).replace("$job", ".*").replace("$instance", ".*");
     let series = |labels: &str, values: &str| json!({"series": format!("gitoggle_toggles{{{labels},state=\"held\"}}"), "values": values});
     let tests = json!({"tests": [{
         "interval": "1m",
@@ -115,10 +97,7 @@ fn checked(promtool: &mut std::process::Command, rules: &Value) {
 #[test]
 fn an_alert_is_missed_by_no_instance() {
     // `absent` of a metric that several instances have is silent until the last one is gone.
-    for line in text("prometheus/alerts.yaml")
-        .lines()
-        .filter(|line| line.contains("absent("))
-    {
+    for line in text("prometheus/alerts.yaml").lines().filter(|line| line.contains("absent(")) {
         assert!(line.contains("or absent("), "{line}");
     }
 }
@@ -128,11 +107,7 @@ fn alerts_fit_the_mode_and_concern_only_the_release() {
     let cron = format!("{STATE} mode=cronjob prometheusRule.enabled=true cronjob.staleAfterSeconds=7200");
     for (base, values, groups) in [
         (BASE, "prometheusRule.enabled=true", &["gitoggle"][..]),
-        (
-            SIDECAR,
-            "prometheusRule.enabled=true",
-            &["gitoggle", "gitoggle-git-sync"],
-        ),
+        (SIDECAR, "prometheusRule.enabled=true", &["gitoggle", "gitoggle-git-sync"]),
         (BASE, &cron, &["gitoggle-cronjob"]),
     ] {
         let (Some(release), Some(mut promtool)) = (Release::of(base, values), tool("promtool")) else {
@@ -140,10 +115,7 @@ fn alerts_fit_the_mode_and_concern_only_the_release() {
         };
         let spec = &release.one("PrometheusRule")["spec"];
         let names: Vec<&str> = items(&spec["groups"]).map(|group| word(&group["name"])).collect();
-        let expected: Vec<String> = groups
-            .iter()
-            .map(|name| format!("shop.gitoggle.{name}"))
-            .collect();
+        let expected: Vec<String> = groups.iter().map(|name| format!("shop.gitoggle.{name}")).collect();
         assert_eq!(names, expected);
         checked(&mut promtool, spec);
         for rule in items(&spec["groups"]).flat_map(|group| items(&group["rules"])) {
@@ -162,12 +134,7 @@ fn alerts_fit_the_mode_and_concern_only_the_release() {
     assert!(rules.contains("cronjob=~\\\"gitoggle(-held)?\\\""), "{rules}");
     let values = "prometheusRule.enabled=true prometheusRule.exclude={GitoggleDown}";
     let release = Release::of(BASE, values).unwrap();
-    assert!(
-        !release
-            .one("PrometheusRule")
-            .to_string()
-            .contains("\"GitoggleDown\"")
-    );
+    assert!(!release.one("PrometheusRule").to_string().contains("\"GitoggleDown\""));
 }
 
 #[test]
@@ -176,14 +143,9 @@ fn the_monitoring_of_the_chart_is_that_of_the_other_files() {
         return;
     };
     let maps = release.0.iter().filter(|object| object["kind"] == "ConfigMap");
-    let dashboard = maps
-        .map(|map| &map["data"]["gitoggle.json"])
-        .find(|text| text.is_string());
+    let dashboard = maps.map(|map| &map["data"]["gitoggle.json"]).find(|text| text.is_string());
     let dashboard: Value = serde_json::from_str(word(dashboard.unwrap())).unwrap();
-    assert_eq!(
-        dashboard,
-        serde_json::from_str::<Value>(&text("grafana.json")).unwrap()
-    );
+    assert_eq!(dashboard, serde_json::from_str::<Value>(&text("grafana.json")).unwrap());
     let endpoints = &release.one("ServiceMonitor")["spec"]["endpoints"];
     let ports = &release.one("Service")["spec"]["ports"];
     assert_eq!(items(endpoints).count(), 2);

@@ -92,12 +92,7 @@ fn the_schema_covers_every_setting_of_the_daemon() {
     for setting in settings_of_users() {
         let property = &config[setting.name];
         if !setting.words().is_empty() {
-            assert_eq!(
-                super::words(&property["enum"]),
-                setting.words(),
-                "{}",
-                setting.name
-            );
+            assert_eq!(super::words(&property["enum"]), setting.words(), "{}", setting.name);
             continue;
         }
         let kind = match setting.value_name() {
@@ -114,12 +109,8 @@ fn the_schema_covers_every_setting_of_the_daemon() {
 #[test]
 fn every_secret_of_the_daemon_can_be_set() {
     let values = document("helm/gitoggle/values.yaml");
-    let given: BTreeSet<&str> = values["secret"]["keys"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let given: BTreeSet<&str> =
+        values["secret"]["keys"].as_object().unwrap().keys().map(String::as_str).collect();
     let wanted: BTreeSet<&str> = settings()
         .iter()
         .filter(|setting| setting.is_secret() && setting.commands().contains(&Command::Run))
@@ -138,9 +129,7 @@ fn templates_use_every_value_and_only_existing_ones() {
     let schema = schema();
     let mut used = BTreeSet::new();
     for text in files(&folder().join("helm/gitoggle/templates")).into_values() {
-        for path in beginning(&text, ".Values.", |c| {
-            c.is_ascii_alphanumeric() || c == '.' || c == '_'
-        }) {
+        for path in beginning(&text, ".Values.", |c| c.is_ascii_alphanumeric() || c == '.' || c == '_') {
             let path = path.trim_start_matches(".Values.").replace('.', "/");
             let in_schema = format!("/properties/{}", path.replace('/', "/properties/"));
             let is_there =
@@ -215,16 +204,10 @@ fn every_value_has_a_default() {
 
 #[test]
 fn the_chart_contains_the_alerts_and_the_dashboard() {
-    for (file, link) in [
-        ("alerts.yaml", "prometheus/alerts.yaml"),
-        ("dashboard.json", "grafana.json"),
-    ] {
+    for (file, link) in [("alerts.yaml", "prometheus/alerts.yaml"), ("dashboard.json", "grafana.json")] {
         let inside = folder().join("helm/gitoggle/files").join(file);
         let is_file = std::fs::symlink_metadata(&inside).unwrap().is_file();
         assert!(is_file, "a packaged chart contains no link: {file}");
-        assert_eq!(
-            std::fs::canonicalize(folder().join(link)).unwrap(),
-            inside.canonicalize().unwrap()
-        );
+        assert_eq!(std::fs::canonicalize(folder().join(link)).unwrap(), inside.canonicalize().unwrap());
     }
 }

@@ -12,10 +12,7 @@ use crate::support::{Daemon, World, eventually};
 /// The variables of a service. Those of the shell have their defaults.
 fn variables(service: &Value) -> Vec<(String, String)> {
     let pairs = service["environment"].as_object().unwrap();
-    pairs
-        .iter()
-        .map(|(name, value)| (name.clone(), expanded(word(value))))
-        .collect()
+    pairs.iter().map(|(name, value)| (name.clone(), expanded(word(value)))).collect()
 }
 
 /// Replaces `${NAME:-default}` by the default.
@@ -33,45 +30,28 @@ fn compose_runs_the_daemon_with_the_sandbox() {
     let compose = document("compose.yaml");
     let services = &compose["services"];
     for (name, service) in services.as_object().unwrap() {
-        invoked(
-            &words(&service["command"]),
-            &with_state(variables(service)),
-            "/var/lib/gitoggle",
-            None,
-        );
+        invoked(&words(&service["command"]), &with_state(variables(service)), "/var/lib/gitoggle", None);
         assert_eq!(service["read_only"], true, "{name}");
         assert_eq!(words(&service["cap_drop"]), ["ALL"], "{name}");
         for volume in words(&service["volumes"]) {
             let source = volume.split(':').next().unwrap();
-            assert!(
-                source.starts_with("${") || !compose["volumes"][source].is_null(),
-                "{volume}"
-            );
+            assert!(source.starts_with("${") || !compose["volumes"][source].is_null(), "{volume}");
         }
     }
     let given = |service: &str, name: &str| services[service]["environment"][name].clone();
-    assert_eq!(
-        given("gitoggle", "GITOGGLE_TOKEN"),
-        given("sandbox", "GITOGGLE_SANDBOX_TOKEN")
-    );
+    assert_eq!(given("gitoggle", "GITOGGLE_TOKEN"), given("sandbox", "GITOGGLE_SANDBOX_TOKEN"));
     assert_eq!(services["gitoggle"]["stop_grace_period"], "30s");
     // The sandbox forgets its toggles when it ends, so a state that outlived it would keep it empty.
     let of_daemon = &services["gitoggle"];
     let memory = words(&of_daemon["tmpfs"]);
-    assert!(
-        memory.contains(&"/var/lib/gitoggle:mode=1777".to_owned()),
-        "{memory:?}"
-    );
+    assert!(memory.contains(&"/var/lib/gitoggle:mode=1777".to_owned()), "{memory:?}");
     let volumes = words(&of_daemon["volumes"]);
     let is_state = |volume: &String| volume.contains(":/var/lib/gitoggle");
     assert!(!volumes.iter().any(is_state), "{volumes:?}");
     let waits = &services["gitoggle"]["depends_on"]["sandbox"]["condition"];
     assert_eq!(waits, "service_healthy", "the certificate has to be there first");
     let ports = words(&services["sandbox"]["ports"]);
-    assert!(
-        ports.iter().all(|port| port.starts_with("127.0.0.1:")),
-        "{ports:?}"
-    );
+    assert!(ports.iter().all(|port| port.starts_with("127.0.0.1:")), "{ports:?}");
     assert!(items(&services["sandbox"]["healthcheck"]["test"]).count() > 1);
 }
 

@@ -30,11 +30,7 @@ fn the_image_contains_the_health_check() {
 fn the_health_check_passes_for_a_running_daemon_and_fails_for_a_stuck_one() {
     for (answer, is_healthy, printed) in [
         ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", true, ""),
-        (
-            "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 5\r\n\r\nstale",
-            false,
-            "stale",
-        ),
+        ("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 5\r\n\r\nstale", false, "stale"),
         ("", false, ""),
     ] {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -73,18 +69,10 @@ fn the_health_check_follows_the_address_of_the_daemon() {
         ("127.0.0.1:9".to_owned(), false),
         ("none".to_owned(), true),
     ] {
-        assert_eq!(
-            check(Path::new("/dev/null"), Some(&listen)),
-            is_healthy,
-            "{listen}"
-        );
+        assert_eq!(check(Path::new("/dev/null"), Some(&listen)), is_healthy, "{listen}");
         let typed = world.path("command-line");
         std::fs::write(&typed, format!("gitoggle\0run\0--listen={listen}\0")).unwrap();
-        assert_eq!(
-            check(&typed, Some("127.0.0.1:9")),
-            is_healthy,
-            "--listen={listen}"
-        );
+        assert_eq!(check(&typed, Some("127.0.0.1:9")), is_healthy, "--listen={listen}");
     }
     daemon.stops_cleanly();
 }

@@ -28,54 +28,28 @@ fn every_daemon_has_its_objects_and_hardened_pods() {
     has(&[
         (BASE, "", &["Deployment", "PersistentVolumeClaim", "Service"]),
         (BASE, "persistence.existingClaim=mine", &["Deployment", "Service"]),
-        (
-            BASE,
-            &format!("{STATE} persistence.enabled=false"),
-            &["Deployment", "Service"],
-        ),
+        (BASE, &format!("{STATE} persistence.enabled=false"), &["Deployment", "Service"]),
         (BASE, &shared, &["PodDisruptionBudget", "Service", "StatefulSet"]),
         (
             BASE,
             &format!("{shared} persistence.enabled=false"),
             &["Deployment", "PodDisruptionBudget", "Service"],
         ),
-        (
-            SIDECAR,
-            secrets,
-            &["Deployment", "PersistentVolumeClaim", "Service"],
-        ),
-        (
-            SIDECAR,
-            &format!("{shared} {secrets}"),
-            &["PodDisruptionBudget", "Service", "StatefulSet"],
-        ),
+        (SIDECAR, secrets, &["Deployment", "PersistentVolumeClaim", "Service"]),
+        (SIDECAR, &format!("{shared} {secrets}"), &["PodDisruptionBudget", "Service", "StatefulSet"]),
     ]);
 }
 
 #[test]
 fn a_cron_job_and_an_exposed_service_have_their_objects_and_hardened_pods() {
     has(&[
-        (
-            BASE,
-            &format!("{STATE} mode=cronjob persistence.enabled=false"),
-            &["CronJob", "CronJob"],
-        ),
-        (
-            BASE,
-            "mode=cronjob cronjob.heldCheck.enabled=false",
-            &["CronJob", "PersistentVolumeClaim"],
-        ),
+        (BASE, &format!("{STATE} mode=cronjob persistence.enabled=false"), &["CronJob", "CronJob"]),
+        (BASE, "mode=cronjob cronjob.heldCheck.enabled=false", &["CronJob", "PersistentVolumeClaim"]),
         (
             BASE,
             "networkPolicy.enabled=true serviceAccount.annotations.a=b ingress.enabled=true ingress.host=h.example \
              httpRoute.enabled=true httpRoute.parentRefs[0].name=gw secret.keys.webhook_secret=w",
-            &[
-                "Deployment",
-                "HTTPRoute",
-                "Ingress",
-                "PersistentVolumeClaim",
-                "Service",
-            ],
+            &["Deployment", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service"],
         ),
     ]);
 }
@@ -85,8 +59,7 @@ fn the_chart_passes_the_linter_in_strict_mode() {
     let Some(mut helm) = tool("helm") else {
         return;
     };
-    helm.args(["lint", "--strict"])
-        .arg(folder().join("helm/gitoggle"));
+    helm.args(["lint", "--strict"]).arg(folder().join("helm/gitoggle"));
     for value in BASE {
         helm.args(["--set", value]);
     }
@@ -106,10 +79,7 @@ fn ids_and_every_other_restriction_can_be_removed() {
     }
     let pod = &release.pods()[0]["spec"];
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
-    assert_eq!(
-        pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"],
-        false
-    );
+    assert_eq!(pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"], false);
 }
 
 #[test]
@@ -125,14 +95,8 @@ fn additions_reach_the_pod() {
     };
     let pod = &release.pods()[0]["spec"];
     let gitoggle = named(&pod["containers"], "gitoggle");
-    assert_eq!(
-        gitoggle["image"],
-        format!("registry.example.com/gitoggle@{digest}")
-    );
-    assert_eq!(
-        named(&gitoggle["env"], "HTTPS_PROXY")["value"],
-        "http://proxy:3128"
-    );
+    assert_eq!(gitoggle["image"], format!("registry.example.com/gitoggle@{digest}"));
+    assert_eq!(named(&gitoggle["env"], "HTTPS_PROXY")["value"], "http://proxy:3128");
     assert_eq!(gitoggle["envFrom"][0]["secretRef"]["name"], "more");
     assert_eq!(named(&gitoggle["volumeMounts"], "x")["mountPath"], "/x");
     assert_eq!(named(&pod["volumes"], "x")["emptyDir"]["medium"], "Memory");
@@ -166,10 +130,7 @@ fn replicas_share_their_state_and_have_a_disk_each() {
         return;
     };
     let set = &release.one("StatefulSet")["spec"];
-    assert_eq!(
-        (&set["replicas"], &set["podManagementPolicy"]),
-        (&json!(3), &"Parallel".into())
-    );
+    assert_eq!((&set["replicas"], &set["podManagementPolicy"]), (&json!(3), &"Parallel".into()));
     assert_eq!(set["serviceName"], release.one("Service")["metadata"]["name"]);
     assert_eq!(set["volumeClaimTemplates"][0]["metadata"]["name"], "state");
     let budget = &release.one("PodDisruptionBudget")["spec"];
@@ -208,17 +169,10 @@ fn the_network_policy_opens_the_ports_of_the_values() {
     };
     let spec = &release.one("NetworkPolicy")["spec"];
     let ports = |rules: &Value| -> Vec<Vec<u64>> {
-        let of = |rule: &Value| {
-            items(&rule["ports"])
-                .filter_map(|port| port["port"].as_u64())
-                .collect()
-        };
+        let of = |rule: &Value| items(&rule["ports"]).filter_map(|port| port["port"].as_u64()).collect();
         items(rules).map(of).collect()
     };
-    assert_eq!(
-        ports(&spec["egress"]),
-        [vec![5353, 5353], vec![8443, 3000], vec![3128]]
-    );
+    assert_eq!(ports(&spec["egress"]), [vec![5353, 5353], vec![8443, 3000], vec![3128]]);
     assert_eq!(ports(&spec["ingress"]), [vec![8077, 9079], vec![8077]]);
     assert!(spec["egress"][1]["to"].to_string().contains("169.254.0.0/16"));
     let job = Release::of(BASE, "mode=cronjob").unwrap();
@@ -236,22 +190,13 @@ fn helm_test_reaches_the_daemon_and_is_not_part_of_it() {
     assert_eq!(pod["metadata"]["annotations"]["helm.sh/hook"], "test");
     let container = &pod["spec"]["containers"][0];
     assert_eq!(words(&container["command"]), ["gitoggle-healthcheck", "/readyz"]);
-    assert_eq!(
-        named(&container["env"], "GITOGGLE_LISTEN")["value"],
-        format!("gitoggle:{}", port())
-    );
+    assert_eq!(named(&container["env"], "GITOGGLE_LISTEN")["value"], format!("gitoggle:{}", port()));
     let labels = &pod["metadata"]["labels"];
     let selector = release.one("Service")["spec"]["selector"].as_object().unwrap();
-    assert!(
-        selector.iter().any(|(key, value)| labels[key] != *value),
-        "{labels}"
-    );
+    assert!(selector.iter().any(|(key, value)| labels[key] != *value), "{labels}");
     let peers = &release.one("NetworkPolicy")["spec"]["ingress"][0]["from"];
     let admitted = items(peers).find_map(|peer| peer["podSelector"]["matchLabels"].as_object());
-    assert!(
-        admitted.unwrap().iter().all(|(key, value)| labels[key] == *value),
-        "{labels}"
-    );
+    assert!(admitted.unwrap().iter().all(|(key, value)| labels[key] == *value), "{labels}");
     let job = Release::of(BASE, "mode=cronjob").unwrap();
     assert_eq!(words(&job.one("Pod")["spec"]["containers"][0]["args"]), ["plan"]);
 }
@@ -262,21 +207,14 @@ fn runs_of_a_cron_job_do_not_fail_because_of_holds() {
     let Some(release) = Release::of(BASE, &values) else {
         return;
     };
-    let jobs: Vec<&Value> = release
-        .0
-        .iter()
-        .filter(|object| object["kind"] == "CronJob")
-        .collect();
+    let jobs: Vec<&Value> = release.0.iter().filter(|object| object["kind"] == "CronJob").collect();
     let args =
         |job: &Value| words(&job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"]);
     assert_eq!(args(jobs[0]), ["apply", "--exit-zero-when-held"]);
     assert_eq!(args(jobs[1]), ["plan"]);
     assert_eq!(jobs[1]["metadata"]["name"], "gitoggle-held");
     let spec = &jobs[0]["spec"];
-    assert_eq!(
-        (word(&spec["schedule"]), word(&spec["timeZone"])),
-        ("@hourly", "Europe/Berlin")
-    );
+    assert_eq!((word(&spec["schedule"]), word(&spec["timeZone"])), ("@hourly", "Europe/Berlin"));
     assert_eq!(spec["concurrencyPolicy"], "Forbid");
 }
 
@@ -294,10 +232,7 @@ fn the_notes_contain_commands_for_the_objects_of_the_release() {
         "kind: Notes\ntext: |\n{{ include (print .Template.BasePath \"/NOTES.txt\") . | indent 2 }}\n";
     std::fs::write(copy.path().join("templates/notes.yaml"), object).unwrap();
     for (values, expected) in [
-        (
-            "",
-            "set env deployment/gitoggle -c gitoggle GITOGGLE_FIRST_PASS=adopt",
-        ),
+        ("", "set env deployment/gitoggle -c gitoggle GITOGGLE_FIRST_PASS=adopt"),
         (
             "secret.keys.admin_token=a replicas=2 config.state_remote=origin",
             "exec statefulset/gitoggle -c gitoggle -- gitoggle allow first-pass-adopt",

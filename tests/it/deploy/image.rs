@@ -17,20 +17,14 @@ const LIBRARIES: &[&str] = &["ld-linux", "libc.so", "libgcc_s.so", "libm.so"];
 /// The instructions of the Dockerfile, each joined to one line.
 fn instructions() -> Vec<String> {
     let joined = text("Dockerfile").replace("\\\n", " ");
-    let lines = joined
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    let lines = joined.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(str::to_owned).collect()
 }
 
 pub(super) fn arguments(instruction: &str) -> Vec<String> {
     let prefix = format!("{instruction} ");
     let lines = instructions();
-    lines
-        .iter()
-        .filter_map(|line| line.strip_prefix(&prefix))
-        .map(str::to_owned)
-        .collect()
+    lines.iter().filter_map(|line| line.strip_prefix(&prefix)).map(str::to_owned).collect()
 }
 
 #[test]
@@ -48,10 +42,7 @@ fn copied_files_exist_and_are_in_the_build_context() {
             paths
         })
         .collect();
-    let sent: BTreeSet<&str> = ignored
-        .lines()
-        .filter_map(|line| line.strip_prefix('!'))
-        .collect();
+    let sent: BTreeSet<&str> = ignored.lines().filter_map(|line| line.strip_prefix('!')).collect();
     assert_eq!(copied, sent);
     for path in copied {
         assert!(root.join(path).exists(), "{path}");
@@ -70,10 +61,7 @@ fn the_image_runs_the_daemon_as_an_unprivileged_user() {
         .filter_map(|pair| pair.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    for (name, value) in [
-        ("BASE_URL", "https://toggles.example"),
-        ("TOKEN_FILE", "/run/token"),
-    ] {
+    for (name, value) in [("BASE_URL", "https://toggles.example"), ("TOKEN_FILE", "/run/token")] {
         variables.push((format!("GITOGGLE_{name}"), value.to_owned()));
     }
     let settings = invoked(&command, &variables, &arguments("WORKDIR")[1], None).settings;
@@ -88,10 +76,7 @@ fn base_images_are_pinned_by_digest() {
     for image in images {
         let (_, digest) = image.split_once("@sha256:").expect(&image);
         let digest = digest.split(' ').next().unwrap_or_default();
-        assert!(
-            digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit()),
-            "{image}"
-        );
+        assert!(digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit()), "{image}");
     }
 }
 
@@ -196,9 +181,7 @@ fn https_works_with_the_certificate_authorities_of_the_image() {
     let complaint = "No CA certificates";
     let printed = |output: &Output| {
         let outputs = [&output.stdout, &output.stderr];
-        outputs
-            .map(|output| String::from_utf8_lossy(output).into_owned())
-            .concat()
+        outputs.map(|output| String::from_utf8_lossy(output).into_owned()).concat()
     };
     assert!(printed(&without).contains(complaint), "{}", printed(&without));
     if !bundle.exists() {

@@ -84,25 +84,18 @@ fn words(value: &Value) -> Vec<String> {
 
 /// The item of a list with that name.
 fn named<'v>(list: &'v Value, name: &str) -> &'v Value {
-    items(list)
-        .find(|item| item["name"] == name)
-        .unwrap_or_else(|| panic!("no `{name}` in {list}"))
+    items(list).find(|item| item["name"] == name).unwrap_or_else(|| panic!("no `{name}` in {list}"))
 }
 
 /// The words of `text` that begin with `prefix` and continue with characters that satisfy `is_part`.
 fn beginning<'t>(text: &'t str, prefix: &str, is_part: fn(char) -> bool) -> BTreeSet<&'t str> {
     let starts = text.match_indices(prefix).map(|(start, _)| &text[start..]);
-    starts
-        .map(|rest| rest.find(|c| !is_part(c)).map_or(rest, |end| &rest[..end]))
-        .collect()
+    starts.map(|rest| rest.find(|c| !is_part(c)).map_or(rest, |end| &rest[..end])).collect()
 }
 
 /// The port that the daemon listens on by default.
 fn port() -> u16 {
-    let listen = settings()
-        .iter()
-        .find(|setting| setting.name == "listen")
-        .unwrap();
+    let listen = settings().iter().find(|setting| setting.name == "listen").unwrap();
     listen.default.rsplit(':').next().unwrap().parse().unwrap()
 }
 
@@ -141,18 +134,11 @@ fn invoked(
 
 #[test]
 fn every_variable_exists() {
-    let known: BTreeSet<&str> = settings()
-        .iter()
-        .filter_map(|setting| setting.variable.as_deref())
-        .collect();
+    let known: BTreeSet<&str> = settings().iter().filter_map(|setting| setting.variable.as_deref()).collect();
     for (path, text) in files(&folder()) {
         for variable in beginning(&text, "GITOGGLE_", |c| c.is_ascii_uppercase() || c == '_') {
             let is_of_build = variable == "GITOGGLE_BUILD_COMMIT" && path.ends_with("Dockerfile");
-            assert!(
-                known.contains(variable) || is_of_build,
-                "{}: {variable}",
-                path.display()
-            );
+            assert!(known.contains(variable) || is_of_build, "{}: {variable}", path.display());
         }
     }
 }
@@ -184,16 +170,12 @@ fn every_documented_flag_exists() {
 #[test]
 fn no_file_decides_about_a_first_pass() {
     for (path, text) in files(&folder()) {
-        if ["NOTES.txt", "README.md", "alerts.yaml", "compose.yaml"]
-            .iter()
-            .any(|name| path.ends_with(name))
-        {
+        if ["NOTES.txt", "README.md", "alerts.yaml", "compose.yaml"].iter().any(|name| path.ends_with(name)) {
             continue;
         }
         let code = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-        let lines: Vec<&str> = code
-            .filter(|line| line.to_lowercase().replace('-', "_").contains("first_pass"))
-            .collect();
+        let lines: Vec<&str> =
+            code.filter(|line| line.to_lowercase().replace('-', "_").contains("first_pass")).collect();
         assert!(lines.is_empty(), "{}: {lines:?}", path.display());
     }
 }
@@ -204,11 +186,7 @@ fn every_address_has_the_default_port() {
     for (path, text) in files(&folder()) {
         for line in text.lines().filter(|line| line.contains("GITOGGLE_LISTEN")) {
             seen += 1;
-            assert!(
-                line.contains(&format!(":{}", port())),
-                "{}: {line}",
-                path.display()
-            );
+            assert!(line.contains(&format!(":{}", port())), "{}: {line}", path.display());
         }
     }
     assert!(seen >= 3, "{seen}");
@@ -260,9 +238,7 @@ fn the_unit_runs_the_daemon_without_privileges() {
         .collect();
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), "base_url: https://toggles.example\n").unwrap();
-    let command = lines["ExecStart"][0]
-        .strip_prefix("/usr/local/bin/gitoggle ")
-        .unwrap();
+    let command = lines["ExecStart"][0].strip_prefix("/usr/local/bin/gitoggle ").unwrap();
     let typed: Vec<String> = command.split(' ').map(str::to_owned).collect();
     let loaded = invoked(&typed, &variables, &folder, Some(config.path()));
     assert_eq!(loaded.settings.state_dir, Some("/var/lib/gitoggle".into()));

@@ -42,9 +42,7 @@ fn compared<'e>(expression: &'e str, label: &str) -> Vec<&'e str> {
 fn check_expression(expression: &str) {
     let exposed = exposed();
     for name in names(expression) {
-        let is_there = exposed
-            .lines()
-            .any(|line| line.split(['{', ' ']).next() == Some(name));
+        let is_there = exposed.lines().any(|line| line.split(['{', ' ']).next() == Some(name));
         assert!(is_there, "{name} in {expression}");
     }
     for label in ["outcome", "reason", "result", "state"] {
@@ -70,9 +68,8 @@ pub(super) fn alerts() -> Vec<Value> {
 #[test]
 fn the_dashboard_uses_existing_metrics() {
     let dashboard = dashboard();
-    let targets: Vec<&Value> = items(&dashboard["panels"])
-        .flat_map(|panel| items(&panel["targets"]))
-        .collect();
+    let targets: Vec<&Value> =
+        items(&dashboard["panels"]).flat_map(|panel| items(&panel["targets"])).collect();
     assert!(targets.len() > 10, "{}", targets.len());
     for target in targets {
         check_expression(word(&target["expr"]));
@@ -116,10 +113,7 @@ fn alerts_use_existing_metrics_and_have_a_runbook() {
     let mut seen = BTreeSet::new();
     for alert in alerts() {
         let name = word(&alert["alert"]).to_owned();
-        assert!(
-            name.starts_with("Gitoggle") && seen.insert(name.clone()),
-            "{name}"
-        );
+        assert!(name.starts_with("Gitoggle") && seen.insert(name.clone()), "{name}");
         let expression = word(&alert["expr"]);
         check_expression(expression);
         let foreign: BTreeSet<&str> = ["git_sync_", "kube_"]

@@ -24,9 +24,7 @@ pub(super) fn check(spec: &Value, config: &Path) {
         .flat_map(|container| items(&container["volumeMounts"]))
         .map(|mount| word(&mount["name"]))
         .collect();
-    let volumes: BTreeSet<&str> = items(&spec["volumes"])
-        .map(|volume| word(&volume["name"]))
-        .collect();
+    let volumes: BTreeSet<&str> = items(&spec["volumes"]).map(|volume| word(&volume["name"])).collect();
     assert_eq!(used, volumes, "every volume is used");
     let gitoggle = named(&spec["containers"], "gitoggle");
     let settings = settings(gitoggle, config);
@@ -48,27 +46,13 @@ fn pod_is_restricted(spec: &Value) {
     assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault");
     assert_eq!(spec["automountServiceAccountToken"], false);
     assert_eq!(spec["enableServiceLinks"], false);
-    assert!(
-        spec["terminationGracePeriodSeconds"].as_u64() > Some(25),
-        "open requests get 25 s"
-    );
+    assert!(spec["terminationGracePeriodSeconds"].as_u64() > Some(25), "open requests get 25 s");
     for key in ["hostNetwork", "hostPID", "hostIPC"] {
         assert!(spec[key].is_null(), "{key}");
     }
-    let kinds = [
-        "configMap",
-        "emptyDir",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    ];
+    let kinds = ["configMap", "emptyDir", "persistentVolumeClaim", "projected", "secret"];
     for volume in items(&spec["volumes"]) {
-        let kind = volume
-            .as_object()
-            .unwrap()
-            .keys()
-            .find(|key| *key != "name")
-            .unwrap();
+        let kind = volume.as_object().unwrap().keys().find(|key| *key != "name").unwrap();
         assert!(kinds.contains(&kind.as_str()), "{volume}");
     }
 }
@@ -85,9 +69,7 @@ fn container_is_restricted(container: &Value) {
 fn mounts_have_volumes(spec: &Value, container: &Value) {
     for mount in items(&container["volumeMounts"]) {
         let volume = named(&spec["volumes"], word(&mount["name"]));
-        let is_given = ["configMap", "projected", "secret"]
-            .iter()
-            .any(|kind| !volume[kind].is_null());
+        let is_given = ["configMap", "projected", "secret"].iter().any(|kind| !volume[kind].is_null());
         if is_given {
             assert_eq!(mount["readOnly"], true, "{mount}");
         }
@@ -113,16 +95,11 @@ fn settings(gitoggle: &Value, config: &Path) -> Settings {
     if typed[0] == "run" {
         assert_eq!(settings.listen, Some(([0, 0, 0, 0], port()).into()));
         assert_eq!(named(&gitoggle["ports"], "http")["containerPort"], port());
-        for (probe, path) in [
-            ("livenessProbe", "/healthz"),
-            ("readinessProbe", "/readyz"),
-            ("startupProbe", "/healthz"),
-        ] {
+        for (probe, path) in
+            [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz"), ("startupProbe", "/healthz")]
+        {
             let request = &gitoggle[probe]["httpGet"];
-            assert_eq!(
-                (&request["path"], &request["port"]),
-                (&path.into(), &"http".into())
-            );
+            assert_eq!((&request["path"], &request["port"]), (&path.into(), &"http".into()));
         }
     } else {
         assert!(["apply", "plan"].contains(&typed[0].as_str()), "{typed:?}");
@@ -142,18 +119,12 @@ fn paths_are_mounted(spec: &Value, gitoggle: &Value, settings: &Settings) {
     for path in [STATE, "/tmp"] {
         assert!(mount(Path::new(path))["readOnly"].is_null(), "{path}");
     }
-    let secrets = [
-        &settings.token,
-        &settings.git_password,
-        &settings.admin_token,
-        &settings.webhook_secret,
-    ];
+    let secrets = [&settings.token, &settings.git_password, &settings.admin_token, &settings.webhook_secret];
     for path in secrets.into_iter().flatten().map(file) {
         let mount = mount(&path);
         let volume = named(&spec["volumes"], word(&mount["name"]));
-        let projected: Vec<&Value> = items(&volume["projected"]["sources"])
-            .map(|source| &source["secret"])
-            .collect();
+        let projected: Vec<&Value> =
+            items(&volume["projected"]["sources"]).map(|source| &source["secret"]).collect();
         let secrets = match projected.is_empty() {
             true => vec![&volume["secret"]],
             false => projected,
@@ -195,18 +166,12 @@ fn git_sync_provides_the_checkout(git_sync: &Value, gitoggle: &Value, settings: 
     assert!(words(&git_sync["args"]).contains(&"--http-metrics".to_owned()));
     for probe in ["startupProbe", "livenessProbe"] {
         let request = &git_sync[probe]["httpGet"];
-        assert_eq!(
-            (&request["path"], &request["port"]),
-            (&"/".into(), &"git-sync".into())
-        );
+        assert_eq!((&request["path"], &request["port"]), (&"/".into(), &"git-sync".into()));
     }
     assert!(settings.webhook_secret.is_none(), "git-sync fetches by itself");
     let token = settings.token.as_ref().map(file).unwrap();
     let mounted = |container: &Value| words_of(&container["volumeMounts"], "mountPath");
-    assert!(
-        mounted(git_sync).iter().all(|path| !token.starts_with(path)),
-        "git-sync does not see the token"
-    );
+    assert!(mounted(git_sync).iter().all(|path| !token.starts_with(path)), "git-sync does not see the token");
 }
 
 fn words_of(list: &Value, key: &str) -> Vec<String> {
@@ -290,10 +255,7 @@ fn the_cron_job_keeps_its_state_in_the_repository() {
 #[test]
 fn a_daily_plan_of_the_cron_job_fails_if_something_is_held() {
     let resources = |file: &str| words(&document(file)["resources"]).join(" ");
-    assert_eq!(
-        resources("kubernetes/cronjob/kustomization.yaml"),
-        "../base ../job ../held-check"
-    );
+    assert_eq!(resources("kubernetes/cronjob/kustomization.yaml"), "../base ../job ../held-check");
     let held = document("kubernetes/held-check/kustomization.yaml");
     assert_eq!(words(&held["resources"]), ["../job"]);
     // The alert `GitoggleCronJobHolds` is about CronJobs with this suffix.
@@ -316,32 +278,18 @@ fn the_network_policy_covers_every_pod_and_opens_one_port() {
     assert_eq!(words(&spec["policyTypes"]), ["Ingress", "Egress"]);
     let selected = &spec["podSelector"]["matchLabels"];
     for (file, path) in [
-        (
-            "kubernetes/daemon/deployment.yaml",
-            "/spec/template/metadata/labels",
-        ),
-        (
-            "kubernetes/job/cronjob.yaml",
-            "/spec/jobTemplate/spec/template/metadata/labels",
-        ),
+        ("kubernetes/daemon/deployment.yaml", "/spec/template/metadata/labels"),
+        ("kubernetes/job/cronjob.yaml", "/spec/jobTemplate/spec/template/metadata/labels"),
     ] {
         let object = document(file);
         let labels = object.pointer(path).unwrap();
         let name = "app.kubernetes.io/name";
-        assert_eq!(
-            (selected.as_object().unwrap().len(), &selected[name]),
-            (1, &labels[name])
-        );
+        assert_eq!((selected.as_object().unwrap().len(), &selected[name]), (1, &labels[name]));
     }
-    let opened: Vec<&Value> = items(&spec["ingress"])
-        .flat_map(|rule| items(&rule["ports"]))
-        .collect();
+    let opened: Vec<&Value> = items(&spec["ingress"]).flat_map(|rule| items(&rule["ports"])).collect();
     assert_eq!(opened.len(), 1);
     assert_eq!(opened[0]["port"], port());
-    assert!(
-        items(&spec["ingress"]).all(|rule| items(&rule["from"]).count() > 0),
-        "not from everywhere"
-    );
+    assert!(items(&spec["ingress"]).all(|rule| items(&rule["from"]).count() > 0), "not from everywhere");
 }
 
 #[test]

@@ -22,33 +22,15 @@ fn contradicting_values_are_refused_with_the_way_out() {
         ("config.base_url=", "config.base_url: set the base URL"),
         ("config.repo=", "config.repo: set the repository"),
         ("secret.keys.token=", "secret.keys.token: set the key"),
-        (
-            "persistence.enabled=false",
-            "without a volume, set config.state_remote",
-        ),
+        ("persistence.enabled=false", "without a volume, set config.state_remote"),
         ("replicas=2", "set config.state_remote"),
-        (
-            &format!("{STATE} replicas=2 persistence.existingClaim=c"),
-            "a volume each",
-        ),
+        (&format!("{STATE} replicas=2 persistence.existingClaim=c"), "a volume each"),
         (&format!("{STATE} replicas=2 mode=cronjob"), "set replicas to 1"),
-        (
-            "mode=cronjob serviceMonitor.enabled=true",
-            "a CronJob has no metrics",
-        ),
+        ("mode=cronjob serviceMonitor.enabled=true", "a CronJob has no metrics"),
         ("ingress.enabled=true ingress.host=h", "they expose only webhooks"),
-        (
-            "httpRoute.enabled=true secret.keys.webhook_secret=w mode=cronjob",
-            "they expose only webhooks",
-        ),
-        (
-            "ingress.enabled=true secret.keys.webhook_secret=w",
-            "ingress.host: set the host",
-        ),
-        (
-            "httpRoute.enabled=true secret.keys.webhook_secret=w",
-            "name the gateway",
-        ),
+        ("httpRoute.enabled=true secret.keys.webhook_secret=w mode=cronjob", "they expose only webhooks"),
+        ("ingress.enabled=true secret.keys.webhook_secret=w", "ingress.host: set the host"),
+        ("httpRoute.enabled=true secret.keys.webhook_secret=w", "name the gateway"),
     ]);
 }
 
@@ -62,10 +44,7 @@ fn values_that_contradict_a_sidecar_are_refused_with_the_way_out() {
         (&format!("mode=cronjob {STATE}"), "set config.repo instead"),
         ("sidecar.username=u", "set both or neither"),
         ("secret.keys.git_password=p", "set both or neither"),
-        (
-            &format!("{STATE} replicas=2 config.history=follow"),
-            "the one that lags behind",
-        ),
+        (&format!("{STATE} replicas=2 config.history=follow"), "the one that lags behind"),
     ] {
         let sidecar = "config.repo= sidecar.enabled=true sidecar.repo=https://git.example/a.git";
         refused(&[(&format!("{sidecar} {values}"), message)]);
@@ -91,9 +70,6 @@ fn values_that_the_schema_does_not_allow_are_refused() {
         let output = template(helm, BASE, value).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{value}");
-        assert!(
-            errors.contains(message) && errors.contains("schema"),
-            "{value}: {errors}"
-        );
+        assert!(errors.contains(message) && errors.contains("schema"), "{value}: {errors}");
     }
 }

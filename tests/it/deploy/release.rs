@@ -9,10 +9,8 @@ use super::tool::{succeeds, tool};
 use super::{documents, folder, items, pods, word};
 
 /// The values that every installation needs, without a sidecar.
-pub(super) const BASE: &[&str] = &[
-    "config.base_url=https://toggles.example",
-    "config.repo=https://git.example/a.git",
-];
+pub(super) const BASE: &[&str] =
+    &["config.base_url=https://toggles.example", "config.repo=https://git.example/a.git"];
 /// The values of an installation with git-sync.
 pub(super) const SIDECAR: &[&str] = &[
     "config.base_url=https://toggles.example",
@@ -28,14 +26,7 @@ pub(super) fn template(helm: Command, base: &[&str], values: &str) -> Command {
 
 /// Adds the values, separated by spaces, to `helm template` for the chart in that folder.
 pub(super) fn template_of(chart: &Path, mut helm: Command, base: &[&str], values: &str) -> Command {
-    helm.args([
-        "template",
-        "gitoggle",
-        "--namespace",
-        "shop",
-        "--kube-version",
-        "1.29.0",
-    ]);
+    helm.args(["template", "gitoggle", "--namespace", "shop", "--kube-version", "1.29.0"]);
     helm.arg(chart);
     for value in base.iter().copied().chain(values.split_whitespace()) {
         helm.args(["--set", value]);
@@ -49,9 +40,7 @@ pub(super) struct Release(pub(super) Vec<Value>);
 impl Release {
     pub(super) fn of(base: &[&str], values: &str) -> Option<Self> {
         let printed = succeeds(&mut template(tool("helm")?, base, values));
-        Some(Self(
-            documents(&printed).into_iter().filter(Value::is_object).collect(),
-        ))
+        Some(Self(documents(&printed).into_iter().filter(Value::is_object).collect()))
     }
 
     pub(super) fn kinds(&self) -> Vec<&str> {
@@ -63,10 +52,7 @@ impl Release {
     #[track_caller]
     pub(super) fn one(&self, kind: &str) -> &Value {
         let of_kind = |object: &&Value| object["kind"] == kind;
-        self.0
-            .iter()
-            .find(of_kind)
-            .unwrap_or_else(|| panic!("no {kind} in {:?}", self.kinds()))
+        self.0.iter().find(of_kind).unwrap_or_else(|| panic!("no {kind} in {:?}", self.kinds()))
     }
 
     /// The file that gitoggle reads.

@@ -57,17 +57,11 @@ fn both_replicas_are_ready_and_one_of_them_publishes() {
     change(&world, 21, "Change toggles");
     for replica in [&first, &second] {
         replica.has_seen(&world.repo.head());
-        TOGGLES
-            .iter()
-            .for_each(|toggle| replica.becomes(&format!("shop/prod/{toggle}"), "in_sync"));
+        TOGGLES.iter().for_each(|toggle| replica.becomes(&format!("shop/prod/{toggle}"), "in_sync"));
         replica.is_ready();
     }
     let expected = TOGGLES.map(|toggle| (format!("shop/prod/{toggle}"), body(21, "Change toggles")));
-    world.sent(
-        &expected
-            .each_ref()
-            .map(|(toggle, body)| (toggle.as_str(), body.clone())),
-    );
+    world.sent(&expected.each_ref().map(|(toggle, body)| (toggle.as_str(), body.clone())));
     first.stops_cleanly();
     second.stops_cleanly();
 }
@@ -88,9 +82,7 @@ fn a_replica_takes_over_from_one_that_is_killed_while_it_publishes() {
     let world = applied();
     let (first, second) = (replica(&world, "first"), replica(&world, "second"));
     // The third request is stored, but its response never arrives.
-    world
-        .service
-        .answers([Answer::applied(), Answer::applied(), Answer::stores_and_hangs()]);
+    world.service.answers([Answer::applied(), Answer::applied(), Answer::stores_and_hangs()]);
     change(&world, 21, "Change toggles");
     world.service.wait_for(3);
     let (publisher, survivor) = publisher_first(first, second);
@@ -99,15 +91,11 @@ fn a_replica_takes_over_from_one_that_is_killed_while_it_publishes() {
     world.service.sender_died();
     let sent = world.service.take();
     let limit = Duration::from_secs(150);
-    let began = takes("the first request of the survivor", limit, || {
-        world.service.count() > 0
-    });
+    let began = takes("the first request of the survivor", limit, || world.service.count() > 0);
     let in_sync = |toggle: &str| survivor.state(&format!("shop/prod/{toggle}")).as_deref() == Some("in_sync");
     // Until its own pass ends, the survivor shows the toggles as they were before the change.
     takes("the survivor to finish", limit, || {
-        let revision = survivor
-            .status()
-            .map(|status| status["source"]["revision"].clone());
+        let revision = survivor.status().map(|status| status["source"]["revision"].clone());
         revision == Some(world.repo.head().into()) && TOGGLES.iter().all(|toggle| in_sync(toggle))
     });
     let finished = killed.elapsed();
@@ -118,9 +106,7 @@ fn a_replica_takes_over_from_one_that_is_killed_while_it_publishes() {
     );
     let requests: Vec<_> = sent.into_iter().chain(world.service.take()).collect();
     for toggle in TOGGLES {
-        let of_it = requests
-            .iter()
-            .filter(|request| request.toggle() == format!("shop/prod/{toggle}"));
+        let of_it = requests.iter().filter(|request| request.toggle() == format!("shop/prod/{toggle}"));
         let of_it: Vec<_> = of_it.collect();
         // Once, except for the one without a known outcome and those confirmed since the last checkpoint.
         assert!((1..=2).contains(&of_it.len()), "{toggle}: {}", of_it.len());
@@ -134,12 +120,8 @@ fn a_replica_takes_over_from_one_that_is_killed_while_it_publishes() {
     survivor.stops_cleanly();
     // The state is complete: a job with an empty disk has nothing to do.
     let next = world.apply().set("state-dir", world.path("next"));
-    next.set("state-remote", world.path("remote.git"))
-        .exit(0)
-        .any_output();
+    next.set("state-remote", world.path("remote.git")).exit(0).any_output();
     world.nothing_sent();
     // For the manual.
-    note(&format!(
-        "first request after {began:.1?}, finished after {finished:.1?}"
-    ));
+    note(&format!("first request after {began:.1?}, finished after {finished:.1?}"));
 }

@@ -7,9 +7,7 @@ use std::process::Command;
 /// fails if `REQUIRE_DEPLOY_TOOLS` is set.
 pub(super) fn tool(name: &str) -> Option<Command> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    if let Some(found) = std::env::split_paths(&paths)
-        .map(|path| path.join(name))
-        .find(|path| path.is_file())
+    if let Some(found) = std::env::split_paths(&paths).map(|path| path.join(name)).find(|path| path.is_file())
     {
         return Some(Command::new(found));
     }

@@ -31,12 +31,7 @@ fn no_drift_is_reported_as_such_and_only_the_cache_is_written() {
     let stand = Stand::applied();
     let files = || std::fs::read_dir(stand.world.state()).unwrap().count();
     let before = files();
-    stand
-        .drift()
-        .arg("--detailed-exitcode")
-        .exit(0)
-        .stdout(IN_SYNC)
-        .stderr("");
+    stand.drift().arg("--detailed-exitcode").exit(0).stdout(IN_SYNC).stderr("");
     assert_eq!(files(), before);
     stand.drift().arg("--full").exit(0).stdout(IN_SYNC);
     let drift = stand.drift().set("output", "json").exit(0).json();
@@ -64,11 +59,7 @@ fn what_apply_and_drift_have_read_or_published_is_not_read_again() {
     let read = stand.reads();
     for (toggle, count) in [("cart", 0), ("pay", 0), ("ship", 1)] {
         let path = targeting(toggle);
-        assert_eq!(
-            read.iter().filter(|one| **one == path).count(),
-            count,
-            "{toggle}: {read:?}"
-        );
+        assert_eq!(read.iter().filter(|one| **one == path).count(), count, "{toggle}: {read:?}");
     }
 }
 
@@ -97,18 +88,12 @@ fn without_the_cache_every_toggle_is_read_once() {
 fn a_job_with_shared_state_and_an_empty_disk_reads_every_toggle() {
     let stand = Stand::unapplied(&[]);
     let remote = stand.world.path("remote.git");
-    stand
-        .world
-        .repo
-        .git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
+    stand.world.repo.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
     let on = |verb, disk: &str| {
         let command = stand.command(verb).set("state-remote", &remote);
         command.set("state-dir", stand.world.path(disk))
     };
-    on("apply", "first")
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    on("apply", "first").set("first-pass", "assert").exit(0).any_output();
     stand.requests();
     for (disk, read) in [("second", &TOGGLES[..]), ("first", &[]), ("second", &TOGGLES)] {
         on("drift", disk).exit(0).stdout(IN_SYNC);
@@ -121,11 +106,7 @@ fn a_comparison_of_a_part_neither_forgets_nor_hides_the_rest() {
     let stand = Stand::applied();
     stand.drift().exit(0).stdout(IN_SYNC);
     stand.requests();
-    stand
-        .drift()
-        .arg("shop/prod/cart")
-        .exit(0)
-        .stdout_contains(&["no drift: 1 in sync"]);
+    stand.drift().arg("shop/prod/cart").exit(0).stdout_contains(&["no drift: 1 in sync"]);
     reads(&stand, &[]);
     stand.changes("pay", 21, "hotfix");
     stand.drift().arg("shop/prod/cart").exit(0).any_output();
@@ -159,8 +140,7 @@ fn a_document_without_a_toggle_and_a_draft_of_a_new_document_are_listed_in_every
     for toggle in ["new", "drafted"] {
         repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
     }
-    repo.file("shop/nowhere/pay.yaml", doc(18))
-        .commit("Add documents");
+    repo.file("shop/nowhere/pay.yaml", doc(18)).commit("Add documents");
     let settings =
         json!({ "approvalSettings": [{ "environmentKey": "prod", "enable": true, "reviewers": ["Admin"] }] });
     stand.before("/", "PATCH", "/api/projects/shop/approvalSettings", settings);
@@ -191,10 +171,7 @@ Changes on the service after <time> may be missing.
             { "toggle": "shop/prod/new", "lacks": "toggle", "applied": false },
         ])
     );
-    assert_eq!(
-        json["drafts"],
-        json!([{ "toggle": "shop/prod/drafted", "by": "Admin" }])
-    );
+    assert_eq!(json["drafts"], json!([{ "toggle": "shop/prod/drafted", "by": "Admin" }]));
     stand.drift().set("output", "markdown").exit(0).stdout_contains(&[
         "* **missing** ` shop/prod/new `: ",
         "* **draft** ` shop/prod/drafted `: ",
@@ -205,17 +182,8 @@ Changes on the service after <time> may be missing.
 #[test]
 fn each_read_is_logged_with_vv_without_its_query_and_without_a_key() {
     let stand = Stand::uncached();
-    let log = stand
-        .drift()
-        .arg("-vv")
-        .exit(0)
-        .never_says(&["pageSize", "server-"])
-        .both();
-    for path in [
-        "/internal/server/toggles",
-        "/api/projects/shop/toggles",
-        &targeting("cart"),
-    ] {
+    let log = stand.drift().arg("-vv").exit(0).never_says(&["pageSize", "server-"]).both();
+    for path in ["/internal/server/toggles", "/api/projects/shop/toggles", &targeting("cart")] {
         let line = format!("DEBUG response received method=GET path={path} status=200 took_ms=");
         assert!(log.contains(&line), "{line}\n{log}");
     }
@@ -267,12 +235,7 @@ To publish the next change of a document over it, put this trailer on the commit
 "#
     );
     stand.drift().exit(0).any_output();
-    stand
-        .drift()
-        .arg("shop/prod/ship")
-        .arg("--detailed-exitcode")
-        .exit(0)
-        .any_output();
+    stand.drift().arg("shop/prod/ship").arg("--detailed-exitcode").exit(0).any_output();
 }
 
 #[test]
@@ -283,10 +246,7 @@ fn publishing_over_drift_is_not_suggested_for_a_toggle_without_a_document() {
     stand
         .drift()
         .exit(0)
-        .stdout_contains(&[
-            "~ drifted shop/prod/pay",
-            "gitoggle import --overwrite shop/prod/pay ",
-        ])
+        .stdout_contains(&["~ drifted shop/prod/pay", "gitoggle import --overwrite shop/prod/pay "])
         .never_says(&["overwrite-drift"]);
     stand.changes("cart", 21, "hotfix");
     stand.drift().exit(0).stdout_contains(&[
@@ -299,51 +259,22 @@ fn publishing_over_drift_is_not_suggested_for_a_toggle_without_a_document() {
 fn the_json_has_every_list() {
     let stand = Stand::with(&["extra"]);
     stand.changes("pay", 21, "hotfix");
-    stand.before(
-        "/",
-        "PATCH",
-        "/api/projects/shop/toggles/cart/offline",
-        Value::Null,
-    );
-    stand
-        .world
-        .repo
-        .file("shop/prod/new.yaml", doc(18))
-        .commit("Add new");
+    stand.before("/", "PATCH", "/api/projects/shop/toggles/cart/offline", Value::Null);
+    stand.world.repo.file("shop/prod/new.yaml", doc(18)).commit("Add new");
     stand.drift().set("output", "json").exit(0).stdout_json(|json| {
         crate::outputs::assert_valid(&stand.world, "drift", json);
         assert_eq!(json["version"], 1);
         let summary = &json["summary"];
         assert_eq!(summary["has_drift"], true);
-        let counts = [
-            "applied",
-            "environments",
-            "drifted",
-            "archived",
-            "undocumented",
-            "in_sync",
-        ];
-        assert_eq!(
-            counts.map(|name| summary[name].as_u64().unwrap()),
-            [3, 1, 1, 1, 1, 2],
-            "{json}"
-        );
+        let counts = ["applied", "environments", "drifted", "archived", "undocumented", "in_sync"];
+        assert_eq!(counts.map(|name| summary[name].as_u64().unwrap()), [3, 1, 1, 1, 1, 2], "{json}");
         assert_eq!(json["missing"][0]["toggle"], "shop/prod/new", "{json}");
         let drifted = &json["drifted"][0];
         assert_eq!(drifted["toggle"], "shop/prod/pay");
-        assert_eq!(
-            (&drifted["version"], &drifted["by"]),
-            (&json!(3), &json!("Admin"))
-        );
+        assert_eq!((&drifted["version"], &drifted["by"]), (&json!(3), &json!("Admin")));
         assert_eq!(drifted["comment"], "hotfix");
-        assert_eq!(
-            drifted["content"]["rules"][0]["conditions"][0]["objects"],
-            json!(["21"])
-        );
-        assert_eq!(
-            drifted["applied"]["content"]["rules"][0]["conditions"][0]["objects"],
-            json!(["18"])
-        );
+        assert_eq!(drifted["content"]["rules"][0]["conditions"][0]["objects"], json!(["21"]));
+        assert_eq!(drifted["applied"]["content"]["rules"][0]["conditions"][0]["objects"], json!(["18"]));
         assert_eq!(json["archived"], json!(["shop/prod/cart"]));
         assert_eq!(json["undocumented"], json!(["shop/prod/extra"]));
     });
@@ -380,16 +311,8 @@ hint: record the documents of existing toggles with `gitoggle apply --first-pass
     );
     assert!(stand.requests().is_empty());
     let stand = Stand::applied();
-    stand
-        .drift()
-        .arg("shop/test/*")
-        .exit(1)
-        .stderr_contains(&["no applied toggle matches `shop/test/*`"]);
-    stand
-        .drift()
-        .arg("pay")
-        .exit(64)
-        .stderr_contains(&["matches no toggle"]);
+    stand.drift().arg("shop/test/*").exit(1).stderr_contains(&["no applied toggle matches `shop/test/*`"]);
+    stand.drift().arg("pay").exit(64).stderr_contains(&["matches no toggle"]);
 }
 
 #[test]

@@ -24,19 +24,14 @@ fn scans(daemon: &Daemon, result: &str) -> f64 {
 fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     let stand = Stand::applied();
     let daemon = scanning(&stand, "1h");
-    eventually("the first scan", || {
-        (scans(&daemon, "success") >= 1.0).then_some(())
-    });
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
     stand.reads();
     stand.changes("pay", 21, "hotfix");
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.becomes("shop/prod/pay", "drifted");
     let ready = daemon.endpoint.get("/readyz").unwrap();
     let mut lines = ready.body.lines();
-    assert_eq!(
-        (ready.status, lines.next()),
-        (200, Some("ready; 1 drifted in shop/prod"))
-    );
+    assert_eq!((ready.status, lines.next()), (200, Some("ready; 1 drifted in shop/prod")));
     let explained = lines.next().unwrap();
     for part in [
         "drifted: shop/prod/pay: changed on the service: version 3 by Admin",
@@ -54,10 +49,7 @@ fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     assert_eq!(daemon.order("/reconcile", ""), 202);
     eventually("a scan", || (scans(&daemon, "success") > before).then_some(()));
     let reads = stand.reads();
-    assert!(
-        reads.len() == 1 && reads[0].starts_with("/internal/server/toggles?version="),
-        "{reads:#?}"
-    );
+    assert!(reads.len() == 1 && reads[0].starts_with("/internal/server/toggles?version="), "{reads:#?}");
     assert_eq!(daemon.said("\"event\":\"drifted\""), 1, "{}", daemon.log());
     stand.changes("pay", 18, "revert");
     assert_eq!(daemon.order("/reconcile", ""), 202);
@@ -83,11 +75,7 @@ fn an_outage_of_the_service_does_not_end_a_known_drift() {
     daemon.becomes("shop/prod/pay", "drifted");
     let ready = daemon.endpoint.get("/readyz").unwrap();
     assert_eq!(ready.status, 200, "{}", ready.body);
-    assert!(
-        ready.body.contains("could not be compared with the service"),
-        "{}",
-        ready.body
-    );
+    assert!(ready.body.contains("could not be compared with the service"), "{}", ready.body);
     assert!(scans(&daemon, "partial") >= 1.0);
     daemon.stops_cleanly();
 }
@@ -98,17 +86,11 @@ fn a_scan_while_another_machine_publishes_is_no_failure() {
     let remote = Repo::bare(&stand.world.path("state.git"));
     let on = |run: Gitoggle, machine: &str| {
         let run = run.set("state-dir", stand.world.path(machine));
-        run.set("state-remote", remote.path())
-            .set("state-name", "toggles")
+        run.set("state-remote", remote.path()).set("state-name", "toggles")
     };
-    on(stand.apply(), "other")
-        .set("first-pass", "adopt")
-        .exit(0)
-        .any_output();
+    on(stand.apply(), "other").set("first-pass", "adopt").exit(0).any_output();
     let daemon = daemon(&stand, |run| on(run, "daemon").set("drift-interval", "100ms"));
-    eventually("the first scan", || {
-        (scans(&daemon, "success") >= 1.0).then_some(())
-    });
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
     // The daemon does not find this commit, so that it starts no pass of its own.
     let ahead = stand.world.repo.linked("HEAD", &stand.world.path("ahead"));
     for toggle in TOGGLES {
@@ -116,14 +98,9 @@ fn a_scan_while_another_machine_publishes_is_no_failure() {
     }
     ahead.commit("Raise the age");
     let apply = on(stand.apply(), "other").set("repo", ahead.path());
-    apply
-        .exit(0)
-        .stdout_contains(&["applied 3 of 3 changes"])
-        .any_stderr();
+    apply.exit(0).stdout_contains(&["applied 3 of 3 changes"]).any_stderr();
     let before = scans(&daemon, "success");
-    eventually("another scan", || {
-        (scans(&daemon, "success") > before + 1.0).then_some(())
-    });
+    eventually("another scan", || (scans(&daemon, "success") > before + 1.0).then_some(()));
     assert_eq!(daemon.said("drift"), 0, "{}", daemon.log());
     assert_eq!((scans(&daemon, "partial"), scans(&daemon, "error")), (0.0, 0.0));
     daemon.stops_cleanly();
@@ -133,9 +110,7 @@ fn a_scan_while_another_machine_publishes_is_no_failure() {
 fn a_lost_increment_is_found_by_the_scan_of_everything() {
     let stand = Stand::applied();
     let daemon = scanning(&stand, "200ms");
-    eventually("the first scan", || {
-        (scans(&daemon, "success") >= 1.0).then_some(())
-    });
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
     stand.script(json!({
         "on": { "method": "GET", "path": "/" }, "do": "lose_increment",
     }));
@@ -149,9 +124,7 @@ fn a_lost_increment_is_found_by_the_scan_of_everything() {
 fn a_daemon_that_overwrites_publishes_the_document_again() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");
-    let daemon = daemon(&stand, |run| {
-        run.set("on-drift", "overwrite").set("drift-interval", "1h")
-    });
+    let daemon = daemon(&stand, |run| run.set("on-drift", "overwrite").set("drift-interval", "1h"));
     daemon.says(&["\"drifted\"", "shop/prod/pay"]);
     daemon.says(&["drift_ended", "shop/prod/pay"]);
     daemon.becomes("shop/prod/pay", "in_sync");
@@ -179,9 +152,7 @@ fn a_daemon_that_ignores_drift_or_has_no_interval_reads_nothing() {
 fn an_sdk_key_that_is_reset_during_a_scan_is_replaced_by_the_scan_of_everything() {
     let stand = Stand::applied();
     let daemon = scanning(&stand, "200ms");
-    eventually("the first scan", || {
-        (scans(&daemon, "success") >= 1.0).then_some(())
-    });
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
     // The service answers 406 to the old key from now on, whatever changes.
     let environment = "/api/projects/shop/environments/prod";
     let reset = json!({ "resetServerSdk": true });
@@ -192,10 +163,7 @@ fn an_sdk_key_that_is_reset_during_a_scan_is_replaced_by_the_scan_of_everything(
     stand.changes("ship", 30, "hotfix");
     daemon.becomes("shop/prod/ship", "drifted");
     let later = scans(&daemon, "success") - before;
-    assert!(
-        later < 15.0,
-        "a scan with the new key finds it, not the next of everything: {later}"
-    );
+    assert!(later < 15.0, "a scan with the new key finds it, not the next of everything: {later}");
     assert_eq!(scans(&daemon, "partial"), 0.0);
     assert_eq!(daemon.said("server-"), 0, "{}", daemon.log());
     daemon.stops_cleanly();
@@ -207,10 +175,7 @@ fn a_reconcile_order_during_a_scan_is_followed_by_another_scan() {
     let daemon = scanning(&stand, "1h");
     eventually("the scan", || {
         let requests = stand.requests();
-        requests
-            .iter()
-            .any(|one| one.contains("/internal/"))
-            .then_some(())
+        requests.iter().any(|one| one.contains("/internal/")).then_some(())
     });
     assert_eq!(daemon.order("/reconcile", ""), 202);
     eventually("another scan", || {
@@ -227,15 +192,10 @@ fn a_suspension_interrupts_a_scan_which_then_starts_again() {
     let daemon = scanning(&stand, "1h");
     eventually("the scan", || {
         let requests = stand.requests();
-        requests
-            .iter()
-            .any(|one| one.contains("/internal/"))
-            .then_some(())
+        requests.iter().any(|one| one.contains("/internal/")).then_some(())
     });
     assert_eq!(daemon.order("/suspend", ""), 200);
-    eventually("the interruption", || {
-        (scans(&daemon, "interrupted") >= 1.0).then_some(())
-    });
+    eventually("the interruption", || (scans(&daemon, "interrupted") >= 1.0).then_some(()));
     daemon.becomes("shop/prod/pay", "drifted");
     assert!(!daemon.status().unwrap()["suspended"].is_null());
     daemon.stops_cleanly();
@@ -255,10 +215,7 @@ fn a_held_toggle_does_not_hide_that_the_service_stores_nothing() {
     let daemon = Daemon::start(&stand.world, |run| stand.served(run).set("drift-interval", "1h"));
     daemon.says(&["live_hold", "shop/prod/pay"]);
     daemon.is_unready_for(&["the service applied and refused nothing", "500"]);
-    assert_eq!(
-        daemon.metric("gitoggle_passes_total{result=\"success\"}"),
-        Some(0.0)
-    );
+    assert_eq!(daemon.metric("gitoggle_passes_total{result=\"success\"}"), Some(0.0));
     daemon.becomes("shop/prod/pay", "drifted");
     daemon.stops_cleanly();
 }
@@ -275,11 +232,8 @@ fn an_operator_allows_to_overwrite_a_drifted_toggle_that_no_commit_changes() {
     let (status, answer) = daemon.ask("/allow", &order.to_string());
     assert_eq!(status, 200, "{answer}");
     daemon.becomes("shop/prod/pay", "in_sync");
-    let published: Vec<String> = stand
-        .requests()
-        .into_iter()
-        .filter(|one| one.starts_with("PATCH"))
-        .collect();
+    let published: Vec<String> =
+        stand.requests().into_iter().filter(|one| one.starts_with("PATCH")).collect();
     assert_eq!(published, [format!("PATCH {}", targeting("pay"))]);
     let (status, answer) = daemon.ask("/allow", &order.to_string());
     assert_eq!(status, 409, "a decision is valid once: {answer}");

@@ -32,12 +32,7 @@ To create a missing toggle again from its document (if it is not needed anymore,
 #[test]
 fn an_archived_toggle_is_listed_and_not_drifted() {
     let stand = Stand::applied();
-    stand.before(
-        "/",
-        "PATCH",
-        "/api/projects/shop/toggles/pay/offline",
-        Value::Null,
-    );
+    stand.before("/", "PATCH", "/api/projects/shop/toggles/pay/offline", Value::Null);
     stand.drift().arg("--detailed-exitcode").exit(0).stdout(
         "Drift on https://$LIVE · 3 applied toggles in 1 environment
 
@@ -60,11 +55,7 @@ fn a_page_of_a_proxy_instead_of_the_service_is_an_error() {
         .drift()
         .arg("--detailed-exitcode")
         .exit(1)
-        .stdout_contains(&[
-            "not compared shop/prod: 3 toggles",
-            "check `--base-url`",
-            "\n3 not compared",
-        ])
+        .stdout_contains(&["not compared shop/prod: 3 toggles", "check `--base-url`", "\n3 not compared"])
         .stderr_contains(&["\nhint: check `--base-url`"]);
 }
 
@@ -121,10 +112,7 @@ fn one_toggle_that_cannot_be_read_counts_as_neither_in_sync_nor_drifted() {
             "not compared shop/prod/pay",
             "1 drifted · 1 not compared · 1 in sync",
         ])
-        .stderr_contains(&[
-            "error: shop/prod/pay could not be compared",
-            "\nhint: check `--base-url`",
-        ]);
+        .stderr_contains(&["error: shop/prod/pay could not be compared", "\nhint: check `--base-url`"]);
 }
 
 #[test]
@@ -197,10 +185,7 @@ fn a_toggle_without_a_targeting_in_its_environment_is_missing_and_hides_no_other
         "name": "pay", "key": "pay", "returnType": "boolean", "clientAvailability": false, "disabledServe": 0,
         "tags": [], "variations": [{ "name": "off", "value": "false" }, { "name": "on", "value": "true" }],
     });
-    stand.script(on(
-        "/",
-        json!({ "delete_after": { "project": "shop", "toggle": "pay" } }),
-    ));
+    stand.script(on("/", json!({ "delete_after": { "project": "shop", "toggle": "pay" } })));
     stand.drift().exit_in(&[0, 1]).any_output();
     // Each happens before one request of this scan, because the service has no other way to such a toggle.
     for (method, path, body) in [
@@ -229,10 +214,7 @@ fn a_document_in_another_case_is_a_document() {
     std::fs::rename(folder.join("pay.yaml"), folder.join("PAY.yaml")).unwrap();
     stand.world.repo.commit("Spell it in capitals");
     stand.apply().set("first-pass", "assert").exit(0).any_output();
-    stand
-        .drift()
-        .exit(0)
-        .stdout_contains(&["\nno drift: 3 in sync\n"]);
+    stand.drift().exit(0).stdout_contains(&["\nno drift: 3 in sync\n"]);
 }
 
 #[test]

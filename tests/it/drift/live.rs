@@ -68,18 +68,14 @@ fn a_plan_of_what_the_service_has_is_empty_before_the_first_pass() {
     for toggle in super::stand::TOGGLES {
         stand.changes(toggle, 18, "by hand");
     }
-    stand
-        .command("plan")
-        .arg("--live")
-        .arg("--detailed-exitcode")
-        .set("output", "json")
-        .exit(0)
-        .stdout_json(|plan| {
+    stand.command("plan").arg("--live").arg("--detailed-exitcode").set("output", "json").exit(0).stdout_json(
+        |plan| {
             for list in ["changes", "held", "orphans", "drifted"] {
                 assert_eq!(plan[list], json!([]), "{list} of {plan}");
             }
             assert_eq!(plan["summary"]["records"], 3);
-        });
+        },
+    );
 }
 
 #[test]
@@ -91,10 +87,7 @@ fn a_live_plan_does_not_promise_to_record_documents_before_their_first_pass_is_d
     let promise = "\nnothing to publish · 3 to record once the first pass is decided\n";
     let plan = || stand.command("plan").arg("--live");
     plan().exit(0).stdout_contains(&[promise]);
-    stand
-        .apply()
-        .exit(4)
-        .stdout_contains(&["nothing is applied here yet"]);
+    stand.apply().exit(4).stdout_contains(&["nothing is applied here yet"]);
     plan().exit(0).stdout_contains(&[promise]);
     let adopted = stand.apply().set("first-pass", "adopt").exit(0);
     adopted
@@ -108,10 +101,7 @@ fn a_live_status_holds_every_document_until_its_first_pass_is_decided() {
     let stand = Stand::unapplied(&[]);
     let status = || stand.command("status").arg("--live");
     let is_held = |status: &Value| {
-        assert_eq!(
-            (&status["ready"], &status["reason"]),
-            (&json!(false), &json!("not in sync: 3 toggles"))
-        );
+        assert_eq!((&status["ready"], &status["reason"]), (&json!(false), &json!("not in sync: 3 toggles")));
         let toggles = status["toggles"].as_array().unwrap();
         let kinds = toggles.iter().map(|toggle| (&toggle["state"], &toggle["kind"]));
         let held = (&json!("held"), &json!("first_pass"));
@@ -124,9 +114,7 @@ fn a_live_status_holds_every_document_until_its_first_pass_is_decided() {
         }
         status().set("output", "json").exit(4).stdout_json(is_held);
     }
-    status()
-        .exit(4)
-        .stdout_contains(&["all 3: nothing is applied here yet", "3 toggles: 3 held"]);
+    status().exit(4).stdout_contains(&["all 3: nothing is applied here yet", "3 toggles: 3 held"]);
     stand.apply().set("first-pass", "adopt").exit(0).any_output();
     status().exit(0).stdout_contains(&["3 toggles: 3 in sync"]);
 }
@@ -154,10 +142,7 @@ fn the_page_of_a_live_plan_without_drift_has_no_section_for_it() {
 fn a_live_command_that_could_not_read_gives_the_reason_in_every_output() {
     let stand = Stand::applied();
     for (command, outputs) in [
-        (
-            "plan",
-            &["human", "json", "markdown", "github", "gitlab", "junit", "sarif"][..],
-        ),
+        ("plan", &["human", "json", "markdown", "github", "gitlab", "junit", "sarif"][..]),
         ("status", &["human", "json", "markdown", "github"]),
     ] {
         for output in outputs {
@@ -172,10 +157,7 @@ fn a_live_command_that_could_not_read_gives_the_reason_in_every_output() {
                 .any_output();
             let summary = std::fs::read_to_string(summary).unwrap_or_default();
             let printed = ran.both() + &summary;
-            assert!(
-                printed.contains("rejected the token"),
-                "{command} {output}:\n{printed}"
-            );
+            assert!(printed.contains("rejected the token"), "{command} {output}:\n{printed}");
         }
     }
 }
@@ -186,17 +168,8 @@ fn overwriting_publishes_the_document_again_with_the_comment_of_its_commit() {
     stand.changes("pay", 21, "hotfix");
     stand.apply().exit(0).any_output();
     assert!(stand.requests().is_empty(), "nothing is to be published");
-    stand
-        .apply()
-        .arg("--overwrite-drift")
-        .exit(0)
-        .stdout_contains(&["shop/prod/pay"])
-        .any_stderr();
-    let published: Vec<_> = stand
-        .requests()
-        .into_iter()
-        .filter(|one| one.starts_with("PATCH"))
-        .collect();
+    stand.apply().arg("--overwrite-drift").exit(0).stdout_contains(&["shop/prod/pay"]).any_stderr();
+    let published: Vec<_> = stand.requests().into_iter().filter(|one| one.starts_with("PATCH")).collect();
     assert_eq!(published, [format!("PATCH {}", targeting("pay"))]);
     let sent: Value = serde_json::from_slice(&stand.last_body()).unwrap();
     assert_eq!(sent["comment"], "Add toggles");
@@ -227,15 +200,9 @@ fn overwriting_never_replaces_a_version_that_it_has_not_read() {
         "on": { "method": "PATCH", "path": targeting("pay") },
         "do": { "before": { "method": "PATCH", "path": targeting("pay"), "body": body(30, "later") } },
     }));
-    stand
-        .apply()
-        .arg("--overwrite-drift")
-        .exit_in(&[0, 4])
-        .any_output();
+    stand.apply().arg("--overwrite-drift").exit_in(&[0, 4]).any_output();
     let requests = stand.requests();
-    let read = requests
-        .iter()
-        .filter(|one| **one == format!("GET {}", targeting("pay")));
+    let read = requests.iter().filter(|one| **one == format!("GET {}", targeting("pay")));
     assert_eq!(read.count(), 2, "{requests:#?}");
 }
 
@@ -248,11 +215,7 @@ fn overwriting_fails_if_not_every_toggle_could_be_compared() {
     for on_drift in ["hold", "overwrite"] {
         let apply = || {
             let apply = stand.apply().set("on-drift", on_drift);
-            let apply = if on_drift == "hold" {
-                apply.arg("--overwrite-drift")
-            } else {
-                apply
-            };
+            let apply = if on_drift == "hold" { apply.arg("--overwrite-drift") } else { apply };
             apply.env("GITOGGLE_TOKEN", "another-token")
         };
         let printed = apply().exit(1).both();
@@ -276,11 +239,7 @@ fn a_live_plan_shows_the_change_that_it_overwrites() {
         "comment: hotfix",
         "1 to publish: 1 update · 1 drifted",
     ]);
-    stand
-        .command("status")
-        .arg("--live")
-        .exit(0)
-        .stdout_contains(&["3 toggles: 1 pending, 2 in sync"]);
+    stand.command("status").arg("--live").exit(0).stdout_contains(&["3 toggles: 1 pending, 2 in sync"]);
 }
 
 #[test]
@@ -295,11 +254,7 @@ fn a_live_plan_is_that_of_a_pass_with_the_same_decision_about_drift() {
         let plan = ratio("plan").arg("--live").set("on-drift", on_drift);
         plan.exit(exit).stdout_contains(lines);
     };
-    shows(
-        "hold",
-        4,
-        &["drifted shop/prod/pay", "nothing to publish · 2 drifted"],
-    );
+    shows("hold", 4, &["drifted shop/prod/pay", "nothing to publish · 2 drifted"]);
     shows("ignore", 0, &["1 to publish: 1 update · 2 drifted"]);
     let overwritten = [
         "~ update shop/prod/cart",
@@ -308,17 +263,8 @@ fn a_live_plan_is_that_of_a_pass_with_the_same_decision_about_drift() {
         "2 to publish: 2 updates · 2 drifted",
     ];
     shows("overwrite", 0, &overwritten);
-    stand.before(
-        "/",
-        "PATCH",
-        "/api/projects/shop/toggles/cart/offline",
-        Value::Null,
-    );
-    let held = [
-        "held shop/prod/cart",
-        "archived on the service",
-        "1 to publish: 1 update",
-    ];
+    stand.before("/", "PATCH", "/api/projects/shop/toggles/cart/offline", Value::Null);
+    let held = ["held shop/prod/cart", "archived on the service", "1 to publish: 1 update"];
     shows("overwrite", 4, &held);
     stand.reads();
     ratio("apply")
@@ -333,9 +279,7 @@ fn a_pass_applies_the_live_plan_that_was_reviewed_and_nothing_else() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");
     let repo = &stand.world.repo;
-    repo.file("shop/prod/cart.yaml", doc(25))
-        .file("shop/prod/pay.yaml", doc(25))
-        .commit("Raise both");
+    repo.file("shop/prod/cart.yaml", doc(25)).file("shop/prod/pay.yaml", doc(25)).commit("Raise both");
     let review = stand.world.path("plan.json");
     let plan = || {
         let plan = stand.command("plan").arg("--live").set("output", "json");
@@ -345,8 +289,7 @@ fn a_pass_applies_the_live_plan_that_was_reviewed_and_nothing_else() {
     };
     plan();
     // Another change would be sent now, so the plan is another one.
-    repo.file("shop/prod/ship.yaml", doc(25))
-        .commit("Raise the third");
+    repo.file("shop/prod/ship.yaml", doc(25)).commit("Raise the third");
     let first = stand.apply().set("reviewed", &review).exit(4);
     first
         .stdout_contains(&[
@@ -360,10 +303,6 @@ fn a_pass_applies_the_live_plan_that_was_reviewed_and_nothing_else() {
     plan();
     let second = stand.apply().set("reviewed", &review).exit(4);
     second
-        .stdout_contains(&[
-            "applied shop/prod/ship (update)",
-            "held shop/prod/pay",
-            "applied 1 of 2 changes",
-        ])
+        .stdout_contains(&["applied shop/prod/ship (update)", "held shop/prod/pay", "applied 1 of 2 changes"])
         .any_stderr();
 }

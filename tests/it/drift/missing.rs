@@ -29,9 +29,7 @@ fn created() -> [String; 2] {
 }
 
 fn scanning(stand: &Stand, change: impl FnOnce(Gitoggle) -> Gitoggle) -> Daemon {
-    Daemon::ready(&stand.world, |run| {
-        change(stand.served(run).set("drift-interval", "1h"))
-    })
+    Daemon::ready(&stand.world, |run| change(stand.served(run).set("drift-interval", "1h")))
 }
 
 #[test]
@@ -69,9 +67,7 @@ fn a_toggle_that_is_gone_stays_gone_without_an_order() {
 #[test]
 fn a_daemon_that_overwrites_and_creates_creates_a_toggle_that_is_gone() {
     let stand = without_pay();
-    let daemon = scanning(&stand, |run| {
-        run.set("on-drift", "overwrite").set("on-missing", "create")
-    });
+    let daemon = scanning(&stand, |run| run.set("on-drift", "overwrite").set("on-missing", "create"));
     daemon.says(&["\"drifted\"", "shop/prod/pay", "does not have the toggle anymore"]);
     daemon.says(&["drift_ended", "shop/prod/pay"]);
     daemon.becomes("shop/prod/pay", "in_sync");
@@ -97,8 +93,7 @@ fn an_operator_orders_to_create_a_toggle_that_is_gone_if_toggles_may_be_created(
     daemon.becomes("shop/prod/pay", "drifted");
     eventually("the way out on the page", || {
         let page = daemon.endpoint.get("/")?.body;
-        page.contains("Create the toggle again from its document")
-            .then_some(())
+        page.contains("Create the toggle again from its document").then_some(())
     });
     assert_eq!(written(&stand), [""; 0]);
     let (status, answer) = daemon.ask("/allow", &order.to_string());

@@ -1,9 +1,6 @@
 //! Drift: what was changed on the service since it was last applied.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "bodies are written where they are sent"
-)]
+#![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
 
 mod command;
 mod daemon;

@@ -79,12 +79,7 @@ fn an_order_does_not_cover_what_nobody_has_seen_before_it_is_carried_out() {
     let stand = Stand::applied();
     let daemon = ordered_while_suspended(&stand);
     // Only the read before the publish finds it.
-    stand.before(
-        &targeting("pay"),
-        "PATCH",
-        &targeting("pay"),
-        crate::support::body(22, "second hotfix"),
-    );
+    stand.before(&targeting("pay"), "PATCH", &targeting("pay"), crate::support::body(22, "second hotfix"));
     assert_eq!(daemon.order("/resume", ""), 200);
     daemon.says(&["changed on the service again", "version 4 by Admin"]);
     daemon.becomes("shop/prod/pay", "drifted");

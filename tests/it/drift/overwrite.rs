@@ -20,14 +20,8 @@ fn a_removed_document_is_not_published_over_drift() {
         let command = stand.command(verb).set("on-remove", "forget");
         command.set("on-drift", "overwrite")
     };
-    with("plan")
-        .arg("--live")
-        .exit(0)
-        .stdout_contains(&["nothing to publish"]);
-    with("apply")
-        .exit(0)
-        .stdout_contains(&["recorded without publishing: 1 toggle"])
-        .any_stderr();
+    with("plan").arg("--live").exit(0).stdout_contains(&["nothing to publish"]);
+    with("apply").exit(0).stdout_contains(&["recorded without publishing: 1 toggle"]).any_stderr();
     stand.reads();
 }
 
@@ -36,9 +30,7 @@ fn a_document_that_was_renamed_only_in_case_is_published_once_over_drift() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");
     let repo = &stand.world.repo;
-    repo.remove("shop/prod/pay.yaml")
-        .file("shop/prod/Pay.yaml", doc(18))
-        .commit("Rename pay");
+    repo.remove("shop/prod/pay.yaml").file("shop/prod/Pay.yaml", doc(18)).commit("Rename pay");
     stand
         .apply()
         .set("on-drift", "overwrite")
@@ -107,12 +99,7 @@ fn a_scan_of_a_part_does_not_hide_drift_in_the_rest() {
     // Keeps what it found equal.
     stand.apply().set("on-drift", "overwrite").exit(0).any_output();
     stand.changes("ship", 21, "hotfix");
-    stand
-        .apply()
-        .set("on-drift", "overwrite")
-        .set("only", "shop/prod/cart")
-        .exit(0)
-        .any_output();
+    stand.apply().set("on-drift", "overwrite").set("only", "shop/prod/cart").exit(0).any_output();
     let drift = stand.drift().exit(0);
     drift.stdout_contains(&["~ drifted shop/prod/ship", "1 drifted · 2 in sync"]);
 }
@@ -142,10 +129,7 @@ fn the_plan_and_the_pass_publish_over_the_same_toggles() {
         "INCIDENT: cart off",
         "3 to publish",
     ];
-    with("plan")
-        .arg("--overwrite-drift")
-        .exit(0)
-        .stdout_contains(&listed);
+    with("plan").arg("--overwrite-drift").exit(0).stdout_contains(&listed);
     stand.reads();
     let held = with("apply").exit(4);
     held.stdout_contains(&[
@@ -177,10 +161,7 @@ fn the_hint_of_a_held_toggle_publishes_over_that_toggle_only() {
         .exit(0)
         .any_output();
     assert_eq!(published(&stand), [targeting("pay")]);
-    stand
-        .drift()
-        .exit(0)
-        .stdout_contains(&["~ drifted shop/prod/cart"]);
+    stand.drift().exit(0).stdout_contains(&["~ drifted shop/prod/cart"]);
 }
 
 #[test]
@@ -189,12 +170,7 @@ fn what_is_changed_after_the_reading_is_held() {
     stand.changes("cart", 21, "hotfix");
     stand.changes("pay", 21, "hotfix");
     // The reading asks for the comment of each change after the toggle.
-    stand.before(
-        "/versions",
-        "PATCH",
-        &targeting("pay"),
-        crate::support::body(22, "second hotfix"),
-    );
+    stand.before("/versions", "PATCH", &targeting("pay"), crate::support::body(22, "second hotfix"));
     stand
         .apply()
         .set("max-change-ratio", "1")
@@ -208,10 +184,7 @@ fn what_is_changed_after_the_reading_is_held() {
         .any_stderr();
     // The service refuses the base version that was read.
     assert_eq!(published(&stand), [targeting("cart"), targeting("pay")]);
-    stand
-        .drift()
-        .exit(0)
-        .stdout_contains(&["~ drifted shop/prod/pay"]);
+    stand.drift().exit(0).stdout_contains(&["~ drifted shop/prod/pay"]);
 }
 
 #[test]

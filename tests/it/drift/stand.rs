@@ -76,21 +76,12 @@ impl Stand {
                 ca_file: Some(ca.clone()),
                 kind: ServiceKind::FeatureProbe,
                 data: Some(json!({ "projects": projects }).to_string()),
-                faults: Faults {
-                    latency,
-                    ..Faults::default()
-                },
+                faults: Faults { latency, ..Faults::default() },
                 ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
             })
             .unwrap()
         });
-        Self {
-            world,
-            sandbox,
-            runtime,
-            ca,
-            seen: std::cell::Cell::new(0),
-        }
+        Self { world, sandbox, runtime, ca, seen: std::cell::Cell::new(0) }
     }
 
     /// Begins a command with everything that it needs to read this service.
@@ -108,9 +99,7 @@ impl Stand {
 
     /// Gives `run` what it needs to use this service.
     pub(super) fn served(&self, run: Gitoggle) -> Gitoggle {
-        run.set("base-url", self.sandbox.url())
-            .set("ca-file", &self.ca)
-            .set("service-kind", "featureprobe")
+        run.set("base-url", self.sandbox.url()).set("ca-file", &self.ca).set("service-kind", "featureprobe")
     }
 
     /// Returns the body of the last publish.

@@ -17,19 +17,12 @@ fn a_comment_is_created_then_kept_then_updated() {
         let first = own(&forge);
         assert_eq!(first.len(), 1, "{kind:?}");
         assert!(first[0].starts_with("<!-- gitoggle:"), "{}", first[0]);
-        assert!(
-            first[0].contains("shop/prod/pay") && first[0].contains("21"),
-            "{}",
-            first[0]
-        );
+        assert!(first[0].contains("shop/prod/pay") && first[0].contains("21"), "{}", first[0]);
         forge.asked();
 
         run().exit(0).any_stdout().stderr(&note("kept"));
         assert!(
-            forge
-                .asked()
-                .iter()
-                .all(|asked| asked.starts_with("GET") || asked.ends_with("/graphql")),
+            forge.asked().iter().all(|asked| asked.starts_with("GET") || asked.ends_with("/graphql")),
             "unchanged text is not sent again"
         );
 
@@ -39,11 +32,7 @@ fn a_comment_is_created_then_kept_then_updated() {
         assert_eq!(second.len(), 1);
         assert_ne!(first, second);
         // The exit code is the plan's.
-        run()
-            .args("--detailed-exitcode")
-            .exit(2)
-            .any_stdout()
-            .stderr(&note("kept"));
+        run().args("--detailed-exitcode").exit(2).any_stdout().stderr(&note("kept"));
     }
 }
 
@@ -191,10 +180,7 @@ fn the_token_of_a_gitlab_job_has_its_own_header_and_user() {
     // Most versions of GitLab let it read only.
     change(&world.repo, 22);
     forge.held().is_read_only = true;
-    run().stderr_contains(&[
-        "warning: could not comment",
-        "a job token (CI_JOB_TOKEN) may neither",
-    ]);
+    run().stderr_contains(&["warning: could not comment", "a job token (CI_JOB_TOKEN) may neither"]);
 }
 
 #[test]
@@ -203,20 +189,13 @@ fn a_plan_that_fails_replaces_the_comment_and_is_not_reviewed() {
         let (world, forge) = (request_world(), StandIn::start(kind));
         plan(&world, &forge).exit(0).any_output();
         let planned = own(&forge).remove(0);
-        world
-            .repo
-            .remove("shop/prod/pay.yaml")
-            .commit("Remove everything");
+        world.repo.remove("shop/prod/pay.yaml").commit("Remove everything");
         let error = "is a document: read 0 files under `.`";
         let ran = plan(&world, &forge).exit(1).stdout("");
         ran.stderr_contains(&[&note("updated"), error]);
         let failed = own(&forge).remove(0);
         let revision = world.repo.head();
-        for part in [
-            "<!-- gitoggle:",
-            &format!("**The plan of ` {revision} ` failed**"),
-            error,
-        ] {
+        for part in ["<!-- gitoggle:", &format!("**The plan of ` {revision} ` failed**"), error] {
             assert!(failed.contains(part), "{part} in {failed}");
         }
         assert!(!failed.contains("sha256:"), "{failed}");
@@ -230,15 +209,8 @@ fn a_plan_that_fails_replaces_the_comment_and_is_not_reviewed() {
         world.repo.checkout("feature");
         world.repo.revert();
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));
-        let marker = |body: &str| {
-            body.split_once(" reviewed:")
-                .unwrap()
-                .1
-                .split_once(' ')
-                .unwrap()
-                .0
-                .to_owned()
-        };
+        let marker =
+            |body: &str| body.split_once(" reviewed:").unwrap().1.split_once(' ').unwrap().0.to_owned();
         assert_eq!(marker(&own(&forge)[0]), marker(&planned));
     }
 }
@@ -250,9 +222,7 @@ fn a_comment_uses_the_limit_of_its_forge_and_the_marker_counts() {
         let (world, forge) = (request_world(), StandIn::start(kind));
         let text = |number: u32| doc(number).replace("name: adults", &format!("name: {}", "é".repeat(300)));
         for number in 0..199 {
-            world
-                .repo
-                .write(&format!("shop/prod/t{number}.yaml"), text(number));
+            world.repo.write(&format!("shop/prod/t{number}.yaml"), text(number));
         }
         world.repo.git(&["add", "--all"]);
         world.repo.commit("Add many toggles");
@@ -268,9 +238,7 @@ fn a_comment_with_two_thousand_changes_is_shortened() {
     for kind in KINDS {
         let (world, forge) = (request_world(), StandIn::start(kind));
         for number in 0..2_000 {
-            world
-                .repo
-                .write(&format!("shop/prod/t{number}.yaml"), doc(number % 90));
+            world.repo.write(&format!("shop/prod/t{number}.yaml"), doc(number % 90));
         }
         world.repo.git(&["add", "--all"]);
         world.repo.commit("Add two thousand toggles");

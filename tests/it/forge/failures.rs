@@ -49,31 +49,21 @@ fn answers_that_no_retry_changes_are_shown_at_once() {
             Answer::json(400, r#"{"message":{"note":["can't be blank"]}}"#),
             r#"400: {"note":["can't be blank"]}"#,
         ),
-        (
-            Answer::json(403, r#"{"error":"insufficient_scope"}"#),
-            "403: insufficient_scope",
-        ),
+        (Answer::json(403, r#"{"error":"insufficient_scope"}"#), "403: insufficient_scope"),
         (Answer::json(403, "[]"), "responded with 403\n"),
         (
             Answer::status(302).header("Location", "https://evil.example/x"),
             "redirects to `https://evil.example/x`, which is not followed",
         ),
         (Answer::html(200), "but not as its API does: the body is not JSON"),
-        (
-            Answer::json(200, r#"{"data":null}"#),
-            "it did not name the user of the token",
-        ),
-        (
-            message(403, "::error::x\n\u{1b}[2J\u{202e}"),
-            "403: ::error::x\\n\\u{1b}[2J\\u{202e}",
-        ),
+        (Answer::json(200, r#"{"data":null}"#), "it did not name the user of the token"),
+        (message(403, "::error::x\n\u{1b}[2J\u{202e}"), "403: ::error::x\\n\\u{1b}[2J\\u{202e}"),
         (message(403, FORGE_TOKEN), "403: ***"),
     ] {
         let (world, forge) = (request_world(), StandIn::start(Kind::GitHub));
         forge.service.answers([answer]);
         let ran = plan(&world, &forge).exit(0).any_stdout();
-        ran.stderr_contains(&["warning: could not comment", shown])
-            .never_says(&[FORGE_TOKEN]);
+        ran.stderr_contains(&["warning: could not comment", shown]).never_says(&[FORGE_TOKEN]);
         assert_eq!(forge.asked().len(), 1, "{shown}");
     }
 }
@@ -109,9 +99,7 @@ fn a_comment_whose_answer_was_lost_is_not_created_twice() {
             Kind::GitLab | Kind::Gitea => (r#"{"id":41}"#, "[]"),
         };
         let stored = Answer::html(502);
-        forge
-            .service
-            .answers([Answer::json(200, user), Answer::json(200, list), stored]);
+        forge.service.answers([Answer::json(200, user), Answer::json(200, list), stored]);
         forge.add(super::stand_in::OURS, &body);
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("kept"));
         assert_eq!(forge.comments().len(), 1, "{kind:?}");
@@ -151,9 +139,7 @@ fn a_forge_that_stays_down_is_a_warning_after_four_attempts() {
 fn an_unknown_certificate_is_a_warning() {
     let (world, forge) = (request_world(), StandIn::start(Kind::GitHub));
     let run = plan(&world, &forge).unset("ca-file");
-    run.exit(0)
-        .any_stdout()
-        .stderr_contains(&["warning: could not comment", "the forge is unreachable"]);
+    run.exit(0).any_stdout().stderr_contains(&["warning: could not comment", "the forge is unreachable"]);
     assert_eq!(forge.asked(), [""; 0]);
 }
 
@@ -174,44 +160,28 @@ fn a_proxy_that_is_not_supported_is_a_warning() {
 #[test]
 fn what_the_job_does_not_name_is_a_usage_error() {
     let world = request_world();
-    let run = || {
-        world
-            .bare("plan")
-            .set("repo", world.repo.path())
-            .args("--pull-request --target main")
-    };
+    let run = || world.bare("plan").set("repo", world.repo.path()).args("--pull-request --target main");
     run().set("comment-on", "github").exit(64).stderr(
         "error: the repository is unknown; pass it as `--forge-repo`; the variable GITHUB_REPOSITORY of a CI job does not \
          name it\nhint: `--comment-on` calls the API of a forge\n",
     );
     let named = || run().set("comment-on", "gitea").set("forge-repo", "shop/toggles");
-    named()
-        .exit(64)
-        .stderr_contains(&["the address of the API is unknown; pass it as `--forge-url`"]);
+    named().exit(64).stderr_contains(&["the address of the API is unknown; pass it as `--forge-url`"]);
     let placed = || named().set("forge-url", "https://localhost:1/api/v1");
     placed()
         .exit(64)
         .stderr_contains(&["the number of the pull request is unknown; pass it as `--forge-number`"]);
-    named()
-        .set("forge-url", "http://localhost:1")
-        .exit(64)
-        .stderr_contains(&["refused", "loopback too"]);
+    named().set("forge-url", "http://localhost:1").exit(64).stderr_contains(&["refused", "loopback too"]);
     named()
         .env("GITHUB_API_URL", "http://localhost:1")
         .exit(64)
-        .stderr_contains(&[
-            "the variable GITHUB_API_URL has an unusable address",
-            "loopback too",
-        ]);
+        .stderr_contains(&["the variable GITHUB_API_URL has an unusable address", "loopback too"]);
     run()
         .set("comment-on", "bitbucket")
         .exit(64)
         .stderr_contains(&["`bitbucket` is none of `github`, `gitlab`, `gitea`"]);
     let file = world.path("missing");
-    placed()
-        .set("forge-token-file", file)
-        .exit(1)
-        .stderr_contains(&["could not use `--forge-token-file`"]);
+    placed().set("forge-token-file", file).exit(1).stderr_contains(&["could not use `--forge-token-file`"]);
 }
 
 #[test]
@@ -250,18 +220,11 @@ fn a_file_in_the_repository_cannot_send_the_token_elsewhere() {
 #[test]
 fn a_file_that_is_not_a_plan_is_a_usage_error() {
     let world = World::with_pay_applied();
-    for text in [
-        "",
-        "{}",
-        r#"{"version":1,"error":{"message":"x"}}"#,
-        r#"{"version":2,"changes":[],"held":[]}"#,
-    ] {
+    for text in
+        ["", "{}", r#"{"version":1,"error":{"message":"x"}}"#, r#"{"version":2,"changes":[],"held":[]}"#]
+    {
         world.write("plan.json", text);
-        let run = world
-            .apply()
-            .set("reviewed", world.path("plan.json"))
-            .exit(64)
-            .stdout("");
+        let run = world.apply().set("reviewed", world.path("plan.json")).exit(64).stdout("");
         run.stderr_contains(&[
             "could not read the reviewed plan in `",
             "the forge that has the reviews: `github`, `gitlab`, `gitea`",

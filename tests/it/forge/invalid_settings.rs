@@ -24,9 +24,7 @@ fn a_file_that_cannot_be_read_replaces_the_comment() {
         for part in ["<!-- gitoggle:", " failed", "there is nothing to review", error] {
             assert!(comments[0].contains(part), "{part} in {}", comments[0]);
         }
-        unreadable(&world, &forge)
-            .exit(64)
-            .stderr_contains(&[&note("kept")]);
+        unreadable(&world, &forge).exit(64).stderr_contains(&[&note("kept")]);
         valid().exit(0).any_stdout().stderr(&note("updated"));
         assert_eq!(own(&forge).len(), 1, "{kind:?}");
         assert!(!own(&forge)[0].contains(" failed"));
@@ -40,9 +38,7 @@ fn the_comments_of_several_jobs_stay_and_the_next_run_removes_the_failure() {
     plan(&world, &forge).exit(0).any_output();
     narrow().exit(0).any_output();
     let before = own(&forge);
-    unreadable(&world, &forge)
-        .exit(64)
-        .stderr_contains(&[&note("created")]);
+    unreadable(&world, &forge).exit(64).stderr_contains(&[&note("created")]);
     assert_eq!(own(&forge)[..2], before[..]);
     assert_eq!(own(&forge).len(), 3);
     narrow().exit(0).any_stdout().stderr(&note("kept"));
@@ -55,21 +51,9 @@ fn any_invalid_setting_replaces_the_comment() {
     plan(&world, &forge).exit(0).any_output();
     let nested = world.write("nested.yaml", "root: {a: b}\n");
     for (run, code, why) in [
-        (
-            plan(&world, &forge).set("config", nested),
-            64,
-            "settings are not nested",
-        ),
-        (
-            plan(&world, &forge).set("max-change-ratio", "7"),
-            64,
-            "--max-change-ratio",
-        ),
-        (
-            plan(&world, &forge).env("GITOGGLE_ROOT", "../x"),
-            64,
-            "GITOGGLE_ROOT",
-        ),
+        (plan(&world, &forge).set("config", nested), 64, "settings are not nested"),
+        (plan(&world, &forge).set("max-change-ratio", "7"), 64, "--max-change-ratio"),
+        (plan(&world, &forge).env("GITOGGLE_ROOT", "../x"), 64, "GITOGGLE_ROOT"),
         (
             plan(&world, &forge).set("git-password-file", world.path("missing")),
             1,
@@ -108,9 +92,6 @@ fn a_token_whose_host_the_file_could_name_is_not_sent() {
 fn other_commands_do_not_comment() {
     let (world, forge) = (request_world(), StandIn::start(Kind::GitHub));
     let run = forge.request_job(&world, world.validate());
-    run.env("GITOGGLE_COMMENT_ON", "github")
-        .set("config", world.path("missing.yaml"))
-        .exit(64)
-        .any_output();
+    run.env("GITOGGLE_COMMENT_ON", "github").set("config", world.path("missing.yaml")).exit(64).any_output();
     assert_eq!(forge.asked(), [""; 0]);
 }

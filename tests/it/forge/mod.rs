@@ -35,8 +35,5 @@ fn note(did: &str) -> String {
 /// Returns the bodies of our comments.
 fn own(forge: &StandIn) -> Vec<String> {
     let comments = forge.comments().into_iter();
-    comments
-        .filter(|comment| comment.author == OURS)
-        .map(|comment| comment.body)
-        .collect()
+    comments.filter(|comment| comment.author == OURS).map(|comment| comment.body).collect()
 }

@@ -30,10 +30,7 @@ fn the_comment_of_a_newer_commit_stays() {
         let (world, forge, [_, newer]) = pushed_twice(kind);
         let before = forge.comments();
         forge.held().head = Some(newer);
-        plan(&world, &forge)
-            .exit(0)
-            .stdout_contains(&["21"])
-            .stderr(&kept());
+        plan(&world, &forge).exit(0).stdout_contains(&["21"]).stderr(&kept());
         // Without the answer of the forge, the history of the clone decides.
         forge.held().head = None;
         plan(&world, &forge).exit(0).any_stdout().stderr(&kept());
@@ -41,11 +38,7 @@ fn the_comment_of_a_newer_commit_stays() {
         let event = r#"{"pull_request": {"number": 7, "head": {"sha": "SHA"}}}"#;
         let event = world.write("event.json", &event.replace("SHA", &world.repo.head()));
         let failing = plan(&world, &forge).env("GITHUB_EVENT_PATH", event);
-        let ran = failing
-            .arg("--audience")
-            .arg(world.path("missing"))
-            .exit(1)
-            .stdout("");
+        let ran = failing.arg("--audience").arg(world.path("missing")).exit(1).stdout("");
         ran.stderr_contains(&[&kept(), "could not read the audience"]);
         assert_eq!(forge.comments(), before, "{kind:?}");
     }
@@ -96,10 +89,7 @@ fn a_newer_commit_replaces_the_comment_without_asking_the_forge() {
         forge.asked();
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));
         let asked = forge.asked();
-        assert!(
-            asked.iter().all(|asked| !asked.ends_with("/7")),
-            "{kind:?}: {asked:?}"
-        );
+        assert!(asked.iter().all(|asked| !asked.ends_with("/7")), "{kind:?}: {asked:?}");
     }
 }
 

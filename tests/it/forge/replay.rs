@@ -27,10 +27,7 @@ fn recorded(case: &str) -> Answer {
 
 /// Begins a plan that comments on pull request 1 of `dev/toggles`.
 fn job(world: &World, gitea: &Service) -> Gitoggle {
-    let run = world
-        .bare("plan")
-        .set("repo", world.repo.path())
-        .set("ca-file", world.ca());
+    let run = world.bare("plan").set("repo", world.repo.path()).set("ca-file", world.ca());
     run.args("--pull-request --comment-on gitea")
         .env("GITEA_ACTIONS", "true")
         .env("GITHUB_BASE_REF", "main")
@@ -47,21 +44,10 @@ fn same(request: &Request, case: &str) {
     assert_eq!(request.method, expected["method"], "{case}");
     assert_eq!(request.path, expected["path"], "{case}");
     for name in ["Accept", "Authorization"] {
-        let value = expected["headers"][name]
-            .as_str()
-            .unwrap()
-            .replace("TOKEN", FORGE_TOKEN);
-        assert_eq!(
-            request.header(&name.to_lowercase()),
-            Some(value.as_str()),
-            "{case}"
-        );
+        let value = expected["headers"][name].as_str().unwrap().replace("TOKEN", FORGE_TOKEN);
+        assert_eq!(request.header(&name.to_lowercase()), Some(value.as_str()), "{case}");
     }
-    let keys = |value: &Value| {
-        value
-            .as_object()
-            .map(|body| body.keys().cloned().collect::<Vec<_>>())
-    };
+    let keys = |value: &Value| value.as_object().map(|body| body.keys().cloned().collect::<Vec<_>>());
     if !expected["body"].is_null() {
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(keys(&request.body()), keys(&expected["body"]), "{case}");
@@ -83,10 +69,7 @@ fn a_comment_is_created_as_recorded_and_the_list_is_read_once() {
         recorded("list comments: default page size of this endpoint"),
         recorded("update comment"),
     ]);
-    job(&world, &gitea)
-        .exit(0)
-        .any_stdout()
-        .stderr_contains(&["created the comment on pull request 1"]);
+    job(&world, &gitea).exit(0).any_stdout().stderr_contains(&["created the comment on pull request 1"]);
     let requests = gitea.take();
     // The list says that there are 61 comments, which is all of them: there is no second page to ask for. The recorded text
     // is not that of our plan, so the comment is updated.
@@ -116,21 +99,9 @@ fn refusals_are_shown_as_recorded() {
             1,
             "responded with 401: invalid username, password or token\nhint: ",
         ),
-        (
-            "create comment without a token",
-            1,
-            "responded with 401: token is required\nhint: ",
-        ),
-        (
-            "create comment in a repository that does not exist",
-            1,
-            "responded with 404: not found\nhint: ",
-        ),
-        (
-            "create comment with an empty body",
-            1,
-            "responded with 422: [Body]: Required\n",
-        ),
+        ("create comment without a token", 1, "responded with 401: token is required\nhint: "),
+        ("create comment in a repository that does not exist", 1, "responded with 404: not found\nhint: "),
+        ("create comment with an empty body", 1, "responded with 422: [Body]: Required\n"),
         (
             "create comment on an issue that does not exist",
             4,
@@ -165,18 +136,12 @@ fn a_status_is_set_as_recorded() {
     let requests = gitea.take();
     let expected = exchange("create status: success, same context")["request"].clone();
     assert_eq!(requests[0].method, "POST");
-    assert_eq!(
-        requests[0].path,
-        format!("/api/v1/repos/dev/toggles/statuses/{}", world.repo.head())
-    );
+    assert_eq!(requests[0].path, format!("/api/v1/repos/dev/toggles/statuses/{}", world.repo.head()));
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&requests[0].body()), keys(&expected["body"]));
 
     gitea.answers((0..4).map(|_| recorded("create status on a commit that does not exist")));
-    apply()
-        .exit(0)
-        .any_stdout()
-        .stderr_contains(&["it may not have this object"]);
+    apply().exit(0).any_stdout().stderr_contains(&["it may not have this object"]);
     gitea.answers([recorded("create status with a token that may only read")]);
     apply()
         .exit(0)
@@ -188,10 +153,7 @@ fn a_status_is_set_as_recorded() {
 fn a_comment_that_someone_deleted_is_created_again() {
     let (world, forge) = (request_world(), StandIn::start(KINDS[2]));
     plan(&world, &forge).exit(0).any_output();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", crate::support::doc(40))
-        .commit("Change it");
+    world.repo.file("shop/prod/pay.yaml", crate::support::doc(40)).commit("Change it");
     let (id, body) = (forge.comments()[0].id, forge.comments()[0].body.clone());
     forge.held().comments.clear();
     let list = serde_json::json!([{ "id": id, "user": { "id": 41 }, "body": body }]);

@@ -31,11 +31,7 @@ impl Team {
         }
         world.repo.git(&["add", "--all"]);
         world.repo.commit("Add all");
-        let team = Self {
-            world,
-            forge: StandIn::start(kind),
-            jobs: Cell::new(0),
-        };
+        let team = Self { world, forge: StandIn::start(kind), jobs: Cell::new(0) };
         team.any_job().set("first-pass", "assert").exit(0).any_output();
         team.world.service.take();
         team
@@ -44,8 +40,7 @@ impl Team {
     /// Sets a toggle, and commits it.
     fn set(&self, toggle: &str, age: u32) -> &Self {
         let repo = &self.world.repo;
-        repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age))
-            .commit(&format!("Set {toggle} to {age}"));
+        repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age)).commit(&format!("Set {toggle} to {age}"));
         self
     }
 
@@ -58,13 +53,8 @@ impl Team {
     /// Runs the job of a pull request, whose branch is checked out.
     fn plan(&self, number: u64) -> &Self {
         let world = &self.world;
-        let run = self
-            .forge
-            .job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
-        run.args("--pull-request")
-            .set("comment-on", self.forge.name())
-            .exit(0)
-            .any_output();
+        let run = self.forge.job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
+        run.args("--pull-request").set("comment-on", self.forge.name()).exit(0).any_output();
         self
     }
 
@@ -95,33 +85,23 @@ impl Team {
     fn any_job(&self) -> Gitoggle {
         let world = &self.world;
         self.jobs.set(self.jobs.get() + 1);
-        let run = world
-            .apply()
-            .set("state-dir", world.path(&format!("disk-{}", self.jobs.get())));
-        run.set("state-remote", world.path("remote.git"))
-            .set("state-name", "toggles")
+        let run = world.apply().set("state-dir", world.path(&format!("disk-{}", self.jobs.get())));
+        run.set("state-remote", world.path("remote.git")).set("state-name", "toggles")
     }
 
     /// A command on an empty disk.
     fn any_job_of(&self, verb: &str) -> Gitoggle {
         let world = &self.world;
-        let run = world
-            .bare(verb)
-            .set("repo", world.repo.path())
-            .set("base-url", world.service.url());
-        let run = run
-            .set("state-dir", world.path("disk-of-a-person"))
-            .set("ca-file", world.ca());
-        run.set("state-remote", world.path("remote.git"))
-            .set("state-name", "toggles")
+        let run = world.bare(verb).set("repo", world.repo.path()).set("base-url", world.service.url());
+        let run = run.set("state-dir", world.path("disk-of-a-person")).set("ca-file", world.ca());
+        run.set("state-remote", world.path("remote.git")).set("state-name", "toggles")
     }
 
     /// The job for the newest commit of `main`.
     fn job(&self) -> Gitoggle {
         self.world.repo.checkout("main");
         let run = self.forge.job(&self.world, self.any_job());
-        run.set("reviewed", self.forge.name())
-            .set("commit-status", self.forge.name())
+        run.set("reviewed", self.forge.name()).set("commit-status", self.forge.name())
     }
 
     /// Asserts which toggles were published.
@@ -129,10 +109,7 @@ impl Team {
     fn sent(&self, expected: &[&str]) -> &Self {
         let mut sent: Vec<String> = self.world.service.take().iter().map(Request::toggle).collect();
         sent.sort_unstable();
-        let expected: Vec<String> = expected
-            .iter()
-            .map(|toggle| format!("shop/prod/{toggle}"))
-            .collect();
+        let expected: Vec<String> = expected.iter().map(|toggle| format!("shop/prod/{toggle}")).collect();
         assert_eq!(sent, expected, "{:?}", self.forge.kind);
         self
     }
@@ -183,9 +160,7 @@ fn quick_merges_need_nobody_whichever_of_their_jobs_ran() {
     for round in 0..4_u64 {
         let (one, two) = (2 * round + 1, 2 * round + 2);
         let age = 20 + u32::try_from(round).unwrap();
-        team.request(one, "t1", age)
-            .request(two, "t2", age)
-            .merge(one, Merge::Commit);
+        team.request(one, "t1", age).request(two, "t2", age).merge(one, Merge::Commit);
         match round {
             // The job of the first merge did not run, ran, failed in the middle, or was killed.
             0 => {}
@@ -218,9 +193,7 @@ fn ten_quick_merges_need_nobody() {
             team.merge(number + 1, how);
             if number == 4 {
                 // Half of them are sent, and the service refuses the third.
-                team.world
-                    .service
-                    .answers([Answer::applied(), Answer::applied(), Answer::json(400, "{}")]);
+                team.world.service.answers([Answer::applied(), Answer::applied(), Answer::json(400, "{}")]);
                 team.job().set("max-change-ratio", "1").exit(1).any_output();
                 team.sent(&["t0", "t1", "t2", "t3", "t4"]);
             }
@@ -247,17 +220,9 @@ fn only_a_direct_push_is_held_and_its_commit_is_named() {
         // The next pass tries again.
         team.holds(&reason, &[]);
         // Whoever reviews it now publishes it with what the hint says.
-        let plan = team
-            .any_job_of("plan")
-            .set("output", "json")
-            .start_piped()
-            .wait_with_output()
-            .unwrap();
+        let plan = team.any_job_of("plan").set("output", "json").start_piped().wait_with_output().unwrap();
         std::fs::write(team.world.path("plan.json"), plan.stdout).unwrap();
-        team.any_job()
-            .set("reviewed", team.world.path("plan.json"))
-            .exit(0)
-            .any_output();
+        team.any_job().set("reviewed", team.world.path("plan.json")).exit(0).any_output();
         team.sent(&["t1"]);
     }
 }
@@ -266,10 +231,7 @@ fn only_a_direct_push_is_held_and_its_commit_is_named() {
 fn a_branch_that_changed_after_its_last_plan_is_held() {
     for kind in KINDS {
         let team = Team::new(kind);
-        team.request(7, "t0", 21)
-            .set("t0", 22)
-            .set("t1", 21)
-            .merge(7, Merge::Commit);
+        team.request(7, "t0", 21).set("t0", 22).set("t1", 21).merge(7, Merge::Commit);
         team.holds("pull request 7, whose last plan did not have this change; ", &[]);
     }
 }
@@ -281,15 +243,13 @@ fn what_is_applied_already_or_was_never_applied_makes_no_difference() {
         // The request changes a toggle that was never applied, and one that has become equal meanwhile.
         let repo = &team.world.repo;
         let invalid = doc(5).replace("select: 1", "select: 7");
-        repo.file("shop/prod/new.yaml", invalid)
-            .commit("Add a broken toggle");
+        repo.file("shop/prod/new.yaml", invalid).commit("Add a broken toggle");
         team.request(7, "new", 30).set("t0", 30).plan(7);
         repo.checkout("main");
         team.set("t0", 30);
         team.any_job().exit_in(&[3]).any_output();
         team.sent(&["t0"]);
-        repo.checkout("r7")
-            .git(&["merge", "--quiet", "-m", "Merge main", "main"]);
+        repo.checkout("r7").git(&["merge", "--quiet", "-m", "Merge main", "main"]);
         team.merge(7, Merge::Squash).publishes(&["new"]);
     }
 }
@@ -298,13 +258,7 @@ fn what_is_applied_already_or_was_never_applied_makes_no_difference() {
 fn only_an_unchanged_comment_of_the_own_user_is_a_review() {
     let reason = "pull request 7, which has no plan in a comment that gitoggle wrote with this token's user";
     for kind in KINDS {
-        for change in [
-            "deleted",
-            "copied by a stranger",
-            "edited",
-            "added to",
-            "another change listed",
-        ] {
+        for change in ["deleted", "copied by a stranger", "edited", "added to", "another change listed"] {
             let team = Team::new(kind);
             team.request(7, "t0", 21);
             let body = team.forge.comments()[0].body.clone();
@@ -333,12 +287,7 @@ fn a_comment_that_a_person_pasted_and_added_to_is_left_alone() {
         let pasted = format!("{}\nI think that 21 is right.", team.forge.comments()[0].body);
         team.forge.add(OURS, &pasted);
         team.set("t0", 22).plan(7);
-        let bodies: Vec<String> = team
-            .forge
-            .comments()
-            .into_iter()
-            .map(|comment| comment.body)
-            .collect();
+        let bodies: Vec<String> = team.forge.comments().into_iter().map(|comment| comment.body).collect();
         assert_eq!((bodies.len(), bodies.contains(&pasted)), (2, true));
         team.merge(7, Merge::Commit).publishes(&["t0"]);
     }
@@ -346,22 +295,16 @@ fn a_comment_that_a_person_pasted_and_added_to_is_left_alone() {
 
 #[test]
 fn a_comment_lists_thousands_of_changes_or_says_that_it_cannot() {
-    for (kind, count, is_listed) in [
-        (Kind::GitHub, 2_000, true),
-        (Kind::GitHub, 10_000, false),
-        (Kind::GitLab, 10_000, true),
-    ] {
+    for (kind, count, is_listed) in
+        [(Kind::GitHub, 2_000, true), (Kind::GitHub, 10_000, false), (Kind::GitLab, 10_000, true)]
+    {
         let team = Team::new(kind);
         team.world.repo.branch("r7");
         for number in 0..count {
-            team.world
-                .repo
-                .write(&format!("shop/many/t{number}.yaml"), doc(18));
+            team.world.repo.write(&format!("shop/many/t{number}.yaml"), doc(18));
         }
         team.world.repo.git(&["add", "--all"]);
-        team.world
-            .repo
-            .commit("Add many\n\nGitoggle-First-Pass: assert\n");
+        team.world.repo.commit("Add many\n\nGitoggle-First-Pass: assert\n");
         team.plan(7);
         let body = team.forge.comments()[0].body.clone();
         assert_eq!(body.contains("has no room to list all changes"), !is_listed);
@@ -371,10 +314,7 @@ fn a_comment_lists_thousands_of_changes_or_says_that_it_cannot() {
                 team.job().exit(0).any_output();
                 assert_eq!(team.world.service.take().len(), count);
             }
-            false => drop(team.holds(
-                "pull request 7, whose comment has too many changes to list them",
-                &[],
-            )),
+            false => drop(team.holds("pull request 7, whose comment has too many changes to list them", &[])),
         }
     }
 }
@@ -398,9 +338,7 @@ fn a_request_that_was_merged_into_another_one_counts() {
 fn a_revert_by_request_is_published() {
     for kind in KINDS {
         let team = Team::new(kind);
-        team.request(1, "t0", 21)
-            .merge(1, Merge::Squash)
-            .publishes(&["t0"]);
+        team.request(1, "t0", 21).merge(1, Merge::Squash).publishes(&["t0"]);
         team.world.repo.branch("r2").revert();
         team.plan(2).merge(2, Merge::Commit).publishes(&["t0"]);
     }
@@ -410,22 +348,14 @@ fn a_revert_by_request_is_published() {
 fn a_job_that_is_run_again_sends_nothing_and_leaves_the_status_alone() {
     for kind in KINDS {
         let team = Team::new(kind);
-        team.request(1, "t0", 21)
-            .merge(1, Merge::Commit)
-            .publishes(&["t0"]);
+        team.request(1, "t0", 21).merge(1, Merge::Commit).publishes(&["t0"]);
         let old = team.world.repo.head();
-        team.request(2, "t0", 22)
-            .merge(2, Merge::Commit)
-            .publishes(&["t0"]);
+        team.request(2, "t0", 22).merge(2, Merge::Commit).publishes(&["t0"]);
         team.forge.held().statuses.clear();
         team.world.repo.checkout(&old);
         let run = team.forge.job(&team.world, team.any_job());
-        let run = run
-            .set("reviewed", team.forge.name())
-            .set("commit-status", team.forge.name());
-        run.exit(4)
-            .stdout("")
-            .stderr_contains(&["this checkout is stale"]);
+        let run = run.set("reviewed", team.forge.name()).set("commit-status", team.forge.name());
+        run.exit(4).stdout("").stderr_contains(&["this checkout is stale"]);
         team.sent(&[]);
         assert_eq!(team.forge.held().statuses.len(), 0, "the status stays `success`");
     }
@@ -456,10 +386,7 @@ fn without_a_token_nothing_is_sent() {
     let team = Team::new(Kind::GitHub);
     team.request(1, "t0", 21).merge(1, Merge::Commit);
     let run = team.job().env("GITHUB_TOKEN", "").exit(1).stdout("");
-    run.stderr_contains(&[
-        "could not read the reviews on `shop/toggles`",
-        "there is no token",
-    ]);
+    run.stderr_contains(&["could not read the reviews on `shop/toggles`", "there is no token"]);
     team.sent(&[]);
 }
 
@@ -477,11 +404,7 @@ fn a_pass_that_sends_nothing_asks_for_no_review() {
 fn a_reviewed_change_that_is_held_is_published_when_it_is_released() {
     for kind in KINDS {
         let team = Team::new(kind);
-        team.world
-            .repo
-            .branch("r1")
-            .file("shop/test/pay.yaml", doc(5))
-            .commit("Add a test");
+        team.world.repo.branch("r1").file("shop/test/pay.yaml", doc(5)).commit("Add a test");
         team.set("t0", 21).plan(1).merge(1, Merge::Commit);
         team.job().exit(4).says(&["held shop/test"]);
         team.sent(&["t0"]);
@@ -499,9 +422,7 @@ fn a_day_with_three_requests_publishes_what_was_reviewed_and_nothing_else() {
         team.request(1, "t0", 21);
         repo.branch("r2");
         team.set("t1", 21).plan(2);
-        repo.checkout("main")
-            .file("README.md", "text")
-            .commit("Describe it");
+        repo.checkout("main").file("README.md", "text").commit("Describe it");
         // The third has an invalid document, which its comment says first, with the way out.
         repo.branch("r3")
             .file("shop/prod/t2.yaml", doc(21).replace("select: 1", "select: 7"))
@@ -509,25 +430,18 @@ fn a_day_with_three_requests_publishes_what_was_reviewed_and_nothing_else() {
         let world = &team.world;
         let plan = || {
             let run = world.bare("plan").set("repo", repo.path()).args("--pull-request");
-            team.forge
-                .job_for(3, world, run)
-                .set("comment-on", team.forge.name())
+            team.forge.job_for(3, world, run).set("comment-on", team.forge.name())
         };
         plan().exit(3).any_output();
         let comment = |request: u64| {
             let comments = team.forge.comments().into_iter();
-            let own: Vec<String> = comments
-                .filter(|comment| comment.request == request)
-                .map(|comment| comment.body)
-                .collect();
+            let own: Vec<String> =
+                comments.filter(|comment| comment.request == request).map(|comment| comment.body).collect();
             assert_eq!(own.len(), 1, "created once, and updated");
             own[0].clone()
         };
         let broken = comment(3);
-        assert!(
-            broken.contains("#### Findings\n\n* **error** ") && broken.contains("*help*"),
-            "{broken}"
-        );
+        assert!(broken.contains("#### Findings\n\n* **error** ") && broken.contains("*help*"), "{broken}");
         team.set("t2", 21).plan(3);
         assert!(!comment(3).contains("Findings"));
 
@@ -544,9 +458,7 @@ fn a_day_with_three_requests_publishes_what_was_reviewed_and_nothing_else() {
             &["t2"],
         );
         // A pull request that shows the pushed commit again is a review of it.
-        repo.branch("r4")
-            .file("shop/prod/t3.yaml", doc(22))
-            .commit("Set t3 to 22");
+        repo.branch("r4").file("shop/prod/t3.yaml", doc(22)).commit("Set t3 to 22");
         team.plan(4).merge(4, Merge::Squash).publishes(&["t3"]);
     }
 }
@@ -554,20 +466,11 @@ fn a_day_with_three_requests_publishes_what_was_reviewed_and_nothing_else() {
 #[test]
 fn the_comment_of_a_new_environment_says_how_to_decide_on_its_first_pass() {
     let team = Team::new(Kind::GitHub);
-    team.world
-        .repo
-        .branch("r7")
-        .file("shop/test/pay.yaml", doc(5))
-        .commit("Add a test");
+    team.world.repo.branch("r7").file("shop/test/pay.yaml", doc(5)).commit("Add a test");
     team.plan(7);
     let body = team.forge.comments()[0].body.clone();
-    for part in [
-        "> **Note**: ",
-        "`shop/test`",
-        "for a first pass",
-        "Gitoggle-First-Pass: assert",
-        "`adopt`",
-    ] {
+    for part in ["> **Note**: ", "`shop/test`", "for a first pass", "Gitoggle-First-Pass: assert", "`adopt`"]
+    {
         assert!(body.contains(part), "{part} in {body}");
     }
     team.merge(7, Merge::Commit);

@@ -9,13 +9,11 @@ pub(super) fn answer(kind: Kind, held: &mut Held, request: &Request) -> Answer {
     for (name, value) in headers(kind, held) {
         if request.header(name) != Some(value.as_str()) {
             let found = request.header(name);
-            held.violations
-                .push(format!("{} {}: {name}: {found:?}", request.method, request.path));
+            held.violations.push(format!("{} {}: {name}: {found:?}", request.method, request.path));
         }
     }
     if request.header("user-agent").is_none() {
-        held.violations
-            .push("GitHub refuses requests without a user agent".to_owned());
+        held.violations.push("GitHub refuses requests without a user agent".to_owned());
     }
     let path = request.path.strip_prefix(root(kind)).unwrap_or("(another path)");
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -33,8 +31,7 @@ pub(super) fn answer(kind: Kind, held: &mut Held, request: &Request) -> Answer {
     match answer_to(kind, held, &request.method, path, query, &body) {
         Some(answer) => answer,
         None => {
-            held.violations
-                .push(format!("{} {}", request.method, request.path));
+            held.violations.push(format!("{} {}", request.method, request.path));
             refused(404, "Not Found")
         }
     }
@@ -49,19 +46,11 @@ fn headers(kind: Kind, held: &Held) -> Vec<(&'static str, String)> {
         ],
         Kind::GitLab => vec![
             ("accept", "application/json".to_owned()),
-            (
-                if held.is_job_token {
-                    "job-token"
-                } else {
-                    "private-token"
-                },
-                FORGE_TOKEN.to_owned(),
-            ),
+            (if held.is_job_token { "job-token" } else { "private-token" }, FORGE_TOKEN.to_owned()),
         ],
-        Kind::Gitea => vec![
-            ("accept", "application/json".to_owned()),
-            ("authorization", format!("token {FORGE_TOKEN}")),
-        ],
+        Kind::Gitea => {
+            vec![("accept", "application/json".to_owned()), ("authorization", format!("token {FORGE_TOKEN}"))]
+        }
     }
 }
 
@@ -134,10 +123,7 @@ fn requests_of(kind: Kind, held: &Held, commit: &str) -> Answer {
         ),
         // Gitea answers with the merged request only.
         Kind::Gitea if is_merged => {
-            return ok(
-                200,
-                &json!({ "number": number, "merged": true, "merge_commit_sha": commit }),
-            );
+            return ok(200, &json!({ "number": number, "merged": true, "merge_commit_sha": commit }));
         }
         Kind::Gitea => return refused(404, "not found"),
     };
@@ -189,10 +175,7 @@ fn comments(
         // It has no pages, whatever is asked for.
         return (method == "GET" && query.is_empty()).then(|| ok(200, &Value::Array(all)));
     }
-    let (size, page) = (
-        number("per_page").unwrap_or(20).min(100),
-        number("page").unwrap_or(1),
-    );
+    let (size, page) = (number("per_page").unwrap_or(20).min(100), number("page").unwrap_or(1));
     let has_more = all.len() > size * page;
     let slice: Vec<Value> = all.into_iter().skip(size * (page - 1)).take(size).collect();
     let answer = ok(200, &Value::Array(slice));
@@ -200,10 +183,8 @@ fn comments(
         (Kind::GitLab, true) => answer.header("X-Next-Page", &(page + 1).to_string()),
         (Kind::GitLab, false) => answer.header("X-Next-Page", ""),
         // A client that follows it sends the token to another host.
-        (_, true) => answer.header(
-            "Link",
-            "<https://127.0.0.1:1/evil?page=2>; rel=\"next\", <https://x>; rel=\"last\"",
-        ),
+        (_, true) => answer
+            .header("Link", "<https://127.0.0.1:1/evil?page=2>; rel=\"next\", <https://x>; rel=\"last\""),
         (_, false) => answer.header("Link", "<https://127.0.0.1:1/evil?page=1>; rel=\"first\""),
     })
 }
@@ -218,8 +199,7 @@ fn comment(kind: Kind, held: &mut Held, method: &str, id: u64, body: &Value) -> 
         return Some(refused(404, "not found"));
     };
     if held.comments[at].author != OURS {
-        held.violations
-            .push(format!("{method} of a comment of another user"));
+        held.violations.push(format!("{method} of a comment of another user"));
     }
     if method == "DELETE" {
         held.comments.remove(at);
@@ -252,10 +232,7 @@ fn text(kind: Kind, body: &Value) -> Result<String, Answer> {
 fn status(kind: Kind, held: &mut Held, commit: &str, body: &Value) -> Answer {
     let (states, longest): (&[&str], usize) = match kind {
         Kind::GitHub => (&["error", "failure", "pending", "success"], 140),
-        Kind::GitLab => (
-            &["pending", "running", "success", "failed", "canceled", "skipped"],
-            255,
-        ),
+        Kind::GitLab => (&["pending", "running", "success", "failed", "canceled", "skipped"], 255),
         // It accepts any word, which is then shown as such.
         Kind::Gitea => (&["pending", "success", "error", "failure", "warning"], 255),
     };

@@ -98,9 +98,7 @@ impl StandIn {
     /// Returns `METHOD path` of every request since the last call.
     pub(crate) fn asked(&self) -> Vec<String> {
         let requests = self.service.take().into_iter();
-        requests
-            .map(|request| format!("{} {}", request.method, request.path))
-            .collect()
+        requests.map(|request| format!("{} {}", request.method, request.path)).collect()
     }
 
     /// Returns the name of the forge in a setting.
@@ -155,9 +153,9 @@ impl StandIn {
                 .env("CI_MERGE_REQUEST_IID", request.to_string())
                 .env("CI_MERGE_REQUEST_PROJECT_PATH", "shop/toggles")
                 .env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
-            Kind::GitHub | Kind::Gitea => run
-                .env("GITHUB_BASE_REF", "main")
-                .env("GITHUB_REF", format!("refs/pull/{request}/merge")),
+            Kind::GitHub | Kind::Gitea => {
+                run.env("GITHUB_BASE_REF", "main").env("GITHUB_REF", format!("refs/pull/{request}/merge"))
+            }
         }
     }
 }
@@ -165,11 +163,7 @@ impl StandIn {
 impl Drop for StandIn {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(
-                self.held().violations,
-                [""; 0],
-                "requests that the forge does not document"
-            );
+            assert_eq!(self.held().violations, [""; 0], "requests that the forge does not document");
         }
     }
 }
@@ -188,11 +182,6 @@ pub(crate) fn add(comments: &mut Vec<Comment>, author: i64, body: &str) -> u64 {
 
 pub(super) fn add_to(request: u64, comments: &mut Vec<Comment>, author: i64, body: &str) -> u64 {
     let id = comments.iter().map(|comment| comment.id).max().unwrap_or(100) + 1;
-    comments.push(Comment {
-        request,
-        id,
-        author,
-        body: body.to_owned(),
-    });
+    comments.push(Comment { request, id, author, body: body.to_owned() });
     id
 }

@@ -48,21 +48,13 @@ fn a_failure_and_a_hold_are_other_states() {
             Kind::GitHub | Kind::Gitea => "failure",
         };
         let (world, forge) = (changed(), StandIn::start(kind));
-        world
-            .service
-            .answers([Answer::json(400, r#"{"code":"invalid","message":"no"}"#)]);
+        world.service.answers([Answer::json(400, r#"{"code":"invalid","message":"no"}"#)]);
         apply(&world, &forge).exit(1).any_output();
         let expected = (failed.to_owned(), "applied 0 of 1 change".to_owned());
         assert_eq!(status(&world, &forge), expected);
 
-        world
-            .repo
-            .file("shop/test/new.yaml", doc(3))
-            .commit("Add an environment");
-        apply(&world, &forge)
-            .args("--exit-zero-when-held")
-            .exit_in(&[0, 1])
-            .any_output();
+        world.repo.file("shop/test/new.yaml", doc(3)).commit("Add an environment");
+        apply(&world, &forge).args("--exit-zero-when-held").exit_in(&[0, 1]).any_output();
         assert!(status(&world, &forge).1.contains("1 held"), "{kind:?}");
 
         // A pass that cannot begin has a verdict on the commit of the job.
@@ -80,10 +72,7 @@ fn something_held_is_pending() {
     let (world, forge) = (World::new(), StandIn::start(Kind::GitHub));
     world.repo.commit_pay(18, "Add pay");
     apply(&world, &forge).exit(4).any_output();
-    assert_eq!(
-        status(&world, &forge),
-        ("pending".to_owned(), "nothing to publish · 1 held".to_owned())
-    );
+    assert_eq!(status(&world, &forge), ("pending".to_owned(), "nothing to publish · 1 held".to_owned()));
 }
 
 #[test]
@@ -103,10 +92,9 @@ fn a_commit_without_a_reviewed_plan_is_pending() {
 fn a_report_that_cannot_be_written_hides_nothing_that_was_applied() {
     let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
     let run = apply(&world, &forge).env("GITHUB_STEP_SUMMARY", "/dev/full");
-    run.set("output", "github").exit(1).says(&[
-        "note: applied 1 of 1 change\n",
-        "could not write the job summary to `/dev/full`",
-    ]);
+    run.set("output", "github")
+        .exit(1)
+        .says(&["note: applied 1 of 1 change\n", "could not write the job summary to `/dev/full`"]);
     let expected = ("success".to_owned(), "applied 1 of 1 change".to_owned());
     assert_eq!(status(&world, &forge), expected);
 }
@@ -114,10 +102,7 @@ fn a_report_that_cannot_be_written_hides_nothing_that_was_applied() {
 #[test]
 fn the_globs_of_the_job_are_part_of_the_context() {
     let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
-    apply(&world, &forge)
-        .set("only", "shop/prod/*")
-        .exit(0)
-        .any_output();
+    apply(&world, &forge).set("only", "shop/prod/*").exit(0).any_output();
     let body = forge.held().statuses[0].1.clone();
     assert_eq!(
         body,

@@ -75,19 +75,14 @@ fn a_toggle_that_cannot_be_read_fails_alone_after_four_tries() {
     assert_eq!(tries.lock().unwrap()[path], 4);
     // The next run continues.
     serve(&world, &["bad", "good", "slow"], |_, _| None);
-    import_live(&world)
-        .exit(0)
-        .stdout("1 written, 2 unchanged, 0 different\n")
-        .any_stderr();
+    import_live(&world).exit(0).stdout("1 written, 2 unchanged, 0 different\n").any_stderr();
 }
 
 #[test]
 fn a_token_that_is_rejected_or_may_not_read_ends_the_import() {
     for (status, reason) in [(401, "401"), (403, "403")] {
         let world = World::new();
-        serve(&world, &["pay"], move |_, _| {
-            Some(Answer::json(status, r#"{"code":"forbidden"}"#))
-        });
+        serve(&world, &["pay"], move |_, _| Some(Answer::json(status, r#"{"code":"forbidden"}"#)));
         import_live(&world)
             .exit(1)
             .stdout("0 written, 0 unchanged, 0 different\n")
@@ -100,9 +95,7 @@ fn a_token_that_is_rejected_or_may_not_read_ends_the_import() {
     }
     // Rejected in the middle: what was written stays.
     let world = World::new();
-    serve(&world, &["a", "b"], |path, _| {
-        path.contains("/b/").then(|| Answer::status(401))
-    });
+    serve(&world, &["a", "b"], |path, _| path.contains("/b/").then(|| Answer::status(401)));
     import_live(&world)
         .set("max-in-flight", "1")
         .exit(1)
@@ -118,13 +111,8 @@ fn pages_of_a_proxy_and_a_wrong_base_url_are_not_toggles() {
         .exit(1)
         .any_stdout()
         .stderr_contains(&["the import ended early", "check the path of `--base-url`"]);
-    serve(&world, &["pay", "other"], |path, _| {
-        path.contains("/pay/").then(|| Answer::html(200))
-    });
-    import_live(&world)
-        .exit(1)
-        .stdout_contains(&["failed shop/prod/pay: ", "1 written"])
-        .any_stderr();
+    serve(&world, &["pay", "other"], |path, _| path.contains("/pay/").then(|| Answer::html(200)));
+    import_live(&world).exit(1).stdout_contains(&["failed shop/prod/pay: ", "1 written"]).any_stderr();
     assert_eq!(files(&world), ["shop/prod/other.yaml"]);
 }
 
@@ -142,10 +130,7 @@ fn a_retry_after_holds_back_every_read() {
         .any_stderr();
     assert!(started.elapsed() >= Duration::from_secs(1));
     let requests = world.service.take();
-    let refused = requests
-        .iter()
-        .position(|request| request.status == Some(429))
-        .unwrap();
+    let refused = requests.iter().position(|request| request.status == Some(429)).unwrap();
     assert!(requests[refused + 1].at - requests[refused].at >= Duration::from_millis(900));
 }
 
@@ -173,13 +158,10 @@ fn at_most_max_in_flight_requests_are_open_also_within_an_environment() {
     let world = World::new();
     let keys: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let answer = Answer::json(
-        200,
-        &json!({ "version": 2, "disabled": false, "content": content(18) }).to_string(),
-    );
+    let answer =
+        Answer::json(200, &json!({ "version": 2, "disabled": false, "content": content(18) }).to_string());
     serve(&world, &keys, move |path, _| {
-        path.contains("/targeting")
-            .then(|| answer.clone().slowly(Duration::from_millis(50)))
+        path.contains("/targeting").then(|| answer.clone().slowly(Duration::from_millis(50)))
     });
     import_live(&world)
         .set("max-in-flight", "4")
@@ -197,8 +179,7 @@ fn an_interrupted_import_continues_with_the_next_run() {
     let closed = gate.clone();
     serve(&world, &["a", "b", "c"], move |path, _| {
         let content = json!({ "version": 2, "disabled": false, "content": content(18) });
-        path.contains("/c/targeting")
-            .then(|| Answer::json(200, &content.to_string()).behind(&closed))
+        path.contains("/c/targeting").then(|| Answer::json(200, &content.to_string()).behind(&closed))
     });
     let log = world.path("log");
     let run = import_live(&world).start_logged(&log);
@@ -212,18 +193,13 @@ fn an_interrupted_import_continues_with_the_next_run() {
          hint: run the command again to continue; documents that were written count as unchanged\n"
     );
     gate.open();
-    import_live(&world)
-        .exit(0)
-        .stdout("1 written, 2 unchanged, 0 different\n")
-        .any_stderr();
+    import_live(&world).exit(0).stdout("1 written, 2 unchanged, 0 different\n").any_stderr();
 }
 
 #[test]
 fn a_service_without_the_lists_is_not_unavailable() {
     let world = World::new();
-    world
-        .service
-        .always(|_| Answer::json(404, r#"{"code":"not_found"}"#));
+    world.service.always(|_| Answer::json(404, r#"{"code":"not_found"}"#));
     import_live(&world).exit(1).any_stdout().stderr_contains(&[
         "error: the import ended early: the service responded with 404",
         "hint: check `--base-url`, and that the service is a FeatureProbe (`--service-kind`)\n",
@@ -241,9 +217,6 @@ fn a_project_or_an_environment_that_no_longer_exists_is_not_to_be_created_for_an
         let failed = format!(
             "failed {name}: could not be listed: the service responded with 400 `not_found`: It was not found\n"
         );
-        import_live(&world)
-            .exit(1)
-            .stdout_contains(&[&failed])
-            .any_stderr();
+        import_live(&world).exit(1).stdout_contains(&[&failed]).any_stderr();
     }
 }

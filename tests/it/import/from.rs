@@ -19,16 +19,9 @@ fn lines_become_canonical_documents_and_the_next_commands_are_printed() {
     assert_eq!(files(&world), ["shop/prod/pay.yaml", "web/test/banner.yaml"]);
     assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
     assert_eq!(file(&world, "web/test/banner.yaml"), canonical(65));
-    assert_eq!(
-        world.repo.git(&["rev-parse", "--all"]),
-        "",
-        "nothing was committed"
-    );
+    assert_eq!(world.repo.git(&["rev-parse", "--all"]), "", "nothing was committed");
     assert_eq!(world.repo.git(&["diff", "--cached"]), "", "nothing was staged");
-    world
-        .validate()
-        .exit(0)
-        .stdout("checked 2 documents: no findings\n");
+    world.validate().exit(0).stdout("checked 2 documents: no findings\n");
     world.nothing_sent();
 }
 
@@ -141,10 +134,7 @@ fn globs_and_only_select_toggles_and_one_that_matches_nothing_is_an_error() {
         .any_stdout()
         .stderr_contains(&["no toggle matches", "typo/**"]);
     for glob in ["shop/prod", "a{"] {
-        import_lines(&world, &lines)
-            .arg(glob)
-            .exit(64)
-            .stderr_contains(&["GLOB", glob]);
+        import_lines(&world, &lines).arg(glob).exit(64).stderr_contains(&["GLOB", glob]);
     }
 }
 
@@ -223,10 +213,7 @@ fn the_next_commands_work_when_copied() {
         ]
     );
     let stdout = run_copied(&world, &commands);
-    assert!(
-        stdout.contains("recorded without publishing: 2 toggles"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("recorded without publishing: 2 toggles"), "{stdout}");
     world.nothing_sent();
 }
 
@@ -237,26 +224,19 @@ fn the_next_commands_say_what_they_do_where_something_is_applied_already() {
                 others, `apply` publishes the imported documents that differ from what gitoggle applied last, because it \
                 cannot read a `documented` service\n";
     let next = |lines: &str, flags: &[&str], commands: usize| {
-        let mut run = import_lines(&world, lines)
-            .set("base-url", world.service.url())
-            .set("ca-file", world.ca());
+        let mut run =
+            import_lines(&world, lines).set("base-url", world.service.url()).set("ca-file", world.ca());
         for flag in flags {
             run = run.arg(flag);
         }
         let printed = run.exit(0).stderr_contains(&[note]).both();
-        let printed: Vec<&str> = printed
-            .lines()
-            .filter_map(|line| line.strip_prefix("  "))
-            .collect();
+        let printed: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
         assert_eq!(printed.len(), commands);
         run_copied(&world, &printed)
     };
     let both = line("shop/prod/pay", 18) + &line("shop/prod/old", 18);
     let stdout = next(&both, &[], 4);
-    assert!(
-        stdout.contains("recorded without publishing: 2 toggles"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("recorded without publishing: 2 toggles"), "{stdout}");
     world.nothing_sent();
     let stdout = next(&(both + &line("shop/prod/new", 18)), &[], 4);
     assert!(stdout.contains("applied 1 of 1 change"), "{stdout}");

@@ -47,22 +47,12 @@ fn a_line_that_is_not_a_toggle_fails_alone() {
 fn bytes_that_are_not_utf8_and_a_line_without_an_end_are_refused() {
     let world = World::new();
     let path = world.path("input.jsonl");
-    let run = || {
-        super::import(&world)
-            .arg("--from=-")
-            .after(&format!("exec < '{}'", path.display()))
-    };
-    std::fs::write(
-        &path,
-        [b"{\"toggle\": \"\xff\"}\n", line("shop/prod/pay", 18).as_bytes()].concat(),
-    )
-    .unwrap();
+    let run = || super::import(&world).arg("--from=-").after(&format!("exec < '{}'", path.display()));
+    std::fs::write(&path, [b"{\"toggle\": \"\xff\"}\n", line("shop/prod/pay", 18).as_bytes()].concat())
+        .unwrap();
     run()
         .exit(1)
-        .stdout_contains(&[
-            "failed line 1: it is not the service's JSON of a toggle",
-            "1 written",
-        ])
+        .stdout_contains(&["failed line 1: it is not the service's JSON of a toggle", "1 written"])
         .any_stderr();
     std::fs::write(&path, vec![b' '; 17 << 20]).unwrap();
     run().exit(1).any_stdout().stderr(
@@ -109,10 +99,7 @@ fn a_key_that_is_not_valid_here_is_skipped_and_never_becomes_a_path() {
 fn a_toggle_that_comes_twice_is_imported_once_and_a_contradiction_fails() {
     let world = World::new();
     let lines = line("shop/prod/pay", 18) + &line("shop/prod/pay", 18);
-    import_lines(&world, &lines)
-        .exit(0)
-        .stdout("1 written, 0 unchanged, 0 different\n")
-        .any_stderr();
+    import_lines(&world, &lines).exit(0).stdout("1 written, 0 unchanged, 0 different\n").any_stderr();
     let lines = line("shop/prod/two", 18) + &line("shop/prod/two", 21);
     import_lines(&world, &lines)
         .arg("--overwrite")
@@ -162,26 +149,14 @@ fn content_that_no_document_can_have_is_skipped_with_the_reason() {
     };
     for (name, content, reason) in [
         ("text", json!("x"), "`content` is not an object"),
-        (
-            "unknown",
-            edited(|c| c["salt"] = 1.into()),
-            "`content` has `salt`, which gitoggle does not know",
-        ),
+        ("unknown", edited(|c| c["salt"] = 1.into()), "`content` has `salt`, which gitoggle does not know"),
         (
             "no-conditions",
             edited(|c| c["rules"][0]["conditions"] = json!(null)),
             "`content.rules[0]` has no `conditions`",
         ),
-        (
-            "range",
-            edited(|c| c["defaultServe"]["select"] = 7.into()),
-            "its document would be invalid",
-        ),
-        (
-            "negative",
-            edited(|c| c["defaultServe"]["select"] = json!(-1)),
-            "selects -1",
-        ),
+        ("range", edited(|c| c["defaultServe"]["select"] = 7.into()), "its document would be invalid"),
+        ("negative", edited(|c| c["defaultServe"]["select"] = json!(-1)), "selects -1"),
         (
             "large",
             edited(|c| c["rules"][0]["conditions"][0]["subject"] = "x".repeat(1 << 20).into()),

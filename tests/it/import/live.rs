@@ -8,15 +8,10 @@ use crate::support::{World, content};
 
 /// A project with two environments and two toggles, of which one was never configured, and a second project.
 fn shops(world: &World) -> LiveService {
-    let toggles = json!([
-        toggle("pay", &[("prod", content(18)), ("test", content(21))]),
-        toggle("new", &[]),
-    ]);
+    let toggles =
+        json!([toggle("pay", &[("prod", content(18)), ("test", content(21))]), toggle("new", &[]),]);
     let web = json!([toggle("banner", &[("prod", content(30))])]);
-    let projects = json!([
-        project("shop", &["prod", "test"], &toggles),
-        project("web", &["prod"], &web),
-    ]);
+    let projects = json!([project("shop", &["prod", "test"], &toggles), project("web", &["prod"], &web),]);
     LiveService::start(world, &projects)
 }
 
@@ -46,10 +41,7 @@ fn everything_that_the_token_can_read_is_imported_with_get_requests_only() {
     assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
     assert_eq!(file(&world, "web/prod/banner.yaml"), canonical(30));
     let new = file(&world, "shop/prod/new.yaml");
-    assert!(
-        new.starts_with("disabled: true\n") && new.ends_with("  defaultServe: {}\n"),
-        "{new}"
-    );
+    assert!(new.starts_with("disabled: true\n") && new.ends_with("  defaultServe: {}\n"), "{new}");
     let reads = service.paths();
     let targetings = reads.iter().filter(|path| path.ends_with("/targeting")).count();
     assert_eq!(targetings, 5, "{reads:#?}");
@@ -69,27 +61,19 @@ fn after_an_import_the_printed_commands_adopt_everything_and_the_next_plan_is_em
     let world = World::new();
     let service = shops(&world);
     let printed = service.import(&world).exit(0).both();
-    let commands: Vec<&str> = printed
-        .lines()
-        .filter_map(|line| line.strip_prefix("  "))
-        .collect();
+    let commands: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
     assert_eq!(commands.len(), 4, "{printed}");
     let plan = commands[2].replacen("plan", "plan --output json", 1);
     let is_empty = |plan: &str| {
         let plan: Value = serde_json::from_str(plan).unwrap();
-        ["changes", "held", "orphans"]
-            .iter()
-            .all(|list| plan[list] == json!([]))
+        ["changes", "held", "orphans"].iter().all(|list| plan[list] == json!([]))
     };
     // Nothing is applied yet, and there is nothing to decide about either.
     run_copied(&world, &commands[..2]);
     let before = run_copied(&world, &[&plan]);
     assert!(is_empty(&before), "{before}");
     let stdout = run_copied(&world, &commands[2..]);
-    assert!(
-        stdout.contains("recorded without publishing: 5 toggles"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("recorded without publishing: 5 toggles"), "{stdout}");
     assert!(is_empty(&run_copied(&world, &[&plan])));
     // Nothing was published.
     service.paths();
@@ -129,24 +113,12 @@ fn a_toggle_whose_values_a_draft_hides_is_imported_as_it_is_live() {
         json!({ "approvalSettings": [{ "environmentKey": "prod", "enable": true, "reviewers": ["Admin"] }] });
     let draft =
         json!({ "content": content(99), "disabled": true, "comment": "draft", "reviewers": ["Admin"] });
-    service.before(
-        "/api/projects",
-        "PATCH",
-        "/api/projects/shop/approvalSettings",
-        &setting,
-    );
+    service.before("/api/projects", "PATCH", "/api/projects/shop/approvalSettings", &setting);
     service.before("/api/projects/shop/environments", "POST", path, &draft);
-    service
-        .import(&world)
-        .exit(0)
-        .stdout("5 written, 0 unchanged, 0 different\n")
-        .any_stderr();
+    service.import(&world).exit(0).stdout("5 written, 0 unchanged, 0 different\n").any_stderr();
     assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
     let paths = service.paths();
-    assert!(
-        paths.iter().any(|path| path.contains("/pay/targeting/versions/")),
-        "{paths:#?}"
-    );
+    assert!(paths.iter().any(|path| path.contains("/pay/targeting/versions/")), "{paths:#?}");
 }
 
 #[test]
@@ -176,11 +148,7 @@ fn a_toggle_that_is_archived_while_the_import_runs_is_not_lost() {
     let service = shops(&world);
     let target = "/api/projects/shop/toggles/pay/offline";
     service.before("/prod/toggles/pay/targeting", "PATCH", target, &Value::Null);
-    service
-        .import(&world)
-        .exit(0)
-        .stdout("5 written, 0 unchanged, 0 different\n")
-        .any_stderr();
+    service.import(&world).exit(0).stdout("5 written, 0 unchanged, 0 different\n").any_stderr();
     assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
 }
 
@@ -222,10 +190,7 @@ fn the_service_has_to_be_readable_and_known() {
         .exit(64)
         .stderr_contains(&["base url: missing", "token: missing"]);
     // Someone who can open a pull request must not redirect the token.
-    world.repo.write(
-        "gitoggle.yaml",
-        "base_url: https://evil.example\nservice_kind: featureprobe\n",
-    );
+    world.repo.write("gitoggle.yaml", "base_url: https://evil.example\nservice_kind: featureprobe\n");
     super::import(&world)
         .set("config", world.repo.path().join("gitoggle.yaml"))
         .env("GITOGGLE_TOKEN", "t")

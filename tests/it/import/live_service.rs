@@ -90,9 +90,8 @@ pub(super) fn project(key: &str, environments: &[&str], toggles: &Value) -> Valu
 /// Returns a toggle with the values `false` and `true`, published with `content` in each environment.
 pub(super) fn toggle(key: &str, targeting: &[(&str, Value)]) -> Value {
     let publish = |content: &Value| json!({ "comment": "c", "disabled": false, "content": content });
-    let targeting = targeting
-        .iter()
-        .map(|(environment, content)| ((*environment).to_owned(), publish(content)));
+    let targeting =
+        targeting.iter().map(|(environment, content)| ((*environment).to_owned(), publish(content)));
     json!({
         "key": key,
         "returnType": "boolean",

@@ -22,13 +22,9 @@ fn a_document_with_the_same_meaning_stays_as_it_was_written() {
 fn a_document_with_another_meaning_stays_unless_it_may_be_overwritten() {
     let world = World::new();
     for extension in ["yaml", "yml"] {
-        world
-            .repo
-            .write(&format!("shop/prod/{extension}.{extension}"), doc(1));
+        world.repo.write(&format!("shop/prod/{extension}.{extension}"), doc(1));
     }
-    let lines = ["yaml", "yml"]
-        .map(|name| line(&format!("shop/prod/{name}"), 18))
-        .concat();
+    let lines = ["yaml", "yml"].map(|name| line(&format!("shop/prod/{name}"), 18)).concat();
     import_lines(&world, &lines)
         .exit(0)
         .stdout(
@@ -51,13 +47,8 @@ fn a_document_with_another_meaning_stays_unless_it_may_be_overwritten() {
         .stderr_contains(&["next:\n", " add shop\n"]);
     assert_eq!(file(&world, "shop/prod/yaml.yaml"), canonical(18));
     assert_eq!(file(&world, "shop/prod/yml.yml"), canonical(18));
-    world
-        .validate()
-        .exit(0)
-        .stdout("checked 2 documents: no findings\n");
-    import_lines(&world, &lines)
-        .exit(0)
-        .stdout("0 written, 2 unchanged, 0 different\n");
+    world.validate().exit(0).stdout("checked 2 documents: no findings\n");
+    import_lines(&world, &lines).exit(0).stdout("0 written, 2 unchanged, 0 different\n");
 }
 
 #[test]
@@ -73,10 +64,7 @@ fn an_invalid_document_is_different_and_can_be_overwritten() {
             "different shop/prod/pay: the document is invalid (shop/prod/pay.yaml)\n",
         ])
         .any_stderr();
-    import_lines(&world, &lines)
-        .arg("--overwrite")
-        .exit(0)
-        .any_output();
+    import_lines(&world, &lines).arg("--overwrite").exit(0).any_output();
     assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
     assert_eq!(file(&world, "shop/prod/large.yaml"), canonical(18));
 }
@@ -135,10 +123,7 @@ fn a_toggle_that_was_never_configured_is_imported_as_it_is() {
         .stdout("1 written, 0 unchanged, 0 different\n")
         .any_stderr();
     let text = file(&world, "shop/prod/new.yaml");
-    assert!(
-        text.starts_with("disabled: true\n") && text.ends_with("  defaultServe: {}\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("disabled: true\n") && text.ends_with("  defaultServe: {}\n"), "{text}");
     // Enabled, SDKs would not get it at all.
     import_lines(&world, &record("shop/prod/enabled", false, &new))
         .set("service-kind", "featureprobe")

@@ -22,9 +22,7 @@ fn import(world: &World) -> Gitoggle {
 /// Begins `gitoggle import --from -` with `lines` as its input.
 fn import_lines(world: &World, lines: &str) -> Gitoggle {
     let path = world.write("input.jsonl", lines);
-    import(world)
-        .arg("--from=-")
-        .after(&format!("exec < '{}'", path.display()))
+    import(world).arg("--from=-").after(&format!("exec < '{}'", path.display()))
 }
 
 /// Begins `gitoggle import` from the service of `world`.

@@ -36,11 +36,7 @@ fn collect(name: &str, value: &Value, bodies: &mut Vec<(String, Value)>) {
     }
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(key, value)| (key.clone(), value)).collect(),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .map(|(at, value)| (at.to_string(), value))
-            .collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
         _ => Vec::new(),
     };
     for (part, value) in inner {
@@ -68,12 +64,7 @@ fn recorded_toggles_become_valid_documents_that_mean_the_same() {
         .unwrap()
         .iter()
         .filter(|toggle| toggle["result"] != "written")
-        .map(|toggle| {
-            (
-                toggle["toggle"].as_str().unwrap(),
-                toggle["skipped"].as_str().unwrap_or(""),
-            )
-        })
+        .map(|toggle| (toggle["toggle"].as_str().unwrap(), toggle["skipped"].as_str().unwrap_or("")))
         .collect();
     let expected = [
         ("facts/production/approval-get-after-patch-body", "draft"),

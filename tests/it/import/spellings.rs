@@ -33,34 +33,21 @@ fn toggles_whose_ids_differ_only_in_case_are_skipped_whatever_the_globs_select()
     assert_eq!(files(&world), ["shop/prod/other.yaml", "shop/prod/pay.yaml"]);
     assert_eq!(file(&world, "shop/prod/pay.yaml"), doc(1));
     assert_eq!(file(&world, "shop/prod/other.yaml"), canonical(18));
-    let found = import_live(&world)
-        .arg("shop/prod/Pay")
-        .arg("--overwrite")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let found =
+        import_live(&world).arg("shop/prod/Pay").arg("--overwrite").set("output", "json").exit(0).json();
     assert_eq!(found["skipped"], json!({ "ambiguous_case": 2 }));
     assert_eq!(found["toggles"][0]["toggle"], "shop/prod/Pay");
     assert_eq!(file(&world, "shop/prod/pay.yaml"), doc(1));
     let tries = tries.lock().unwrap();
     let read = tries.keys().filter(|path| path.ends_with("/targeting"));
-    assert_eq!(
-        read.collect::<Vec<_>>(),
-        ["/api/projects/shop/environments/prod/toggles/other/targeting"]
-    );
+    assert_eq!(read.collect::<Vec<_>>(), ["/api/projects/shop/environments/prod/toggles/other/targeting"]);
 }
 
 #[test]
 fn toggles_of_projects_and_environments_that_differ_only_in_case_are_skipped() {
     for (path, list) in [
-        (
-            "/api/projects",
-            json!([{ "key": "shop" }, { "key": "Shop" }, { "key": "web" }]),
-        ),
-        (
-            "/api/projects/shop/environments",
-            json!([{ "key": "Prod" }, { "key": "prod" }, { "key": "test" }]),
-        ),
+        ("/api/projects", json!([{ "key": "shop" }, { "key": "Shop" }, { "key": "web" }])),
+        ("/api/projects/shop/environments", json!([{ "key": "Prod" }, { "key": "prod" }, { "key": "test" }])),
     ] {
         let world = World::new();
         let tries = serve(&world, &["pay"], move |asked, _| {

@@ -70,16 +70,10 @@ fn the_next_commands_of_an_import_in_a_subfolder_work_when_copied() {
     let docs = world.repo.path().join("docs");
     let input = line("shop/prod/pay", 18);
     let connected = || import_lines(&world, &input).set("base-url", world.service.url());
-    let runs = [
-        connected().set("repo", &docs),
-        connected().unset("repo").within(&docs),
-    ];
+    let runs = [connected().set("repo", &docs), connected().unset("repo").within(&docs)];
     for run in runs {
         let printed = run.exit(0).both();
-        let commands: Vec<&str> = printed
-            .lines()
-            .filter_map(|line| line.strip_prefix("  "))
-            .collect();
+        let commands: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
         assert_eq!(
             commands,
             [
@@ -92,28 +86,17 @@ fn the_next_commands_of_an_import_in_a_subfolder_work_when_copied() {
         std::fs::remove_file(world.repo.path().join("shop/prod/pay.yaml")).unwrap();
     }
     let printed = connected().set("repo", &docs).exit(0).both();
-    let commands: Vec<&str> = printed
-        .lines()
-        .filter_map(|line| line.strip_prefix("  "))
-        .collect();
+    let commands: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
     let stdout = run_copied(&world, &commands);
-    assert!(
-        stdout.contains("recorded without publishing: 1 toggle"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("recorded without publishing: 1 toggle"), "{stdout}");
 }
 
 #[test]
 fn a_toggle_whose_path_would_be_reserved_gets_another_extension() {
     let world = World::new();
-    import_lines(&world, &line("shop/prod/pay.test", 18))
-        .exit(0)
-        .any_output();
+    import_lines(&world, &line("shop/prod/pay.test", 18)).exit(0).any_output();
     assert_eq!(files(&world), ["shop/prod/pay.test.yml"]);
-    world
-        .validate()
-        .exit(0)
-        .stdout("checked 1 document: no findings\n");
+    world.validate().exit(0).stdout("checked 1 document: no findings\n");
     import_lines(&world, &line("shop/prod/pay.test", 18))
         .exit(0)
         .stdout("0 written, 1 unchanged, 0 different\n");
@@ -133,13 +116,7 @@ fn links_and_nested_repositories_are_refused_and_the_rest_is_written() {
     link(&elsewhere.join("prod"), "shop/linked");
     link(&elsewhere.join("target.yaml"), "shop/prod/linked.yaml");
     Repo::new(&world.repo.path().join("nested"));
-    let ids = [
-        "linked/prod/pay",
-        "shop/linked/pay",
-        "shop/prod/linked",
-        "nested/prod/pay",
-        "shop/prod/pay",
-    ];
+    let ids = ["linked/prod/pay", "shop/linked/pay", "shop/prod/linked", "nested/prod/pay", "shop/prod/pay"];
     let lines = ids.map(|id| line(id, 18)).concat();
     for flag in ["--color=never", "--overwrite"] {
         import_lines(&world, &lines)
@@ -191,37 +168,25 @@ fn a_full_disk_ends_the_import() {
     };
     let repo = Repo::new(&world.state().join("repo"));
     disk.fill_up_to(8);
-    let lines: String = (0..20)
-        .map(|number| line(&format!("shop/prod/t{number}"), number))
-        .collect();
+    let lines: String = (0..20).map(|number| line(&format!("shop/prod/t{number}"), number)).collect();
     let run = || import_lines(&world, &lines).set("repo", repo.path());
-    run()
-        .exit(1)
-        .stdout_contains(&[" written, 0 unchanged, 0 different\n"])
-        .stderr(
-            "error: the import ended early: No space left on device\n\
+    run().exit(1).stdout_contains(&[" written, 0 unchanged, 0 different\n"]).stderr(
+        "error: the import ended early: No space left on device\n\
              hint: free some space, then run the command again\n",
-        );
+    );
     disk.make_room();
     run().exit(0).any_output();
-    world
-        .bare("validate")
-        .set("repo", repo.path())
-        .exit(0)
-        .stdout("checked 20 documents: no findings\n");
+    world.bare("validate").set("repo", repo.path()).exit(0).stdout("checked 20 documents: no findings\n");
 }
 
 #[test]
 fn a_target_that_is_not_a_work_tree_is_an_error() {
     let world = World::new();
     let lines = line("shop/prod/pay", 18);
-    import_lines(&world, &lines)
-        .set("repo", "https://git.example.org/team/toggles")
-        .exit(64)
-        .stderr(
-            "error: `import` writes into a work tree, and `--repo` is a URL\n\
+    import_lines(&world, &lines).set("repo", "https://git.example.org/team/toggles").exit(64).stderr(
+        "error: `import` writes into a work tree, and `--repo` is a URL\n\
              hint: clone it, and pass the clone as `--repo`\n",
-        );
+    );
     let bare = Repo::bare(&world.path("bare"));
     std::fs::create_dir(world.path("plain")).unwrap();
     for (path, reason) in [
@@ -229,10 +194,7 @@ fn a_target_that_is_not_a_work_tree_is_an_error() {
         (world.path("plain"), "could not find a repository at `$TMP/plain`"),
         (world.path("nowhere"), "could not find the folder `$TMP/nowhere`"),
     ] {
-        import_lines(&world, &lines)
-            .set("repo", &path)
-            .exit(1)
-            .stderr_contains(&[reason]);
+        import_lines(&world, &lines).set("repo", &path).exit(1).stderr_contains(&[reason]);
     }
     assert_eq!(std::fs::read_dir(world.path("plain")).unwrap().count(), 0);
 }
@@ -240,9 +202,7 @@ fn a_target_that_is_not_a_work_tree_is_an_error() {
 #[test]
 fn a_killed_import_leaves_complete_documents_and_the_next_one_continues() {
     let world = World::new();
-    let lines: String = (0..3_000)
-        .map(|number| line(&format!("shop/prod/t{number}"), number))
-        .collect();
+    let lines: String = (0..3_000).map(|number| line(&format!("shop/prod/t{number}"), number)).collect();
     let run = import_lines(&world, &lines).start();
     let folder = world.repo.path().join("shop/prod");
     crate::support::eventually("the first documents", || {
@@ -251,16 +211,10 @@ fn a_killed_import_leaves_complete_documents_and_the_next_one_continues() {
             .filter(|entries| entries.size_hint().0 > 0 || folder.join("t9.yaml").exists())
     });
     run.kill();
-    let written = files(&world)
-        .into_iter()
-        .filter(|path| path.ends_with(".yaml"))
-        .count();
+    let written = files(&world).into_iter().filter(|path| path.ends_with(".yaml")).count();
     world.validate().exit(0).any_output();
     let ran = import_lines(&world, &lines).exit(0).any_stderr();
-    ran.stdout(&format!(
-        "{} written, {written} unchanged, 0 different\n",
-        3_000 - written
-    ));
+    ran.stdout(&format!("{} written, {written} unchanged, 0 different\n", 3_000 - written));
     assert_eq!(files(&world).len(), 3_000, "no temporary file is left");
 }
 
@@ -268,27 +222,14 @@ fn a_killed_import_leaves_complete_documents_and_the_next_one_continues() {
 fn an_interrupted_import_counts_what_it_did() {
     let world = World::new();
     let fifo = world.path("input");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let log = world.path("log");
-    let run = import(&world)
-        .arg("--from=-")
-        .after(&format!("exec < '{}'", fifo.display()))
-        .start_logged(&log);
+    let run =
+        import(&world).arg("--from=-").after(&format!("exec < '{}'", fifo.display())).start_logged(&log);
     let mut input = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
     std::io::Write::write_all(&mut input, line("shop/prod/pay", 18).as_bytes()).unwrap();
     crate::support::eventually("the first document", || {
-        world
-            .repo
-            .path()
-            .join("shop/prod/pay.yaml")
-            .exists()
-            .then_some(())
+        world.repo.path().join("shop/prod/pay.yaml").exists().then_some(())
     });
     run.terminate();
     assert_eq!(run.wait(), Some(1));
@@ -310,15 +251,10 @@ fn a_document_that_is_not_checked_out_is_never_written() {
         .file("shop/prod/removed.yaml", doc(18))
         .file("docs/README.md", "# Docs\n")
         .commit("Add toggles");
-    let lines = ["old", "pay", "new"]
-        .map(|key| line(&format!("shop/prod/{key}"), 21))
-        .concat();
+    let lines = ["old", "pay", "new"].map(|key| line(&format!("shop/prod/{key}"), 21)).concat();
     let kinds: [(&str, &[&str]); 3] = [
         ("sparse checkout", &["sparse-checkout", "set", "docs"]),
-        (
-            "sparse index",
-            &["sparse-checkout", "set", "--cone", "--sparse-index", "docs"],
-        ),
+        ("sparse index", &["sparse-checkout", "set", "--cone", "--sparse-index", "docs"]),
         ("no checkout", &["update-ref", "--no-deref", "HEAD", "HEAD"]),
     ];
     for (kind, command) in kinds {
@@ -350,11 +286,8 @@ fn a_document_that_is_not_checked_out_is_never_written() {
     world.repo.git(&["reset", "-q", "--hard"]);
     std::fs::remove_file(world.repo.path().join("shop/prod/pay.yaml")).unwrap();
     world.repo.git(&["rm", "-q", "shop/prod/removed.yaml"]);
-    import_lines(
-        &world,
-        &(line("shop/prod/pay", 21) + &line("shop/prod/removed", 21)),
-    )
-    .exit(0)
-    .stdout("2 written, 0 unchanged, 0 different\n")
-    .any_stderr();
+    import_lines(&world, &(line("shop/prod/pay", 21) + &line("shop/prod/removed", 21)))
+        .exit(0)
+        .stdout("2 written, 0 unchanged, 0 different\n")
+        .any_stderr();
 }

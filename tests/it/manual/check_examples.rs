@@ -17,10 +17,7 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     ),
     (
         "bad-datetime",
-        Edit(
-            CONDITION,
-            r#"{ type: datetime, subject: now, predicate: after, objects: [tomorrow] }"#,
-        ),
+        Edit(CONDITION, r#"{ type: datetime, subject: now, predicate: after, objects: [tomorrow] }"#),
     ),
     (
         "bad-key",
@@ -30,35 +27,17 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     ),
     (
         "bad-regex",
-        Edit(
-            CONDITION,
-            r#"{ type: string, subject: mail, predicate: matches regex, objects: ["(a"] }"#,
-        ),
+        Edit(CONDITION, r#"{ type: string, subject: mail, predicate: matches regex, objects: ["(a"] }"#),
     ),
-    (
-        "bad-semver",
-        Edit(
-            CONDITION,
-            r#"{ type: semver, subject: app, predicate: "=", objects: ["1.2"] }"#,
-        ),
-    ),
+    ("bad-semver", Edit(CONDITION, r#"{ type: semver, subject: app, predicate: "=", objects: ["1.2"] }"#)),
     (
         "between-fields",
-        Edit(
-            CONDITION,
-            r#"{ type: number, subject: age, predicate: between, objects: ["18"] }"#,
-        ),
+        Edit(CONDITION, r#"{ type: number, subject: age, predicate: between, objects: ["18"] }"#),
     ),
-    (
-        "comment-key",
-        Edit("disabled: false", "comment: for the launch\ndisabled: false"),
-    ),
+    ("comment-key", Edit("disabled: false", "comment: for the launch\ndisabled: false")),
     (
         "conflict-marker",
-        Edit(
-            "disabled: false\n",
-            "<<<<<<< HEAD\ndisabled: false\n=======\ndisabled: true\n>>>>>>> branch\n",
-        ),
+        Edit("disabled: false\n", "<<<<<<< HEAD\ndisabled: false\n=======\ndisabled: true\n>>>>>>> branch\n"),
     ),
     (
         "content-too-large",
@@ -66,10 +45,7 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             write(folder, TOGGLE, &GOOD.replace(ON, &large()));
         }),
     ),
-    (
-        "duplicate-key",
-        Edit("disabled: false", "disabled: false\ndisabled: true"),
-    ),
+    ("duplicate-key", Edit("disabled: false", "disabled: false\ndisabled: true")),
     (
         "duplicate-prerequisite",
         Described(
@@ -94,35 +70,15 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     ),
     (
         "duplicate-variation",
-        Described(
-            "two variations named `on`",
-            r#""off", value: "false""#,
-            r#""on", value: "false""#,
-        ),
+        Described("two variations named `on`", r#""off", value: "false""#, r#""on", value: "false""#),
     ),
-    (
-        "empty-document",
-        Files("an empty file", |folder| write(folder, TOGGLE, "")),
-    ),
-    (
-        "empty-text",
-        Edit(
-            CONDITION,
-            r#"{ type: number, subject: "", predicate: ">", objects: ["18"] }"#,
-        ),
-    ),
+    ("empty-document", Files("an empty file", |folder| write(folder, TOGGLE, ""))),
+    ("empty-text", Edit(CONDITION, r#"{ type: number, subject: "", predicate: ">", objects: ["18"] }"#)),
     (
         "lfs-pointer",
-        Files(
-            "a file that begins with `version https://git-lfs.github.com/spec/v1`",
-            |folder| {
-                write(
-                    folder,
-                    TOGGLE,
-                    "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
-                );
-            },
-        ),
+        Files("a file that begins with `version https://git-lfs.github.com/spec/v1`", |folder| {
+            write(folder, TOGGLE, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n");
+        }),
     ),
     ("merge-key", Edit("disabled: false", "<<: { disabled: false }")),
     (
@@ -132,23 +88,14 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             "the content of this file is not in the partial clone | fetch the complete repository, without a filter",
         ),
     ),
-    (
-        "missing-field",
-        Described("a document without `disabled`", "disabled: false\n", ""),
-    ),
+    ("missing-field", Described("a document without `disabled`", "disabled: false\n", "")),
     (
         "name-too-long",
         Files("a variation's name of 129 characters", |folder| {
             write(folder, TOGGLE, &GOOD.replace("\"on\"", &"n".repeat(129)));
         }),
     ),
-    (
-        "no-objects",
-        Edit(
-            CONDITION,
-            r#"{ type: number, subject: age, predicate: ">", objects: [] }"#,
-        ),
-    ),
+    ("no-objects", Edit(CONDITION, r#"{ type: number, subject: age, predicate: ">", objects: [] }"#)),
     (
         "no-variations",
         Files("`variations: []`", |folder| {
@@ -165,13 +112,7 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             write(folder, TOGGLE, "name: ci\non: push\n");
         }),
     ),
-    (
-        "not-a-number",
-        Edit(
-            CONDITION,
-            r#"{ type: number, subject: age, predicate: ">", objects: ["0x12"] }"#,
-        ),
-    ),
+    ("not-a-number", Edit(CONDITION, r#"{ type: number, subject: age, predicate: ">", objects: ["0x12"] }"#)),
     (
         "not-utf8",
         Files("a file in Latin-1", |folder| {
@@ -179,40 +120,15 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         }),
     ),
     ("null-text", Edit(ON, r#"{ name: "on", value: null }"#)),
-    (
-        "prerequisite-type",
-        Edit(PREREQUISITE, r#"{ key: accounts, type: bool, value: "true" }"#),
-    ),
-    (
-        "prerequisite-value",
-        Edit(PREREQUISITE, r#"{ key: accounts, type: boolean, value: "yes" }"#),
-    ),
-    (
-        "rule-without-serve",
-        Described(
-            "a rule without `serve`",
-            "      serve: { variation: \"on\" }\n",
-            "",
-        ),
-    ),
+    ("prerequisite-type", Edit(PREREQUISITE, r#"{ key: accounts, type: bool, value: "true" }"#)),
+    ("prerequisite-value", Edit(PREREQUISITE, r#"{ key: accounts, type: boolean, value: "yes" }"#)),
+    ("rule-without-serve", Described("a rule without `serve`", "      serve: { variation: \"on\" }\n", "")),
     ("select-negative", Edit(SERVE, "serve: { select: -1 }")),
     ("select-out-of-range", Edit(SERVE, "serve: { select: 2 }")),
-    (
-        "serve-choice",
-        Edit(SERVE, r#"serve: { variation: "on", select: 1 }"#),
-    ),
-    (
-        "several-documents",
-        Edit("disabled: false\n", "---\na: 1\n---\ndisabled: false\n"),
-    ),
-    (
-        "split-share",
-        Edit(SERVE, r#"serve: { split: { "on": 100.001 } }"#),
-    ),
-    (
-        "split-sum",
-        Edit(SERVE, r#"serve: { split: { "on": 25, "off": 25 } }"#),
-    ),
+    ("serve-choice", Edit(SERVE, r#"serve: { variation: "on", select: 1 }"#)),
+    ("several-documents", Edit("disabled: false\n", "---\na: 1\n---\ndisabled: false\n")),
+    ("split-share", Edit(SERVE, r#"serve: { split: { "on": 100.001 } }"#)),
+    ("split-sum", Edit(SERVE, r#"serve: { split: { "on": 25, "off": 25 } }"#)),
     (
         "superfluous-field",
         Edit(
@@ -249,21 +165,12 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     ),
     (
         "unknown-condition-type",
-        Edit(
-            CONDITION,
-            r#"{ type: strnig, subject: country, predicate: is one of, objects: [AT] }"#,
-        ),
+        Edit(CONDITION, r#"{ type: strnig, subject: country, predicate: is one of, objects: [AT] }"#),
     ),
-    (
-        "unknown-key",
-        Edit(DEFAULT, r#"defualtServe: { variation: "off" }"#),
-    ),
+    ("unknown-key", Edit(DEFAULT, r#"defualtServe: { variation: "off" }"#)),
     (
         "unknown-predicate",
-        Edit(
-            CONDITION,
-            r#"{ type: number, subject: age, predicate: "=>", objects: ["18"] }"#,
-        ),
+        Edit(CONDITION, r#"{ type: number, subject: age, predicate: "=>", objects: ["18"] }"#),
     ),
     ("unknown-variation", Edit(SERVE, r#"serve: { variation: "onn" }"#)),
     (
@@ -272,23 +179,14 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             write(
                 folder,
                 TOGGLE,
-                &GOOD.replace(
-                    "\"true\" }\n  rules",
-                    &format!("{} }}\n  rules", "v".repeat(70_000)),
-                ),
+                &GOOD.replace("\"true\" }\n  rules", &format!("{} }}\n  rules", "v".repeat(70_000))),
             );
         }),
     ),
     ("wrong-type", Edit("disabled: false", "disabled: \"no\"")),
     ("yaml-anchor", Edit(SERVE, r#"serve: &on { variation: "on" }"#)),
     ("yaml-tag", Edit(SERVE, r#"serve: !on { variation: "on" }"#)),
-    (
-        "bad-waiver",
-        Edit(
-            "disabled: false",
-            "# gitoggle: allow(unused-variation)\ndisabled: false",
-        ),
-    ),
+    ("bad-waiver", Edit("disabled: false", "# gitoggle: allow(unused-variation)\ndisabled: false")),
     (
         "case-only-difference",
         Untested(
@@ -328,10 +226,7 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             write(folder, "shop/production/other.json", GOOD);
         }),
     ),
-    (
-        "json-prerequisite",
-        Edit(PREREQUISITE, r#"{ key: accounts, type: json, value: "{}" }"#),
-    ),
+    ("json-prerequisite", Edit(PREREQUISITE, r#"{ key: accounts, type: json, value: "{}" }"#)),
     (
         "link",
         Files("`banner.yaml`, a link to another file", |folder| {
@@ -351,11 +246,7 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         "too-many-findings",
         Files("150 findings in one file", |folder| {
             let keys: Vec<String> = (0..150).map(|n| format!("  key{n}: 1\n")).collect();
-            write(
-                folder,
-                TOGGLE,
-                &GOOD.replace("content:\n", &format!("content:\n{}", keys.concat())),
-            );
+            write(folder, TOGGLE, &GOOD.replace("content:\n", &format!("content:\n{}", keys.concat())));
         }),
     ),
     (
@@ -366,18 +257,9 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             "    - { name: all, conditions: [], serve: { variation: \"off\" } }\n    - name: adults\n",
         ),
     ),
-    (
-        "unused-variation",
-        Edit(
-            ON,
-            "{ name: \"on\", value: \"true\" }\n    - { name: beta, value: beta }",
-        ),
-    ),
+    ("unused-variation", Edit(ON, "{ name: \"on\", value: \"true\" }\n    - { name: beta, value: beta }")),
     (
         "unused-waiver",
-        Edit(
-            "disabled: false",
-            "# gitoggle: allow(unused-variation) for later\ndisabled: false",
-        ),
+        Edit("disabled: false", "# gitoggle: allow(unused-variation) for later\ndisabled: false"),
     ),
 ];

@@ -52,9 +52,7 @@ pub(super) const EXPECTATION: &str = "- { name: adults, given: { age: 20 }, serv
 pub(super) fn large() -> String {
     // A quote in JSON has two bytes.
     let value = format!("'{}'", "\"".repeat(60_000));
-    let variations: Vec<String> = (0..10)
-        .map(|n| format!("{{ name: \"v{n}\", value: {value} }}"))
-        .collect();
+    let variations: Vec<String> = (0..10).map(|n| format!("{{ name: \"v{n}\", value: {value} }}")).collect();
     format!("{ON}\n    - {}", variations.join("\n    - "))
 }
 
@@ -70,25 +68,16 @@ pub(super) fn bytes(folder: &Path, path: &str, text: &[u8]) {
 
 /// Returns what the program prints for the check in this folder: the finding, and the help.
 fn printed(world: &World, folder: &Path, id: &str, kind: &str) -> String {
-    let verb = if ["duplicate-test", "test-without-toggle"].contains(&id) {
-        "test"
-    } else {
-        "validate"
-    };
+    let verb = if ["duplicate-test", "test-without-toggle"].contains(&id) { "test" } else { "validate" };
     let validate = world.bare(verb).arg(folder).set("output", "json");
-    let json = validate
-        .set("service-kind", kind)
-        .exit_in(&[0, 1, 3])
-        .any_stderr()
-        .json();
+    let json = validate.set("service-kind", kind).exit_in(&[0, 1, 3]).any_stderr().json();
     let findings = json["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["id"] == id);
     let finding = finding.unwrap_or_else(|| panic!("{id}: {json:#}"));
     // Each finding says how to fix it (DESIGN, section 2).
     let text = |member: &str| {
         let text = finding[member].as_str();
-        text.unwrap_or_else(|| panic!("no {member}: {finding}"))
-            .replace('|', "\\|")
+        text.unwrap_or_else(|| panic!("no {member}: {finding}")).replace('|', "\\|")
     };
     format!("{} | {}", text("message"), text("help"))
 }
@@ -103,16 +92,8 @@ fn rows(severity: Severity) -> String {
             .find(|(id, _)| *id == check.id)
             .unwrap_or_else(|| panic!("{} has no example", check.id));
         let is_documented = severity == Severity::Warning && id.starts_with("unknown-");
-        let kind = if is_documented {
-            "documented"
-        } else {
-            "featureprobe"
-        };
-        let good = if is_documented {
-            GOOD.replace(PREREQUISITES, "")
-        } else {
-            GOOD.to_owned()
-        };
+        let kind = if is_documented { "documented" } else { "featureprobe" };
+        let good = if is_documented { GOOD.replace(PREREQUISITES, "") } else { GOOD.to_owned() };
         let folder = tempfile::tempdir().unwrap();
         let shown = match example {
             Edit(from, to) | Described(_, from, to) => {
@@ -144,9 +125,6 @@ const PREREQUISITES: &str = "  prerequisites:\n    - { key: accounts, type: bool
 fn each_check_has_an_example_and_the_remedy_that_the_program_prints() {
     for severity in [Severity::Error, Severity::Warning] {
         let table = rows(severity);
-        assert!(
-            DOCUMENTS.text().contains(&table),
-            "examples/README.md should contain:\n{table}"
-        );
+        assert!(DOCUMENTS.text().contains(&table), "examples/README.md should contain:\n{table}");
     }
 }

@@ -60,19 +60,13 @@ fn first_column(page: Page, heading: &str) -> BTreeSet<String> {
     let code = Regex::new("`([^`]+)`").unwrap();
     let text = page.text();
     let section = text.split_once(&format!("\n{heading}\n"));
-    let section = section
-        .unwrap_or_else(|| panic!("{} has no section {heading}", page.0))
-        .1;
+    let section = section.unwrap_or_else(|| panic!("{} has no section {heading}", page.0)).1;
     let end = Regex::new(r"\n#{1,6} ").unwrap();
     let section = end.split(section).next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| "));
     let cells = rows.filter_map(|row| row.split('|').nth(1));
     cells
-        .flat_map(|cell| {
-            code.captures_iter(cell)
-                .map(|code| code[1].to_owned())
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|cell| code.captures_iter(cell).map(|code| code[1].to_owned()).collect::<Vec<_>>())
         .collect()
 }
 
@@ -88,10 +82,7 @@ fn same(what: &str, listed: &BTreeSet<String>, existing: &BTreeSet<String>) {
 
 /// The table of settings.
 fn table() -> String {
-    let mut rows = vec![
-        "| flag | variable | default | meaning |".to_owned(),
-        "|---|---|---|---|".to_owned(),
-    ];
+    let mut rows = vec!["| flag | variable | default | meaning |".to_owned(), "|---|---|---|---|".to_owned()];
     for setting in settings() {
         let code = |name: Option<&str>| name.map_or("–".to_owned(), |name| format!("`{name}`"));
         let default = match setting.default.as_str() {
@@ -110,11 +101,7 @@ fn table() -> String {
 
 #[test]
 fn the_table_of_settings_matches_the_program() {
-    assert!(
-        OPERATING.text().contains(&table()),
-        "deploy/README.md should contain:\n{}",
-        table()
-    );
+    assert!(OPERATING.text().contains(&table()), "deploy/README.md should contain:\n{}", table());
 }
 
 /// Returns the names of the events of all log lines, and the calls without a name.
@@ -125,9 +112,7 @@ fn events() -> (BTreeSet<String>, Vec<String>) {
             let begin = format!("tracing::{level}!(");
             for (at, _) in code.match_indices(&begin) {
                 let call = code[at + begin.len()..].trim_start();
-                let name = call
-                    .strip_prefix("name: \"")
-                    .and_then(|rest| rest.split('"').next());
+                let name = call.strip_prefix("name: \"").and_then(|rest| rest.split('"').next());
                 match name {
                     Some(name) => _ = events.insert(name.to_owned()),
                     None => unnamed.push(format!("{path}: {}", call.lines().next().unwrap_or_default())),
@@ -179,10 +164,8 @@ fn every_metric_is_listed() {
     let daemon = Daemon::ready(&world, |run| run);
     let text = daemon.endpoint.get("/metrics").unwrap().body;
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-    let families: BTreeSet<String> = families
-        .filter_map(|line| line.split(' ').next())
-        .map(str::to_owned)
-        .collect();
+    let families: BTreeSet<String> =
+        families.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
     let listed = first_column(OPERATING, "### Metrics").into_iter();
     // The family of a counter has its name without the suffix.
     let listed = listed.map(|name| {

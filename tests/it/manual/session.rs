@@ -71,20 +71,10 @@ impl Session {
         let mut shell = Command::new("setsid")
             .args(["bash", "--noprofile", "--norc"])
             .env_clear()
-            .envs([
-                ("HOME", home.to_str().unwrap()),
-                ("PATH", &path),
-                ("LANG", "C.UTF-8"),
-            ])
+            .envs([("HOME", home.to_str().unwrap()), ("PATH", &path), ("LANG", "C.UTF-8")])
             .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_TERMINAL_PROMPT", "0")])
-            .envs([
-                ("GIT_AUTHOR_NAME", "Ada"),
-                ("GIT_AUTHOR_EMAIL", "ada@example.com"),
-            ])
-            .envs([
-                ("GIT_COMMITTER_NAME", "Ada"),
-                ("GIT_COMMITTER_EMAIL", "ada@example.com"),
-            ])
+            .envs([("GIT_AUTHOR_NAME", "Ada"), ("GIT_AUTHOR_EMAIL", "ada@example.com")])
+            .envs([("GIT_COMMITTER_NAME", "Ada"), ("GIT_COMMITTER_EMAIL", "ada@example.com")])
             .current_dir(home.join("work"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -93,15 +83,7 @@ impl Session {
             .unwrap();
         let input = shell.stdin.take().unwrap();
         let output = BufReader::new(shell.stdout.take().unwrap());
-        Self {
-            page,
-            folder,
-            shell,
-            input,
-            output,
-            addresses: Vec::new(),
-            logs: 0,
-        }
+        Self { page, folder, shell, input, output, addresses: Vec::new(), logs: 0 }
     }
 
     /// Does what the block and its introduction say: runs commands, writes a file, or changes one.
@@ -151,9 +133,7 @@ impl Session {
     }
 
     fn check(&mut self, block: &Block, command: &str, expected: &[&str]) {
-        let is_server = ["gitoggle sandbox", "gitoggle run"]
-            .iter()
-            .any(|server| command.starts_with(server));
+        let is_server = ["gitoggle sandbox", "gitoggle run"].iter().any(|server| command.starts_with(server));
         if is_server {
             return self.start(block, command, expected);
         }
@@ -181,10 +161,7 @@ impl Session {
         }
         self.logs += 1;
         let log = self.folder.path().join(format!("log-{}", self.logs));
-        self.output_of(&format!(
-            "{command} --listen {listen} >{} 2>&1 & server_{port}=$!",
-            log.display()
-        ));
+        self.output_of(&format!("{command} --listen {listen} >{} 2>&1 & server_{port}=$!", log.display()));
         let printed = || -> Vec<String> {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
             text.lines().map(str::to_owned).collect()
@@ -205,11 +182,7 @@ impl Session {
         for (shown, actual) in &self.addresses {
             command = command.replace(shown, actual);
         }
-        writeln!(
-            self.input,
-            "{{ {command}\n}} </dev/null 2>&1\nprintf '\\n{END}\\n'"
-        )
-        .unwrap();
+        writeln!(self.input, "{{ {command}\n}} </dev/null 2>&1\nprintf '\\n{END}\\n'").unwrap();
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();

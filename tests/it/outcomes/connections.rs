@@ -13,20 +13,14 @@ use crate::support::{Answer, Service, TOKEN, World, body, doc};
 fn a_service_with_an_untrusted_certificate_gets_no_request() {
     let world = waiting();
     let stranger = world.write("stranger.pem", Authority::other().pem());
-    for run in [
-        world.apply().unset("ca-file"),
-        world.apply().set("ca-file", stranger),
-    ] {
+    for run in [world.apply().unset("ca-file"), world.apply().set("ca-file", stranger)] {
         run.exit(1).says(&["certificate"]).never_says(&[TOKEN]);
     }
     world.nothing_sent();
     for (authority, words) in [
         (Authority::expired(), "has expired"),
         (Authority::for_another_host(), "is for another name"),
-        (
-            Authority::of_authorities(),
-            "a CA certificate is used as the server's certificate",
-        ),
+        (Authority::of_authorities(), "a CA certificate is used as the server's certificate"),
     ] {
         let service = Service::start_with(authority.server());
         world
@@ -47,15 +41,11 @@ fn environments_are_published_in_parallel_and_each_one_serially() {
     let world = World::new();
     for environment in ["a", "b", "c"] {
         for toggle in ["x", "y"] {
-            world
-                .repo
-                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+            world.repo.file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
         }
     }
     world.repo.commit("Add six");
-    world
-        .service
-        .always(|_| Answer::applied().slowly(Duration::from_millis(150)));
+    world.service.always(|_| Answer::applied().slowly(Duration::from_millis(150)));
     world.apply().set("first-pass", "assert").exit(0).any_output();
     let requests = world.service.take();
     assert_eq!(requests.len(), 6);
@@ -67,14 +57,10 @@ fn environments_are_published_in_parallel_and_each_one_serially() {
 fn the_number_of_open_requests_is_bounded() {
     let world = World::new();
     for number in 0..12 {
-        world
-            .repo
-            .file(&format!("shop/env{}/t{number}.yaml", number % 6), doc(18));
+        world.repo.file(&format!("shop/env{}/t{number}.yaml", number % 6), doc(18));
     }
     world.repo.commit("Add twelve");
-    world
-        .service
-        .always(|_| Answer::applied().slowly(Duration::from_millis(30)));
+    world.service.always(|_| Answer::applied().slowly(Duration::from_millis(30)));
     world
         .apply()
         .set("first-pass", "assert")
@@ -95,11 +81,8 @@ fn the_target_is_printed_before_the_first_request() {
     world.service.wait_for(1);
     child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
-    let output = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     for part in ["127.0.0.1", "refs/heads/main", world.repo.head().as_str()] {
         assert!(output.contains(part), "{part} in {output}");
     }
@@ -110,12 +93,7 @@ fn a_response_that_arrives_a_byte_at_a_time_ends_at_the_timeout() {
     let world = waiting();
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
     world.service.answers([Answer::raw(head).and(Then::Drip)]);
-    world
-        .apply()
-        .set("timeout", "400ms")
-        .exit(0)
-        .stdout_contains(&["applied 1 of 1 change"])
-        .any_stderr();
+    world.apply().set("timeout", "400ms").exit(0).stdout_contains(&["applied 1 of 1 change"]).any_stderr();
     assert_eq!(world.service.take().len(), 2, "the second request confirmed it");
 }
 
@@ -154,19 +132,11 @@ fn a_proxy_learns_only_the_host_of_the_service() {
     world.apply().env("HTTPS_PROXY", proxy.url()).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     let seen = proxy.seen();
-    assert!(
-        seen.starts_with(&format!("CONNECT 127.0.0.1:{} ", world.service.port())),
-        "{seen}"
-    );
+    assert!(seen.starts_with(&format!("CONNECT 127.0.0.1:{} ", world.service.port())), "{seen}");
     assert!(!seen.contains(TOKEN) && !seen.contains("shop"), "{seen}");
 
     world.repo.commit_pay(22, "Change again");
-    world
-        .apply()
-        .env("HTTPS_PROXY", "http://127.0.0.1:9")
-        .env("NO_PROXY", "127.0.0.1")
-        .exit(0)
-        .any_output();
+    world.apply().env("HTTPS_PROXY", "http://127.0.0.1:9").env("NO_PROXY", "127.0.0.1").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
 }
 

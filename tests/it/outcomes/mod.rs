@@ -63,10 +63,7 @@ fn a_refusal_is_shown_and_tried_once_per_apply() {
         let world = waiting();
         let refuse = Answer::json(status, r#"{"code": "nope", "message": "that will not do"}"#);
         world.service.answers([refuse.clone()]);
-        world
-            .apply()
-            .exit(1)
-            .says(&["shop/prod/pay", &status.to_string(), "that will not do"]);
+        world.apply().exit(1).says(&["shop/prod/pay", &status.to_string(), "that will not do"]);
         sent_the_same(&world.service.take(), 1);
         // The next apply tries once more, with the newer commit.
         world.repo.commit_pay(22, "Change again");
@@ -143,31 +140,16 @@ fn a_revert_after_a_refusal_needs_no_publish() {
 #[test]
 fn hostile_text_from_the_service_is_escaped() {
     let world = waiting();
-    world.service.answers([Answer::json(
-        400,
-        r#"{"message": "no\u001b[31m\n::error::pwned\u202e"}"#,
-    )]);
+    world.service.answers([Answer::json(400, r#"{"message": "no\u001b[31m\n::error::pwned\u202e"}"#)]);
     let output = world.apply().exit(1).both();
-    assert!(
-        !output.contains('\u{1b}') && !output.contains('\u{202e}'),
-        "{output:?}"
-    );
-    assert!(
-        !output
-            .lines()
-            .any(|line| line.trim_start().starts_with("::error")),
-        "{output}"
-    );
+    assert!(!output.contains('\u{1b}') && !output.contains('\u{202e}'), "{output:?}");
+    assert!(!output.lines().any(|line| line.trim_start().starts_with("::error")), "{output}");
 }
 
 #[test]
 fn the_most_severe_outcome_determines_the_exit_code() {
     let world = waiting();
-    world
-        .repo
-        .file("shop/prod/bad.yaml", "nonsense\n")
-        .file("shop/test/new.yaml", doc(1))
-        .commit("Add more");
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").file("shop/test/new.yaml", doc(1)).commit("Add more");
     world.service.answers([Answer::json(422, "{}")]);
     world.apply().exit(1).any_output();
     world.apply().exit(4).any_output();

@@ -9,23 +9,10 @@ fn a_token_that_is_refused_ends_the_pass() {
     each(&[(401, 1), (403, 3)], |(status, count)| {
         let world = waiting();
         world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
-        world
-            .repo
-            .file("shop/prod/zoo2.yaml", doc(5))
-            .commit("Add another");
-        world
-            .service
-            .always(move |_| Answer::json(status, r#"{"message": "who are you?"}"#));
-        world
-            .apply()
-            .exit(1)
-            .says(&[&status.to_string(), "token"])
-            .never_says(&[TOKEN]);
-        assert_eq!(
-            world.service.take().len(),
-            count,
-            "nothing more is sent with that token"
-        );
+        world.repo.file("shop/prod/zoo2.yaml", doc(5)).commit("Add another");
+        world.service.always(move |_| Answer::json(status, r#"{"message": "who are you?"}"#));
+        world.apply().exit(1).says(&[&status.to_string(), "token"]).never_says(&[TOKEN]);
+        assert_eq!(world.service.take().len(), count, "nothing more is sent with that token");
     });
 }
 
@@ -41,12 +28,7 @@ fn a_token_file_is_read_again_once_when_the_token_is_refused() {
         std::fs::write(&path, format!("{TOKEN}\n")).unwrap();
         Answer::json(401, "{}")
     });
-    world
-        .apply()
-        .without_env("GITOGGLE_TOKEN")
-        .set("token-file", file)
-        .exit(0)
-        .any_output();
+    world.apply().without_env("GITOGGLE_TOKEN").set("token-file", file).exit(0).any_output();
     let tokens: Vec<_> = world
         .service
         .take()
@@ -59,13 +41,7 @@ fn a_token_file_is_read_again_once_when_the_token_is_refused() {
 #[test]
 fn a_forbidden_environment_does_not_block_others() {
     let world = World::new();
-    for path in [
-        "shop/prod/a",
-        "shop/prod/b",
-        "shop/prod/c",
-        "shop/test/x",
-        "web/prod/x",
-    ] {
+    for path in ["shop/prod/a", "shop/prod/b", "shop/prod/c", "shop/test/x", "web/prod/x"] {
         world.repo.file(&format!("{path}.yaml"), doc(18));
     }
     world.repo.commit("Add all");
@@ -86,11 +62,7 @@ fn a_forbidden_environment_does_not_block_others() {
     let forbidden = sent.iter().filter(|toggle| toggle.starts_with("shop/prod/"));
     assert_eq!(forbidden.count(), 3, "each is tried: {sent:?}");
     assert_eq!(sent.len(), 5, "{sent:?}");
-    world
-        .status()
-        .set("first-pass", "assert")
-        .exit(1)
-        .says(&["3 failed", "2 in sync", "not yours"]);
+    world.status().set("first-pass", "assert").exit(1).says(&["3 failed", "2 in sync", "not yours"]);
 }
 
 #[test]
@@ -100,10 +72,7 @@ fn a_host_that_is_not_the_service_ends_the_pass() {
             ("a page", Answer::html(200)),
             ("not found", Answer::html(404)),
             ("not found, in silence", Answer::status(404)),
-            (
-                "not found, without a code",
-                Answer::json(404, r#"{"message": "no route"}"#),
-            ),
+            ("not found, without a code", Answer::json(404, r#"{"message": "no route"}"#)),
             ("not allowed", Answer::html(405)),
         ],
         |(name, answer)| {
@@ -113,11 +82,7 @@ fn a_host_that_is_not_the_service_ends_the_pass() {
             }
             world.repo.commit("Add twelve");
             world.service.always(move |_| answer.clone());
-            world
-                .apply()
-                .set("first-pass", "assert")
-                .exit(1)
-                .says(&["`--base-url`"]);
+            world.apply().set("first-pass", "assert").exit(1).says(&["`--base-url`"]);
             assert_eq!(world.service.take().len(), 10, "{name}");
         },
     );
@@ -129,9 +94,7 @@ fn a_redirect_is_never_followed() {
         let world = waiting();
         let elsewhere = Service::start();
         let location = format!("{}/api", elsewhere.url());
-        world
-            .service
-            .answers([Answer::status(status).header("Location", &location)]);
+        world.service.answers([Answer::status(status).header("Location", &location)]);
         world.apply().exit(1).says(&["redirect"]).never_says(&[TOKEN]);
         sent_the_same(&world.service.take(), 1);
         assert_eq!(elsewhere.connections(), 0);

@@ -47,10 +47,7 @@ fn a_service_that_stays_busy_is_tried_four_times() {
     each(&[429, 500, 503], |status| {
         let world = waiting();
         world.service.always(move |_| Answer::status(status));
-        world
-            .apply()
-            .exit(1)
-            .says(&["shop/prod/pay", &status.to_string()]);
+        world.apply().exit(1).says(&["shop/prod/pay", &status.to_string()]);
         sent_the_same(&world.service.take(), 4);
     });
 }
@@ -58,12 +55,7 @@ fn a_service_that_stays_busy_is_tried_four_times() {
 #[test]
 fn a_lost_reply_is_followed_by_the_same_body_and_comment() {
     let half = Answer::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}");
-    let lost = [
-        Answer::stores_and_closes(),
-        Answer::closes(),
-        half.clone(),
-        half.and(Then::Cut),
-    ];
+    let lost = [Answer::stores_and_closes(), Answer::closes(), half.clone(), half.and(Then::Cut)];
     each(&lost, |answer| {
         let world = waiting();
         world.service.answers([answer]);
@@ -139,14 +131,8 @@ fn a_second_retry_after_delays_every_toggle() {
     let world = World::with_pay_applied();
     world.repo.file("web/prod/a.yaml", doc(1)).commit("Web");
     world.settle();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("web/prod/a.yaml", doc(2))
-        .commit("Change both");
-    world
-        .service
-        .answers([1, 2].map(|_| Answer::json(429, "{}").header("Retry-After", "1")));
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("web/prod/a.yaml", doc(2)).commit("Change both");
+    world.service.answers([1, 2].map(|_| Answer::json(429, "{}").header("Retry-After", "1")));
     world.apply().set("max-in-flight", "1").exit(0).any_output();
     let requests = world.service.take();
     assert_eq!(requests.len(), 4);
@@ -160,24 +146,16 @@ fn a_long_retry_after_ends_the_pass() {
     each(&["3600", "Fri, 31 Dec 2100 23:59:59 GMT"], |when| {
         let world = waiting();
         world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
-        world
-            .service
-            .always(|_| Answer::json(429, "{}").header("Retry-After", when));
+        world.service.always(|_| Answer::json(429, "{}").header("Retry-After", when));
         world.apply().exit(1).any_output();
-        assert_eq!(
-            world.service.take().len(),
-            2,
-            "the second one shows that it is not about one toggle"
-        );
+        assert_eq!(world.service.take().len(), 2, "the second one shows that it is not about one toggle");
     });
 }
 
 #[test]
 fn an_expired_retry_after_does_not_delay() {
     let world = waiting();
-    world
-        .service
-        .answers([Answer::json(503, "{}").header("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT")]);
+    world.service.answers([Answer::json(503, "{}").header("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT")]);
     world.apply().exit(0).any_output();
     sent_the_same(&world.service.take(), 2);
 }

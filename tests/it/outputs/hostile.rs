@@ -10,10 +10,7 @@ fn hostile_commit_messages_are_harmless_in_every_output() {
     let world = World::with_pay_applied();
     world
         .repo
-        .file(
-            "shop/prod/pay.yaml",
-            doc(21).replace("New payment page", "````` ::error::pwned"),
-        )
+        .file("shop/prod/pay.yaml", doc(21).replace("New payment page", "````` ::error::pwned"))
         .commit(HOSTILE);
     for output in ["human", "json", "markdown", "github", "gitlab", "sarif", "junit"] {
         let printed = world.plan().set("output", output).exit(0).both();
@@ -31,20 +28,11 @@ fn harmless(printed: &str, output: &str) {
     }
     for line in printed.lines() {
         let line = line.trim_start();
-        assert!(
-            !line.starts_with("::error file=x") && !line.starts_with("##["),
-            "{output}: {line}"
-        );
-        assert!(
-            !(line.starts_with("::") && line.contains("::pwned")),
-            "{output}: {line}"
-        );
+        assert!(!line.starts_with("::error file=x") && !line.starts_with("##["), "{output}: {line}");
+        assert!(!(line.starts_with("::") && line.contains("::pwned")), "{output}: {line}");
     }
     if output == "markdown" || output == "github" {
-        assert!(
-            !printed.lines().any(|line| line.starts_with("# pwned")),
-            "{printed}"
-        );
+        assert!(!printed.lines().any(|line| line.starts_with("# pwned")), "{printed}");
         assert!(!printed.contains("<script>"), "{printed}");
     }
 }
@@ -52,35 +40,18 @@ fn harmless(printed: &str, output: &str) {
 #[test]
 fn markdown_fences_are_longer_than_those_in_their_content() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file(
-            "shop/prod/pay.yaml",
-            doc(21).replace("New payment page", "a ```` b"),
-        )
-        .commit("Fence");
+    world.repo.file("shop/prod/pay.yaml", doc(21).replace("New payment page", "a ```` b")).commit("Fence");
     let printed = world.plan().set("output", "markdown").exit(0).both();
     let longest = |line: &str| line.chars().take_while(|c| *c == '`').count();
-    let fences: Vec<_> = printed
-        .lines()
-        .map(str::trim_start)
-        .map(longest)
-        .filter(|run| *run >= 3)
-        .collect();
+    let fences: Vec<_> = printed.lines().map(str::trim_start).map(longest).filter(|run| *run >= 3).collect();
     assert!(fences.len() % 2 == 0, "every fence is closed:\n{printed}");
-    assert!(
-        !printed.contains("````") || fences.iter().any(|run| *run > 4),
-        "{printed}"
-    );
+    assert!(!printed.contains("````") || fences.iter().any(|run| *run > 4), "{printed}");
 }
 
 #[test]
 fn github_gets_annotations_at_the_place_of_a_finding() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21).replace("select: 1", "select: 7"))
-        .commit("Break it");
+    world.repo.file("shop/prod/pay.yaml", doc(21).replace("select: 1", "select: 7")).commit("Break it");
     let printed = world.plan().set("output", "github").exit(3).both();
     let annotation = printed
         .lines()

@@ -48,12 +48,7 @@ const ELEMENTS: [Element; 6] = [
 ];
 
 const fn problem(name: &'static str) -> Element {
-    Element {
-        name,
-        required: &[],
-        optional: &["type", "message"],
-        children: &[],
-    }
+    Element { name, required: &[], optional: &["type", "message"], children: &[] }
 }
 
 /// Asserts that an element and everything in it has what the schema requires, and nothing else.
@@ -66,27 +61,19 @@ fn assert_element(node: roxmltree::Node<'_, '_>) {
         assert!(node.has_attribute(*required), "<{name}> has no {required}");
     }
     for attribute in node.attributes() {
-        let is_known = [element.required, element.optional]
-            .concat()
-            .contains(&attribute.name());
+        let is_known = [element.required, element.optional].concat().contains(&attribute.name());
         assert!(is_known, "<{name}> has {}", attribute.name());
     }
     for child in node.children() {
         match child.is_element() {
             true => {
-                assert!(
-                    element.children.contains(&child.tag_name().name()),
-                    "<{name}> has {child:?}"
-                );
+                assert!(element.children.contains(&child.tag_name().name()), "<{name}> has {child:?}");
                 assert_element(child);
             }
             // Only a problem has text.
             false => {
                 let text = child.text().unwrap_or_default();
-                assert!(
-                    element.children.is_empty() || text.trim().is_empty(),
-                    "<{name}> has {text:?}"
-                );
+                assert!(element.children.is_empty() || text.trim().is_empty(), "<{name}> has {text:?}");
             }
         }
     }
@@ -114,11 +101,7 @@ pub(super) fn cases(xml: &str) -> Vec<(String, Option<String>)> {
             problems.extend(problem.clone());
             all.push((case.attribute("name").unwrap().to_owned(), problem));
         }
-        for (attribute, tag) in [
-            ("failures", "failure"),
-            ("errors", "error"),
-            ("skipped", "skipped"),
-        ] {
+        for (attribute, tag) in [("failures", "failure"), ("errors", "error"), ("skipped", "skipped")] {
             let count = problems.iter().filter(|problem| *problem == tag).count();
             assert_eq!(suite.attribute(attribute).unwrap(), count.to_string(), "{xml}");
         }
@@ -167,10 +150,9 @@ fn junit_of_an_apply_has_the_result_of_each_change() {
         .file("shop/new/first.yaml", doc(18))
         .file("shop/prod/bad.yaml", "nonsense\n")
         .commit(super::reports::HOSTILE);
-    world.service.answers([
-        Answer::status(200),
-        Answer::json(400, "{\"message\":\"::error::no ##[x] ]]>\"}"),
-    ]);
+    world
+        .service
+        .answers([Answer::status(200), Answer::json(400, "{\"message\":\"::error::no ##[x] ]]>\"}")]);
     let printed = world.apply().set("output", "junit").exit(1).both();
     let (xml, _) = printed.split_once("</testsuites>\n").unwrap();
     let xml = format!("{xml}</testsuites>\n");

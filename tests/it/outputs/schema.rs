@@ -37,9 +37,7 @@ fn close(schema: &mut Value) {
                 members.insert("additionalProperties".to_owned(), false.into());
             }
             if let Some(Value::String(pattern)) = members.get_mut("pattern") {
-                *pattern = pattern
-                    .replace("[0-9a-f]{40}", "<rev>")
-                    .replace("[0-9a-f]{64}", "<digest>");
+                *pattern = pattern.replace("[0-9a-f]{40}", "<rev>").replace("[0-9a-f]{64}", "<digest>");
             }
             members.values_mut().for_each(close);
         }
@@ -75,44 +73,18 @@ fn the_outputs_of_every_command_match_their_schemas() {
         .args("--from HEAD~2 --to HEAD")
         .set("output", "json");
     assert_valid(&world, "plan", &range.exit(3).json());
-    assert_valid(
-        &world,
-        "validate",
-        &world.validate().set("output", "json").exit(3).json(),
-    );
-    assert_valid(
-        &world,
-        "status",
-        &world.status().set("output", "json").exit(4).json(),
-    );
-    world
-        .service
-        .answers([Answer::applied(), Answer::json(422, r#"{"message": "no"}"#)]);
-    assert_valid(
-        &world,
-        "apply",
-        &world.apply().set("output", "json").exit(1).json(),
-    );
-    assert_valid(
-        &world,
-        "status",
-        &world.status().set("output", "json").exit(1).json(),
-    );
+    assert_valid(&world, "validate", &world.validate().set("output", "json").exit(3).json());
+    assert_valid(&world, "status", &world.status().set("output", "json").exit(4).json());
+    world.service.answers([Answer::applied(), Answer::json(422, r#"{"message": "no"}"#)]);
+    assert_valid(&world, "apply", &world.apply().set("output", "json").exit(1).json());
+    assert_valid(&world, "status", &world.status().set("output", "json").exit(1).json());
 }
 
 #[test]
 fn errors_match_the_schemas_too() {
     let world = World::new();
-    for (what, run) in [
-        ("plan", world.plan()),
-        ("apply", world.apply()),
-        ("status", world.status()),
-    ] {
-        let output = run
-            .set("ref", "no-such-branch")
-            .set("output", "json")
-            .exit(1)
-            .json();
+    for (what, run) in [("plan", world.plan()), ("apply", world.apply()), ("status", world.status())] {
+        let output = run.set("ref", "no-such-branch").set("output", "json").exit(1).json();
         assert!(output["error"]["message"].is_string(), "{output}");
         assert_valid(&world, what, &output);
     }
@@ -130,24 +102,9 @@ fn errors_in_settings_match_the_schemas_too() {
         ("plan", world.plan().args("-o json").set("config", &missing), 64),
         ("apply", world.apply().args("-o json --max-change-ratio 7"), 64),
         ("validate", world.validate().set("config", half), 64),
-        (
-            "status",
-            world
-                .status()
-                .env("GITOGGLE_OUTPUT", "json")
-                .set("first-pass", "x"),
-            64,
-        ),
-        (
-            "apply",
-            world.apply().args("-o json").set("ca-file", &missing),
-            64,
-        ),
-        (
-            "apply",
-            world.apply().args("-o json").set("git-password-file", &missing),
-            1,
-        ),
+        ("status", world.status().env("GITOGGLE_OUTPUT", "json").set("first-pass", "x"), 64),
+        ("apply", world.apply().args("-o json").set("ca-file", &missing), 64),
+        ("apply", world.apply().args("-o json").set("git-password-file", &missing), 1),
     ] {
         let output = run.exit(code).json();
         assert!(output["error"]["message"].is_string(), "{output}");
@@ -179,12 +136,7 @@ fn a_schema_refuses_what_is_not_an_output() {
         ("/summary/errors", json!(-1)),
         ("/surprise", json!(1)),
     ] {
-        let mut output = world
-            .validate()
-            .arg("--allow-empty")
-            .set("output", "json")
-            .exit(0)
-            .json();
+        let mut output = world.validate().arg("--allow-empty").set("output", "json").exit(0).json();
         match output.pointer_mut(at) {
             Some(place) => *place = wrong,
             None => output["surprise"] = wrong,

@@ -71,9 +71,7 @@ fn a_plan_that_fails_is_a_page_and_a_summary_with_the_way_out() {
     };
     let page =
         "### gitoggle plan\n\n**The plan failed**, so there is nothing to review yet.\n\n```text\nerror: ";
-    run("markdown")
-        .stdout_contains(&[page, "gone", "\nhint: "])
-        .any_stderr();
+    run("markdown").stdout_contains(&[page, "gone", "\nhint: "]).any_stderr();
     run("github").any_output();
     assert!(std::fs::read_to_string(&summary).unwrap().starts_with(page));
 }
@@ -81,10 +79,7 @@ fn a_plan_that_fails_is_a_page_and_a_summary_with_the_way_out() {
 #[test]
 fn a_plan_says_that_a_document_was_renamed_and_that_the_old_toggle_stays() {
     let world = World::with_pay_and_search_applied();
-    world
-        .repo
-        .rename("shop/prod/search.yaml", "shop/prod/find.yaml")
-        .commit("Rename the search");
+    world.repo.rename("shop/prod/search.yaml", "shop/prod/find.yaml").commit("Rename the search");
     for output in ["human", "markdown", "json"] {
         let plan = world.plan().set("output", output).exit(0).any_stderr();
         plan.stdout_contains(&[

@@ -9,38 +9,26 @@ fn a_branch_behind_its_target_reverts_nothing() {
     set(&world.repo, "pay", 21).commit("Ask for 21 years");
     world.repo.checkout("main");
     set(&world.repo, "cart", 30).remove("shop/prod/search.yaml");
-    world
-        .repo
-        .file("shop/prod/new.yaml", doc(1))
-        .commit("Change the target")
-        .checkout("feature");
+    world.repo.file("shop/prod/new.yaml", doc(1)).commit("Change the target").checkout("feature");
     planned(pull_request(&world), &["update shop/prod/pay"]);
 }
 
 #[test]
 fn a_branch_that_merged_its_target_does_not_claim_the_changes_of_others() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
-    set(&world.repo, "cart", 30)
-        .commit("Change the cart")
-        .checkout("feature");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
+    set(&world.repo, "cart", 30).commit("Change the cart").checkout("feature");
     world.repo.merge("main", "Update the branch");
     planned(pull_request(&world), &["update shop/prod/pay"]);
     world.repo.checkout("main");
-    set(&world.repo, "search", 40)
-        .commit("Change the search")
-        .checkout("feature");
+    set(&world.repo, "search", 40).commit("Change the search").checkout("feature");
     planned(pull_request(&world), &["update shop/prod/pay"]);
 }
 
 #[test]
 fn a_squashed_branch_shows_only_what_came_after() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
     world.repo.git(&["merge", "--quiet", "--squash", "feature"]);
     world.repo.commit("Squash the feature").checkout("feature");
     set(&world.repo, "cart", 30).commit("Go on");
@@ -52,18 +40,10 @@ fn a_squashed_branch_shows_only_what_came_after() {
 #[test]
 fn a_stacked_branch_shows_only_its_own_changes() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .branch("stacked");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").branch("stacked");
     set(&world.repo, "cart", 30).commit("Change the cart");
-    planned(
-        offline(&world).args("--pull-request --target feature"),
-        &["update shop/prod/cart"],
-    );
-    planned(
-        pull_request(&world),
-        &["update shop/prod/cart", "update shop/prod/pay"],
-    );
+    planned(offline(&world).args("--pull-request --target feature"), &["update shop/prod/cart"]);
+    planned(pull_request(&world), &["update shop/prod/cart", "update shop/prod/pay"]);
 }
 
 #[test]
@@ -71,29 +51,18 @@ fn the_target_of_a_forced_push_is_the_new_one() {
     let world = World::new();
     set(&world.repo, "pay", 18).commit("Start");
     let start = world.repo.head();
-    set(&world.repo, "cart", 18)
-        .commit("Add the cart")
-        .branch("feature");
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
+    set(&world.repo, "cart", 18).commit("Add the cart").branch("feature");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
     world.repo.git(&["reset", "--quiet", "--hard", &start]);
-    set(&world.repo, "search", 18)
-        .commit("Add the search instead")
-        .checkout("feature");
+    set(&world.repo, "search", 18).commit("Add the search instead").checkout("feature");
     // The target has lost the cart, so the branch adds it.
-    planned(
-        pull_request(&world),
-        &["create shop/prod/cart", "update shop/prod/pay"],
-    );
+    planned(pull_request(&world), &["create shop/prod/cart", "update shop/prod/pay"]);
 }
 
 #[test]
 fn a_merged_branch_changes_nothing() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
     world.repo.merge("feature", "Merge").checkout("feature");
     planned(pull_request(&world), &[]);
 }
@@ -107,10 +76,7 @@ fn the_branch_of_the_remote_precedes_the_local_one() {
     planned(run(&world, &clone), &["update shop/prod/pay"]);
     clone.git(&["remote", "rename", "origin", "upstream"]);
     planned(run(&world, &clone), &["update shop/prod/pay"]);
-    planned(
-        run(&world, &clone).set("target", "refs/heads/main"),
-        &["update shop/prod/pay"],
-    );
+    planned(run(&world, &clone).set("target", "refs/heads/main"), &["update shop/prod/pay"]);
 }
 
 /// Clones the repository of a world, with `feature` checked out.
@@ -126,31 +92,18 @@ pub(super) fn clone(world: &World, options: &[&str]) -> Repo {
 }
 
 pub(super) fn run(world: &World, clone: &Repo) -> crate::support::Gitoggle {
-    offline(world)
-        .set("repo", clone.path())
-        .args("--pull-request")
-        .set("target", "main")
+    offline(world).set("repo", clone.path()).args("--pull-request").set("target", "main")
 }
 
 /// Makes two branches that were merged into each other, so that they have two merge bases: in one, `pay` was changed, and
 /// in the other one, `cart`. Ends on `feature`.
 fn criss_cross() -> World {
     let world = forked();
-    set(&world.repo, "cart", 30)
-        .commit("Change the cart")
-        .branch("feature-base");
+    set(&world.repo, "cart", 30).commit("Change the cart").branch("feature-base");
     world.repo.checkout("main");
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .branch("main-base");
-    world
-        .repo
-        .checkout("main")
-        .merge("feature-base", "Merge the feature");
-    world
-        .repo
-        .checkout("feature")
-        .merge("main-base", "Merge the target");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").branch("main-base");
+    world.repo.checkout("main").merge("feature-base", "Merge the feature");
+    world.repo.checkout("feature").merge("main-base", "Merge the target");
     let bases = world.repo.git(&["merge-base", "--all", "main", "feature"]);
     assert_eq!(bases.lines().count(), 2);
     world
@@ -177,10 +130,7 @@ fn the_header_of_a_plan_names_the_tip_of_the_target() {
     let line = text.lines().next().unwrap();
     assert_eq!(line, format!("Plan for $REPO main..feature {revisions}"));
     let page = pull_request(&world).set("output", "markdown").exit(0).both();
-    assert!(
-        page.contains(&format!(" ` main..feature ` ` {revisions} `")),
-        "{page}"
-    );
+    assert!(page.contains(&format!(" ` main..feature ` ` {revisions} `")), "{page}");
 }
 
 #[test]
@@ -189,32 +139,19 @@ fn with_several_merge_bases_a_revert_of_the_branch_shows() {
     // Both documents are now as in one of the merge bases, which lacks the change of the other one.
     set(&world.repo, "pay", 18).commit("Revert pay");
     set(&world.repo, "cart", 18).commit("Revert the cart");
-    planned(
-        pull_request(&world),
-        &["update shop/prod/cart", "update shop/prod/pay"],
-    );
-    world
-        .repo
-        .remove("shop/prod/search.yaml")
-        .commit("Remove the search");
+    planned(pull_request(&world), &["update shop/prod/cart", "update shop/prod/pay"]);
+    world.repo.remove("shop/prod/search.yaml").commit("Remove the search");
     let plan = planned(
         pull_request(&world).set("on-remove", "disable"),
-        &[
-            "update shop/prod/cart",
-            "update shop/prod/pay",
-            "disable shop/prod/search",
-        ],
+        &["update shop/prod/cart", "update shop/prod/pay", "disable shop/prod/search"],
     );
     assert_eq!(plan["changes"][0]["sentences"], pull_request_to_parent(&world));
 }
 
 /// Returns the sentences about the cart, compared with the commit that has the changes of both sides.
 fn pull_request_to_parent(world: &World) -> serde_json::Value {
-    let plan = offline(world)
-        .args("--from feature~3 --on-remove disable")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let plan =
+        offline(world).args("--from feature~3 --on-remove disable").set("output", "json").exit(0).json();
     plan["changes"][0]["sentences"].clone()
 }
 
@@ -229,11 +166,7 @@ fn merges_in_both_directions_again_and_again_keep_the_newest_version() {
         set(&world.repo, "cart", age).commit("Change the cart");
         let own = world.repo.head();
         world.repo.merge(&target, "Merge the target");
-        world
-            .repo
-            .checkout("main")
-            .merge(&own, "Merge the feature")
-            .checkout("feature");
+        world.repo.checkout("main").merge(&own, "Merge the feature").checkout("feature");
     }
     planned(pull_request(&world), &[]);
     set(&world.repo, "pay", 61).commit("Revert pay");
@@ -258,9 +191,7 @@ fn a_shallow_clone_says_what_to_fetch() {
 fn a_shallow_clone_that_is_deep_enough_is_complete() {
     let world = World::new();
     set(&world.repo, "pay", 18).commit("Start");
-    set(&world.repo, "cart", 18)
-        .commit("Add the cart")
-        .branch("feature");
+    set(&world.repo, "cart", 18).commit("Add the cart").branch("feature");
     set(&world.repo, "pay", 21).commit("Ask for 21 years");
     let shallow = clone(&world, &["--depth=2", "--no-single-branch"]);
     let plan = planned(run(&world, &shallow), &["update shop/prod/pay"]);
@@ -272,18 +203,10 @@ fn a_shallow_clone_that_is_deep_enough_is_complete() {
 fn a_revision_range_in_a_shallow_clone_has_guessed_commits() {
     let world = World::new();
     set(&world.repo, "pay", 18).commit("Start").tag("start");
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .branch("feature");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").branch("feature");
     set(&world.repo, "cart", 18).commit("Add the cart");
     let shallow = clone(&world, &["--depth=1"]);
-    shallow.git(&[
-        "fetch",
-        "--quiet",
-        "--depth=1",
-        "origin",
-        "refs/tags/start:refs/tags/start",
-    ]);
+    shallow.git(&["fetch", "--quiet", "--depth=1", "origin", "refs/tags/start:refs/tags/start"]);
     let run = || offline(&world).set("repo", shallow.path()).set("from", "start");
     let plan = planned(run(), &["create shop/prod/cart", "update shop/prod/pay"]);
     assert_eq!(plan["changes"][1]["attribution"], "guessed");
@@ -299,11 +222,6 @@ fn a_clone_of_a_single_branch_says_how_to_fetch_the_target() {
         "the target branch `main` is not in this clone",
         "`git fetch origin +refs/heads/main:refs/remotes/origin/main`",
     ]);
-    single.git(&[
-        "fetch",
-        "--quiet",
-        "origin",
-        "+refs/heads/main:refs/remotes/origin/main",
-    ]);
+    single.git(&["fetch", "--quiet", "origin", "+refs/heads/main:refs/remotes/origin/main"]);
     planned(run(&world, &single), &["update shop/prod/pay"]);
 }

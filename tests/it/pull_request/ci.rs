@@ -30,20 +30,13 @@ fn request() -> Request {
     repo.git(&["branch", "--quiet", "-D", "main", "feature"]);
     let event = format!(r#"{{"number":7,"pull_request":{{"number":7,"head":{{"sha":"{head}"}}}}}}"#);
     let event = world.write("event.json", &event);
-    Request {
-        world,
-        head,
-        merge,
-        event,
-    }
+    Request { world, head, merge, event }
 }
 
 impl Request {
     fn run(&self, variables: &[(&str, &str)]) -> Gitoggle {
         let run = offline(&self.world).args("--pull-request");
-        variables
-            .iter()
-            .fold(run, |run, (name, value)| run.env(name, value))
+        variables.iter().fold(run, |run, (name, value)| run.env(name, value))
     }
 
     fn github(&self) -> Gitoggle {
@@ -68,20 +61,14 @@ fn the_merge_ref_of_github_is_seen_through() {
     assert_eq!(plan["source"]["base"]["ref"], "main");
     assert_eq!(plan["changes"][0]["commit"]["subject"], "Ask for 21 years");
     // The merge names the commit of the target, so its branch need not be there.
-    request
-        .world
-        .repo
-        .git(&["update-ref", "-d", "refs/remotes/origin/main"]);
+    request.world.repo.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
     planned(request.github(), &EXPECTED);
 }
 
 #[test]
 fn a_checkout_of_the_branch_itself_has_the_same_plan() {
     let request = request();
-    request
-        .world
-        .repo
-        .git(&["checkout", "--quiet", "--detach", &request.head]);
+    request.world.repo.git(&["checkout", "--quiet", "--detach", &request.head]);
     let plan = planned(request.github(), &EXPECTED);
     assert_eq!(plan["source"]["base"]["ref"], "origin/main");
     planned(request.github().env("GITEA_ACTIONS", "true"), &EXPECTED);
@@ -92,10 +79,7 @@ fn a_checkout_of_the_branch_itself_has_the_same_plan() {
 #[test]
 fn a_target_of_the_users_choice_is_not_the_one_of_the_merge() {
     let request = request();
-    request
-        .world
-        .repo
-        .git(&["branch", "--quiet", "release", &format!("{}~1", request.head)]);
+    request.world.repo.git(&["branch", "--quiet", "release", &format!("{}~1", request.head)]);
     let plan = planned(request.github().set("target", "release"), &EXPECTED);
     assert_eq!(plan["source"]["base"]["ref"], "release");
 }
@@ -117,14 +101,8 @@ fn gitlab_bitbucket_azure_and_jenkins_have_the_same_plan() {
     ];
     planned(request.run(&azure), &EXPECTED);
     // Jenkins does not name the head, and compares its merge with the target.
-    planned(
-        request.run(&[("CHANGE_TARGET", "main"), ("CHANGE_BRANCH", "feature")]),
-        &EXPECTED,
-    );
-    let bitbucket = [
-        ("BITBUCKET_PR_DESTINATION_BRANCH", "main"),
-        ("BITBUCKET_COMMIT", &request.head[..12]),
-    ];
+    planned(request.run(&[("CHANGE_TARGET", "main"), ("CHANGE_BRANCH", "feature")]), &EXPECTED);
+    let bitbucket = [("BITBUCKET_PR_DESTINATION_BRANCH", "main"), ("BITBUCKET_COMMIT", &request.head[..12])];
     // Bitbucket merges the target into the branch.
     let repo = &request.world.repo;
     repo.git(&["checkout", "--quiet", "--detach", &request.head]);
@@ -139,10 +117,7 @@ fn each_ci_system_has_its_own_advice_for_a_cut_history() {
     let folder = request.world.path("shallow");
     let url = format!("file://{}", request.world.repo.path().display());
     let repo = Repo::new(&folder);
-    request
-        .world
-        .repo
-        .git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    request.world.repo.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     repo.git(&["fetch", "--quiet", "--depth=1", &url, &request.merge]);
     repo.git(&["checkout", "--quiet", "FETCH_HEAD"]);
     request.github().set("repo", &folder).exit(1).stderr_contains(&[
@@ -157,14 +132,14 @@ fn each_ci_system_has_its_own_advice_for_a_cut_history() {
     ] {
         let fetch = "git fetch origin +refs/heads/main:refs/remotes/origin/main";
         let run = request.run(&[(name, "main")]).set("repo", &folder);
-        run.exit(1)
-            .stderr_contains(&["the target branch `main` is not in this clone", advice, fetch]);
+        run.exit(1).stderr_contains(&["the target branch `main` is not in this clone", advice, fetch]);
     }
     repo.git(&["fetch", "--quiet", "--depth=2", &url, &request.merge]);
-    request.github().set("repo", &folder).exit(1).stderr_contains(&[
-        "is cut before the common ancestor of `main` and `feature`",
-        "`fetch-depth: 0`",
-    ]);
+    request
+        .github()
+        .set("repo", &folder)
+        .exit(1)
+        .stderr_contains(&["is cut before the common ancestor of `main` and `feature`", "`fetch-depth: 0`"]);
     repo.git(&["fetch", "--quiet", "--unshallow", &url, &request.merge]);
     planned(request.github().set("repo", &folder), &EXPECTED);
 }
@@ -179,14 +154,9 @@ fn the_plan_of_an_old_branch_mentions_the_plan_of_its_pull_request() {
     world.repo.checkout("feature");
     set(&world.repo, "pay", 21).commit("Ask for 21 years");
     let plan = world.plan().exit(0);
-    plan.stderr_contains(&["this checkout is stale"])
-        .never_says(&["--pull-request"])
-        .any_stdout();
+    plan.stderr_contains(&["this checkout is stale"]).never_says(&["--pull-request"]).any_stdout();
     let job = || world.plan().env("GITHUB_BASE_REF", "main");
-    job()
-        .exit(0)
-        .stderr_contains(&["`gitoggle plan --pull-request`", "`main`"])
-        .any_stdout();
+    job().exit(0).stderr_contains(&["`gitoggle plan --pull-request`", "`main`"]).any_stdout();
     world.repo.checkout("main");
     job().exit(0).any_stdout();
 }

@@ -12,14 +12,7 @@ use crate::support::{Repo, World, doc};
 fn as_git_merges(world: &World, name: &str) -> (Value, Vec<String>) {
     let folder = world.path(name);
     let url = world.repo.path().display().to_string();
-    world.repo.git(&[
-        "clone",
-        "--quiet",
-        "--branch",
-        "main",
-        &url,
-        &folder.display().to_string(),
-    ]);
+    world.repo.git(&["clone", "--quiet", "--branch", "main", &url, &folder.display().to_string()]);
     let scratch = Repo::at(&folder);
     let merged = scratch.try_git(&["merge", "--quiet", "--no-ff", "--message=Merge", "origin/feature"]);
     let mut conflicts = Vec::new();
@@ -34,9 +27,7 @@ fn as_git_merges(world: &World, name: &str) -> (Value, Vec<String>) {
         scratch.git(&["add", "--all"]);
         scratch.git(&["commit", "--quiet", "--message=Merge"]);
     }
-    let plan = offline(world)
-        .set("repo", &folder)
-        .args("--from origin/main --to HEAD --output json");
+    let plan = offline(world).set("repo", &folder).args("--from origin/main --to HEAD --output json");
     (plan.exit_in(&[0, 3]).json(), conflicts)
 }
 
@@ -56,9 +47,7 @@ fn equals_the_merge(world: &World, name: &str) -> Vec<String> {
     };
     assert_eq!(content(&plan), content(&expected), "{plan:#}");
     let held = plan["held"].as_array().unwrap().iter();
-    let held: Vec<String> = held
-        .map(|held| format!("{}.yaml", held["toggle"].as_str().unwrap()))
-        .collect();
+    let held: Vec<String> = held.map(|held| format!("{}.yaml", held["toggle"].as_str().unwrap())).collect();
     assert_eq!(held, conflicts, "{plan:#}");
     changes(&plan)
 }
@@ -81,15 +70,9 @@ fn objects(repo: &Repo) -> BTreeMap<String, u64> {
 #[test]
 fn a_field_that_the_target_changed_meanwhile_stays_as_the_target_has_it() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
     let renamed = doc(18).replace("New payment page", "Payment page");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", &renamed)
-        .commit("Describe it")
-        .checkout("feature");
+    world.repo.file("shop/prod/pay.yaml", &renamed).commit("Describe it").checkout("feature");
     let before = objects(&world.repo);
     let plan = planned(pull_request(&world), &["update shop/prod/pay"]);
     let after = &plan["changes"][0]["content"];
@@ -102,9 +85,7 @@ fn a_field_that_the_target_changed_meanwhile_stays_as_the_target_has_it() {
 #[test]
 fn a_branch_that_is_fifty_commits_behind_shows_its_own_changes() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
     for age in 0..50 {
         set(&world.repo, "cart", 100 + age).commit("Change the cart");
     }
@@ -115,9 +96,7 @@ fn a_branch_that_is_fifty_commits_behind_shows_its_own_changes() {
 #[test]
 fn a_branch_above_a_squashed_one_shows_its_own_changes() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
     world.repo.git(&["merge", "--quiet", "--squash", "feature"]);
     world.repo.commit("Squash the parent").checkout("feature");
     set(&world.repo, "cart", 30).commit("Change the cart");
@@ -129,9 +108,7 @@ fn a_commit_that_the_target_has_already_is_no_change() {
     let world = forked();
     set(&world.repo, "pay", 21).commit("Ask for 21 years");
     let own = world.repo.head();
-    set(&world.repo, "cart", 30)
-        .commit("Change the cart")
-        .checkout("main");
+    set(&world.repo, "cart", 30).commit("Change the cart").checkout("main");
     set(&world.repo, "search", 40).commit("Change the search");
     let theirs = world.repo.head();
     world.repo.git(&["cherry-pick", &own]);
@@ -149,9 +126,7 @@ fn a_rename_on_one_side_carries_the_edit_of_the_other() {
             .checkout(renames)
             .rename("shop/prod/pay.yaml", "shop/prod/payment.yaml")
             .commit("Rename pay");
-        set(world.repo.checkout(edits), "pay", 21)
-            .commit("Ask for 21 years")
-            .checkout("feature");
+        set(world.repo.checkout(edits), "pay", 21).commit("Ask for 21 years").checkout("feature");
         let expected = match renames {
             "main" => vec!["update shop/prod/payment"],
             _ => vec!["create shop/prod/payment"],
@@ -166,12 +141,8 @@ fn a_conflict_is_a_finding_and_the_rest_is_planned() {
     for number in 0..10 {
         set(&world.repo, &format!("t{number}"), number);
     }
-    set(&world.repo, "pay", 21)
-        .commit("Change eleven toggles")
-        .checkout("main");
-    set(&world.repo, "pay", 30)
-        .commit("Ask for 30 years")
-        .checkout("feature");
+    set(&world.repo, "pay", 21).commit("Change eleven toggles").checkout("main");
+    set(&world.repo, "pay", 30).commit("Ask for 30 years").checkout("feature");
     assert_eq!(equals_the_merge(&world, "scratch").len(), 10);
     pull_request(&world).exit(3).any_stderr().stdout_contains(&[
         "error[conflict-marker]: `main` and `feature` changed this document in ways that cannot be merged",
@@ -184,19 +155,9 @@ fn a_conflict_is_a_finding_and_the_rest_is_planned() {
 fn a_deletion_against_an_edit_is_a_conflict() {
     for (deletes, edits) in [("main", "feature"), ("feature", "main")] {
         let world = forked();
-        world
-            .repo
-            .checkout(deletes)
-            .remove("shop/prod/pay.yaml")
-            .commit("Remove pay");
-        set(world.repo.checkout(edits), "pay", 21)
-            .commit("Ask for 21 years")
-            .checkout("feature");
-        let plan = pull_request(&world)
-            .set("on-remove", "disable")
-            .set("output", "json")
-            .exit(3)
-            .json();
+        world.repo.checkout(deletes).remove("shop/prod/pay.yaml").commit("Remove pay");
+        set(world.repo.checkout(edits), "pay", 21).commit("Ask for 21 years").checkout("feature");
+        let plan = pull_request(&world).set("on-remove", "disable").set("output", "json").exit(3).json();
         assert_eq!(changes(&plan), [] as [&str; 0], "{plan:#}");
         assert_eq!(plan["held"][0]["toggle"], "shop/prod/pay", "{plan:#}");
     }
@@ -206,9 +167,7 @@ fn a_deletion_against_an_edit_is_a_conflict() {
 fn a_document_that_both_sides_add_is_merged_if_it_is_equal() {
     let world = forked();
     set(&world.repo, "new", 5).commit("Add new").checkout("main");
-    set(&world.repo, "new", 5)
-        .commit("Add new, too")
-        .checkout("feature");
+    set(&world.repo, "new", 5).commit("Add new, too").checkout("feature");
     assert_eq!(equals_the_merge(&world, "equal"), [] as [&str; 0]);
     set(&world.repo, "new", 6).commit("Change new");
     assert_eq!(equals_the_merge(&world, "different"), [] as [&str; 0]);
@@ -218,9 +177,7 @@ fn a_document_that_both_sides_add_is_merged_if_it_is_equal() {
 fn a_revert_of_what_the_target_has_is_a_change() {
     let world = forked();
     world.repo.checkout("main");
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("feature");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("feature");
     world.repo.merge("main", "Update the branch");
     set(&world.repo, "pay", 18).commit("Revert pay");
     assert_eq!(equals_the_merge(&world, "scratch"), ["update shop/prod/pay"]);
@@ -238,19 +195,12 @@ fn a_branch_that_is_up_to_date_shows_its_head_and_one_without_commits_nothing() 
 fn a_conflict_in_another_file_is_a_note() {
     let world = forked();
     for (branch, text) in [("feature", "ours\n"), ("main", "theirs\n")] {
-        world
-            .repo
-            .checkout(branch)
-            .file("README.md", text)
-            .commit("Write a readme");
+        world.repo.checkout(branch).file("README.md", text).commit("Write a readme");
     }
     set(world.repo.checkout("feature"), "pay", 21).commit("Ask for 21 years");
     let note = "this branch cannot be merged yet: `README.md` changed on both sides; merge `main` into `feature`, and \
                 resolve the conflict";
-    pull_request(&world)
-        .exit(0)
-        .stdout_contains(&["update shop/prod/pay"])
-        .stderr_contains(&[note]);
+    pull_request(&world).exit(0).stdout_contains(&["update shop/prod/pay"]).stderr_contains(&[note]);
 }
 
 #[test]
@@ -258,9 +208,7 @@ fn a_partial_clone_holds_only_the_toggle_whose_merge_needs_what_it_lacks() {
     let world = forked();
     set(&world.repo, "pay", 21);
     set(&world.repo, "cart", 30).commit("Change two").checkout("main");
-    set(&world.repo, "pay", 50)
-        .commit("Ask for 50 years")
-        .checkout("feature");
+    set(&world.repo, "pay", 50).commit("Ask for 50 years").checkout("feature");
     for setting in ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"] {
         world.repo.git(&["config", setting, "true"]);
     }
@@ -274,19 +222,13 @@ fn a_partial_clone_holds_only_the_toggle_whose_merge_needs_what_it_lacks() {
 #[test]
 fn a_clone_without_trees_says_how_to_fetch_them() {
     let world = forked();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .checkout("main");
-    set(&world.repo, "cart", 30)
-        .commit("Change the cart")
-        .checkout("feature");
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
+    set(&world.repo, "cart", 30).commit("Change the cart").checkout("feature");
     for setting in ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"] {
         world.repo.git(&["config", setting, "true"]);
     }
     let partial = clone(&world, &["--filter=tree:0"]);
-    run(&world, &partial)
-        .exit(1)
-        .stderr_contains(&["partial clone", "`git fetch --refetch --no-filter`"]);
+    run(&world, &partial).exit(1).stderr_contains(&["partial clone", "`git fetch --refetch --no-filter`"]);
     partial.git(&["fetch", "--quiet", "--refetch", "--no-filter"]);
     planned(run(&world, &partial), &["update shop/prod/pay"]);
 }
@@ -296,10 +238,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: u64) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.0 >> 33) % limit).unwrap()
     }
 }
@@ -317,10 +256,7 @@ fn random_commit(repo: &Repo, random: &mut Random) {
         }
         2 if exists => {
             let text = std::fs::read_to_string(repo.path().join(&path)).unwrap();
-            repo.file(
-                &path,
-                text.replace("New payment page", &format!("Page {}", random.below(3))),
-            );
+            repo.file(&path, text.replace("New payment page", &format!("Page {}", random.below(3))));
         }
         _ => drop(repo.file(&path, doc(u32::try_from(random.below(4)).unwrap()))),
     }
@@ -337,11 +273,7 @@ fn random_branches_are_planned_as_git_merges_them() {
             world.repo.checkout(branch);
             if random.below(6) == 0 {
                 let other = if branch == "main" { "feature" } else { "main" };
-                if world
-                    .repo
-                    .try_git(&["merge", "--quiet", "--message=Merge", other])
-                    .is_err()
-                {
+                if world.repo.try_git(&["merge", "--quiet", "--message=Merge", other]).is_err() {
                     let _state = world.repo.try_git(&["merge", "--abort"]);
                 }
                 continue;

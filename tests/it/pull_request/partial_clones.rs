@@ -45,13 +45,8 @@ fn missing_content_at_the_base_holds_only_its_toggle() {
     let plan = held(run(&world, &partial), &expected, &["shop/prod/pay"]);
     assert_eq!(plan["orphans"][0]["toggle"], "shop/prod/search");
     let all = run(&world, &partial).args("--all-findings");
-    assert_eq!(
-        held(all, &expected, &["shop/prod/pay"])["findings"],
-        plan["findings"]
-    );
-    let range = offline(&world)
-        .set("repo", partial.path())
-        .args("--from origin/main --to HEAD");
+    assert_eq!(held(all, &expected, &["shop/prod/pay"])["findings"], plan["findings"]);
+    let range = offline(&world).set("repo", partial.path()).args("--from origin/main --to HEAD");
     held(range, &expected, &["shop/prod/pay"]);
     // The disabled document is that of the base.
     let disable = || run(&world, &partial).set("on-remove", "disable");

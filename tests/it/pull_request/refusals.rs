@@ -9,15 +9,9 @@ fn each_name_that_is_not_a_commit_has_its_own_message() {
     world.repo.git(&["tag", "a-tree", "HEAD^{tree}"]);
     world.repo.git(&["tag", "a-blob", "HEAD:shop/prod/pay.yaml"]);
     for (from, message) in [
-        (
-            "featur",
-            "could not find the revision `featur` of `--from`; similar names: `feature`",
-        ),
+        ("featur", "could not find the revision `featur` of `--from`; similar names: `feature`"),
         ("HEAD~9", "could not find the revision `HEAD~9` of `--from`"),
-        (
-            "0123456789012345678901234567890123456789",
-            "could not find the revision",
-        ),
+        ("0123456789012345678901234567890123456789", "could not find the revision"),
         ("HEAD@{upstream}", "could not find the revision"),
         ("HEAD^{", "could not find the revision"),
         ("HEAD:shop/prod/pay.yaml", "names a blob, not a commit"),
@@ -25,22 +19,12 @@ fn each_name_that_is_not_a_commit_has_its_own_message() {
         ("a-tree", "names a tree, not a commit"),
         ("a-blob", "names a blob, not a commit"),
     ] {
-        offline(&world)
-            .set("from", from)
-            .exit(1)
-            .stderr_contains(&[message, "hint: "]);
+        offline(&world).set("from", from).exit(1).stderr_contains(&[message, "hint: "]);
         let to = offline(&world).set("from", "main").set("to", from);
         to.exit(1).stderr_contains(&[&message.replace("--from", "--to")]);
     }
-    let json = offline(&world)
-        .set("from", "HEAD:shop")
-        .set("output", "json")
-        .exit(1)
-        .json();
-    assert_eq!(
-        json["error"]["message"],
-        "`HEAD:shop` of `--from` names a tree, not a commit"
-    );
+    let json = offline(&world).set("from", "HEAD:shop").set("output", "json").exit(1).json();
+    assert_eq!(json["error"]["message"], "`HEAD:shop` of `--from` names a tree, not a commit");
 }
 
 #[test]
@@ -76,9 +60,7 @@ fn unrelated_histories_have_no_base() {
 fn a_branch_without_a_commit_and_a_folder_without_a_repository_are_refused() {
     let world = forked();
     world.repo.git(&["checkout", "--quiet", "--orphan", "empty"]);
-    pull_request(&world)
-        .exit(1)
-        .stderr_contains(&["the branch `empty` has no commit yet"]);
+    pull_request(&world).exit(1).stderr_contains(&["the branch `empty` has no commit yet"]);
     let folder = world.path("nothing");
     std::fs::create_dir(&folder).unwrap();
     offline(&world)
@@ -106,40 +88,22 @@ fn flags_that_contradict_each_other_are_usage_errors() {
         ("--to main", "`--from`|--to: needs --from"),
         ("--from main --worktree", "cannot be used with"),
         ("--pull-request --worktree", "cannot be used with"),
-        (
-            "--pull-request --from main",
-            "--from: cannot be used with --pull-request",
-        ),
-        (
-            "--pull-request --to main",
-            "--to: cannot be used with --pull-request",
-        ),
+        ("--pull-request --from main", "--from: cannot be used with --pull-request"),
+        ("--pull-request --to main", "--to: cannot be used with --pull-request"),
         ("--target main", "--target: needs --pull-request"),
         ("--all-findings", "--all-findings: needs --from or --pull-request"),
         ("--from main --ref feature", "--ref: cannot be used with --from"),
-        (
-            "--pull-request --ref feature",
-            "--ref: cannot be used with --pull-request",
-        ),
+        ("--pull-request --ref feature", "--ref: cannot be used with --pull-request"),
         ("--from main --live", "--live: compares with the service"),
         ("--from main..feature", "is not one revision"),
         ("--from=-x", "is not one revision"),
-        (
-            "--pull-request",
-            "found no pull request in the variables of this job",
-        ),
+        ("--pull-request", "found no pull request in the variables of this job"),
     ] {
         let message = message.split('|').next_back().unwrap();
         offline(&world).args(args).exit(64).stderr_contains(&[message]);
     }
-    let url = offline(&world)
-        .set("repo", "https://git.example.com/toggles.git")
-        .args("--from main");
-    url.exit(64)
-        .stderr_contains(&["--repo: only a repository on this machine"]);
-    let apply = world
-        .bare("apply")
-        .set("repo", world.repo.path())
-        .args("--from main");
+    let url = offline(&world).set("repo", "https://git.example.com/toggles.git").args("--from main");
+    url.exit(64).stderr_contains(&["--repo: only a repository on this machine"]);
+    let apply = world.bare("apply").set("repo", world.repo.path()).args("--from main");
     apply.exit(64).stderr_contains(&["--from"]);
 }

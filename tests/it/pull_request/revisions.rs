@@ -43,24 +43,12 @@ shop/prod
 fn every_output_names_both_revisions() {
     let world = forked();
     set(&world.repo, "pay", 21).commit("Ask for 21 years");
-    let run = |output| {
-        offline(&world)
-            .args("--from main --to feature")
-            .set("output", output)
-    };
-    run("markdown")
-        .exit(0)
-        .stdout_contains(&["` main..feature `", "* **update** ` pay `: "]);
+    let run = |output| offline(&world).args("--from main --to feature").set("output", output);
+    run("markdown").exit(0).stdout_contains(&["` main..feature `", "* **update** ` pay `: "]);
     run("github").exit(0).stderr_contains(&["GITHUB_STEP_SUMMARY"]);
-    let plan = planned(
-        offline(&world).args("--from main --to feature"),
-        &["update shop/prod/pay"],
-    );
+    let plan = planned(offline(&world).args("--from main --to feature"), &["update shop/prod/pay"]);
     assert_eq!(plan["source"]["ref"], "feature");
-    assert_eq!(
-        plan["source"]["base"],
-        json!({ "ref": "main", "revisions": ["<rev>"] })
-    );
+    assert_eq!(plan["source"]["base"], json!({ "ref": "main", "revisions": ["<rev>"] }));
     assert_eq!(plan["changes"][0]["commit"]["subject"], "Ask for 21 years");
     assert_eq!(plan["changes"][0]["attribution"], "known");
     let applied = world.plan().set("output", "json").exit(0).json();
@@ -103,21 +91,12 @@ fn a_plan_survives_the_merge() {
     world.repo.file("shop/prod/new.yaml", doc(5)).commit("Add new");
     world.repo.remove("shop/prod/cart.yaml").commit("Remove the cart");
     let run = || pull_request(&world).set("on-remove", "disable");
-    let expected = [
-        "disable shop/prod/cart",
-        "create shop/prod/new",
-        "update shop/prod/pay",
-    ];
+    let expected = ["disable shop/prod/cart", "create shop/prod/new", "update shop/prod/pay"];
     planned(run(), &expected);
     let reviewed = run().digest();
     world.repo.checkout("main").merge("feature", "Merge the feature");
     assert_eq!(world.plan().set("on-remove", "disable").digest(), reviewed);
-    let applied = world
-        .apply()
-        .set("on-remove", "disable")
-        .set("output", "json")
-        .exit(0)
-        .json();
+    let applied = world.apply().set("on-remove", "disable").set("output", "json").exit(0).json();
     assert_eq!(applied["results"].as_array().unwrap().len(), 3, "{applied:#}");
     world.service.take();
 }
@@ -128,10 +107,7 @@ fn a_removed_file_is_shown_as_the_policy_says() {
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     let keep = planned(pull_request(&world), &[]);
     assert_eq!(keep["orphans"][0]["toggle"], "shop/prod/pay");
-    let disable = planned(
-        pull_request(&world).set("on-remove", "disable"),
-        &["disable shop/prod/pay"],
-    );
+    let disable = planned(pull_request(&world).set("on-remove", "disable"), &["disable shop/prod/pay"]);
     assert_eq!(disable["changes"][0]["comment"], "Remove pay (file removed)");
     let forget = planned(pull_request(&world).set("on-remove", "forget"), &[]);
     assert_eq!(forget["summary"]["records"], 1);
@@ -140,21 +116,12 @@ fn a_removed_file_is_shown_as_the_policy_says() {
 #[test]
 fn a_new_environment_is_created_and_the_first_pass_is_a_note() {
     let world = forked();
-    world
-        .repo
-        .file("shop/test/pay.yaml", doc(18))
-        .commit("Add the test environment");
+    world.repo.file("shop/test/pay.yaml", doc(18)).commit("Add the test environment");
     let plan = planned(pull_request(&world), &["create shop/test/pay"]);
     assert_eq!(plan["summary"]["first_pass"], 0);
     let note = plan["notes"][0].as_str().unwrap();
-    assert!(
-        note.contains("`shop/test`") && note.contains("--first-pass"),
-        "{note}"
-    );
-    let decided = planned(
-        pull_request(&world).set("first-pass", "assert"),
-        &["create shop/test/pay"],
-    );
+    assert!(note.contains("`shop/test`") && note.contains("--first-pass"), "{note}");
+    let decided = planned(pull_request(&world).set("first-pass", "assert"), &["create shop/test/pay"]);
     assert!(decided.get("notes").is_none(), "{decided:#}");
     let adopted = planned(pull_request(&world).set("first-pass", "adopt"), &[]);
     assert_eq!(adopted["summary"]["records"], 1);
@@ -165,24 +132,17 @@ fn a_trailer_decides_on_the_first_pass_of_a_pull_request() {
     for (trailer, expected) in [("assert", &["create shop/test/pay"][..]), ("adopt", &[])] {
         let world = forked();
         world.repo.file("shop/test/pay.yaml", doc(18));
-        world.repo.commit(&format!(
-            "Add the test environment\n\nGitoggle-First-Pass: {trailer}\n"
-        ));
+        world.repo.commit(&format!("Add the test environment\n\nGitoggle-First-Pass: {trailer}\n"));
         let plan = planned(pull_request(&world), expected);
         assert!(plan.get("notes").is_none(), "{plan:#}");
     }
     let world = forked();
     for (toggle, trailer) in [("a", "assert"), ("b", "adopt")] {
         world.repo.file(&format!("shop/test/{toggle}.yaml"), doc(18));
-        world
-            .repo
-            .commit(&format!("Add {toggle}\n\nGitoggle-First-Pass: {trailer}\n"));
+        world.repo.commit(&format!("Add {toggle}\n\nGitoggle-First-Pass: {trailer}\n"));
     }
     let plan = planned(pull_request(&world), &[]);
-    assert_eq!(
-        plan["summary"]["first_pass"], 2,
-        "contradicting trailers decide nothing"
-    );
+    assert_eq!(plan["summary"]["first_pass"], 2, "contradicting trailers decide nothing");
 }
 
 #[test]
@@ -202,22 +162,14 @@ fn rails_divide_by_the_documents_at_the_base() {
     world.repo.commit("Change three");
     pull_request(&world).exit(0).any_output();
     set(&world.repo, "t3", 21).commit("Change a fourth");
-    pull_request(&world)
-        .exit(4)
-        .stdout_contains(&["4 of 10", "max_change_ratio"]);
-    pull_request(&world)
-        .arg("--allow-mass-change")
-        .exit(0)
-        .any_output();
+    pull_request(&world).exit(4).stdout_contains(&["4 of 10", "max_change_ratio"]);
+    pull_request(&world).arg("--allow-mass-change").exit(0).any_output();
 }
 
 #[test]
 fn an_environment_that_loses_all_documents_is_held_though_other_files_stay() {
     let world = forked();
-    world
-        .repo
-        .file("shop/test/pay.yaml", doc(18))
-        .file("shop/test/README.md", "text\n");
+    world.repo.file("shop/test/pay.yaml", doc(18)).file("shop/test/README.md", "text\n");
     world.repo.commit("Add the test environment").branch("empty");
     world.repo.remove("shop/test/pay.yaml").commit("Empty it");
     offline(&world)
@@ -229,10 +181,7 @@ fn an_environment_that_loses_all_documents_is_held_though_other_files_stay() {
 #[test]
 fn a_reformatted_document_changes_nothing() {
     let world = forked();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", reformatted(18))
-        .commit("Reformat");
+    world.repo.file("shop/prod/pay.yaml", reformatted(18)).commit("Reformat");
     let plan = planned(pull_request(&world), &[]);
     assert_eq!(plan["summary"]["records"], 1);
 }
@@ -240,75 +189,41 @@ fn a_reformatted_document_changes_nothing() {
 #[test]
 fn a_root_and_a_layout_apply_to_both_revisions() {
     let world = World::new();
-    world
-        .repo
-        .file("toggles/prod/shop/pay.yaml", doc(18))
-        .file("shop/prod/pay.yaml", doc(1));
+    world.repo.file("toggles/prod/shop/pay.yaml", doc(18)).file("shop/prod/pay.yaml", doc(1));
     world.repo.commit("Start").branch("feature");
-    world
-        .repo
-        .file("toggles/prod/shop/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
-    let run = || {
-        pull_request(&world)
-            .set("root", "toggles")
-            .set("layout", "{environment}/{project}/{toggle}.yaml")
-    };
+    world.repo.file("toggles/prod/shop/pay.yaml", doc(21)).commit("Ask for 21 years");
+    let run =
+        || pull_request(&world).set("root", "toggles").set("layout", "{environment}/{project}/{toggle}.yaml");
     planned(run(), &["update shop/prod/pay"]);
     planned(run().set("only", "shop/prod/pay"), &["update shop/prod/pay"]);
-    run()
-        .set("only", "shop/prod/other")
-        .exit(1)
-        .stderr_contains(&["no toggle matches"]);
+    run().set("only", "shop/prod/other").exit(1).stderr_contains(&["no toggle matches"]);
 }
 
 #[test]
 fn a_root_that_the_branch_adds_has_no_base() {
     let world = forked();
-    world
-        .repo
-        .file("toggles/shop/prod/pay.yaml", doc(18))
-        .commit("Add a root");
-    planned(
-        pull_request(&world).set("root", "toggles"),
-        &["create shop/prod/pay"],
-    );
+    world.repo.file("toggles/shop/prod/pay.yaml", doc(18)).commit("Add a root");
+    planned(pull_request(&world).set("root", "toggles"), &["create shop/prod/pay"]);
 }
 
 #[test]
 fn a_revision_without_a_document_is_not_an_empty_plan() {
     let world = World::new();
-    world
-        .repo
-        .file("README.md", "text\n")
-        .commit("Start")
-        .branch("feature");
+    world.repo.file("README.md", "text\n").commit("Start").branch("feature");
     world.repo.file("docs/README.md", "text\n").commit("More");
     for from in ["main", "HEAD"] {
-        offline(&world)
-            .set("from", from)
-            .exit(1)
-            .stderr_contains(&["no file at <rev> is a document"]);
+        offline(&world).set("from", from).exit(1).stderr_contains(&["no file at <rev> is a document"]);
     }
     let world = forked();
-    offline(&world)
-        .args("--from main")
-        .exit(0)
-        .stdout_contains(&["Nothing to do."]);
+    offline(&world).args("--from main").exit(0).stdout_contains(&["Nothing to do."]);
 }
 
 #[test]
 fn the_exit_code_shows_changes_on_request() {
     let world = forked();
-    pull_request(&world)
-        .arg("--detailed-exitcode")
-        .exit(0)
-        .any_stdout();
+    pull_request(&world).arg("--detailed-exitcode").exit(0).any_stdout();
     set(&world.repo, "pay", 21).commit("Ask for 21 years");
-    pull_request(&world)
-        .arg("--detailed-exitcode")
-        .exit(2)
-        .any_stdout();
+    pull_request(&world).arg("--detailed-exitcode").exit(2).any_stdout();
 }
 
 #[test]
@@ -332,14 +247,8 @@ fn uncommitted_documents_are_mentioned_where_their_commit_is_compared() {
     let world = forked();
     let note = "1 document in the work tree is not committed: only commits are compared";
     world.repo.write("shop/prod/pay.yaml", doc(99));
-    offline(&world)
-        .args("--from main")
-        .exit(0)
-        .stderr_contains(&[note])
-        .any_stdout();
-    set(&world.repo, "pay", 21)
-        .commit("Ask for 21 years")
-        .write("shop/prod/pay.yaml", doc(99));
+    offline(&world).args("--from main").exit(0).stderr_contains(&[note]).any_stdout();
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").write("shop/prod/pay.yaml", doc(99));
     let past = offline(&world).args("--from feature --to main");
     past.exit(0).any_stdout();
 }

@@ -127,10 +127,9 @@ async fn a_read_without_a_response_is_busy_because_nothing_was_lost() {
     let stand = Stand::answers([Answer::closes()]);
     let outcome = stand.reader.projects().await.unwrap_err();
     assert!(
-        outcome.to_string().starts_with(&format!(
-            "the request was sent to `{}`, but no response arrived: ",
-            stand.host()
-        )),
+        outcome
+            .to_string()
+            .starts_with(&format!("the request was sent to `{}`, but no response arrived: ", stand.host())),
         "{outcome}"
     );
     assert_eq!(outcome.kind().as_str(), "busy");
@@ -152,10 +151,7 @@ async fn a_busy_service_says_when_to_try_again() {
     let stand = Stand::answers([Answer::status(429).header("Retry-After", "7")]);
     let outcome = stand.reader.projects().await.unwrap_err();
     let wait = Some(Duration::from_secs(7));
-    assert!(
-        matches!(outcome, Outcome::Busy { retry_after, .. } if retry_after == wait),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, Outcome::Busy { retry_after, .. } if retry_after == wait), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -163,9 +159,7 @@ async fn a_body_without_end_is_refused() {
     let spaces = vec![b' '; (64 << 20) + 1];
     let stand = Stand::answers([
         Answer::status(200).bytes(spaces.clone()),
-        Answer::status(200)
-            .header("Content-Encoding", "gzip")
-            .bytes(gzip(&spaces)),
+        Answer::status(200).header("Content-Encoding", "gzip").bytes(gzip(&spaces)),
     ]);
     for _ in 0..2 {
         failed(
@@ -179,9 +173,8 @@ async fn a_body_without_end_is_refused() {
 #[tokio::test]
 async fn a_compressed_body_is_read() {
     let body = exchange("list-toggles-with-draft")["body"].to_string();
-    let stand = Stand::answers([Answer::status(200)
-        .header("Content-Encoding", "gzip")
-        .bytes(gzip(body.as_bytes()))]);
+    let stand =
+        Stand::answers([Answer::status(200).header("Content-Encoding", "gzip").bytes(gzip(body.as_bytes()))]);
     let listing = stand.reader.toggles(&environment("facts/guarded")).await.unwrap();
     assert_eq!(listing.entries.len(), 4);
 }
@@ -197,14 +190,9 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 async fn a_rotated_token_is_used_after_it_is_read_again() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "api-old\n").unwrap();
-    let stand = Stand::with(
-        SecretSource::File(file.path().to_owned()),
-        Duration::from_secs(20),
-    );
+    let stand = Stand::with(SecretSource::File(file.path().to_owned()), Duration::from_secs(20));
     let rejection = r#"{"message":"api-old is unknown"}"#;
-    stand
-        .service
-        .answers([Answer::json(401, rejection), Answer::json(200, "[]")]);
+    stand.service.answers([Answer::json(401, rejection), Answer::json(200, "[]")]);
     let outcome = stand.reader.projects().await.unwrap_err();
     assert_eq!(
         outcome.to_string(),
@@ -215,9 +203,6 @@ async fn a_rotated_token_is_used_after_it_is_read_again() {
     assert_eq!(stand.reader.token_generation(), 1);
     stand.reader.projects().await.unwrap();
     let requests = stand.service.take();
-    let tokens: Vec<_> = requests
-        .iter()
-        .map(|request| request.header("authorization"))
-        .collect();
+    let tokens: Vec<_> = requests.iter().map(|request| request.header("authorization")).collect();
     assert_eq!(tokens, [Some("api-old"), Some("api-new")]);
 }

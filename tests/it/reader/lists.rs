@@ -28,11 +28,7 @@ fn keys(range: std::ops::Range<usize>) -> impl Iterator<Item = String> {
 /// Reads the toggles of `shop/prod` and returns their keys, sorted.
 async fn read(stand: &Stand) -> Vec<String> {
     let listing = stand.reader.toggles(&environment("shop/prod")).await.unwrap();
-    let mut keys: Vec<String> = listing
-        .entries
-        .iter()
-        .map(|entry| entry.key.to_string())
-        .collect();
+    let mut keys: Vec<String> = listing.entries.iter().map(|entry| entry.key.to_string()).collect();
     keys.sort();
     keys
 }
@@ -43,15 +39,9 @@ async fn recorded_projects_and_environments_are_read() {
     let projects = stand.reader.projects().await.unwrap();
     assert_eq!(projects.entries, ["facts".parse().unwrap()]);
     let environments = stand.reader.environments(&projects.entries[0]).await.unwrap();
-    let read: Vec<_> = environments
-        .entries
-        .iter()
-        .map(|entry| (entry.key.as_str(), entry.needs_approval))
-        .collect();
-    assert_eq!(
-        read,
-        [("online", false), ("production", false), ("guarded", false)]
-    );
+    let read: Vec<_> =
+        environments.entries.iter().map(|entry| (entry.key.as_str(), entry.needs_approval)).collect();
+    assert_eq!(read, [("online", false), ("production", false), ("guarded", false)]);
     let key = environments.entries[0].server_sdk_key.as_ref().unwrap();
     assert_eq!(key.expose(), format!("server-{}", "0".repeat(40)));
     assert!(!format!("{environments:?} {:?}", stand.reader).contains(key.expose()));
@@ -61,11 +51,7 @@ async fn recorded_projects_and_environments_are_read() {
 #[tokio::test]
 async fn an_unknown_project_has_no_environments() {
     let stand = Stand::answers([Answer::json(200, "[]")]);
-    let environments = stand
-        .reader
-        .environments(&"nothing".parse().unwrap())
-        .await
-        .unwrap();
+    let environments = stand.reader.environments(&"nothing".parse().unwrap()).await.unwrap();
     assert!(environments.entries.is_empty() && environments.invalid.is_empty());
 }
 
@@ -87,13 +73,7 @@ async fn recorded_toggles_are_read_with_their_drafts() {
 }
 
 fn line(toggle: &ListedToggle) -> String {
-    let ListedToggle {
-        key,
-        is_disabled,
-        is_locked,
-        is_archived,
-        return_type,
-    } = toggle;
+    let ListedToggle { key, is_disabled, is_locked, is_archived, return_type } = toggle;
     format!("{key} {is_disabled:?} {is_locked:?} {is_archived} {return_type:?}")
 }
 
@@ -101,10 +81,7 @@ fn line(toggle: &ListedToggle) -> String {
 async fn archived_toggles_have_their_own_list() {
     let stand = Stand::answers([page(["old".to_owned()], 1, 1)]);
     let listing = stand.reader.archived(&environment("shop/prod")).await.unwrap();
-    assert_eq!(
-        line(&listing.entries[0]),
-        "old Some(false) Some(false) true Some(String)"
-    );
+    assert_eq!(line(&listing.entries[0]), "old Some(false) Some(false) true Some(String)");
     stand.asked(&[&format!("{TOGGLES}&archived=true&pageIndex=0&pageSize=1000")]);
 }
 
@@ -145,11 +122,8 @@ async fn a_list_whose_total_changes_while_it_is_read_is_read_again() {
     ]);
     assert_eq!(read(&stand).await, keys(0..1002).collect::<Vec<_>>());
     // A page can become empty.
-    let stand = Stand::answers([
-        page(keys(0..1000), 1001, 2),
-        page([], 1000, 1),
-        page(keys(0..1000), 1000, 1),
-    ]);
+    let stand =
+        Stand::answers([page(keys(0..1000), 1001, 2), page([], 1000, 1), page(keys(0..1000), 1000, 1)]);
     assert_eq!(read(&stand).await, keys(0..1000).collect::<Vec<_>>());
 }
 
@@ -168,9 +142,7 @@ async fn a_list_that_changes_in_every_attempt_is_busy() {
 #[tokio::test]
 async fn an_entry_that_comes_twice_on_a_page_is_one_toggle() {
     let stand = Stand::new();
-    stand
-        .service
-        .always(|_| page(["pay", "ship", "pay"].map(str::to_owned), 2, 1));
+    stand.service.always(|_| page(["pay", "ship", "pay"].map(str::to_owned), 2, 1));
     assert_eq!(read(&stand).await, ["pay", "ship"]);
     assert_eq!(stand.service.count(), 1);
 }
@@ -184,11 +156,8 @@ async fn keys_that_are_invalid_here_are_kept_aside() {
     ]);
     let listing = stand.reader.toggles(&environment("shop/prod")).await.unwrap();
     assert_eq!(listing.entries.len(), 1);
-    let invalid: Vec<String> = listing
-        .invalid
-        .iter()
-        .map(|key| format!("{}: {}", key.text, key.error))
-        .collect();
+    let invalid: Vec<String> =
+        listing.invalid.iter().map(|key| format!("{}: {}", key.text, key.error)).collect();
     assert_eq!(
         invalid,
         [
@@ -198,20 +167,14 @@ async fn keys_that_are_invalid_here_are_kept_aside() {
         ]
     );
     let projects = stand.reader.projects().await.unwrap();
-    assert_eq!(
-        (projects.entries.len(), projects.invalid[0].text.as_str()),
-        (1, "x/y")
-    );
+    assert_eq!((projects.entries.len(), projects.invalid[0].text.as_str()), (1, "x/y"));
 }
 
 #[tokio::test]
 async fn one_toggle_without_a_targeting_does_not_hide_the_others() {
     let stand = Stand::answers([Answer::status(500), page(keys(0..2), 2, 1)]);
     let listing = stand.reader.toggles(&environment("shop/prod")).await.unwrap();
-    assert_eq!(
-        line(&listing.entries[1]),
-        "toggle-0001 None None false Some(String)"
-    );
+    assert_eq!(line(&listing.entries[1]), "toggle-0001 None None false Some(String)");
     stand.asked(&[
         &format!("{TOGGLES}&pageIndex=0&pageSize=1000"),
         "/api/projects/shop/toggles?pageIndex=0&pageSize=1000",

@@ -28,10 +28,7 @@ struct Stand {
 
 impl Stand {
     fn new() -> Self {
-        Self::with(
-            SecretSource::Value(Secret::new(TOKEN.to_owned())),
-            Duration::from_secs(20),
-        )
+        Self::with(SecretSource::Value(Secret::new(TOKEN.to_owned())), Duration::from_secs(20))
     }
 
     /// Returns the host and the port of the service.
@@ -47,20 +44,13 @@ impl Stand {
         let reader = LiveReader::new(ClientConfig {
             base_url: service.url().parse().unwrap(),
             token,
-            network: Network {
-                ca_file: Some(ca_file),
-                ..Network::default()
-            },
+            network: Network { ca_file: Some(ca_file), ..Network::default() },
             timeout,
         })
         .unwrap();
         // A request that a test does not expect is a failure that no reader takes for a success.
         service.always(|request| Answer::json(418, &json!({"message": request.path}).to_string()));
-        Self {
-            service,
-            reader,
-            _folder: folder,
-        }
+        Self { service, reader, _folder: folder }
     }
 
     fn answers(answers: impl IntoIterator<Item = Answer>) -> Self {
@@ -123,10 +113,7 @@ fn environment(text: &str) -> EnvironmentId {
 fn failed<T: std::fmt::Debug>(result: Result<T, Outcome>, kind: &str, reason: &str) {
     let outcome = result.unwrap_err();
     assert_eq!(outcome.certainty(), Certainty::NotStored);
-    assert_eq!(
-        (outcome.kind().as_str(), outcome.to_string().as_str()),
-        (kind, reason)
-    );
+    assert_eq!((outcome.kind().as_str(), outcome.to_string().as_str()), (kind, reason));
 }
 
 #[test]

@@ -21,9 +21,7 @@ fn payload(version: u64) -> Answer {
 #[track_caller]
 fn asked(stand: &Stand, expected: &[(&str, &str)]) {
     let requests = stand.service.take();
-    let with = requests
-        .iter()
-        .map(|request| request.header("authorization").unwrap());
+    let with = requests.iter().map(|request| request.header("authorization").unwrap());
     let read: Vec<_> = paths_of(&requests).into_iter().zip(with).collect();
     assert_eq!(read, expected);
 }
@@ -37,22 +35,10 @@ async fn a_scan_without_changes_is_one_request() {
     ]);
     let production = environment("facts/production");
     let versions = stand.reader.payload_versions(&production, None).await.unwrap();
-    let PayloadVersions::Versions { version, toggles } = versions else {
-        panic!("{versions:?}")
-    };
-    let read: Vec<_> = toggles
-        .iter()
-        .map(|(key, version)| (key.as_str(), *version))
-        .collect();
-    assert_eq!(
-        (version, read),
-        (24, vec![("fresh", 2), ("guarded", 1), ("plain", 10)])
-    );
-    let again = stand
-        .reader
-        .payload_versions(&production, Some(24))
-        .await
-        .unwrap();
+    let PayloadVersions::Versions { version, toggles } = versions else { panic!("{versions:?}") };
+    let read: Vec<_> = toggles.iter().map(|(key, version)| (key.as_str(), *version)).collect();
+    assert_eq!((version, read), (24, vec![("fresh", 2), ("guarded", 1), ("plain", 10)]));
+    let again = stand.reader.payload_versions(&production, Some(24)).await.unwrap();
     assert_eq!(again, PayloadVersions::Unchanged);
     let key = format!("server-{}", "0".repeat(40));
     asked(
@@ -78,9 +64,7 @@ async fn a_reset_sdk_key_is_looked_up_again_once() {
         let prod = environment("shop/prod");
         for (known, expected) in [(None, 1), (Some(1), 2)] {
             let versions = stand.reader.payload_versions(&prod, known).await.unwrap();
-            let PayloadVersions::Versions { version, toggles } = versions else {
-                panic!("{versions:?}")
-            };
+            let PayloadVersions::Versions { version, toggles } = versions else { panic!("{versions:?}") };
             assert_eq!(version, expected);
             assert_eq!((toggles.iter().count(), toggles.get("PAY")), (1, Some(&7)));
         }
@@ -104,20 +88,10 @@ async fn a_rejected_sdk_key_does_not_affect_the_token() {
         |status| format!("the service responded with {status} to the server SDK key of `shop/prod`");
     // The service rejects a key that it just listed.
     let stand = Stand::answers([environments("server-a"), Answer::status(401)]);
-    failed(
-        stand.reader.payload_versions(&prod, None).await,
-        "refused",
-        &refusal(401),
-    );
+    failed(stand.reader.payload_versions(&prod, None).await, "refused", &refusal(401));
     // The key that it lists is still the same.
-    stand
-        .service
-        .answers([Answer::status(403), environments("server-a")]);
-    failed(
-        stand.reader.payload_versions(&prod, None).await,
-        "refused",
-        &refusal(403),
-    );
+    stand.service.answers([Answer::status(403), environments("server-a")]);
+    failed(stand.reader.payload_versions(&prod, None).await, "refused", &refusal(403));
     assert_eq!(stand.service.count(), 4);
 }
 
@@ -133,10 +107,7 @@ async fn an_environment_without_an_sdk_key_is_refused() {
     }
     let stand = Stand::answers([environments("server\u{7f}")]);
     failed(
-        stand
-            .reader
-            .payload_versions(&environment("shop/prod"), None)
-            .await,
+        stand.reader.payload_versions(&environment("shop/prod"), None).await,
         "refused",
         "the server SDK key of `shop/prod` is not valid in an HTTP header",
     );
@@ -146,10 +117,7 @@ async fn an_environment_without_an_sdk_key_is_refused() {
 async fn a_406_counts_only_after_a_known_version() {
     let stand = Stand::answers([environments("server-a"), recorded("sdk-toggles-unchanged")]);
     failed(
-        stand
-            .reader
-            .payload_versions(&environment("shop/prod"), None)
-            .await,
+        stand.reader.payload_versions(&environment("shop/prod"), None).await,
         "refused",
         "the service responded with 406",
     );
@@ -159,44 +127,17 @@ async fn a_406_counts_only_after_a_known_version() {
 async fn no_message_contains_an_sdk_key() {
     let prod = environment("shop/prod");
     for (answers, kind) in [
-        (
-            vec![
-                environments("server-a"),
-                Answer::json(503, r#"{"message":"no server-a"}"#),
-            ],
-            "busy",
-        ),
-        (
-            vec![
-                environments("server-a"),
-                Answer::json(200, r#"{"version":"server-a"}"#),
-            ],
-            "refused",
-        ),
-        (
-            vec![environments("server-a"), Answer::status(200).body("server-a?")],
-            "misrouted",
-        ),
-        (
-            vec![Answer::json(
-                200,
-                r#"[{"key":"prod","enableApproval":"server-a"}]"#,
-            )],
-            "refused",
-        ),
-        (
-            vec![Answer::json(200, r#"[{"serverSdkKey":"server-a"},]"#)],
-            "refused",
-        ),
+        (vec![environments("server-a"), Answer::json(503, r#"{"message":"no server-a"}"#)], "busy"),
+        (vec![environments("server-a"), Answer::json(200, r#"{"version":"server-a"}"#)], "refused"),
+        (vec![environments("server-a"), Answer::status(200).body("server-a?")], "misrouted"),
+        (vec![Answer::json(200, r#"[{"key":"prod","enableApproval":"server-a"}]"#)], "refused"),
+        (vec![Answer::json(200, r#"[{"serverSdkKey":"server-a"},]"#)], "refused"),
         (vec![Answer::json(200, r#"["server-a"]"#)], "refused"),
         (vec![Answer::json(200, r#"{"k":"server-a"}}"#)], "refused"),
     ] {
         let stand = Stand::answers(answers);
         let outcome = stand.reader.payload_versions(&prod, None).await.unwrap_err();
         assert_eq!(outcome.kind().as_str(), kind, "{outcome}");
-        assert!(
-            !format!("{outcome:?} {outcome}").contains("server-a"),
-            "{outcome}"
-        );
+        assert!(!format!("{outcome:?} {outcome}").contains("server-a"), "{outcome}");
     }
 }

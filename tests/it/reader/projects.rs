@@ -13,10 +13,7 @@ const LIST: &str = "/api/projects/shop/toggles?pageIndex=0&pageSize=1000";
 const PAY: &str = "/api/projects/shop/toggles/pay";
 
 fn list(keys: &[&str]) -> Answer {
-    let toggles: Vec<Value> = keys
-        .iter()
-        .map(|key| json!({ "key": key, "returnType": "boolean" }))
-        .collect();
+    let toggles: Vec<Value> = keys.iter().map(|key| json!({ "key": key, "returnType": "boolean" })).collect();
     Answer::json(
         200,
         &json!({ "content": toggles, "totalElements": keys.len(), "totalPages": 1 }).to_string(),

@@ -37,11 +37,7 @@ async fn a_refused_or_misrouted_read_is_not_repeated() {
 
 #[tokio::test]
 async fn retry_after_holds_back_all_reads() {
-    let stand = Stand::answers([
-        Answer::status(429).header("Retry-After", "1"),
-        projects(),
-        projects(),
-    ]);
+    let stand = Stand::answers([Answer::status(429).header("Retry-After", "1"), projects(), projects()]);
     let session = session(&stand);
     let started = Instant::now();
     let read = || session.read(|| session.reader().projects());
@@ -64,10 +60,9 @@ async fn retry_after_holds_back_all_reads() {
 
 #[tokio::test]
 async fn a_long_retry_after_and_a_rejected_token_end_the_session() {
-    for answer in [
-        Answer::status(503).header("Retry-After", "61"),
-        Answer::json(401, r#"{"code":"unauthorized"}"#),
-    ] {
+    for answer in
+        [Answer::status(503).header("Retry-After", "61"), Answer::json(401, r#"{"code":"unauthorized"}"#)]
+    {
         let stand = Stand::answers([answer]);
         let session = session(&stand);
         let first = session.read(|| session.reader().projects()).await.unwrap_err();
@@ -81,19 +76,13 @@ async fn a_long_retry_after_and_a_rejected_token_end_the_session() {
 async fn five_failures_in_a_row_end_the_session() {
     let stand = Stand::new();
     let answers = [403, 400, 403, 403, 403, 403, 403];
-    stand
-        .service
-        .answers(answers.map(|status| Answer::json(status, "{}")));
+    stand.service.answers(answers.map(|status| Answer::json(status, "{}")));
     let session = session(&stand);
     // A refusal proves that the service works, so the count begins again.
     for _ in 0..9 {
         assert!(session.read(|| session.reader().projects()).await.is_err());
     }
-    failed(
-        session.read(|| session.reader().projects()).await,
-        "forbidden",
-        "the service responded with 403",
-    );
+    failed(session.read(|| session.reader().projects()).await, "forbidden", "the service responded with 403");
     assert_eq!(stand.service.count(), 7);
 }
 
@@ -101,18 +90,12 @@ async fn five_failures_in_a_row_end_the_session() {
 async fn a_rotated_token_is_read_again_and_used_at_once() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "api-old").unwrap();
-    let stand = Stand::with(
-        SecretSource::File(file.path().to_owned()),
-        Duration::from_secs(20),
-    );
+    let stand = Stand::with(SecretSource::File(file.path().to_owned()), Duration::from_secs(20));
     std::fs::write(file.path(), "api-new").unwrap();
     stand.service.answers([Answer::status(403), projects()]);
     let session = session(&stand);
     session.read(|| session.reader().projects()).await.unwrap();
     let requests = stand.service.take();
-    let tokens: Vec<_> = requests
-        .iter()
-        .map(|request| request.header("authorization"))
-        .collect();
+    let tokens: Vec<_> = requests.iter().map(|request| request.header("authorization")).collect();
     assert_eq!(tokens, [Some("api-old"), Some("api-new")]);
 }

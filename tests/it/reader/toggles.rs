@@ -42,10 +42,7 @@ fn targeting(body: &Value) -> Value {
 
 /// Returns a response with this content and version 3.
 fn with_content(content: &Value) -> Answer {
-    Answer::json(
-        200,
-        &json!({"version": 3, "disabled": true, "content": content}).to_string(),
-    )
+    Answer::json(200, &json!({"version": 3, "disabled": true, "content": content}).to_string())
 }
 
 fn empty_content() -> Value {
@@ -69,11 +66,7 @@ async fn recorded_targetings_are_read_without_loss() {
         assert_eq!(Some(live.version), body["version"].as_u64(), "{name}");
         assert_eq!(live.modified_by.as_deref(), body["modifiedBy"].as_str(), "{name}");
         assert_eq!(live.draft, None);
-        assert_eq!(
-            Some(live.needs_approval),
-            body["enableApproval"].as_bool(),
-            "{name}"
-        );
+        assert_eq!(Some(live.needs_approval), body["enableApproval"].as_bool(), "{name}");
         assert_eq!(live.return_type, Some(ReturnType::Boolean));
         stand.asked(&["/api/projects/facts/environments/production/toggles/plain/targeting"]);
     }
@@ -84,22 +77,14 @@ async fn a_draft_never_counts_as_live() {
     // The draft has number 2, and since it was submitted, another number 2 was published.
     let page = &exchange("approval-versions")["body"];
     let versions = json!({"total": 2, "versions": page["content"]});
-    let stand = Stand::answers([
-        recorded("approval-get-after-patch"),
-        Answer::json(200, &versions.to_string()),
-    ]);
+    let stand =
+        Stand::answers([recorded("approval-get-after-patch"), Answer::json(200, &versions.to_string())]);
     let live = live(&stand, "facts/guarded/guarded").await;
     let draft = &exchange("approval-get-after-patch")["body"];
     assert_ne!(json_of(&live.content), targeting(draft));
     assert_eq!(json_of(&live.content), targeting(&page["content"][0]));
-    assert_eq!(
-        json_of(&live.content)["content"],
-        exchange("approval-diff")["body"]["oldContent"]
-    );
-    assert_eq!(
-        (live.version, live.modified_by.as_deref()),
-        (2, Some("api:gitops-1795272940"))
-    );
+    assert_eq!(json_of(&live.content)["content"], exchange("approval-diff")["body"]["oldContent"]);
+    assert_eq!((live.version, live.modified_by.as_deref()), (2, Some("api:gitops-1795272940")));
     assert_eq!(live.modified_at, Some(1_795_274_757));
     let submitted_by = Some("Admin".to_owned());
     assert_eq!(live.draft, Some(LiveDraft { submitted_by }));
@@ -123,20 +108,10 @@ async fn a_draft_without_a_published_version_is_an_error() {
 #[tokio::test]
 async fn the_recorded_history_is_read_newest_first() {
     let stand = Stand::answers([recorded("versions-from-1")]);
-    let versions = stand
-        .reader
-        .versions_from(&id("facts/production/plain"), 1)
-        .await
-        .unwrap();
+    let versions = stand.reader.versions_from(&id("facts/production/plain"), 1).await.unwrap();
     let read: Vec<_> = versions
         .iter()
-        .map(|version| {
-            (
-                version.version,
-                version.comment.as_str(),
-                version.created_by.as_deref().unwrap(),
-            )
-        })
+        .map(|version| (version.version, version.comment.as_str(), version.created_by.as_deref().unwrap()))
         .collect();
     let gitops = "api:gitops-1795272940";
     assert_eq!(
@@ -160,19 +135,12 @@ async fn the_recorded_history_is_read_newest_first() {
 async fn an_unknown_toggle_is_missing_although_the_service_answers_500() {
     let stand = Stand::answers([
         recorded("get-unknown-toggle"),
-        Answer::json(
-            200,
-            r#"{"content":[],"totalElements":0,"totalPages":0,"pageable":"INSTANCE"}"#,
-        ),
+        Answer::json(200, r#"{"content":[],"totalElements":0,"totalPages":0,"pageable":"INSTANCE"}"#),
         Answer::json(400, r#"{"code":"not_found","message":"Toggle pay not found"}"#),
     ]);
     let live = read(&stand, "shop/prod/pay").await.unwrap();
     assert!(matches!(live, Live::Missing { .. }), "{live:?}");
-    stand.asked(&[
-        PAY,
-        &format!("{PAY}/versions?pageIndex=0&pageSize=1"),
-        "/api/projects/shop/toggles/pay",
-    ]);
+    stand.asked(&[PAY, &format!("{PAY}/versions?pageIndex=0&pageSize=1"), "/api/projects/shop/toggles/pay"]);
 }
 
 #[tokio::test]
@@ -206,10 +174,7 @@ async fn an_absent_description_is_empty() {
     let absent = live(&stand, "shop/prod/pay").await;
     let empty = live(&stand, "shop/prod/pay").await;
     assert_eq!(absent.content, empty.content);
-    assert_eq!(
-        (empty.modified_by, empty.modified_at, empty.draft),
-        (None, None, None)
-    );
+    assert_eq!((empty.modified_by, empty.modified_at, empty.draft), (None, None, None));
 }
 
 #[tokio::test]
@@ -228,13 +193,8 @@ async fn content_that_no_document_can_express_is_reported_with_the_reason() {
     content["defaultServe"] = json!({"split": [1, 2]});
     let stand = Stand::answers([with_content(&content)]);
     let live = live(&stand, "shop/prod/pay").await;
-    let LiveContent::Inexpressible(reason) = live.content else {
-        panic!("{live:?}")
-    };
-    assert_eq!(
-        reason,
-        "`content.defaultServe` has a split whose weights add up to 3, not 10000"
-    );
+    let LiveContent::Inexpressible(reason) = live.content else { panic!("{live:?}") };
+    assert_eq!(reason, "`content.defaultServe` has a split whose weights add up to 3, not 10000");
 }
 
 #[tokio::test]

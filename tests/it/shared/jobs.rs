@@ -8,22 +8,15 @@ fn two_jobs_at_once_publish_everything_once() {
     let (world, _remote) = shared();
     for environment in ["a", "b", "c"] {
         for toggle in ["x", "y"] {
-            world
-                .repo
-                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+            world.repo.file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
         }
     }
     world.repo.commit("Add six");
-    world
-        .service
-        .always(|_| Answer::applied().slowly(std::time::Duration::from_millis(20)));
+    world.service.always(|_| Answer::applied().slowly(std::time::Duration::from_millis(20)));
     let runs: Vec<_> = ["left", "right", "middle"]
         .map(|machine| job(&world, machine).set("first-pass", "assert").start())
         .into();
-    let codes: Vec<_> = runs
-        .into_iter()
-        .map(crate::support::command::Running::wait)
-        .collect();
+    let codes: Vec<_> = runs.into_iter().map(crate::support::command::Running::wait).collect();
     assert_eq!(codes, [Some(0); 3], "who comes second waits");
     let requests = world.service.take();
     let mut toggles: Vec<_> = requests.iter().map(Request::toggle).collect();
@@ -40,15 +33,10 @@ fn two_jobs_at_once_publish_everything_once() {
 fn a_job_waits_for_a_publishing_job_and_names_it() {
     let (world, _remote) = shared();
     world.repo.commit_pay(21, "Change pay");
-    world
-        .service
-        .always(|_| Answer::applied().slowly(std::time::Duration::from_secs(1)));
+    world.service.always(|_| Answer::applied().slowly(std::time::Duration::from_secs(1)));
     let first = job(&world, "left").start();
     world.service.wait_for(1);
-    job(&world, "right")
-        .exit(0)
-        .stderr_contains(&["waiting for it", "on left"])
-        .any_stdout();
+    job(&world, "right").exit(0).stderr_contains(&["waiting for it", "on left"]).any_stdout();
     assert_eq!(first.wait(), Some(0));
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
@@ -127,10 +115,7 @@ fn with_twenty() -> (World, Repo) {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
     change(&world, 0..20, 18);
-    job(&world, "first")
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    job(&world, "first").set("first-pass", "assert").exit(0).any_output();
     world.service.take();
     (world, remote)
 }
@@ -147,11 +132,7 @@ fn a_decision_to_adopt_publishes_nothing_that_a_killed_assert_only_announced() {
             .exit(4)
             .stdout_contains(&["held shop/prod: ", "nothing is applied here yet"])
             .any_stderr();
-        assert_eq!(
-            world.service.take().len(),
-            repeated,
-            "what was started is repeated as it was"
-        );
+        assert_eq!(world.service.take().len(), repeated, "what was started is repeated as it was");
         let adopts = job(&world, "next").set("first-pass", "adopt");
         adopts.exit(0).any_output();
         world.nothing_sent();
@@ -168,10 +149,7 @@ fn another_document_of_what_may_be_stored_is_not_adopted_unseen() {
     announces(&world, &remote, &["--first-pass", "assert"], true);
     change(&world, 0..1, 21);
     let next = |choice| job(&world, "next").set("first-pass", choice);
-    next("adopt")
-        .exit(4)
-        .stdout_contains(&["shop/prod/t00", "may have other targeting"])
-        .any_stderr();
+    next("adopt").exit(4).stdout_contains(&["shop/prod/t00", "may have other targeting"]).any_stderr();
     world.nothing_sent();
     job(&world, "next").exit(0).any_output();
     assert_eq!(world.service.take().len(), 1);
@@ -185,17 +163,9 @@ fn a_job_without_permission_does_not_finish_a_killed_mass_change() {
         announces(&world, &remote, &["--allow-mass-change"], forgets);
         let machine = if forgets { "next" } else { "lost" };
         let held = job(&world, machine).exit(4);
-        held.stdout_contains(&["held shop/prod: ", "`--allow-mass-change`"])
-            .any_stderr();
-        assert_eq!(
-            world.service.take().len(),
-            repeated,
-            "what was started is repeated as it was"
-        );
-        job(&world, "other")
-            .arg("--allow-mass-change")
-            .exit(0)
-            .any_output();
+        held.stdout_contains(&["held shop/prod: ", "`--allow-mass-change`"]).any_stderr();
+        assert_eq!(world.service.take().len(), repeated, "what was started is repeated as it was");
+        job(&world, "other").arg("--allow-mass-change").exit(0).any_output();
         assert_eq!(world.service.take().len(), 15 - repeated);
     }
 }

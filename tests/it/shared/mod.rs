@@ -13,10 +13,7 @@ fn shared() -> (World, Repo) {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
     world.repo.commit_pay(18, "Add pay");
-    job(&world, "first")
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    job(&world, "first").set("first-pass", "assert").exit(0).any_output();
     world.service.take();
     (world, remote)
 }
@@ -38,11 +35,7 @@ fn disk(world: &World, machine: &str) -> PathBuf {
 /// Rewrites the announcement with a term and a timeout of zero.
 pub(crate) fn age(remote: &Repo) {
     let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
-    let announced = |name: &&str| {
-        remote
-            .git(&["cat-file", "commit", name])
-            .contains("Gitoggle-Term: ")
-    };
+    let announced = |name: &&str| remote.git(&["cat-file", "commit", name]).contains("Gitoggle-Term: ");
     let Some(name) = refs.lines().find(announced) else {
         return;
     };
@@ -63,10 +56,7 @@ pub(crate) fn age(remote: &Repo) {
 #[test]
 fn an_empty_disk_needs_no_first_pass() {
     let (world, remote) = shared();
-    assert_eq!(
-        remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
-        doc(18)
-    );
+    assert_eq!(remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"), doc(18));
     job(&world, "second").exit(0).any_output();
     world.nothing_sent();
 
@@ -81,50 +71,29 @@ fn an_empty_disk_needs_no_first_pass() {
 #[test]
 fn the_name_is_the_host_and_a_hash_of_the_base_url_by_default() {
     let (world, remote) = shared();
-    job(&world, "x")
-        .unset("state-name")
-        .set("first-pass", "adopt")
-        .exit(0)
-        .any_output();
+    job(&world, "x").unset("state-name").set("first-pass", "adopt").exit(0).any_output();
     let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
-    let other = refs
-        .lines()
-        .find(|name| !name.contains("/toggles/"))
-        .unwrap_or_default();
-    assert!(
-        other.starts_with("refs/gitoggle/127.0.0.1") && other.ends_with("/applied"),
-        "{refs}"
-    );
+    let other = refs.lines().find(|name| !name.contains("/toggles/")).unwrap_or_default();
+    assert!(other.starts_with("refs/gitoggle/127.0.0.1") && other.ends_with("/applied"), "{refs}");
 }
 
 #[test]
 fn a_file_url_is_a_remote_too() {
     let (world, _remote) = shared();
     let url = format!("file://{}", world.path("remote.git").display());
-    job(&world, "second")
-        .set("state-remote", url)
-        .exit(0)
-        .any_output();
+    job(&world, "second").set("state-remote", url).exit(0).any_output();
     world.nothing_sent();
 }
 
 #[test]
 fn origin_is_the_sources_own_remote() {
     let (world, remote) = shared();
-    world
-        .repo
-        .git(&["remote", "add", "origin", &remote.path().display().to_string()]);
-    job(&world, "second")
-        .set("state-remote", "origin")
-        .exit(0)
-        .any_output();
+    world.repo.git(&["remote", "add", "origin", &remote.path().display().to_string()]);
+    job(&world, "second").set("state-remote", "origin").exit(0).any_output();
     world.nothing_sent();
     // As for git, the path is relative to the work tree.
     world.repo.git(&["remote", "set-url", "origin", "../remote.git"]);
-    job(&world, "fourth")
-        .set("state-remote", "origin")
-        .exit(0)
-        .any_output();
+    job(&world, "fourth").set("state-remote", "origin").exit(0).any_output();
     world.nothing_sent();
     world.repo.git(&["remote", "remove", "origin"]);
     job(&world, "third")
@@ -185,26 +154,15 @@ fn a_remote_that_rejects_pushes_stops_the_pass_before_its_first_request() {
         std::os::unix::fs::chown(&own, Some(65534), Some(65534)).unwrap();
     }
     let _protected = crate::support::files::protect(remote.path());
-    job(&world, "nobody")
-        .by_nobody()
-        .exit(1)
-        .stderr_contains(&["$TMP/remote.git"])
-        .any_stdout();
+    job(&world, "nobody").by_nobody().exit(1).stderr_contains(&["$TMP/remote.git"]).any_stdout();
     world.nothing_sent();
-    assert_eq!(
-        remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
-        doc(18)
-    );
+    assert_eq!(remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"), doc(18));
 }
 
 #[test]
 fn two_services_have_separate_states() {
     let (world, remote) = shared();
-    job(&world, "second")
-        .set("state-name", "other")
-        .set("first-pass", "adopt")
-        .exit(0)
-        .any_output();
+    job(&world, "second").set("state-name", "other").set("first-pass", "adopt").exit(0).any_output();
     world.nothing_sent();
     let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
     for name in ["refs/gitoggle/other/applied", "refs/gitoggle/toggles/applied"] {
@@ -215,11 +173,7 @@ fn two_services_have_separate_states() {
 #[test]
 fn without_a_base_url_several_states_are_listed() {
     let (world, _remote) = shared();
-    job(&world, "second")
-        .set("state-name", "other")
-        .set("first-pass", "adopt")
-        .exit(0)
-        .any_output();
+    job(&world, "second").set("state-name", "other").set("first-pass", "adopt").exit(0).any_output();
     let plan = |name: Option<&str>| {
         let run = world
             .plan()
@@ -231,27 +185,19 @@ fn without_a_base_url_several_states_are_listed() {
             None => run,
         }
     };
-    plan(None)
-        .exit_in(&[1, 4, 64])
-        .says(&["other", "toggles", "--state-name"]);
+    plan(None).exit_in(&[1, 4, 64]).says(&["other", "toggles", "--state-name"]);
     plan(Some("other")).exit(0).any_output();
 }
 
 #[test]
 fn history_follow_changes_nothing_else() {
     let (world, remote) = shared();
-    job(&world, "second")
-        .set("history", "follow")
-        .exit(0)
-        .any_output();
+    job(&world, "second").set("history", "follow").exit(0).any_output();
     world.nothing_sent();
     world.repo.commit_pay(21, "Change pay");
     job(&world, "third").set("history", "follow").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    assert_eq!(
-        remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
-        doc(21)
-    );
+    assert_eq!(remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"), doc(21));
 }
 
 #[test]
@@ -262,10 +208,7 @@ fn a_create_in_every_environment_is_shared() {
         world.repo.file(&format!("{toggle}.yaml"), doc(18));
     }
     world.repo.commit("Add all");
-    job(&world, "first")
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    job(&world, "first").set("first-pass", "assert").exit(0).any_output();
     assert_eq!(remote.files("refs/gitoggle/toggles/applied").len(), 3);
     job(&world, "second").exit(0).any_output();
 }

@@ -14,11 +14,8 @@ fn alone(world: &World, machine: &str) -> Gitoggle {
 fn a_shared_folder_is_held_without_its_state_remote() {
     let (world, _remote) = shared();
     world.repo.commit_pay(21, "Change pay");
-    let advice = [
-        "belongs to the shared state `toggles` at `$TMP/remote.git`",
-        "--state-remote",
-        "--state-dir",
-    ];
+    let advice =
+        ["belongs to the shared state `toggles` at `$TMP/remote.git`", "--state-remote", "--state-dir"];
     alone(&world, "first").exit(4).says(&advice);
     world.nothing_sent();
     world
@@ -58,10 +55,7 @@ fn a_folder_is_held_if_its_state_moved_to_another_host_under_the_same_name() {
     let moved = || job(&world, "first").set("state-remote", world.path("other.git"));
     moved().exit(4).says(&["remote.git", "--state-dir"]);
     world.nothing_sent();
-    moved()
-        .set("state-dir", disk(&world, "fresh"))
-        .exit(4)
-        .says(&["--first-pass"]);
+    moved().set("state-dir", disk(&world, "fresh")).exit(4).says(&["--first-pass"]);
 }
 
 #[test]
@@ -90,16 +84,10 @@ fn a_folder_with_local_state_does_not_join_a_ref_that_has_records() {
     local().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     world.repo.revert();
-    job(&world, "local")
-        .exit(4)
-        .says(&["belongs to the state in the folder itself", "--state-dir"]);
+    job(&world, "local").exit(4).says(&["belongs to the state in the folder itself", "--state-dir"]);
     world.nothing_sent();
     local().exit(0).any_output();
-    assert_eq!(
-        world.service.take().len(),
-        1,
-        "the folder knows what to take back"
-    );
+    assert_eq!(world.service.take().len(), 1, "the folder knows what to take back");
 }
 
 #[test]
@@ -120,8 +108,5 @@ fn local_state_moves_to_a_remote_that_has_nothing_yet_with_its_unknown_toggles()
     assert_eq!(world.service.take().len(), 1, "what may be stored is taken back");
     shared().exit(0).any_output();
     world.nothing_sent();
-    world
-        .apply()
-        .exit(4)
-        .says(&["belongs to the shared state `toggles`"]);
+    world.apply().exit(4).says(&["belongs to the shared state `toggles`"]);
 }

@@ -32,10 +32,7 @@ fn an_old_job_is_stale_on_a_machine_that_applied_its_commit_before() {
     world.repo.commit_pay(30, "Change it again");
     job(&world, "second").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(30, "Change it again"))]);
-    job(&world, "first")
-        .set("repo", old.path())
-        .exit(4)
-        .says(&["<rev>"]);
+    job(&world, "first").set("repo", old.path()).exit(4).says(&["<rev>"]);
     world.nothing_sent();
 }
 
@@ -47,10 +44,7 @@ fn a_job_is_stale_after_another_one_reverted_its_change() {
         let late = world.repo.linked("HEAD", &world.path("late"));
         world.repo.commit_pay(18, "Take it back");
         job(&world, machine).exit(0).any_output();
-        job(&world, "late")
-            .set("repo", late.path())
-            .exit(4)
-            .says(&["<rev>"]);
+        job(&world, "late").set("repo", late.path()).exit(4).says(&["<rev>"]);
         world.nothing_sent();
     }
 }
@@ -73,10 +67,7 @@ fn a_failed_job_is_stale_when_it_is_run_again_after_a_revert() {
     world.service.always(|_| Answer::applied());
     world.repo.commit_pay(18, "Take it back");
     job(&world, "third").exit(0).any_output();
-    job(&world, "again")
-        .set("repo", old.path())
-        .exit(4)
-        .says(&["<rev>"]);
+    job(&world, "again").set("repo", old.path()).exit(4).says(&["<rev>"]);
     world.nothing_sent();
 }
 
@@ -85,13 +76,8 @@ fn two_simultaneous_jobs_that_only_record_both_succeed() {
     let (world, _remote) = shared();
     for number in 0..5 {
         let text = format!("# {number}\n{}", doc(18));
-        world
-            .repo
-            .file("shop/prod/pay.yaml", text)
-            .commit("Comment on it");
-        let runs: Vec<_> = ["left", "right", "middle"]
-            .map(|machine| job(&world, machine).start())
-            .into();
+        world.repo.file("shop/prod/pay.yaml", text).commit("Comment on it");
+        let runs: Vec<_> = ["left", "right", "middle"].map(|machine| job(&world, machine).start()).into();
         let codes = runs.into_iter().map(crate::support::command::Running::wait);
         assert_eq!(codes.collect::<Vec<_>>(), [Some(0); 3]);
     }
@@ -105,10 +91,7 @@ fn a_machine_does_not_repeat_a_settled_request_that_was_unknown_before() {
     world.service.always(|_| Answer::json(500, "{}"));
     job(&world, "first").exit(1).any_output();
     world.service.always(|_| Answer::applied());
-    job(&world, "retried")
-        .set("only", "shop/prod/zoo")
-        .exit(1)
-        .stderr_contains(&["no toggle matches"]);
+    job(&world, "retried").set("only", "shop/prod/zoo").exit(1).stderr_contains(&["no toggle matches"]);
     world.service.take();
     job(&world, "first").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -132,10 +115,7 @@ fn a_job_that_waited_for_the_state_does_not_revert_newer_changes() {
     let name = "refs/gitoggle/toggles/applied";
     let job = || {
         let url = format!("{}/state.git", remote.host.url());
-        remote
-            .apply()
-            .set("state-remote", url)
-            .set("state-name", "toggles")
+        remote.apply().set("state-remote", url).set("state-name", "toggles")
     };
     job().set("first-pass", "assert").exit(0).any_output();
     let before = (source.id("main"), state.id(name));
@@ -168,14 +148,9 @@ fn a_job_that_waited_for_the_state_does_not_revert_newer_changes() {
 #[test]
 fn a_followed_rewritten_history_replaces_the_old_one() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .git(&["commit", "-q", "--amend", "-m", "Add pay, in better words"]);
+    world.repo.git(&["commit", "-q", "--amend", "-m", "Add pay, in better words"]);
     job(&world, "second").exit(4).says(&["<rev>", "--history follow"]);
-    job(&world, "second")
-        .set("history", "follow")
-        .exit(0)
-        .any_output();
+    job(&world, "second").set("history", "follow").exit(0).any_output();
     job(&world, "third").exit(0).any_output();
     world.nothing_sent();
 }
@@ -186,10 +161,7 @@ fn a_commit_without_toggles_does_not_change_the_record() {
     let tip = || remote.id("refs/gitoggle/toggles/applied");
     let before = tip();
     world.repo.file("README.md", "Toggles").commit("Say what this is");
-    world
-        .repo
-        .file(".github/workflows/ci.yml", "on: push")
-        .commit("Add CI");
+    world.repo.file(".github/workflows/ci.yml", "on: push").commit("Add CI");
     for machine in ["first", "second", "second"] {
         job(&world, machine).exit(0).any_output();
         assert_eq!(tip(), before);

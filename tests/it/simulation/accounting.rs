@@ -51,24 +51,17 @@ impl Simulation {
     /// A process that died was waiting for the last response of each lane, or had journaled the request that it would
     /// send next.
     fn doubt(&mut self, open: BTreeSet<String>, sent: &BTreeSet<String>) {
-        let due = self
-            .head()
-            .clone()
-            .into_iter()
-            .filter_map(|(toggle, file)| match file {
-                File::Valid(age) => Some((toggle, Believed::Confirmed(body(age, "")["content"].clone()))),
-                File::Broken => None,
-            });
+        let due = self.head().clone().into_iter().filter_map(|(toggle, file)| match file {
+            File::Valid(age) => Some((toggle, Believed::Confirmed(body(age, "")["content"].clone()))),
+            File::Broken => None,
+        });
         let next: Vec<_> = due
             .filter(|(toggle, wanted)| !sent.contains(toggle) && self.believed.get(toggle) != Some(wanted))
             .map(|(toggle, _)| toggle)
             .collect();
         for toggle in open.into_iter().chain(next) {
             if self.remote.is_some() {
-                self.owed
-                    .entry(self.disk.clone())
-                    .or_default()
-                    .insert(toggle.clone());
+                self.owed.entry(self.disk.clone()).or_default().insert(toggle.clone());
             }
             self.believed.insert(toggle, Believed::Unknown);
         }
@@ -81,17 +74,9 @@ impl Simulation {
         let Some(File::Valid(age)) = self.head().get(&toggle).copied() else {
             panic!("{toggle} has no valid document, and was written");
         };
-        assert_eq!(
-            sent,
-            body(age, "")["content"],
-            "{toggle}: only the newest document is sent"
-        );
+        assert_eq!(sent, body(age, "")["content"], "{toggle}: only the newest document is sent");
         let before = self.believed.get(&toggle);
-        assert_ne!(
-            before,
-            Some(&Believed::Confirmed(sent.clone())),
-            "{toggle} is repeated without cause"
-        );
+        assert_ne!(before, Some(&Believed::Confirmed(sent.clone())), "{toggle} is repeated without cause");
         if request.stored {
             self.stored.insert(toggle.clone(), sent.clone());
         }
@@ -118,10 +103,7 @@ impl Simulation {
             let age = &confirmed["rules"][0]["conditions"][0]["objects"][0];
             let age: u32 = age.as_str().and_then(|age| age.parse().ok()).expect("an age");
             let same = text.starts_with(&doc(age)) || text == reformatted(age);
-            assert!(
-                same,
-                "{toggle}: {age} was confirmed, and this is recorded:\n{text}"
-            );
+            assert!(same, "{toggle}: {age} was confirmed, and this is recorded:\n{text}");
             assert_eq!(
                 self.stored.get(toggle),
                 Some(confirmed),

@@ -38,11 +38,7 @@ fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
 
 /// Runs that many seeds, several at once, and names those that fail.
 pub(crate) fn seeds(count: u64, run: impl Fn(u64) + Sync) {
-    let number = |name: &str| {
-        std::env::var(name)
-            .ok()
-            .map(|text| text.parse().expect("a number"))
-    };
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     let seeds = match number("GITOGGLE_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("GITOGGLE_SEEDS").unwrap_or(count),
@@ -65,10 +61,7 @@ pub(crate) fn seeds(count: u64, run: impl Fn(u64) + Sync) {
         }
     });
     let failed = failed.into_inner().unwrap();
-    assert!(
-        failed.is_empty(),
-        "failed; run again with GITOGGLE_SEED={failed:?}"
-    );
+    assert!(failed.is_empty(), "failed; run again with GITOGGLE_SEED={failed:?}");
 }
 
 /// What a file holds.
@@ -118,10 +111,7 @@ pub(crate) struct Trouble {
 impl Trouble {
     /// Makes a service that is well.
     pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            rng: Rng::with_seed(seed ^ 0xbad),
-            share: 0,
-        }
+        Self { rng: Rng::with_seed(seed ^ 0xbad), share: 0 }
     }
 
     /// Decides about one request.
@@ -167,12 +157,7 @@ impl Simulation {
     fn run(&mut self) {
         let result = catch_unwind(AssertUnwindSafe(|| self.play()));
         // The panic message is printed already; the story shows how it came about.
-        assert!(
-            result.is_ok(),
-            "seed {}:\n  {}",
-            self.seed,
-            self.story.join("\n  ")
-        );
+        assert!(result.is_ok(), "seed {}:\n  {}", self.seed, self.story.join("\n  "));
     }
 
     fn play(&mut self) {
@@ -260,11 +245,7 @@ impl Simulation {
     /// An environment that loses all its documents is held, which is another test.
     fn lives_with_others(&mut self, toggle: &str) -> bool {
         let environment = &toggle[..toggle.len() - 1];
-        self.head()
-            .keys()
-            .filter(|other| other.starts_with(environment))
-            .count()
-            > 1
+        self.head().keys().filter(|other| other.starts_with(environment)).count() > 1
     }
 
     fn edit(&mut self, toggle: &str) {
@@ -315,9 +296,7 @@ impl Simulation {
             drop(std::fs::remove_dir_all(&self.disk));
             self.owed.remove(&self.disk);
         }
-        run.set("state-dir", &self.disk)
-            .set("state-remote", remote.path())
-            .set("state-name", "toggles")
+        run.set("state-dir", &self.disk).set("state-remote", remote.path()).set("state-name", "toggles")
     }
 
     fn pass(&mut self) {
@@ -340,8 +319,7 @@ impl Simulation {
             // Its announcement would be waited for while it is fresh.
             crate::shared::age(remote);
         }
-        self.story
-            .push(format!("killed pass ({count}): {}", self.new_requests()));
+        self.story.push(format!("killed pass ({count}): {}", self.new_requests()));
         self.account(killed);
     }
 
@@ -355,11 +333,7 @@ impl Simulation {
         for (toggle, file) in self.head().clone() {
             if let File::Valid(age) = file {
                 let expected = body(age, "")["content"].clone();
-                assert_eq!(
-                    self.stored.get(&toggle),
-                    Some(&expected),
-                    "{toggle} did not arrive"
-                );
+                assert_eq!(self.stored.get(&toggle), Some(&expected), "{toggle} did not arrive");
             }
         }
         let broken = self.head().values().any(|file| *file == File::Broken);

@@ -8,12 +8,7 @@ fn a_request_that_cannot_be_recorded_is_not_sent() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
     let _protected = crate::support::files::protect(&world.state());
-    world
-        .apply()
-        .by_nobody()
-        .exit(1)
-        .stderr_contains(&["$TMP/state"])
-        .any_stdout();
+    world.apply().by_nobody().exit(1).stderr_contains(&["$TMP/state"]).any_stdout();
     world.nothing_sent();
 }
 
@@ -30,10 +25,7 @@ fn files_that_cannot_grow_stop_a_pass_before_its_first_request() {
         let run = world.apply().after(&format!("trap '' XFSZ; ulimit -f {blocks}"));
         let printed = run.exit_in(&[0, 1]).both();
         let sent = world.service.take();
-        assert!(
-            blocks > 0 || sent.is_empty(),
-            "sent without a record: {sent:?}\n{printed}"
-        );
+        assert!(blocks > 0 || sent.is_empty(), "sent without a record: {sent:?}\n{printed}");
         recovers(&world, &sent);
     }
 }
@@ -102,15 +94,9 @@ fn a_corrupt_state_folder_is_reported_and_nothing_is_sent() {
         damage(&world.state());
         let ran = world.apply().exit_in(&[1, 4]);
         let printed = ran.both();
-        assert!(
-            !printed.contains("panicked") && printed.contains("hint: "),
-            "{name}: {printed}"
-        );
+        assert!(!printed.contains("panicked") && printed.contains("hint: "), "{name}: {printed}");
         // The words of the library stand in parentheses behind ours.
-        assert!(
-            !printed.contains("caused by: could not find repository"),
-            "{name}: {printed}"
-        );
+        assert!(!printed.contains("caused by: could not find repository"), "{name}: {printed}");
         world.nothing_sent();
     }
 }

@@ -24,11 +24,7 @@ fn state_belongs_to_one_base_url() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
     let other = Service::start();
-    world
-        .apply()
-        .set("base-url", other.url())
-        .exit(4)
-        .says(&["$SERVICE", &other.port().to_string()]);
+    world.apply().set("base-url", other.url()).exit(4).says(&["$SERVICE", &other.port().to_string()]);
     assert_eq!(other.connections(), 0);
     world.nothing_sent();
     world.apply().exit(0).any_output();
@@ -41,11 +37,7 @@ fn a_mistake_in_the_first_base_url_does_not_bind_the_state() {
     world.repo.commit_pay(18, "Add pay");
     let first = || world.apply().set("first-pass", "assert");
     let nowhere = format!("https://localhost:{}", free_port());
-    first()
-        .set("base-url", &nowhere)
-        .set("timeout", "1s")
-        .exit(1)
-        .any_output();
+    first().set("base-url", &nowhere).set("timeout", "1s").exit(1).any_output();
     first().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     first().set("base-url", &nowhere).exit(4).says(&["belongs to"]);
@@ -61,12 +53,7 @@ fn an_open_request_binds_the_state_to_its_base_url() {
     run.kill();
     world.service.sender_died();
     let other = Service::start();
-    world
-        .apply()
-        .set("base-url", other.url())
-        .set("first-pass", "assert")
-        .exit(4)
-        .says(&["belongs to"]);
+    world.apply().set("base-url", other.url()).set("first-pass", "assert").exit(4).says(&["belongs to"]);
     assert_eq!(other.connections(), 0);
 }
 
@@ -113,10 +100,7 @@ fn a_reverted_document_is_sent_if_the_last_outcome_is_unknown() {
 #[test]
 fn an_unknown_toggle_that_becomes_invalid_stays_unknown_and_is_reported() {
     let world = interrupted();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", "nonsense\n")
-        .commit("Break it");
+    world.repo.file("shop/prod/pay.yaml", "nonsense\n").commit("Break it");
     for _ in 0..2 {
         world.apply().exit(3).says(&["shop/prod/pay"]);
         world.nothing_sent();
@@ -131,11 +115,7 @@ fn an_unknown_toggle_that_becomes_invalid_stays_unknown_and_is_reported() {
 fn an_unknown_toggle_outside_of_the_scope_stays_unknown_and_is_reported() {
     let world = interrupted();
     world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
-    world
-        .apply()
-        .set("only", "shop/prod/zoo")
-        .exit_in(&[0, 1, 4])
-        .says(&["shop/prod/pay"]);
+    world.apply().set("only", "shop/prod/zoo").exit_in(&[0, 1, 4]).says(&["shop/prod/pay"]);
     world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -156,9 +136,7 @@ fn an_incomplete_last_line_of_the_journal_is_ignored() {
 fn another_process_waits_for_the_writer_to_end() {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
-    world
-        .service
-        .answers([Answer::applied().slowly(std::time::Duration::from_millis(700))]);
+    world.service.answers([Answer::applied().slowly(std::time::Duration::from_millis(700))]);
     let first = world.apply().start();
     world.service.wait_for(1);
     world.apply().exit(0).any_output();
@@ -189,10 +167,7 @@ fn recovers(world: &World, sent: &[crate::support::Request]) {
     world.apply().exit(0).any_output();
     let again = world.service.take();
     for toggle in ["shop/prod/pay", "shop/prod/zoo"] {
-        let all = sent
-            .iter()
-            .chain(&again)
-            .filter(|request| request.toggle() == toggle);
+        let all = sent.iter().chain(&again).filter(|request| request.toggle() == toggle);
         let bodies: std::collections::BTreeSet<_> = all.map(|request| request.bytes.clone()).collect();
         assert_eq!(bodies.len(), 1, "{toggle}: one body, however often");
     }
@@ -205,22 +180,11 @@ fn the_record_can_be_read_with_git() {
     let world = World::with_pay_applied();
     let state = Repo::at(&world.state().join("state.git"));
     state.git(&["fsck", "--strict", "--no-dangling"]);
-    assert_eq!(
-        state
-            .git(&["log", "--format=%s", "refs/gitoggle/applied"])
-            .lines()
-            .count(),
-        1
-    );
+    assert_eq!(state.git(&["log", "--format=%s", "refs/gitoggle/applied"]).lines().count(), 1);
     world.repo.commit_pay(21, "Change pay");
     world.apply().exit(0).any_output();
     state.git(&["fsck", "--strict", "--no-dangling"]);
-    let diff = state.git(&[
-        "diff",
-        "--stat",
-        "refs/gitoggle/applied~1",
-        "refs/gitoggle/applied",
-    ]);
+    let diff = state.git(&["diff", "--stat", "refs/gitoggle/applied~1", "refs/gitoggle/applied"]);
     assert!(diff.contains("shop/prod/pay.yaml"), "{diff}");
 }
 
@@ -241,14 +205,8 @@ fn a_record_of_many_toggles_names_fifty_and_counts_the_rest() {
 #[test]
 fn a_terminated_pass_finishes_and_records_its_open_request() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/zoo.yaml", doc(3))
-        .commit("Change both");
-    world
-        .service
-        .answers([Answer::applied().slowly(std::time::Duration::from_millis(300))]);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Change both");
+    world.service.answers([Answer::applied().slowly(std::time::Duration::from_millis(300))]);
     let run = world.apply().start();
     world.service.wait_for(1);
     run.terminate();
@@ -268,23 +226,12 @@ fn the_default_state_folder_is_keyed_by_the_source_as_given() {
     let link = world.path("link");
     std::os::unix::fs::symlink(world.repo.path(), &link).unwrap();
     let run = |repo: &std::path::Path| world.apply().unset("state-dir").set("repo", repo);
-    run(world.repo.path())
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_output();
+    run(world.repo.path()).set("first-pass", "assert").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     run(world.repo.path()).exit(0).any_output();
-    world
-        .apply()
-        .unset("state-dir")
-        .unset("repo")
-        .within(world.repo.path())
-        .exit(0)
-        .any_output();
+    world.apply().unset("state-dir").unset("repo").within(world.repo.path()).exit(0).any_output();
     world.nothing_sent();
     run(&link).exit(4).any_output();
-    let folders = std::fs::read_dir(world.path("home/xdg-state/gitoggle"))
-        .unwrap()
-        .count();
+    let folders = std::fs::read_dir(world.path("home/xdg-state/gitoggle")).unwrap().count();
     assert!(folders >= 1, "in the platform's state folder");
 }

@@ -36,11 +36,7 @@ pub(super) enum Act {
     /// Sends exactly these bytes.
     Raw(Vec<u8>, Then),
     /// Sends an HTTP response.
-    Reply {
-        status: u16,
-        headers: Vec<(String, String)>,
-        body: Vec<u8>,
-    },
+    Reply { status: u16, headers: Vec<(String, String)>, body: Vec<u8> },
 }
 
 /// What becomes of the connection after raw bytes.
@@ -69,18 +65,12 @@ impl Answer {
 
     /// Answers with that status and nothing else.
     pub(crate) fn status(status: u16) -> Self {
-        Self::new(Act::Reply {
-            status,
-            headers: Vec::new(),
-            body: Vec::new(),
-        })
+        Self::new(Act::Reply { status, headers: Vec::new(), body: Vec::new() })
     }
 
     /// Answers with that status and JSON.
     pub(crate) fn json(status: u16, body: &str) -> Self {
-        Self::status(status)
-            .header("Content-Type", "application/json")
-            .body(body)
+        Self::status(status).header("Content-Type", "application/json").body(body)
     }
 
     /// Answers with that status and a page, as a proxy or a login wall does.
@@ -105,10 +95,7 @@ impl Answer {
 
     /// Reads the request, and closes the connection without a response.
     pub(crate) fn stores_and_closes() -> Self {
-        Self {
-            stores: Stores::Yes,
-            ..Self::closes()
-        }
+        Self { stores: Stores::Yes, ..Self::closes() }
     }
 
     /// Says nothing, and leaves the connection open.
@@ -118,10 +105,7 @@ impl Answer {
 
     /// Takes the request, and never answers.
     pub(crate) fn stores_and_hangs() -> Self {
-        Self {
-            stores: Stores::Yes,
-            ..Self::hangs()
-        }
+        Self { stores: Stores::Yes, ..Self::hangs() }
     }
 
     /// Says exactly these bytes and closes.
@@ -178,11 +162,6 @@ impl Answer {
             Act::Reply { status, .. } if (200..300).contains(status) => Stores::Yes,
             _ => Stores::No,
         };
-        Self {
-            act,
-            latency: Duration::ZERO,
-            gate: None,
-            stores,
-        }
+        Self { act, latency: Duration::ZERO, gate: None, stores }
     }
 }

@@ -58,17 +58,13 @@ impl Authority {
     fn with(change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority
-            .distinguished_name
-            .push(DnType::CommonName, "gitoggle test authority");
+        authority.distinguished_name.push(DnType::CommonName, "gitoggle test authority");
         let authority_key = KeyPair::generate().unwrap();
         let authority_certificate = authority.self_signed(&authority_key).unwrap();
         let mut leaf = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
         change(&mut leaf);
         let leaf_key = KeyPair::generate().unwrap();
-        let leaf_certificate = leaf
-            .signed_by(&leaf_key, &authority_certificate, &authority_key)
-            .unwrap();
+        let leaf_certificate = leaf.signed_by(&leaf_key, &authority_certificate, &authority_key).unwrap();
 
         let server = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -79,9 +75,6 @@ impl Authority {
                 PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf_key.serialize_der())),
             )
             .unwrap();
-        Self {
-            pem: authority_certificate.pem(),
-            server: Arc::new(server),
-        }
+        Self { pem: authority_certificate.pem(), server: Arc::new(server) }
     }
 }

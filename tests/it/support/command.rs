@@ -32,10 +32,7 @@ impl Gitoggle {
         environment.insert("LANG".to_owned(), "C.UTF-8".to_owned());
         environment.insert("PATH".to_owned(), std::env::var("PATH").unwrap_or_default());
         environment.insert("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned());
-        environment.insert(
-            "XDG_STATE_HOME".to_owned(),
-            home.join("xdg-state").display().to_string(),
-        );
+        environment.insert("XDG_STATE_HOME".to_owned(), home.join("xdg-state").display().to_string());
         Self {
             verb: verb.split_whitespace().map(str::to_owned).collect(),
             settings: Vec::new(),
@@ -76,8 +73,7 @@ impl Gitoggle {
 
     /// Gives an argument as it is.
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.args
-            .push(arg.as_ref().to_str().expect("tests give UTF-8").to_owned());
+        self.args.push(arg.as_ref().to_str().expect("tests give UTF-8").to_owned());
         self
     }
 
@@ -109,9 +105,8 @@ impl Gitoggle {
     /// Runs it as a user who owns nothing, if these tests run as root; else as who we are.
     pub(crate) fn by_nobody(mut self) -> Self {
         if is_root() {
-            self.before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-                .map(str::to_owned)
-                .to_vec();
+            self.before =
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"].map(str::to_owned).to_vec();
         }
         self
     }
@@ -124,12 +119,7 @@ impl Gitoggle {
 
     /// Runs it through a shell that first does `script` (such as `ulimit -f 8`).
     pub(crate) fn after(mut self, script: &str) -> Self {
-        self.before = vec![
-            "sh".into(),
-            "-c".into(),
-            format!("{script}; exec \"$@\""),
-            "sh".into(),
-        ];
+        self.before = vec!["sh".into(), "-c".into(), format!("{script}; exec \"$@\""), "sh".into()];
         self
     }
 
@@ -199,11 +189,7 @@ impl Gitoggle {
 
     /// Returns the digest of its plan, which other outputs of tests show as a placeholder.
     pub(crate) fn digest(self) -> String {
-        let output = self
-            .set("output", "json")
-            .start_piped()
-            .wait_with_output()
-            .unwrap();
+        let output = self.set("output", "json").start_piped().wait_with_output().unwrap();
         let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         plan["digest"].as_str().unwrap().to_owned()
     }
@@ -222,11 +208,7 @@ impl Gitoggle {
         let mut words = self.before.clone();
         words.push(program);
         words.extend(self.verb.iter().cloned());
-        words.extend(
-            self.settings
-                .iter()
-                .map(|(name, value)| format!("--{name}={value}")),
-        );
+        words.extend(self.settings.iter().map(|(name, value)| format!("--{name}={value}")));
         words.extend(self.args.iter().cloned());
         let mut command = Command::new(&words[0]);
         command
@@ -310,11 +292,7 @@ impl Watch {
         let thread = std::thread::spawn(move || {
             let in_time = wait.recv_timeout(patience) != Err(std::sync::mpsc::RecvTimeoutError::Timeout);
             if !in_time {
-                drop(
-                    Command::new("kill")
-                        .args(["-KILL", &process.to_string()])
-                        .status(),
-                );
+                drop(Command::new("kill").args(["-KILL", &process.to_string()]).status());
             }
             in_time
         });

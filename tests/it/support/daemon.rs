@@ -33,11 +33,7 @@ impl Daemon {
             .set("poll-interval", "1h")
             .set("admin-token-file", admin);
         let running = change(run).start_logged(&log);
-        Self {
-            endpoint,
-            running: Some(running),
-            log,
-        }
+        Self { endpoint, running: Some(running), log }
     }
 
     /// Starts one and waits until it is ready.
@@ -50,9 +46,7 @@ impl Daemon {
     /// Waits until it is ready.
     #[track_caller]
     pub(crate) fn is_ready(&self) {
-        eventually("readiness", || {
-            self.endpoint.get("/readyz").filter(|reply| reply.status == 200)
-        });
+        eventually("readiness", || self.endpoint.get("/readyz").filter(|reply| reply.status == 200));
     }
 
     /// Waits until it is not ready because of all of `reasons`; the loop turns all the same.
@@ -75,20 +69,14 @@ impl Daemon {
     /// Returns the state of one toggle.
     pub(crate) fn state(&self, toggle: &str) -> Option<String> {
         let status = self.status()?;
-        let line = status["toggles"]
-            .as_array()?
-            .iter()
-            .find(|line| line["toggle"] == toggle)?
-            .clone();
+        let line = status["toggles"].as_array()?.iter().find(|line| line["toggle"] == toggle)?.clone();
         Some(line["state"].as_str()?.to_owned())
     }
 
     /// Waits until a toggle is in that state.
     #[track_caller]
     pub(crate) fn becomes(&self, toggle: &str, state: &str) {
-        eventually(&format!("{toggle} to be {state}"), || {
-            (self.state(toggle)? == state).then_some(())
-        });
+        eventually(&format!("{toggle} to be {state}"), || (self.state(toggle)? == state).then_some(()));
     }
 
     /// Waits until the last pass looked at that revision.
@@ -102,9 +90,7 @@ impl Daemon {
     /// Returns the value of a metric, written with its labels.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
         let text = self.endpoint.get("/metrics")?.body;
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line?.parse().ok()
     }
 
@@ -117,19 +103,14 @@ impl Daemon {
     /// Gives an order with the admin token and returns the answer's status.
     pub(crate) fn order(&self, path: &str, body: &str) -> u16 {
         let bearer = format!("Bearer {ADMIN}");
-        let headers = [
-            ("Authorization", bearer.as_str()),
-            ("Content-Type", "application/json"),
-        ];
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
         self.endpoint.post(path, &headers, body.as_bytes()).status
     }
 
     /// Gives an order with the admin token and returns the whole answer.
     pub(crate) fn ask(&self, path: &str, body: &str) -> (u16, Value) {
         let bearer = format!("Bearer {ADMIN}");
-        let reply = self
-            .endpoint
-            .post(path, &[("Authorization", bearer.as_str())], body.as_bytes());
+        let reply = self.endpoint.post(path, &[("Authorization", bearer.as_str())], body.as_bytes());
         (reply.status, reply.json())
     }
 

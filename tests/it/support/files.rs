@@ -22,11 +22,7 @@ pub(crate) fn listing(root: &Path) -> BTreeMap<PathBuf, String> {
             continue;
         };
         if meta.is_dir() {
-            open.extend(
-                std::fs::read_dir(&path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         }
         let entry = format!(
             "mode {:o}, {} bytes, inode {}, modified {}.{}, changed {}.{}",
@@ -49,11 +45,8 @@ pub(crate) fn holding(root: &Path, needle: &str) -> Vec<PathBuf> {
         .into_keys()
         .filter(|path| {
             path.to_string_lossy().contains(needle)
-                || std::fs::read(path).is_ok_and(|bytes| {
-                    bytes
-                        .windows(needle.len())
-                        .any(|window| window == needle.as_bytes())
-                })
+                || std::fs::read(path)
+                    .is_ok_and(|bytes| bytes.windows(needle.len()).any(|window| window == needle.as_bytes()))
         })
         .collect()
 }
@@ -93,10 +86,7 @@ pub(crate) fn protect(root: &Path) -> Protected {
 impl Drop for Protected {
     fn drop(&mut self) {
         for (path, mode) in self.modes.iter().rev() {
-            drop(std::fs::set_permissions(
-                path,
-                std::fs::Permissions::from_mode(*mode),
-            ));
+            drop(std::fs::set_permissions(path, std::fs::Permissions::from_mode(*mode)));
         }
     }
 }

@@ -75,10 +75,7 @@ fn parse(output: &[u8]) -> Answer {
         .position(|window| window == b"\r\n\r\n")
         .expect("a CGI program answers with headers");
     let head = String::from_utf8_lossy(&output[..end]).into_owned();
-    let headers: Vec<_> = head
-        .split("\r\n")
-        .filter_map(|line| line.split_once(": "))
-        .collect();
+    let headers: Vec<_> = head.split("\r\n").filter_map(|line| line.split_once(": ")).collect();
     let status = headers
         .iter()
         .find(|(name, _)| *name == "Status")
@@ -87,9 +84,7 @@ fn parse(output: &[u8]) -> Answer {
     headers
         .into_iter()
         .filter(|(name, _)| *name != "Status")
-        .fold(Answer::status(status), |answer, (name, value)| {
-            answer.header(name, value)
-        })
+        .fold(Answer::status(status), |answer, (name, value)| answer.header(name, value))
         .bytes(output[end + 4..].to_owned())
 }
 

@@ -20,10 +20,7 @@ pub(crate) struct GitSync {
 impl GitSync {
     /// Prepares one that follows `main` of a repository. Nothing is synced yet, and the root folder does not exist.
     pub(crate) fn of(world: &World) -> Self {
-        Self {
-            upstream: world.repo.path().display().to_string(),
-            root: Repo::at(&world.path("git")),
-        }
+        Self { upstream: world.repo.path().display().to_string(), root: Repo::at(&world.path("git")) }
     }
 
     /// Prepares one as [`GitSync::of`] does, and syncs once.
@@ -59,21 +56,16 @@ impl GitSync {
 
     /// Leaves what a kill in the middle of `git worktree add` leaves for the commit that is to be synced next.
     pub(crate) fn is_killed_while_it_adds(&self, commit: &str) {
-        self.root
-            .git(&["fetch", "--quiet", &self.upstream, "main", "--no-auto-gc"]);
+        self.root.git(&["fetch", "--quiet", &self.upstream, "main", "--no-auto-gc"]);
         let folder = self.root.path().join(".worktrees").join(commit);
         let at = folder.display().to_string();
-        self.root
-            .git(&["worktree", "add", "--quiet", "--lock", "--detach", &at, commit]);
+        self.root.git(&["worktree", "add", "--quiet", "--lock", "--detach", &at, commit]);
         fs::remove_dir_all(folder).unwrap();
     }
 
     /// Makes the last fetch look as old as this.
     pub(crate) fn fetched_before(&self, age: Duration) {
-        let file = fs::File::options()
-            .append(true)
-            .open(self.root.path().join(".git/FETCH_HEAD"))
-            .unwrap();
+        let file = fs::File::options().append(true).open(self.root.path().join(".git/FETCH_HEAD")).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();
     }
 
@@ -85,8 +77,7 @@ impl GitSync {
         let fetched = self.root.try_git(&["rev-parse", "FETCH_HEAD^{}"])?;
         let new = Path::new(".worktrees").join(&fetched);
         if current.as_ref() == Some(&new) {
-            self.root
-                .try_git(&["fsck", "--no-progress", "--connectivity-only"])?;
+            self.root.try_git(&["fsck", "--no-progress", "--connectivity-only"])?;
             return Ok(());
         }
         self.root.try_git(&["reset", "--quiet", "--soft", &fetched])?;
@@ -100,8 +91,7 @@ impl GitSync {
             return Ok(());
         }
         fs::create_dir_all(self.root.path()).unwrap();
-        self.root
-            .try_git(&["init", "--quiet", "--initial-branch=git-sync-init"])?;
+        self.root.try_git(&["init", "--quiet", "--initial-branch=git-sync-init"])?;
         self.root.try_git(&["remote", "add", "origin", &self.upstream])?;
         Ok(())
     }
@@ -110,21 +100,9 @@ impl GitSync {
         self.remove(new)?;
         let folder = self.root.path().join(new);
         let at = folder.display().to_string();
-        let add = [
-            "worktree",
-            "add",
-            "--force",
-            "--detach",
-            &at,
-            commit,
-            "--no-checkout",
-        ];
+        let add = ["worktree", "add", "--force", "--detach", &at, commit, "--no-checkout"];
         self.root.try_git(&add)?;
-        fs::write(
-            folder.join(".git"),
-            format!("gitdir: ../../.git/worktrees/{commit}\n"),
-        )
-        .unwrap();
+        fs::write(folder.join(".git"), format!("gitdir: ../../.git/worktrees/{commit}\n")).unwrap();
         Repo::at(&folder).try_git(&["reset", "--quiet", "--hard", commit, "--"])?;
         Ok(())
     }
@@ -147,8 +125,7 @@ impl GitSync {
     fn clean_up(&self, old: Option<&Path>) -> Result<(), String> {
         let Some(old) = old else { return Ok(()) };
         self.remove(old)?;
-        self.root
-            .try_git(&["reflog", "expire", "--expire-unreachable=all", "--all"])?;
+        self.root.try_git(&["reflog", "expire", "--expire-unreachable=all", "--all"])?;
         self.root.try_git(&["gc", "--quiet"])?;
         Ok(())
     }

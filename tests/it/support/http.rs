@@ -61,31 +61,21 @@ impl Endpoint {
 
     fn ask(self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Reply> {
         let mut stream = TcpStream::connect(self.address()).ok()?;
-        let mut head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
-            self.address()
-        );
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address());
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
         // A server may refuse a body before it has read it all.
-        drop(
-            stream
-                .write_all(head.as_bytes())
-                .and_then(|()| stream.write_all(body)),
-        );
+        drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)));
         let mut bytes = Vec::new();
         drop(stream.read_to_end(&mut bytes));
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (head, body) = text.split_once("\r\n\r\n")?;
         let status = head.split(' ').nth(1)?.parse().ok()?;
         let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
-        let body = if is_chunked {
-            joined(body)?
-        } else {
-            body.to_owned()
-        };
+        let body = if is_chunked { joined(body)? } else { body.to_owned() };
         Some(Reply { status, body })
     }
 }

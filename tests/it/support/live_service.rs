@@ -36,11 +36,7 @@ impl LiveService {
         };
         let runtime = Runtime::new().unwrap();
         let sandbox = runtime.block_on(async { Sandbox::start(config).unwrap() });
-        Self {
-            world,
-            sandbox,
-            runtime,
-        }
+        Self { world, sandbox, runtime }
     }
 
     /// Returns its address.
@@ -80,10 +76,7 @@ impl LiveService {
 
     /// Makes a request as another writer.
     pub(crate) fn request(&self, method: &str, path: &str, body: Option<Value>) -> Value {
-        let network = Network {
-            ca_file: Some(self.world.path("sandbox.pem")),
-            ..Network::default()
-        };
+        let network = Network { ca_file: Some(self.world.path("sandbox.pem")), ..Network::default() };
         let url = format!("{}{path}", self.url());
         self.runtime.block_on(async {
             let client = network.client(Duration::from_secs(10)).unwrap();
@@ -109,12 +102,7 @@ impl LiveService {
         let versions = found["versions"].as_array().cloned().unwrap_or_default();
         let versions = versions.iter().rev();
         versions
-            .map(|one| {
-                (
-                    one["version"].as_u64().unwrap(),
-                    one["comment"].as_str().unwrap().to_owned(),
-                )
-            })
+            .map(|one| (one["version"].as_u64().unwrap(), one["comment"].as_str().unwrap().to_owned()))
             .collect()
     }
 
@@ -150,9 +138,7 @@ pub(crate) fn targeting(toggle: &str) -> String {
 }
 
 fn summary(call: &ApiCall) -> String {
-    let path = call
-        .path
-        .replacen("/api/projects/shop/environments/prod/toggles/", "", 1);
+    let path = call.path.replacen("/api/projects/shop/environments/prod/toggles/", "", 1);
     let path = path.replacen("/api/projects/shop/", "", 1);
     let path = path.split('?').next().unwrap_or_default();
     let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();

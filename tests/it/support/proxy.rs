@@ -35,11 +35,7 @@ impl Proxy {
                 std::thread::spawn(move || drop(tunnel(stream, &keep, target)));
             }
         });
-        Self {
-            address,
-            seen,
-            target,
-        }
+        Self { address, seen, target }
     }
 
     /// From now on tunnels lead there.
@@ -65,9 +61,7 @@ fn tunnel(mut client: TcpStream, keep: &Arc<Mutex<Vec<u8>>>, target: Option<Stri
         client.read_exact(&mut byte)?;
         head.push(byte[0]);
     }
-    keep.lock()
-        .expect("no thread panics with it")
-        .extend_from_slice(&head);
+    keep.lock().expect("no thread panics with it").extend_from_slice(&head);
     let text = String::from_utf8_lossy(&head).into_owned();
     let asked = text.split(' ').nth(1).unwrap_or_default().to_owned();
     let mut service = TcpStream::connect(target.unwrap_or(asked))?;
@@ -80,9 +74,7 @@ fn tunnel(mut client: TcpStream, keep: &Arc<Mutex<Vec<u8>>>, target: Option<Stri
         if count == 0 {
             return service.shutdown(std::net::Shutdown::Both);
         }
-        keep.lock()
-            .expect("no thread panics with it")
-            .extend_from_slice(&chunk[..count]);
+        keep.lock().expect("no thread panics with it").extend_from_slice(&chunk[..count]);
         service.write_all(&chunk[..count])?;
     }
 }

@@ -27,10 +27,7 @@ pub(super) enum Claimed {
 
 impl Output {
     pub(super) fn new(text: String) -> Self {
-        Self {
-            text,
-            claimed: Claimed::No,
-        }
+        Self { text, claimed: Claimed::No }
     }
 
     fn claim(&mut self) -> &str {

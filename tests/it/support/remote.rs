@@ -55,10 +55,7 @@ impl Remote {
 
     /// Begins `gitoggle plan` from the host.
     pub(crate) fn plan(&self) -> Gitoggle {
-        self.world
-            .plan()
-            .set("repo", self.url())
-            .set("ca-file", self.world.ca())
+        self.world.plan().set("repo", self.url()).set("ca-file", self.world.ca())
     }
 
     /// Commits a change of `pay` and pushes it.
@@ -75,11 +72,7 @@ impl Remote {
         requests
             .iter()
             .map(|request| {
-                assert_ne!(
-                    request.header("authorization"),
-                    Some(TOKEN),
-                    "the token is not for the Git host"
-                );
+                assert_ne!(request.header("authorization"), Some(TOKEN), "the token is not for the Git host");
                 let version = request.header("git-protocol");
                 let version = version.map_or_else(String::new, |version| format!(" ({version})"));
                 format!("{} {}{version}", request.method, request.path)

@@ -33,10 +33,7 @@ impl Repo {
 
     /// Names a repository that is there already.
     pub(crate) fn at(folder: &Path) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            time: &TIME,
-        }
+        Self { folder: folder.to_owned(), time: &TIME }
     }
 
     /// Returns its folder.
@@ -155,14 +152,7 @@ impl Repo {
 
     /// Makes a linked work tree of `revision` in `folder`, on no branch.
     pub(crate) fn linked(&self, revision: &str, folder: &Path) -> Self {
-        self.git(&[
-            "worktree",
-            "add",
-            "--quiet",
-            "--detach",
-            &folder.display().to_string(),
-            revision,
-        ]);
+        self.git(&["worktree", "add", "--quiet", "--detach", &folder.display().to_string(), revision]);
         Self::at(folder)
     }
 
@@ -198,13 +188,8 @@ impl Repo {
     pub(crate) fn try_git(&self, args: &[&str]) -> Result<String, String> {
         let output = self.run(args);
         match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout)
-                .trim_end_matches('\n')
-                .to_owned()),
-            false => Err(format!(
-                "git {args:?}: {}",
-                String::from_utf8_lossy(&output.stderr)
-            )),
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()),
+            false => Err(format!("git {args:?}: {}", String::from_utf8_lossy(&output.stderr))),
         }
     }
 
@@ -232,14 +217,7 @@ impl Repo {
     fn run(&self, args: &[&str]) -> Output {
         let now = self.time.fetch_add(60, Ordering::Relaxed);
         Command::new("git")
-            .args([
-                "-c",
-                "core.fsync=none",
-                "-c",
-                "gc.auto=0",
-                "-c",
-                "safe.directory=*",
-            ])
+            .args(["-c", "core.fsync=none", "-c", "gc.auto=0", "-c", "safe.directory=*"])
             .args(args)
             .current_dir(&self.folder)
             .env_clear()

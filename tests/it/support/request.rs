@@ -40,10 +40,7 @@ impl Request {
 
     /// Returns the comment.
     pub(crate) fn comment(&self) -> String {
-        self.body()["comment"]
-            .as_str()
-            .expect("there is a comment")
-            .to_owned()
+        self.body()["comment"].as_str().expect("there is a comment").to_owned()
     }
 
     /// Returns `project/environment/toggle`, percent-encoding undone where tests need it.
@@ -53,10 +50,7 @@ impl Request {
 
     /// Returns a header's value.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -93,10 +87,7 @@ pub(super) fn read_request(tls: &mut impl Read, pending: &mut Vec<u8>) -> std::i
             }
             pending.drain(..length).collect()
         }
-        None if headers
-            .iter()
-            .any(|(name, value)| name == "transfer-encoding" && value == "chunked") =>
-        {
+        None if headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked") => {
             let Some(bytes) = read_chunks(tls, pending)? else {
                 return Ok(None);
             };
@@ -165,23 +156,11 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 pub(super) fn toggle(path: &str) -> String {
     let parts: Vec<_> = path.split('/').collect();
     let after = |word: &str| {
-        parts
-            .iter()
-            .rposition(|part| *part == word)
-            .and_then(|at| parts.get(at + 1))
-            .copied()
-            .unwrap_or("?")
+        parts.iter().rposition(|part| *part == word).and_then(|at| parts.get(at + 1)).copied().unwrap_or("?")
     };
-    format!(
-        "{}/{}/{}",
-        after("projects"),
-        after("environments"),
-        after("toggles")
-    )
+    format!("{}/{}/{}", after("projects"), after("environments"), after("toggles"))
 }
 
 pub(super) fn environment(toggle: &str) -> &str {
-    toggle
-        .rsplit_once('/')
-        .map_or(toggle, |(environment, _)| environment)
+    toggle.rsplit_once('/').map_or(toggle, |(environment, _)| environment)
 }

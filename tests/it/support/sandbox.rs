@@ -36,11 +36,7 @@ impl RunningSandbox {
                 .is_ok_and(|text| text.contains("END CERTIFICATE"))
                 .then_some(())
         });
-        Self {
-            port,
-            authority,
-            _running: running,
-        }
+        Self { port, authority, _running: running }
     }
 
     /// Returns its address.
@@ -50,8 +46,6 @@ impl RunningSandbox {
 
     /// Gives a run the address, the certificate, and the default token of the sandbox.
     pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
-        run.set("base-url", self.url())
-            .set("ca-file", &self.authority)
-            .env("GITOGGLE_TOKEN", TOKEN)
+        run.set("base-url", self.url()).set("ca-file", &self.authority).env("GITOGGLE_TOKEN", TOKEN)
     }
 }

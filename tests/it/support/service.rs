@@ -65,11 +65,7 @@ impl Service {
         });
         let accepting = Arc::clone(&shared);
         let listener = std::thread::spawn(move || accept(&listener, &accepting));
-        Self {
-            address,
-            shared,
-            listener: Some(listener),
-        }
+        Self { address, shared, listener: Some(listener) }
     }
 
     /// Answers the next requests with these, in the order in which they come; then as before.
@@ -119,22 +115,14 @@ impl Service {
         let (inner, out) = self
             .shared
             .changed
-            .wait_timeout_while(self.inner(), super::wait::DEADLINE, |inner| {
-                inner.requests.len() < count
-            })
+            .wait_timeout_while(self.inner(), super::wait::DEADLINE, |inner| inner.requests.len() < count)
             .expect("no thread of the service panics");
-        assert!(
-            !out.timed_out(),
-            "waited in vain for {count} requests; {} came",
-            inner.requests.len()
-        );
+        assert!(!out.timed_out(), "waited in vain for {count} requests; {} came", inner.requests.len());
     }
 
     /// Waits until everything has been read that a process had sent before it was killed.
     pub(crate) fn sender_died(&self) {
-        super::eventually("the end of all connections", || {
-            (self.inner().live == 0).then_some(())
-        });
+        super::eventually("the end of all connections", || (self.inner().live == 0).then_some(()));
         self.inner().open.clear();
     }
 
@@ -209,11 +197,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
                 }
                 return Ok(());
             }
-            Act::Reply {
-                status,
-                headers,
-                body,
-            } => reply(&mut tls, status, &headers, &body)?,
+            Act::Reply { status, headers, body } => reply(&mut tls, status, &headers, &body)?,
         }
     }
     Ok(())
@@ -260,12 +244,8 @@ impl Shared {
         let environment = environment(&toggle).to_owned();
         request.open = inner.open.len() + 1;
         request.open_for_toggle = inner.open.values().filter(|open| **open == toggle).count() + 1;
-        request.open_for_environment = inner
-            .open
-            .values()
-            .filter(|open| self::environment(open) == environment)
-            .count()
-            + 1;
+        request.open_for_environment =
+            inner.open.values().filter(|open| self::environment(open) == environment).count() + 1;
         let answer = match inner.queue.pop_front() {
             Some(answer) => answer,
             None => (inner.fallback)(&request),

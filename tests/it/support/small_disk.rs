@@ -45,11 +45,6 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        drop(
-            std::process::Command::new("umount")
-                .arg("-l")
-                .arg(&self.folder)
-                .status(),
-        );
+        drop(std::process::Command::new("umount").arg("-l").arg(&self.folder).status());
     }
 }

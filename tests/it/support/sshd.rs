@@ -22,9 +22,7 @@ impl Sshd {
         std::fs::create_dir_all(&folder).unwrap();
         for key in ["host", "other", "client"] {
             let mut keygen = Command::new("ssh-keygen");
-            keygen
-                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-                .arg(folder.join(key));
+            keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key));
             assert!(keygen.status().unwrap().success());
         }
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -73,16 +73,12 @@ fn is_hex(character: char) -> bool {
 
 #[test]
 fn ids_and_paths_get_names_and_words_stay() {
-    let normaliser = Normaliser::default()
-        .path(Path::new("/tmp/x"), "$TMP")
-        .path(Path::new("/tmp/x/repo"), "$REPO");
+    let normaliser =
+        Normaliser::default().path(Path::new("/tmp/x"), "$TMP").path(Path::new("/tmp/x/repo"), "$REPO");
     let id = "0123456789abcdef0123456789abcdef01234567";
     assert_eq!(
         normaliser.apply(&format!("a bed at {id}: /tmp/x/repo/a, /tmp/x/b, {id}{id}")),
         format!("a bed at <rev>: $REPO/a, $TMP/b, {id}{id}")
     );
-    assert_eq!(
-        normaliser.apply("at 0123456789\nand 1234567890,"),
-        "at <short>\nand 1234567890,"
-    );
+    assert_eq!(normaliser.apply("at 0123456789\nand 1234567890,"), "at <short>\nand 1234567890,");
 }

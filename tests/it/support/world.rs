@@ -31,11 +31,7 @@ impl World {
         std::fs::create_dir(folder.path().join("home")).unwrap();
         std::fs::write(folder.path().join("ca.pem"), Authority::trusted().pem()).unwrap();
         let repo = Repo::new(&folder.path().join("repo"));
-        Self {
-            folder,
-            repo,
-            service: Service::start(),
-        }
+        Self { folder, repo, service: Service::start() }
     }
 
     /// Makes a world in which `shop/prod/pay` was applied, and nothing is left to do.
@@ -49,10 +45,7 @@ impl World {
     /// Makes a world in which `shop/prod/pay` and `shop/prod/search` were applied, and nothing is left to do.
     pub(crate) fn with_pay_and_search_applied() -> Self {
         let world = Self::with_pay_applied();
-        world
-            .repo
-            .file("shop/prod/search.yaml", super::doc(30))
-            .commit("Add search");
+        world.repo.file("shop/prod/search.yaml", super::doc(30)).commit("Add search");
         world.settle();
         world
     }
@@ -61,18 +54,13 @@ impl World {
     pub(crate) fn of_every_kind() -> Self {
         let world = Self::new();
         for toggle in ["bad", "gone", "pay", "same"] {
-            world
-                .repo
-                .file(&format!("shop/prod/{toggle}.yaml"), super::doc(18));
+            world.repo.file(&format!("shop/prod/{toggle}.yaml"), super::doc(18));
         }
         world.repo.commit("Add all");
         world.settle();
         world
             .repo
-            .file(
-                "shop/prod/bad.yaml",
-                super::doc(18).replace("select: 1", "select: 7"),
-            )
+            .file("shop/prod/bad.yaml", super::doc(18).replace("select: 1", "select: 7"))
             .file("shop/prod/new.yaml", super::doc(30))
             .file("shop/prod/pay.yaml", super::doc(21))
             .remove("shop/prod/gone.yaml")
@@ -109,16 +97,12 @@ impl World {
 
     /// Begins `gitoggle plan`, which needs no token.
     pub(crate) fn plan(&self) -> Gitoggle {
-        self.local("plan")
-            .set("state-dir", self.state())
-            .set("base-url", self.service.url())
+        self.local("plan").set("state-dir", self.state()).set("base-url", self.service.url())
     }
 
     /// Begins `gitoggle status`.
     pub(crate) fn status(&self) -> Gitoggle {
-        self.local("status")
-            .set("state-dir", self.state())
-            .set("base-url", self.service.url())
+        self.local("status").set("state-dir", self.state()).set("base-url", self.service.url())
     }
 
     /// Begins `gitoggle validate`, which needs nothing but the repository.
@@ -182,14 +166,9 @@ impl World {
     #[track_caller]
     pub(crate) fn sent(&self, expected: &[(&str, serde_json::Value)]) -> Vec<Request> {
         let requests = self.service.take();
-        let found: Vec<_> = requests
-            .iter()
-            .map(|request| (request.toggle(), request.body()))
-            .collect();
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|(toggle, body)| ((*toggle).to_owned(), body.clone()))
-            .collect();
+        let found: Vec<_> = requests.iter().map(|request| (request.toggle(), request.body())).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(toggle, body)| ((*toggle).to_owned(), body.clone())).collect();
         assert_eq!(found, expected, "requests (toggle, body)");
         for request in &requests {
             well_formed(request);
@@ -220,30 +199,14 @@ impl World {
 #[track_caller]
 fn well_formed(request: &Request) {
     let parts: Vec<_> = request.path.split('/').collect();
-    let [
-        ..,
-        "api",
-        "projects",
-        _,
-        "environments",
-        _,
-        "toggles",
-        _,
-        "targeting",
-    ] = parts.as_slice()
-    else {
+    let [.., "api", "projects", _, "environments", _, "toggles", _, "targeting"] = parts.as_slice() else {
         panic!("not the documented path: {}", request.path);
     };
     assert_eq!(request.method, "PATCH");
     assert_eq!(request.header("authorization"), Some(TOKEN));
     assert_eq!(request.header("content-type"), Some("application/json"));
     assert_eq!(request.header("accept"), Some("application/json"));
-    assert_eq!(
-        request.open_for_toggle,
-        1,
-        "two requests were open for {}",
-        request.toggle()
-    );
+    assert_eq!(request.open_for_toggle, 1, "two requests were open for {}", request.toggle());
     assert_eq!(
         request.open_for_environment,
         1,
@@ -254,11 +217,7 @@ fn well_formed(request: &Request) {
     let keys = |value: &serde_json::Value| -> Vec<String> {
         value.as_object().expect("an object").keys().cloned().collect()
     };
-    assert_eq!(
-        keys(&body),
-        ["comment", "content", "disabled"],
-        "the members of a body"
-    );
+    assert_eq!(keys(&body), ["comment", "content", "disabled"], "the members of a body");
     assert_eq!(
         keys(&body["content"]),
         ["defaultServe", "disabledServe", "rules", "variations"],

@@ -8,14 +8,7 @@ type Wrong = (&'static str, Vec<u8>, &'static str, u64, u64);
 
 /// Every kind of invalid document with its finding and position.
 fn wrong() -> Vec<Wrong> {
-    [
-        wrong_fields(),
-        wrong_serves(),
-        wrong_values(),
-        wrong_yaml(),
-        wrong_files(),
-    ]
-    .concat()
+    [wrong_fields(), wrong_serves(), wrong_values(), wrong_yaml(), wrong_files()].concat()
 }
 
 /// Returns the example with `from` replaced.
@@ -28,20 +21,8 @@ fn edit(from: &str, to: &str) -> Vec<u8> {
 /// Fields that are missing, repeated, or unknown.
 fn wrong_fields() -> Vec<Wrong> {
     vec![
-        (
-            "unknown-key",
-            edit("  defaultServe", "  defualtServe"),
-            "unknown-key",
-            12,
-            3,
-        ),
-        (
-            "comment",
-            edit("disabled: false", "comment: hello\ndisabled: false"),
-            "comment-key",
-            1,
-            1,
-        ),
+        ("unknown-key", edit("  defaultServe", "  defualtServe"), "unknown-key", 12, 3),
+        ("comment", edit("disabled: false", "comment: hello\ndisabled: false"), "comment-key", 1, 1),
         (
             "duplicate-key",
             edit("disabled: false\n", "disabled: false\ndisabled: true\n"),
@@ -49,132 +30,36 @@ fn wrong_fields() -> Vec<Wrong> {
             2,
             1,
         ),
-        (
-            "no-disabled",
-            edit("disabled: false\n", ""),
-            "missing-field",
-            0,
-            0,
-        ),
-        (
-            "no-default",
-            edit("  defaultServe: { select: 0 }\n", ""),
-            "missing-field",
-            0,
-            0,
-        ),
-        (
-            "no-disabled-serve",
-            edit("  disabledServe: { select: 0 }\n", ""),
-            "missing-field",
-            0,
-            0,
-        ),
-        (
-            "no-variations",
-            edit(VARIATIONS, "  variations: []\n"),
-            "no-variations",
-            0,
-            0,
-        ),
+        ("no-disabled", edit("disabled: false\n", ""), "missing-field", 0, 0),
+        ("no-default", edit("  defaultServe: { select: 0 }\n", ""), "missing-field", 0, 0),
+        ("no-disabled-serve", edit("  disabledServe: { select: 0 }\n", ""), "missing-field", 0, 0),
+        ("no-variations", edit(VARIATIONS, "  variations: []\n"), "no-variations", 0, 0),
     ]
 }
 
 /// Serves and variations.
 fn wrong_serves() -> Vec<Wrong> {
     vec![
-        (
-            "select-range",
-            edit("{ select: 1 }", "{ select: 2 }"),
-            "select-out-of-range",
-            10,
-            24,
-        ),
-        (
-            "select-negative",
-            edit("{ select: 1 }", "{ select: -1 }"),
-            "select-negative",
-            10,
-            24,
-        ),
-        (
-            "select-text",
-            edit("{ select: 1 }", "{ select: on }"),
-            "wrong-type",
-            10,
-            24,
-        ),
-        (
-            "unknown-variation",
-            edit("{ select: 1 }", "{ variation: \"onn\" }"),
-            "unknown-variation",
-            10,
-            27,
-        ),
-        (
-            "both",
-            edit("{ select: 1 }", "{ select: 1, variation: \"on\" }"),
-            "serve-choice",
-            0,
-            0,
-        ),
-        (
-            "twins",
-            edit("name: \"off\"", "name: \"on\""),
-            "duplicate-variation",
-            0,
-            0,
-        ),
-        (
-            "no-serve",
-            edit("      serve: { select: 1 }\n", ""),
-            "rule-without-serve",
-            7,
-            7,
-        ),
+        ("select-range", edit("{ select: 1 }", "{ select: 2 }"), "select-out-of-range", 10, 24),
+        ("select-negative", edit("{ select: 1 }", "{ select: -1 }"), "select-negative", 10, 24),
+        ("select-text", edit("{ select: 1 }", "{ select: on }"), "wrong-type", 10, 24),
+        ("unknown-variation", edit("{ select: 1 }", "{ variation: \"onn\" }"), "unknown-variation", 10, 27),
+        ("both", edit("{ select: 1 }", "{ select: 1, variation: \"on\" }"), "serve-choice", 0, 0),
+        ("twins", edit("name: \"off\"", "name: \"on\""), "duplicate-variation", 0, 0),
+        ("no-serve", edit("      serve: { select: 1 }\n", ""), "rule-without-serve", 7, 7),
     ]
 }
 
 /// Values that their fields do not take.
 fn wrong_values() -> Vec<Wrong> {
     vec![
-        (
-            "yes",
-            edit("disabled: false", "disabled: no"),
-            "wrong-type",
-            1,
-            11,
-        ),
+        ("yes", edit("disabled: false", "disabled: no"), "wrong-type", 1, 11),
         ("null", edit("name: \"off\"", "name: null"), "null-text", 4, 15),
         ("tilde", edit("value: \"true\"", "value: ~"), "null-text", 5, 28),
-        (
-            "no-objects",
-            edit("objects: [\"18\"]", "objects: []"),
-            "no-objects",
-            9,
-            57,
-        ),
-        (
-            "hex",
-            edit("objects: [\"18\"]", "objects: [0x12]"),
-            "not-a-number",
-            9,
-            67,
-        ),
-        (
-            "underscore",
-            edit("objects: [\"18\"]", "objects: [1_000]"),
-            "not-a-number",
-            9,
-            67,
-        ),
-        (
-            "nan",
-            edit("objects: [\"18\"]", "objects: [.nan]"),
-            "not-a-number",
-            9,
-            67,
-        ),
+        ("no-objects", edit("objects: [\"18\"]", "objects: []"), "no-objects", 9, 57),
+        ("hex", edit("objects: [\"18\"]", "objects: [0x12]"), "not-a-number", 9, 67),
+        ("underscore", edit("objects: [\"18\"]", "objects: [1_000]"), "not-a-number", 9, 67),
+        ("nan", edit("objects: [\"18\"]", "objects: [.nan]"), "not-a-number", 9, 67),
     ]
 }
 
@@ -184,41 +69,11 @@ fn wrong_yaml() -> Vec<Wrong> {
     vec![
         ("syntax", edit("content:", "content: ["), "syntax", 0, 0),
         ("tab", edit("  variations:", "\tvariations:"), "syntax", 3, 0),
-        (
-            "anchor",
-            edit("disabled: false", "disabled: &d false"),
-            "yaml-anchor",
-            1,
-            11,
-        ),
-        (
-            "alias",
-            edit("disabled: false", "x: &a 1\ny: *a\ndisabled: false"),
-            "yaml-anchor",
-            1,
-            4,
-        ),
-        (
-            "merge",
-            edit("disabled: false", "<<: { disabled: false }"),
-            "merge-key",
-            1,
-            1,
-        ),
-        (
-            "tag",
-            edit("disabled: false", "disabled: !!bool false"),
-            "yaml-tag",
-            1,
-            11,
-        ),
-        (
-            "two",
-            format!("{good}---\n{good}").into_bytes(),
-            "several-documents",
-            0,
-            0,
-        ),
+        ("anchor", edit("disabled: false", "disabled: &d false"), "yaml-anchor", 1, 11),
+        ("alias", edit("disabled: false", "x: &a 1\ny: *a\ndisabled: false"), "yaml-anchor", 1, 4),
+        ("merge", edit("disabled: false", "<<: { disabled: false }"), "merge-key", 1, 1),
+        ("tag", edit("disabled: false", "disabled: !!bool false"), "yaml-tag", 1, 11),
+        ("two", format!("{good}---\n{good}").into_bytes(), "several-documents", 0, 0),
         ("list", b"- 1\n- 2\n".to_vec(), "not-a-document", 0, 0),
     ]
 }
@@ -237,13 +92,7 @@ fn wrong_files() -> Vec<Wrong> {
         ("deep-maps", deep_maps.into_bytes(), "too-deep", 1, 0),
         ("deep-block", "- ".repeat(100_000).into_bytes(), "too-deep", 1, 0),
         ("bomb", bomb(), "yaml-anchor", 1, 0),
-        (
-            "large",
-            format!("{good}# {}\n", "x".repeat(1024 * 1024)).into_bytes(),
-            "too-large",
-            0,
-            0,
-        ),
+        ("large", format!("{good}# {}\n", "x".repeat(1024 * 1024)).into_bytes(), "too-large", 0, 0),
         ("latin", latin, "not-utf8", 0, 0),
     ]
 }
@@ -270,19 +119,13 @@ fn every_problem_in_every_file_is_reported_with_its_position() {
     for (name, content, ..) in &wrong {
         world.repo.file(&format!("shop/prod/{name}.yaml"), content);
     }
-    world
-        .repo
-        .file("shop/prod/fine.yaml", doc(18))
-        .commit("Add all that is wrong");
+    world.repo.file("shop/prod/fine.yaml", doc(18)).commit("Add all that is wrong");
     let json = world.validate().set("output", "json").exit(3).json();
     let findings = findings(&json);
     let mut surprises = Vec::new();
     for (name, _, id, line, column) in &wrong {
         let file = format!("shop/prod/{name}.yaml");
-        let of_file: Vec<_> = findings
-            .iter()
-            .filter(|finding| finding["file"] == file.as_str())
-            .collect();
+        let of_file: Vec<_> = findings.iter().filter(|finding| finding["file"] == file.as_str()).collect();
         let as_expected = of_file.iter().any(|finding| {
             finding["id"] == *id
                 && finding["severity"] == "error"
@@ -295,23 +138,14 @@ fn every_problem_in_every_file_is_reported_with_its_position() {
         }
     }
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
-    let fine: Vec<_> = findings
-        .iter()
-        .filter(|finding| finding["file"] == "shop/prod/fine.yaml")
-        .collect();
+    let fine: Vec<_> = findings.iter().filter(|finding| finding["file"] == "shop/prod/fine.yaml").collect();
     assert!(fine.is_empty(), "{fine:?}");
 }
 
 #[test]
 fn a_finding_has_its_position_its_line_and_a_hint() {
     let world = World::new();
-    world
-        .repo
-        .file(
-            "shop/prod/pay.yaml",
-            doc(18).replace("defaultServe", "defualtServe"),
-        )
-        .commit("Mistype");
+    world.repo.file("shop/prod/pay.yaml", doc(18).replace("defaultServe", "defualtServe")).commit("Mistype");
     world.validate().exit(3).says(&[
         "shop/prod/pay.yaml:12:3",
         "unknown-key",

@@ -45,15 +45,8 @@ fn warnings_never_change_the_exit_code() {
 #[test]
 fn two_files_for_one_toggle_name_each_other() {
     let world = World::new();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .file("shop/prod/pay.yml", "{}")
-        .commit("Twice");
-    world
-        .validate()
-        .exit(3)
-        .says(&["shop/prod/pay.yaml", "shop/prod/pay.yml", "duplicate-toggle"]);
+    world.repo.file("shop/prod/pay.yaml", doc(18)).file("shop/prod/pay.yml", "{}").commit("Twice");
+    world.validate().exit(3).says(&["shop/prod/pay.yaml", "shop/prod/pay.yml", "duplicate-toggle"]);
 }
 
 #[test]
@@ -71,14 +64,8 @@ fn hidden_and_reserved_paths_are_not_documents() {
     let json = world.validate().set("output", "json").exit(0).json();
     // Nobody reads the link, which may stand for a document.
     let findings = findings(&json);
-    let found: Vec<_> = findings
-        .iter()
-        .map(|found| (&found["file"], &found["id"]))
-        .collect();
-    assert_eq!(
-        found,
-        [(&Value::from("shop/prod/linked.yaml"), &Value::from("link"))]
-    );
+    let found: Vec<_> = findings.iter().map(|found| (&found["file"], &found["id"])).collect();
+    assert_eq!(found, [(&Value::from("shop/prod/linked.yaml"), &Value::from("link"))]);
 }
 
 #[test]
@@ -92,10 +79,7 @@ fn a_path_with_an_invalid_key_or_encoding_is_an_error() {
         .file(&format!("shop/prod/{}.yaml", "y".repeat(129)), doc(18))
         .commit("Bad keys");
     let json = world.validate().set("output", "json").exit(3).json();
-    let ids: Vec<_> = findings(&json)
-        .iter()
-        .map(|finding| finding["id"].clone())
-        .collect();
+    let ids: Vec<_> = findings(&json).iter().map(|finding| finding["id"].clone()).collect();
     assert_eq!(ids, ["bad-key", "bad-key", "bad-key"]);
 }
 
@@ -113,19 +97,15 @@ fn hostile_paths_are_reported_escaped() {
     world.repo.git(&["add", "--all"]);
     world.repo.commit("Evil paths");
     for output in ["human", "json", "github", "markdown", "gitlab", "sarif", "junit"] {
-        for run in [
-            world.validate(),
-            world.validate().set("ref", "main"),
-            world.plan().set("first-pass", "assert"),
-        ] {
+        for run in
+            [world.validate(), world.validate().set("ref", "main"), world.plan().set("first-pass", "assert")]
+        {
             let printed = run.set("output", output).exit(3).both();
             for bad in ['\u{1b}', '\u{202e}'] {
                 assert!(!printed.contains(bad), "{output}: {bad:?} in {printed:?}");
             }
             assert!(
-                !printed
-                    .lines()
-                    .any(|line| line.trim_start().starts_with("::error::pwned")),
+                !printed.lines().any(|line| line.trim_start().starts_with("::error::pwned")),
                 "{output}: {printed}"
             );
         }
@@ -137,28 +117,15 @@ fn hostile_paths_are_reported_escaped() {
 #[test]
 fn condition_types_are_checked_with_service_kind_featureprobe() {
     let world = World::new();
-    world
-        .repo
-        .file(
-            "shop/prod/pay.yaml",
-            doc(18).replace("type: number", "type: numbr"),
-        )
-        .commit("Mistype");
+    world.repo.file("shop/prod/pay.yaml", doc(18).replace("type: number", "type: numbr")).commit("Mistype");
     world.validate().exit(0).any_output();
-    world
-        .validate()
-        .set("service-kind", "featureprobe")
-        .exit(3)
-        .says(&["shop/prod/pay.yaml:9:", "numbr"]);
+    world.validate().set("service-kind", "featureprobe").exit(3).says(&["shop/prod/pay.yaml:9:", "numbr"]);
 }
 
 #[test]
 fn another_layout_can_be_set() {
     let world = World::new();
-    world
-        .repo
-        .file("conf/toggles/prod/shop/pay.yaml", "nonsense\n")
-        .commit("Other way round");
+    world.repo.file("conf/toggles/prod/shop/pay.yaml", "nonsense\n").commit("Other way round");
     world
         .validate()
         .set("root", "conf")
@@ -170,14 +137,8 @@ fn another_layout_can_be_set() {
 #[test]
 fn files_outside_of_the_layout_get_a_hint_about_the_root() {
     let world = World::new();
-    world
-        .repo
-        .file("charts/shop/values.yaml", "replicas: 2\n")
-        .commit("A chart");
-    world
-        .validate()
-        .exit(3)
-        .says(&["charts/shop/values.yaml", "--root"]);
+    world.repo.file("charts/shop/values.yaml", "replicas: 2\n").commit("A chart");
+    world.validate().exit(3).says(&["charts/shop/values.yaml", "--root"]);
 }
 
 #[test]
@@ -200,19 +161,13 @@ fn a_path_inside_a_repository_is_a_filter_and_outside_one_a_root() {
     let within = |path: &str| world.bare("validate").within(world.repo.path()).arg(path);
     within("shop/test").exit(0).any_output();
     within("shop/prod").exit(3).says(&["shop/prod/bad.yaml:1:1"]);
-    within("shop/prod/bad.yaml")
-        .exit(3)
-        .says(&["shop/prod/bad.yaml:1:1"]);
+    within("shop/prod/bad.yaml").exit(3).says(&["shop/prod/bad.yaml:1:1"]);
     within("shop/nowhere").exit(1).any_output();
 
     let plain = world.path("plain/shop/prod");
     std::fs::create_dir_all(&plain).unwrap();
     std::fs::write(plain.join("bad.yaml"), "nonsense\n").unwrap();
-    world
-        .bare("validate")
-        .arg(world.path("plain"))
-        .exit(3)
-        .says(&["bad.yaml:1:1"]);
+    world.bare("validate").arg(world.path("plain")).exit(3).says(&["bad.yaml:1:1"]);
 }
 
 #[test]
@@ -230,10 +185,7 @@ fn hostile_text_in_a_document_is_escaped() {
     let world = World::new();
     world
         .repo
-        .file(
-            "shop/prod/pay.yaml",
-            doc(18).replace("defaultServe", "\"\\u001b[31m::error::pwned\""),
-        )
+        .file("shop/prod/pay.yaml", doc(18).replace("defaultServe", "\"\\u001b[31m::error::pwned\""))
         .file("shop/prod/raw.yaml", "\u{202e}evil: \u{2028}::error::pwned\n")
         .commit("Evil");
     for output in ["human", "json", "github", "markdown", "gitlab", "sarif", "junit"] {
@@ -242,12 +194,7 @@ fn hostile_text_in_a_document_is_escaped() {
             !printed.contains('\u{1b}') && !printed.contains('\u{202e}') && !printed.contains('\u{2028}'),
             "{printed:?}"
         );
-        assert!(
-            !printed
-                .lines()
-                .any(|line| line.trim_start().starts_with("::error::pwned")),
-            "{printed}"
-        );
+        assert!(!printed.lines().any(|line| line.trim_start().starts_with("::error::pwned")), "{printed}");
     }
 }
 
@@ -255,12 +202,7 @@ fn hostile_text_in_a_document_is_escaped() {
 fn the_schema_is_json_and_describes_a_document() {
     let world = World::new();
     let schema = world.bare("schema").exit(0).json();
-    assert!(
-        schema["$schema"]
-            .as_str()
-            .is_some_and(|uri| uri.contains("json-schema.org")),
-        "{schema}"
-    );
+    assert!(schema["$schema"].as_str().is_some_and(|uri| uri.contains("json-schema.org")), "{schema}");
     let text = schema.to_string();
     for key in [
         "disabled",

@@ -26,11 +26,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     async fn request(&self, toggle: &ToggleId, body: &[u8]) -> Outcome {
-        let Self {
-            service,
-            machine,
-            revision,
-        } = self;
+        let Self { service, machine, revision } = self;
         let world = &service.world;
         if service.exceptions.frozen_requests && world.trouble(0.03) {
             machine.freeze();
@@ -53,10 +49,7 @@ impl Connection {
         let away = Duration::from_secs_f64(seconds);
         let (concluded, is_stored) = match fate {
             Fate::Late => (away + Duration::from_secs_f64(world.between(10.0, 120.0)), true),
-            fate => (
-                away,
-                matches!(fate, Fate::Stored | Fate::AnswerLost | Fate::StoredBusy),
-            ),
+            fate => (away, matches!(fate, Fate::Stored | Fate::AnswerLost | Fate::StoredBusy)),
         };
         service.conclude(number, toggle, concluded, is_stored);
         let outcome = match fate {
@@ -84,10 +77,7 @@ impl Connection {
     /// Records a confirmed request, unless it was a conflict or a later one is open.
     fn confirm(&self, number: u64, toggle: &ToggleId, sent: u8) {
         let mut state = self.service.state();
-        let later = state
-            .open
-            .get(toggle)
-            .is_some_and(|open| open.iter().any(|open| open.number > number));
+        let later = state.open.get(toggle).is_some_and(|open| open.iter().any(|open| open.number > number));
         if !later && !state.conflicts.contains(&number) {
             state.confirmed.insert(toggle.clone(), sent);
         }
@@ -170,12 +160,7 @@ fn conflict(fate: Fate) -> Outcome {
 }
 
 fn busy(status: Option<u16>, certainty: Certainty) -> Outcome {
-    Outcome::Busy {
-        status,
-        retry_after: None,
-        certainty,
-        reason: "busy".to_owned(),
-    }
+    Outcome::Busy { status, retry_after: None, certainty, reason: "busy".to_owned() }
 }
 
 /// Returns the meaning of a body.

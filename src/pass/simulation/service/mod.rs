@@ -93,13 +93,7 @@ enum Fate {
 
 impl ToggleService {
     pub(super) fn new(world: &World, exceptions: Exceptions, is_single: bool, kind: ServiceKind) -> Self {
-        Self {
-            kind,
-            world: world.clone(),
-            exceptions,
-            is_single,
-            state: Arc::default(),
-        }
+        Self { kind, world: world.clone(), exceptions, is_single, state: Arc::default() }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -131,10 +125,7 @@ impl ToggleService {
     pub(super) fn check_hold(&self, toggle: &ToggleId, hold: &Hold) {
         let is_refused = self.state().refused.contains(toggle);
         if self.is_checked() && !is_refused && !self.is_edited(toggle) {
-            self.world.fault(format!(
-                "{toggle} is held, which nobody else changed: {}",
-                hold.text
-            ));
+            self.world.fault(format!("{toggle} is held, which nobody else changed: {}", hold.text));
         }
     }
 
@@ -151,10 +142,7 @@ impl ToggleService {
                 .map(|change| (change.id.clone(), meaning(change.payload.body("").as_bytes())))
                 .collect();
             let mut state = self.state();
-            let mut fresh: Vec<_> = requests
-                .iter()
-                .filter(|one| !state.started.contains(*one))
-                .collect();
+            let mut fresh: Vec<_> = requests.iter().filter(|one| !state.started.contains(*one)).collect();
             // A newer document of a toggle whose request was started needs no new permission.
             let is_untouched = |id: &ToggleId| !state.started.iter().any(|(started, _)| started == id);
             let is_first = fresh.iter().any(|(id, _)| is_untouched(id))
@@ -167,13 +155,10 @@ impl ToggleService {
             }
             drop(state);
             if !is_permitted && is_first {
-                self.world
-                    .fault(format!("the first pass of {environment} is not permitted"));
+                self.world.fault(format!("the first pass of {environment} is not permitted"));
             }
             if !is_permitted && is_over {
-                self.world.fault(format!(
-                    "{count} changes of {environment} are sent without permission"
-                ));
+                self.world.fault(format!("{count} changes of {environment} are sent without permission"));
             }
         }
     }
@@ -186,8 +171,7 @@ impl ToggleService {
             // The same document may follow again.
             state.confirmed.remove(toggle);
             drop(state);
-            self.world
-                .say("eve", format_args!("changes {toggle} to m{value}"));
+            self.world.say("eve", format_args!("changes {toggle} to m{value}"));
         }
     }
 
@@ -272,15 +256,11 @@ impl ToggleService {
         drop(state);
         sender.say(format_args!("sends {toggle} m{meaning} of revision {revision}"));
         if let Some(other) = other.filter(|_| is_checked) {
-            self.world.fault(format!(
-                "{} sends {toggle} while {other} has a request open",
-                sender.name()
-            ));
+            self.world.fault(format!("{} sends {toggle} while {other} has a request open", sender.name()));
         }
         if is_repeated {
             let name = sender.name();
-            self.world
-                .fault(format!("{name} repeats {toggle} m{meaning}, which was confirmed"));
+            self.world.fault(format!("{name} repeats {toggle} m{meaning}, which was confirmed"));
         }
         if revision < newest && is_checked {
             let name = sender.name();
@@ -302,13 +282,7 @@ impl ToggleService {
             let Some(at) = open.iter().position(|open| open.number == number) else {
                 return;
             };
-            let Open {
-                meaning,
-                sender,
-                patch,
-                is_late,
-                ..
-            } = open.remove(at);
+            let Open { meaning, sender, patch, is_late, .. } = open.remove(at);
             if is_stored {
                 let stored = state.live.patch(&toggle, patch);
                 if stored == Stored::Conflict {
@@ -323,10 +297,7 @@ impl ToggleService {
                 {
                     service.world.fault(fault);
                 }
-                service.world.say(
-                    "service",
-                    format_args!("stores {toggle} m{meaning} of {}", sender.name()),
-                );
+                service.world.say("service", format_args!("stores {toggle} m{meaning} of {}", sender.name()));
             }
         });
     }

@@ -37,9 +37,7 @@ async fn recorded_exchanges_are_answered_as_they_were() {
             }
             Step::Client(second, method, path, body) => {
                 replay.at(second);
-                let (status, .., text) = replay
-                    .send(method, path, Client, Some(body.to_string()), &[])
-                    .await;
+                let (status, .., text) = replay.send(method, path, Client, Some(body.to_string()), &[]).await;
                 assert_eq!(status, 200, "{method} {path}: {text}");
             }
             Step::Exchange(name, by) => {
@@ -68,15 +66,9 @@ impl Replay {
             ..SandboxConfig::new(Secret::new("api-of-the-sandbox".into()))
         })
         .unwrap();
-        let network = Network {
-            ca_file: Some(ca_file),
-            ..Network::default()
-        };
-        let replay = Self {
-            sandbox,
-            http: network.client(Duration::from_secs(30)).unwrap(),
-            _folder: folder,
-        };
+        let network = Network { ca_file: Some(ca_file), ..Network::default() };
+        let replay =
+            Self { sandbox, http: network.client(Duration::from_secs(30)).unwrap(), _folder: folder };
         replay.api().add_account(CLIENT, "api:gitops-1795272940");
         replay.api().add_account(ADMIN, "Admin");
         replay
@@ -88,8 +80,7 @@ impl Replay {
 
     /// Sets the clock to this second of the recording.
     fn at(&self, second: &str) {
-        self.api()
-            .set_clock(date(&format!("2026-11-21T23:25:{second}.000+08:00")));
+        self.api().set_clock(date(&format!("2026-11-21T23:25:{second}.000+08:00")));
     }
 
     async fn exchange(&self, name: &str, by: By) {
@@ -109,17 +100,12 @@ impl Replay {
             "patch-other-accept-language" => &[("accept-language", "de")],
             _ => &[],
         };
-        let (method, path) = (
-            request["method"].as_str().unwrap(),
-            request["path"].as_str().unwrap(),
-        );
+        let (method, path) = (request["method"].as_str().unwrap(), request["path"].as_str().unwrap());
         let (status, sent, text) = self.send(method, path, by, body, headers).await;
         assert_eq!(exchange["status"], status, "{name}: {text}");
         let recorded_headers = exchange["headers"].as_object().unwrap().clone();
-        let sent: serde_json::Map<String, Value> = sent
-            .into_iter()
-            .map(|(name, value)| (name, value.into()))
-            .collect();
+        let sent: serde_json::Map<String, Value> =
+            sent.into_iter().map(|(name, value)| (name, value.into())).collect();
         assert_eq!(sent, recorded_headers, "{name}");
         let body = match text.as_str() {
             "" => Value::Null,
@@ -144,9 +130,7 @@ impl Replay {
             Sdk => Some(self.sdk_key().await),
         };
         let url = format!("{}{path}", self.sandbox.url());
-        let mut request = self
-            .http
-            .request(Method::from_bytes(method.as_bytes()).unwrap(), url);
+        let mut request = self.http.request(Method::from_bytes(method.as_bytes()).unwrap(), url);
         if headers.iter().all(|(name, _)| *name != "content-type") {
             request = request.header("content-type", "application/json");
         }
@@ -179,9 +163,7 @@ fn folder() -> PathBuf {
 }
 
 fn names() -> BTreeSet<String> {
-    let files = std::fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name());
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name());
     let names = files.filter_map(|name| name.to_str()?.strip_suffix(".json").map(ToOwned::to_owned));
     names.collect()
 }
@@ -218,10 +200,7 @@ fn date(text: &str) -> Timestamp {
 fn masked(value: Value) -> Value {
     match value {
         Value::Array(list) => list.into_iter().map(masked).collect(),
-        Value::Object(members) => members
-            .into_iter()
-            .map(|(name, value)| (name, masked(value)))
-            .collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, masked(value))).collect(),
         Value::String(text) => match text.split_once('-') {
             Some((kind @ ("server" | "client"), digits)) if digits.len() == 40 => {
                 format!("{kind}-{}", "0".repeat(40)).into()

@@ -50,12 +50,7 @@ fn beginning() -> Vec<Step> {
     };
     let segment = json!({ "name": "staff", "key": "staff", "description": "people who work here" });
     vec![
-        Step::Admin(
-            "54",
-            "POST",
-            "/api/projects",
-            json!({ "name": "Facts", "key": "facts" }),
-        ),
+        Step::Admin("54", "POST", "/api/projects", json!({ "name": "Facts", "key": "facts" })),
         environment("production"),
         environment("guarded"),
         Step::Admin("55", "POST", "/api/projects/facts/segments", segment),
@@ -140,19 +135,9 @@ fn archive_and_approval() -> Vec<Step> {
         { "environmentKey": "guarded", "enable": true, "reviewers": ["Admin"] },
     ] });
     let mut steps = vec![
-        Step::Client(
-            "57",
-            "PATCH",
-            PLAIN,
-            json!({ "content": { "prerequisites": [] } }),
-        ),
+        Step::Client("57", "PATCH", PLAIN, json!({ "content": { "prerequisites": [] } })),
         Step::Client("57", "PATCH", PLAIN, enabled),
-        Step::Client(
-            "57",
-            "PATCH",
-            enabled_without_default,
-            json!({ "disabled": false }),
-        ),
+        Step::Client("57", "PATCH", enabled_without_default, json!({ "disabled": false })),
         Step::Client("57", "PATCH", toggle("offline"), json!({})),
         Exchange("archived-get-toggle", Client),
         Exchange("archived-get-targeting", Client),
@@ -179,11 +164,6 @@ fn archive_and_approval() -> Vec<Step> {
 
 /// Returns all steps.
 pub(super) fn steps() -> Vec<Step> {
-    let parts = [
-        beginning(),
-        reads_and_publishes(),
-        refusals(),
-        archive_and_approval(),
-    ];
+    let parts = [beginning(), reads_and_publishes(), refusals(), archive_and_approval()];
     parts.into_iter().flatten().collect()
 }

@@ -10,11 +10,7 @@ fn guarded() -> Service {
     let setting = json!({ "environmentKey": "e", "enable": true, "reviewers": ["Kim"] });
     let path = "/api/projects/p/approvalSettings";
     let answer = service.done("PATCH", path, json!({ "approvalSettings": [setting] }));
-    let enabled = answer
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|one| one["enable"] == true);
+    let enabled = answer.as_array().unwrap().iter().filter(|one| one["enable"] == true);
     assert_eq!(enabled.count(), 1);
     service
 }
@@ -42,12 +38,7 @@ fn a_draft_hides_the_live_values_and_a_publish_goes_over_it() {
     propose(&service);
     let hidden = service.get(T).1;
     assert_eq!(
-        (
-            &hidden["locked"],
-            &hidden["status"],
-            &hidden["version"],
-            &hidden["disabled"]
-        ),
+        (&hidden["locked"], &hidden["status"], &hidden["version"], &hidden["disabled"]),
         (&true.into(), &"PENDING".into(), &2.into(), &false.into())
     );
     assert_eq!(
@@ -55,10 +46,7 @@ fn a_draft_hides_the_live_values_and_a_publish_goes_over_it() {
         (&"PENDING_APPROVAL".into(), &true.into())
     );
     let published = service.done("PATCH", T, json!({ "disabled": true }));
-    assert_eq!(
-        (&published["version"], &item(&service)["releaseStatus"]),
-        (&2.into(), &"RELEASE".into())
-    );
+    assert_eq!((&published["version"], &item(&service)["releaseStatus"]), (&2.into(), &"RELEASE".into()));
 }
 
 #[test]
@@ -76,12 +64,7 @@ fn drafts_are_refused_as_the_service_does() {
         500,
         "it is not merged"
     );
-    let other = service.send(
-        TOKEN,
-        "POST",
-        &format!("{}/approval", T.replace("/e/", "/f/")),
-        &draft(),
-    );
+    let other = service.send(TOKEN, "POST", &format!("{}/approval", T.replace("/e/", "/f/")), &draft());
     assert_eq!(message(&other.1), "Approval is not enabled.");
     assert_eq!(service.get(&format!("{T}/diff")), (200, json!({})));
     propose(&service);

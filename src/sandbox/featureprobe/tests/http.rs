@@ -32,34 +32,22 @@ impl Running {
             ..SandboxConfig::new(Secret::new(TOKEN.into()))
         })
         .unwrap();
-        let network = Network {
-            ca_file: Some(ca_file),
-            ..Network::default()
-        };
+        let network = Network { ca_file: Some(ca_file), ..Network::default() };
         let http = network.client(Duration::from_secs(30)).unwrap();
-        Self {
-            sandbox,
-            http,
-            _folder: folder,
-        }
+        Self { sandbox, http, _folder: folder }
     }
 
     async fn try_send(&self, method: &str, path: &str, body: &Value) -> reqwest::Result<Response> {
         let method = method.parse::<Method>().unwrap();
         let request = self.http.request(method, format!("{}{path}", self.sandbox.url()));
-        let request = request
-            .header("authorization", TOKEN)
-            .header("content-type", "application/json");
+        let request = request.header("authorization", TOKEN).header("content-type", "application/json");
         request.body(body.to_string()).send().await
     }
 
     async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let response = self.try_send(method, path, &body).await.unwrap();
         let status = response.status().as_u16();
-        (
-            status,
-            serde_json::from_str(&response.text().await.unwrap()).unwrap_or_default(),
-        )
+        (status, serde_json::from_str(&response.text().await.unwrap()).unwrap_or_default())
     }
 
     async fn is_answered(&self, body: Value) -> bool {
@@ -83,16 +71,10 @@ async fn the_faults_of_the_other_kind_work_here() {
         (response.status().as_u16(), &response.headers()["retry-after"]),
         (429, &"7".parse().unwrap())
     );
-    assert!(
-        !running.is_answered(json!({ "disabled": false })).await,
-        "the next publish loses its response"
-    );
+    assert!(!running.is_answered(json!({ "disabled": false })).await, "the next publish loses its response");
     assert!(running.is_answered(json!({ "disabled": false })).await);
     let publishes = running.sandbox.requests();
-    assert_eq!(
-        (publishes.len(), running.sandbox.most_open_for_one_toggle()),
-        (2, 1)
-    );
+    assert_eq!((publishes.len(), running.sandbox.most_open_for_one_toggle()), (2, 1));
 }
 
 #[tokio::test]

@@ -8,9 +8,7 @@ const TOGGLES: &str = "/api/projects/p/toggles";
 
 /// Five toggles `t0` to `t4`.
 fn five() -> Service {
-    let toggles: Vec<_> = (0..5)
-        .map(|n| toggle(&format!("t{n}"), "boolean", &["false", "true"]))
-        .collect();
+    let toggles: Vec<_> = (0..5).map(|n| toggle(&format!("t{n}"), "boolean", &["false", "true"])).collect();
     let data = json!({ "projects": [{ "key": "p", "environments": [{ "key": "e" }], "toggles": toggles }] });
     Service::with(Some(&data.to_string()), super::Faults::default())
 }
@@ -18,26 +16,18 @@ fn five() -> Service {
 fn keys(service: &Service, query: &str) -> Vec<String> {
     let page = service.done("GET", &format!("{TOGGLES}?{query}"), Value::Null);
     let content = page["content"].as_array().unwrap().iter();
-    content
-        .map(|one| one["key"].as_str().unwrap().to_owned())
-        .collect()
+    content.map(|one| one["key"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn pages_cover_the_list() {
     let service = five();
-    let pages: Vec<_> = (0..4)
-        .map(|index| keys(&service, &format!("pageSize=2&pageIndex={index}")))
-        .collect();
+    let pages: Vec<_> =
+        (0..4).map(|index| keys(&service, &format!("pageSize=2&pageIndex={index}"))).collect();
     assert_eq!(pages, [vec!["t0", "t1"], vec!["t2", "t3"], vec!["t4"], vec![]]);
     let last = service.done("GET", &format!("{TOGGLES}?pageSize=2&pageIndex=2"), Value::Null);
     assert_eq!(
-        (
-            &last["totalElements"],
-            &last["totalPages"],
-            &last["last"],
-            &last["first"]
-        ),
+        (&last["totalElements"], &last["totalPages"], &last["last"], &last["first"]),
         (&5.into(), &3.into(), &true.into(), &false.into())
     );
     for (query, text) in [
@@ -49,14 +39,8 @@ fn pages_cover_the_list() {
         let (status, answer) = service.get(&format!("{TOGGLES}?{query}"));
         assert_eq!((status, message(&answer)), (400, text), "{query}");
     }
-    assert_eq!(
-        service.get("/api/projects/nothing/toggles").1["content"],
-        json!([])
-    );
-    assert_eq!(
-        service.get("/api/projects/nothing/environments"),
-        (200, json!([]))
-    );
+    assert_eq!(service.get("/api/projects/nothing/toggles").1["content"], json!([]));
+    assert_eq!(service.get("/api/projects/nothing/environments"), (200, json!([])));
 }
 
 #[test]
@@ -95,14 +79,7 @@ fn a_new_toggle_needs_its_members_and_a_free_key_and_name() {
         body[name] = value;
         service.send(super::TOKEN, "POST", TOGGLES, &body)
     };
-    for name in [
-        "key",
-        "name",
-        "returnType",
-        "clientAvailability",
-        "disabledServe",
-        "variations",
-    ] {
+    for name in ["key", "name", "returnType", "clientAvailability", "disabledServe", "variations"] {
         let (status, answer) = with(name, Value::Null);
         assert_eq!((status, &answer["error"]), (400, &"Bad Request".into()), "{name}");
     }
@@ -110,19 +87,10 @@ fn a_new_toggle_needs_its_members_and_a_free_key_and_name() {
     assert_eq!(with("tags", Value::Null).1["code"], "invalid_request");
     assert_eq!(with("name", "t".into()).1["code"], "conflict");
     let created = service.done("POST", TOGGLES, good.clone());
+    assert_eq!((&created["tags"], &created["archived"]), (&json!([]), &false.into()));
+    let targeting = service.get("/api/projects/p/environments/f/toggles/u/targeting").1;
     assert_eq!(
-        (&created["tags"], &created["archived"]),
-        (&json!([]), &false.into())
-    );
-    let targeting = service
-        .get("/api/projects/p/environments/f/toggles/u/targeting")
-        .1;
-    assert_eq!(
-        (
-            &targeting["version"],
-            &targeting["disabled"],
-            &targeting["content"]["defaultServe"]
-        ),
+        (&targeting["version"], &targeting["disabled"], &targeting["content"]["defaultServe"]),
         (&1.into(), &true.into(), &json!({}))
     );
 }

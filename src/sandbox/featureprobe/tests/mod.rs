@@ -1,9 +1,6 @@
 //! The service without HTTP: what `replay_tests` does not cover.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "bodies are written where they are sent"
-)]
+#![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
 
 mod approvals;
 mod data;
@@ -55,9 +52,7 @@ impl Service {
             faults,
             loses_next: AtomicBool::new(false),
         };
-        Self {
-            api: Api::new(Arc::new(state), data).unwrap(),
-        }
+        Self { api: Api::new(Arc::new(state), data).unwrap() }
     }
 
     fn send(&self, authorization: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
@@ -65,13 +60,7 @@ impl Service {
         headers.insert(header::AUTHORIZATION, authorization.parse().unwrap());
         headers.insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
         let method = method.parse::<Method>().unwrap();
-        let call = Call::new(
-            method,
-            path.to_owned(),
-            &headers,
-            body.to_string().into(),
-            self.api.now(),
-        );
+        let call = Call::new(method, path.to_owned(), &headers, body.to_string().into(), self.api.now());
         let (nth, _open) = self.api.arrive(&call);
         let Some(reply) = self.api.carry_out(call, nth) else {
             return (0, Value::Null);
@@ -108,12 +97,7 @@ impl Service {
 
     /// Asks as an SDK that has this version.
     fn sdk(&self, key: &str, version: u64) -> (u16, Value) {
-        self.send(
-            key,
-            "GET",
-            &format!("/internal/server/toggles?version={version}"),
-            &Value::Null,
-        )
+        self.send(key, "GET", &format!("/internal/server/toggles?version={version}"), &Value::Null)
     }
 
     fn version(&self) -> u64 {
@@ -123,9 +107,7 @@ impl Service {
 
 /// Returns the initial data of a toggle.
 fn toggle(key: &str, kind: &str, values: &[&str]) -> Value {
-    let variations = values
-        .iter()
-        .map(|value| json!({ "name": format!("is {value}"), "value": value }));
+    let variations = values.iter().map(|value| json!({ "name": format!("is {value}"), "value": value }));
     json!({ "key": key, "returnType": kind, "variations": variations.collect::<Vec<_>>() })
 }
 

@@ -39,16 +39,8 @@ fn a_publish_without_the_form_or_the_version_of_the_toggle_is_refused() {
         (json!({ "disabled": "maybe" }), 400, ""),
         (json!({ "content": { "rules": "none" } }), 400, ""),
         (json!({ "content": { "defaultServe": [] } }), 400, ""),
-        (
-            json!({ "disabled": true, "baseVersion": 2 }),
-            400,
-            "Request conflict, please try again",
-        ),
-        (
-            json!({ "disabled": true, "baseVersion": -1 }),
-            400,
-            "Request conflict, please try again",
-        ),
+        (json!({ "disabled": true, "baseVersion": 2 }), 400, "Request conflict, please try again"),
+        (json!({ "disabled": true, "baseVersion": -1 }), 400, "Request conflict, please try again"),
     ]);
 }
 
@@ -61,18 +53,10 @@ fn a_publish_of_a_rule_that_the_service_cannot_read_is_refused() {
         (condition("number", json!(["many"])), 400, "Invalid number"),
         (condition("number", Value::Null), 500, ""),
         (condition("number", json!([null])), 500, ""),
-        (
-            condition("datetime", json!(["2026-11-21T00:00:00Z"])),
-            400,
-            "Invalid datetime",
-        ),
+        (condition("datetime", json!(["2026-11-21T00:00:00Z"])), 400, "Invalid datetime"),
         (condition("datetime", Value::Null), 500, ""),
         (condition("semver", json!(["1.2"])), 400, "Invalid version"),
-        (
-            condition("segment", json!(["other"])),
-            400,
-            "Segment other not found",
-        ),
+        (condition("segment", json!(["other"])), 400, "Segment other not found"),
         (condition("segment", json!([null])), 400, "Segment null not found"),
         (condition("segment", Value::Null), 500, ""),
     ]);
@@ -83,18 +67,10 @@ fn a_publish_of_variations_or_prerequisites_that_the_service_cannot_store_is_ref
     refused(&[
         (variations(&"n".repeat(129), "v"), 500, ""),
         (variations("n", &"v".repeat(65_536)), 500, ""),
-        (
-            variations("n", &"v".repeat(1024 * 1024)),
-            400,
-            "Rule content length exceeded (<1M).",
-        ),
+        (variations("n", &"v".repeat(1024 * 1024)), 400, "Rule content length exceeded (<1M)."),
         (json!({ "content": { "variations": [null] } }), 500, ""),
         (prerequisites(json!([{ "key": "x", "type": "string" }])), 500, ""),
-        (
-            prerequisites(json!([{ "value": "x", "type": "string" }])),
-            500,
-            "",
-        ),
+        (prerequisites(json!([{ "value": "x", "type": "string" }])), 500, ""),
         (
             prerequisites(json!([{ "key": "t", "value": "x", "type": "string" }])),
             400,
@@ -120,11 +96,7 @@ fn what_sdks_cannot_handle_is_stored_all_the_same() {
     ] {
         let before = service.version();
         let (status, answer) = service.patch(T, body.clone());
-        assert_eq!(
-            (status, &answer["version"]),
-            (200, &(before + 1).into()),
-            "{body:.200}"
-        );
+        assert_eq!((status, &answer["version"]), (200, &(before + 1).into()), "{body:.200}");
     }
 }
 
@@ -145,12 +117,7 @@ fn content_is_merged_one_level_deep_without_nulls_and_unknown_members() {
     assert_eq!(first["content"]["rules"], rules);
     assert_eq!(first["content"]["defaultServe"], json!({ "select": 1 }));
     assert_eq!(first["content"]["variations"][1]["value"], "true", "kept");
-    let second = service
-        .patch(
-            T,
-            json!({ "content": { "defaultServe": {}, "prerequisites": null } }),
-        )
-        .1;
+    let second = service.patch(T, json!({ "content": { "defaultServe": {}, "prerequisites": null } })).1;
     assert_eq!(second["content"]["rules"], rules, "kept");
     assert_eq!(second["content"]["defaultServe"], json!({}), "replaced");
     assert_eq!(second["content"]["prerequisites"], json!([]), "kept");
@@ -163,12 +130,8 @@ fn identical_content_still_makes_a_version_with_its_comment() {
         service.done("PATCH", T, json!({ "disabled": false, "comment": comment }));
     }
     let history = service.done("GET", &format!("{T}/versions/2"), Value::Null);
-    let comments: Vec<_> = history["versions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| &one["comment"])
-        .collect();
+    let comments: Vec<_> =
+        history["versions"].as_array().unwrap().iter().map(|one| &one["comment"]).collect();
     assert_eq!(comments, ["two", "one"]);
     assert_eq!((service.version(), &history["total"]), (3, &3.into()));
 }
@@ -187,9 +150,7 @@ fn keys_fold_case() {
 
 #[test]
 fn a_long_chain_of_prerequisites_is_refused() {
-    let toggles: Vec<_> = (0..25)
-        .map(|n| super::toggle(&format!("t{n}"), "boolean", &["true"]))
-        .collect();
+    let toggles: Vec<_> = (0..25).map(|n| super::toggle(&format!("t{n}"), "boolean", &["true"])).collect();
     let data = json!({ "projects": [{ "key": "p", "environments": [{ "key": "e" }], "toggles": toggles }] });
     let service = Service::with(Some(&data.to_string()), super::Faults::default());
     let depend = |n: usize| {
@@ -212,11 +173,6 @@ fn publishes_by_others_carry_their_names() {
         assert_eq!(status, 200);
     }
     let page = service.done("GET", &format!("{T}/versions/1"), Value::Null);
-    let authors: Vec<_> = page["versions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| &one["createdBy"])
-        .collect();
+    let authors: Vec<_> = page["versions"].as_array().unwrap().iter().map(|one| &one["createdBy"]).collect();
     assert_eq!(authors, ["Kim", "api:sandbox", "Admin"]);
 }

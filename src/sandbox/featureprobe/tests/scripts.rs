@@ -46,15 +46,9 @@ fn the_loser_of_a_race_gets_a_500_after_the_winners_change() {
     let winner = json!({ "method": "PATCH", "path": T, "body": { "disabled": false, "comment": "first" } });
     arrange(&service, "PATCH", T, json!({ "before": winner }));
     arrange(&service, "PATCH", T, json!("fail"));
-    assert_eq!(
-        service.patch(T, json!({ "disabled": true, "baseVersion": 1 })).0,
-        500
-    );
+    assert_eq!(service.patch(T, json!({ "disabled": true, "baseVersion": 1 })).0, 500);
     let newest = service.get(&format!("{T}/versions/2")).1["versions"][0].clone();
-    assert_eq!(
-        (&newest["comment"], &newest["createdBy"]),
-        (&"first".into(), &"Admin".into())
-    );
+    assert_eq!((&newest["comment"], &newest["createdBy"]), (&"first".into(), &"Admin".into()));
     assert_eq!(service.version(), 2);
 }
 
@@ -73,23 +67,12 @@ fn a_lost_increment_leaves_sdks_with_a_406() {
 #[test]
 fn a_toggle_can_be_deleted_between_reading_and_writing() {
     let service = Service::new();
-    arrange(
-        &service,
-        "GET",
-        T,
-        json!({ "delete_after": { "project": "p", "toggle": "T" } }),
-    );
+    arrange(&service, "GET", T, json!({ "delete_after": { "project": "p", "toggle": "T" } }));
     assert_eq!(service.get(T).0, 200);
     let (status, answer) = service.patch(T, enable());
-    assert_eq!(
-        (status, super::message(&answer)),
-        (400, "Targeting p-e-t not found")
-    );
+    assert_eq!((status, super::message(&answer)), (400, "Targeting p-e-t not found"));
     assert_eq!(service.get(T).0, 500);
-    assert_eq!(
-        service.get("/api/projects/p/toggles?environmentKey=e").1["totalElements"],
-        0
-    );
+    assert_eq!(service.get("/api/projects/p/toggles?environmentKey=e").1["totalElements"], 0);
     let payload = service.sdk(&service.sdk_key("e"), 0).1;
     assert_eq!(payload["toggles"], json!({}));
 }
@@ -117,20 +100,11 @@ fn a_malformed_step_is_refused() {
 fn faults_strike_reads_and_publishes() {
     let with = |faults: Faults| Service::with(None, faults);
     let get = |service: &Service| service.send(TOKEN, "GET", "/api/projects", &Value::Null).0;
-    let all = Faults {
-        fail_rate: 1.0,
-        ..Faults::default()
-    };
+    let all = Faults { fail_rate: 1.0, ..Faults::default() };
     assert!(get(&with(all)) >= 500);
-    let all = Faults {
-        too_many_rate: 1.0,
-        ..Faults::default()
-    };
+    let all = Faults { too_many_rate: 1.0, ..Faults::default() };
     assert_eq!(get(&with(all)), 429);
-    let all = Faults {
-        drop_after_store_rate: 1.0,
-        ..Faults::default()
-    };
+    let all = Faults { drop_after_store_rate: 1.0, ..Faults::default() };
     assert_eq!(get(&with(all)), 0);
 }
 
@@ -140,20 +114,9 @@ fn every_request_is_recorded_and_publishes_also_as_such() {
     service.get("/api/projects?keyword=x");
     service.patch(T, enable());
     service.send("wrong", "GET", T, &Value::Null);
-    let calls: Vec<_> = service
-        .api
-        .calls()
-        .into_iter()
-        .map(|call| format!("{} {}", call.method, call.path))
-        .collect();
-    assert_eq!(
-        calls,
-        [
-            "GET /api/projects?keyword=x".to_owned(),
-            format!("PATCH {T}"),
-            format!("GET {T}")
-        ]
-    );
+    let calls: Vec<_> =
+        service.api.calls().into_iter().map(|call| format!("{} {}", call.method, call.path)).collect();
+    assert_eq!(calls, ["GET /api/projects?keyword=x".to_owned(), format!("PATCH {T}"), format!("GET {T}")]);
     let published = service.api.shared.request_log.received();
     assert_eq!(published.len(), 1);
     assert_eq!(

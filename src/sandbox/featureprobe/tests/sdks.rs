@@ -43,47 +43,19 @@ fn a_toggle_whose_values_the_builder_cannot_convert_vanishes() {
         ("boolean", enabled(json!({})), true),
         ("colour", enabled(json!({})), false),
         ("number", enabled(json!({})), false),
-        (
-            "number",
-            enabled(json!({ "variations": [{ "value": "1.5" }, { "value": "-2" }] })),
-            true,
-        ),
-        (
-            "number",
-            enabled(json!({ "variations": [{ "value": "NaN" }] })),
-            false,
-        ),
-        (
-            "number",
-            enabled(json!({ "variations": [{ "value": "1d" }] })),
-            false,
-        ),
-        (
-            "json",
-            enabled(json!({ "variations": [{ "value": "{\"a\":1}" }] })),
-            true,
-        ),
-        (
-            "json",
-            enabled(json!({ "variations": [{ "value": "[1]" }] })),
-            false,
-        ),
+        ("number", enabled(json!({ "variations": [{ "value": "1.5" }, { "value": "-2" }] })), true),
+        ("number", enabled(json!({ "variations": [{ "value": "NaN" }] })), false),
+        ("number", enabled(json!({ "variations": [{ "value": "1d" }] })), false),
+        ("json", enabled(json!({ "variations": [{ "value": "{\"a\":1}" }] })), true),
+        ("json", enabled(json!({ "variations": [{ "value": "[1]" }] })), false),
     ]);
 }
 
 #[test]
 fn a_toggle_whose_rules_or_prerequisites_the_builder_cannot_convert_vanishes() {
     builds(&[
-        (
-            "boolean",
-            enabled(json!({ "rules": [{ "conditions": [] }] })),
-            false,
-        ),
-        (
-            "boolean",
-            enabled(json!({ "rules": [{ "conditions": [], "serve": {} }] })),
-            true,
-        ),
+        ("boolean", enabled(json!({ "rules": [{ "conditions": [] }] })), false),
+        ("boolean", enabled(json!({ "rules": [{ "conditions": [], "serve": {} }] })), true),
         (
             "boolean",
             enabled(json!({ "prerequisites": [{ "key": "x", "value": "y", "type": "colour" }] })),
@@ -130,11 +102,7 @@ fn conditions_are_converted() {
 #[test]
 fn a_split_becomes_ranges_and_archived_toggles_are_left_out() {
     let service = Service::new();
-    service.done(
-        "PATCH",
-        T,
-        enabled(json!({ "defaultServe": { "select": 0, "split": [2500, 0, 7500] } })),
-    );
+    service.done("PATCH", T, enabled(json!({ "defaultServe": { "select": 0, "split": [2500, 0, 7500] } })));
     assert_eq!(
         delivered(&service)["defaultServe"],
         json!({ "split": { "distribution": [[[0, 2500]], [[2500, 2500]], [[2500, 10000]]] } })
@@ -152,10 +120,6 @@ fn the_version_rises_with_every_publish_even_an_empty_one() {
     service.done("PATCH", T, json!({}));
     assert_eq!(service.sdk(&key, version).1["version"], version + 1);
     let other = service.sdk_key("f");
-    assert_eq!(
-        service.sdk(&other, version).0,
-        406,
-        "another environment stays as it was"
-    );
+    assert_eq!(service.sdk(&other, version).0, 406, "another environment stays as it was");
     assert_eq!(service.sdk("server-unknown", 0), (404, Value::Null));
 }

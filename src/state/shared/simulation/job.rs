@@ -29,10 +29,7 @@ pub(super) fn start(world: &Rc<World>, revision: usize, disk: &Disk) -> usize {
         revision,
         disk: Rc::clone(disk),
     };
-    world
-        .tasks
-        .borrow_mut()
-        .push(Some(Box::pin(async move { job.run().await })));
+    world.tasks.borrow_mut().push(Some(Box::pin(async move { job.run().await })));
     world.at(0, Event::Poll(process));
     process
 }

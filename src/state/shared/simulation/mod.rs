@@ -121,10 +121,7 @@ impl World {
             wake: Cell::default(),
             events: RefCell::default(),
             tasks: RefCell::default(),
-            head: RefCell::new(Commit {
-                tree: documents.clone(),
-                ..Commit::default()
-            }),
+            head: RefCell::new(Commit { tree: documents.clone(), ..Commit::default() }),
             live: RefCell::new(documents.clone()),
             documents: RefCell::new(vec![documents]),
             open: RefCell::default(),
@@ -249,10 +246,7 @@ fn history(seed: u64, mutation: Mutation) -> Rc<World> {
             };
             let number = world.rng.borrow_mut().usize(0..3);
             // One process uses a folder at a time.
-            let is_used = users
-                .borrow()
-                .get(&number)
-                .is_some_and(|user| world.is_running(*user));
+            let is_used = users.borrow().get(&number).is_some_and(|user| world.is_running(*user));
             match world.chance(0.7) && !is_used {
                 true => {
                     let process = start(&shared, revision, &disks[number]);
@@ -287,9 +281,7 @@ fn first_fault(mutation: Mutation, count: u64) -> Option<(u64, Rc<World>)> {
 
 #[test]
 fn no_history_breaks_an_invariant() {
-    let count = std::env::var("GITOGGLE_SIMULATIONS")
-        .ok()
-        .and_then(|count| count.parse().ok());
+    let count = std::env::var("GITOGGLE_SIMULATIONS").ok().and_then(|count| count.parse().ok());
     for mutation in [Mutation::None, Mutation::Frozen] {
         if let Some((seed, world)) = first_fault(mutation, count.unwrap_or(1_500)) {
             panic!("{mutation:?} {seed}:\n{}", world.log.borrow().join("\n"));

@@ -26,10 +26,8 @@ struct Pass {
 pub(super) fn settle(requests: &[Request], list: &mut UnknownList<Toggle, u8>, tree: &mut Documents) -> bool {
     let newest: BTreeMap<Toggle, &Request> =
         requests.iter().map(|request| (request.toggle, request)).collect();
-    let stored: Vec<&Request> = newest
-        .into_values()
-        .filter(|request| request.end == Some(End::Stored))
-        .collect();
+    let stored: Vec<&Request> =
+        newest.into_values().filter(|request| request.end == Some(End::Stored)).collect();
     for request in &stored {
         tree[request.toggle] = request.value;
         list.record([&request.toggle]);
@@ -49,10 +47,7 @@ impl Job {
             return self.record_late(head, &list, &lost).await;
         }
         if is_stale {
-            world.note(
-                self.process,
-                &format!("is stale: {} after {}", self.revision, head.revision),
-            );
+            world.note(self.process, &format!("is stale: {} after {}", self.revision, head.revision));
             return false;
         }
         let wanted = world.documents.borrow()[self.revision].clone();
@@ -114,10 +109,7 @@ impl Job {
         let mark = self.world.fresh();
         self.disk.borrow_mut().insert(mark, Vec::new());
         let pushed = self.clock();
-        let announcement = Commit {
-            mark: Some(mark),
-            ..self.record(&list, &head.tree, self.revision)
-        };
+        let announcement = Commit { mark: Some(mark), ..self.record(&list, &head.tree, self.revision) };
         match self.swap(head, &announcement, 8).await {
             Some(true) => {}
             Some(false) => {
@@ -132,10 +124,7 @@ impl Job {
             mark,
             list: RefCell::new(list),
             tree: RefCell::new(head.tree.clone()),
-            term: Cell::new(Term {
-                began: self.since(pushed),
-                timeout: TIMEOUT,
-            }),
+            term: Cell::new(Term { began: self.since(pushed), timeout: TIMEOUT }),
             is_lost: Cell::default(),
             has_ended: Cell::default(),
             has_stored: Cell::default(),
@@ -194,10 +183,7 @@ impl Job {
             let requests = self.disk.borrow()[&pass.mark].clone();
             let (mut list, mut tree) = (pass.list.borrow().clone(), pass.tree.borrow().clone());
             let is_changed = settle(&requests, &mut list, &mut tree);
-            let renewed = Commit {
-                mark: Some(pass.mark),
-                ..self.record(&list, &tree, self.revision)
-            };
+            let renewed = Commit { mark: Some(pass.mark), ..self.record(&list, &tree, self.revision) };
             let at = pass.at.borrow().clone();
             match self.swap(&at, &renewed, 3).await {
                 Some(true) => {
@@ -205,10 +191,7 @@ impl Job {
                     pass.at.replace(renewed);
                     pass.list.replace(list);
                     pass.tree.replace(tree);
-                    let term = Term {
-                        began: self.since(began),
-                        timeout: TIMEOUT,
-                    };
+                    let term = Term { began: self.since(began), timeout: TIMEOUT };
                     pass.term.set(term);
                     let recorded: Vec<_> = (0..requests.len())
                         .filter(|at| matches!(requests[*at].end, Some(End::Stored | End::NotStored)))
@@ -254,20 +237,13 @@ impl Job {
     async fn send(&self, pass: &Pass, toggle: Toggle, value: u8) -> bool {
         let world = &self.world;
         self.journal(pass, |journal| {
-            let request = Request {
-                toggle,
-                value,
-                end: None,
-            };
+            let request = Request { toggle, value, end: None };
             journal.push(request);
         });
         let freezes = world.mutation.freezes();
         if freezes && world.failure(0.03) {
             let frozen = world.between(20.0, 250.0);
-            world.note(
-                self.process,
-                &format!("is frozen before a request for {} s", frozen / 1000),
-            );
+            world.note(self.process, &format!("is frozen before a request for {} s", frozen / 1000));
             self.sleep(frozen).await;
         }
         if !freezes {
@@ -309,12 +285,7 @@ impl Job {
     }
 
     fn journal(&self, pass: &Pass, change: impl FnOnce(&mut Vec<Request>)) {
-        change(
-            self.disk
-                .borrow_mut()
-                .get_mut(&pass.mark)
-                .expect("the pass is going on"),
-        );
+        change(self.disk.borrow_mut().get_mut(&pass.mark).expect("the pass is going on"));
     }
 
     pub(super) fn check(&self, toggle: Toggle, value: u8) {
@@ -322,10 +293,7 @@ impl Job {
         if let Some((other, open)) = world.open.borrow().get(&toggle).copied() {
             let is_same = open == value && !world.is_running(other);
             if !is_same {
-                world.fail(format!(
-                    "job{} sends {toggle} while job{other} has it open",
-                    self.process
-                ));
+                world.fail(format!("job{} sends {toggle} while job{other} has it open", self.process));
             }
         }
         if self.revision < world.newest.get() {

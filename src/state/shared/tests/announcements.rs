@@ -28,19 +28,10 @@ fn requests_of_a_dead_process_are_unknown_to_its_successor_which_settles_them() 
     let waited = next.clock.elapsed();
     assert!((77..=79).contains(&waited.as_secs()), "{waited:?}");
     let mut found = next.store().view().unknown()[&id("a/b/c")].clone();
-    assert!(
-        found.announced.take().is_some(),
-        "only the dead process knows whether it started"
-    );
+    assert!(found.announced.take().is_some(), "only the dead process knows whether it started");
     assert_eq!(found, one("one")[0].1);
     assert_eq!(next.store().view().newest(), Some(head(1).revision));
-    pass(
-        next.store(),
-        2,
-        &[("a/b/c", Action::Update, "two")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    pass(next.store(), 2, &[("a/b/c", Action::Update, "two")], Certainty::Stored).unwrap();
     let mut back = dead.restart(&remote);
     back.queue().unwrap();
     assert_eq!(back.clock.elapsed(), Duration::ZERO, "it does not wait");
@@ -53,26 +44,16 @@ fn a_process_ends_its_own_announcement_from_its_journal_once_its_requests_are_ov
     let remote = remote();
     let mut dead = Process::new("first").open(&remote);
     dead.queue().unwrap();
-    let changes = [
-        (id("a/b/c"), sent(Action::Create, "one")),
-        (id("a/b/d"), sent(Action::Create, "two")),
-    ];
+    let changes = [(id("a/b/c"), sent(Action::Create, "one")), (id("a/b/d"), sent(Action::Create, "two"))];
     let journal = dead.start(1, &changes).unwrap();
     Process::send(&journal, &changes[0], Certainty::Stored);
-    assert!(
-        block_on(journal.begin(&changes[1].0, &changes[1].1))
-            .unwrap()
-            .is_some()
-    );
+    assert!(block_on(journal.begin(&changes[1].0, &changes[1].1)).unwrap().is_some());
     drop(journal);
     let mut back = dead.restart(&remote);
     assert_eq!(back.store().inherited(), [id("a/b/d")].into());
     back.queue().unwrap();
     let waited = back.clock.elapsed().as_secs();
-    assert_eq!(
-        waited, 11,
-        "what was open takes one timeout, and the next holder must not send beside it"
-    );
+    assert_eq!(waited, 11, "what was open takes one timeout, and the next holder must not send beside it");
     assert_eq!(back.applied(), pairs(&[("a/b/c.yaml", "one")]));
     assert_eq!(back.unknown(), ["a/b/d"]);
     let mut next = Process::new("second").open(&remote);
@@ -95,10 +76,7 @@ fn a_suspended_process_starts_no_request_until_a_push_proves_that_it_still_holds
     assert!(block_on(journal.begin(&change.0, &change.1)).unwrap().is_none());
     process.store().checkpoint(&head(1)).unwrap();
     block_on(journal.granted()).unwrap();
-    assert_eq!(
-        Process::send(&journal, &change, Certainty::Stored),
-        Certainty::Stored
-    );
+    assert_eq!(Process::send(&journal, &change, Certainty::Stored), Certainty::Stored);
     process.record(1).unwrap();
     assert_eq!((process.applied().len(), process.unknown().len()), (1, 0));
 }
@@ -150,14 +128,8 @@ fn a_late_request_is_unknown_even_if_the_successor_has_an_outcome() {
     let mut next = Process::new("next").open(&remote);
     next.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     assert_eq!(next.unknown(), NOTHING);
-    assert_eq!(
-        journal.finish(begun, Certainty::Stored).unwrap(),
-        Certainty::Unknown
-    );
-    assert!(matches!(
-        late.store().checkpoint(&head(1)),
-        Err(Error::TakenOver(_))
-    ));
+    assert_eq!(journal.finish(begun, Certainty::Stored).unwrap(), Certainty::Unknown);
+    assert!(matches!(late.store().checkpoint(&head(1)), Err(Error::TakenOver(_))));
     assert!(matches!(block_on(journal.granted()), Err(Error::LeaseOver)));
     drop(journal);
     let _ = late.store().abandon(&head(1), &NEVER);
@@ -218,10 +190,7 @@ fn nothing_is_sent_after_a_refused_push_until_one_succeeds() {
     std::fs::rename(&here, &away).unwrap();
     process.store().checkpoint(&head(1)).unwrap();
     let (toggle, sent) = &changes[1];
-    assert!(
-        block_on(journal.begin(toggle, sent)).unwrap().is_none(),
-        "it is held back"
-    );
+    assert!(block_on(journal.begin(toggle, sent)).unwrap().is_none(), "it is held back");
     std::fs::rename(&away, &here).unwrap();
     process.store().checkpoint(&head(1)).unwrap();
     assert!(block_on(journal.begin(toggle, sent)).unwrap().is_some());
@@ -278,10 +247,7 @@ fn a_process_with_unlisted_outcomes_waits_without_limit_and_names_them_when_stop
     let mut next = Process::new("next").open(&remote);
     next.queue().unwrap();
     let held = next.start(2, &one("two")).unwrap();
-    assert!(matches!(
-        late.store().checkpoint(&head(1)),
-        Err(Error::TakenOver(_))
-    ));
+    assert!(matches!(late.store().checkpoint(&head(1)), Err(Error::TakenOver(_))));
     drop(journal);
     let _ = late.store().abandon(&head(1), &NEVER);
     // The other process renews its announcement for longer than two minutes.
@@ -303,10 +269,7 @@ fn a_process_with_unlisted_outcomes_waits_without_limit_and_names_them_when_stop
             &mut |_| true,
         )
         .unwrap_err();
-    assert!(
-        error.to_string().contains("in use by next") && error.to_string().contains("`a/b/c`"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("in use by next") && error.to_string().contains("`a/b/c`"), "{error}");
     drop(held);
 }
 
@@ -330,9 +293,7 @@ fn an_announcement_that_stored_nothing_is_withdrawn_with_its_revision() {
 #[test]
 fn an_unresolved_list_does_not_grow() {
     let remote = remote();
-    Process::new("first")
-        .open(&remote)
-        .pass(1, &[ONE], Certainty::Unknown);
+    Process::new("first").open(&remote).pass(1, &[ONE], Certainty::Unknown);
     let mut other = Process::new("other").open(&remote);
     let mut sizes = Vec::new();
     for _ in 0..3 {
@@ -376,9 +337,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
             let options = process.options(remote.path(), Some(crash));
             let mut store = Store::open(process.dir.path(), options).ok()?;
             store.refresh(1_000, &NEVER, &mut |_| true).ok()?;
-            let journal = store
-                .start(&head(1), &one("one"), documents(&["one"]), &NEVER)
-                .ok()?;
+            let journal = store.start(&head(1), &one("one"), documents(&["one"]), &NEVER).ok()?;
             let (toggle, sent) = one("one").remove(0);
             let begun = block_on(journal.begin(&toggle, &sent)).ok()??;
             let _ = journal.finish(begun, Certainty::Stored);
@@ -393,15 +352,10 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
             next.queue().unwrap();
             if let Some(toggle) = &sent_to {
                 let known = next.applied().contains_key("a/b/c.yaml");
-                assert!(
-                    known || next.store().view().unknown().contains_key(toggle),
-                    "crash {at}: forgotten"
-                );
+                assert!(known || next.store().view().unknown().contains_key(toggle), "crash {at}: forgotten");
             }
             // An operator removes the lock that a crash may leave in the remote.
-            drop(std::fs::remove_file(
-                remote.path().join("state.git").join(format!("{NAME}.lock")),
-            ));
+            drop(std::fs::remove_file(remote.path().join("state.git").join(format!("{NAME}.lock"))));
             next.pass(2, &[("a/b/e", Action::Create, "three")], Certainty::Stored);
         }
         git(remote.path(), &["fsck", "--strict", "--full"]);

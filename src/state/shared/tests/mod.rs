@@ -79,12 +79,7 @@ struct Process {
 
 impl Process {
     fn new(name: &'static str) -> Self {
-        Self {
-            dir: tempfile::tempdir().unwrap(),
-            clock: Arc::default(),
-            name,
-            store: None,
-        }
+        Self { dir: tempfile::tempdir().unwrap(), clock: Arc::default(), name, store: None }
     }
 
     fn options(&self, remote: &Path, crash: Option<FailpointHook>) -> Options {
@@ -126,25 +121,17 @@ impl Process {
     }
 
     fn start(&mut self, revision: u8, changes: &[(ToggleId, Sent)]) -> Result<Journal, Error> {
-        self.store().start(
-            &head(revision),
-            changes,
-            documents(&["one", "two", "three"]),
-            &NEVER,
-        )
+        self.store().start(&head(revision), changes, documents(&["one", "two", "three"]), &NEVER)
     }
 
     /// Sends a change with this outcome.
     fn send(journal: &Journal, (toggle, sent): &(ToggleId, Sent), finish: Certainty) -> Certainty {
-        let begun = block_on(journal.begin(toggle, sent))
-            .unwrap()
-            .expect("it may start");
+        let begun = block_on(journal.begin(toggle, sent)).unwrap().expect("it may start");
         journal.finish(begun, finish).unwrap()
     }
 
     fn record(&mut self, revision: u8) -> Result<(), Error> {
-        self.store()
-            .record(&head(revision), &[], documents(&[]), &NEVER)?;
+        self.store().record(&head(revision), &[], documents(&[]), &NEVER)?;
         self.store().finish_pass(None, Failures::default())
     }
 
@@ -180,10 +167,7 @@ fn a_process_with_an_empty_disk_has_the_same_state() {
     let mut second = Process::new("second").open(&remote);
     second.queue().unwrap();
     assert_eq!(second.applied(), pairs(&[("a/b/c.yaml", "one")]));
-    assert_eq!(
-        second.store().view().unknown()[&id("a/b/d")],
-        sent(Action::Create, "two")
-    );
+    assert_eq!(second.store().view().unknown()[&id("a/b/d")], sent(Action::Create, "two"));
     let nothing = second.dir.path().join("nothing");
     let view = StateSnapshot::fetch(&shared(remote.path(), "reader"), &nothing).unwrap();
     assert_eq!(applied(&view), pairs(&[("a/b/c.yaml", "one")]));
@@ -244,10 +228,7 @@ fn a_process_with_a_state_folder_restores_a_deleted_ref() {
     assert_eq!(first.applied(), pairs(&[("a/b/c.yaml", "one")]));
     let mut next = Process::new("next").open(&remote);
     next.queue().unwrap();
-    assert_eq!(
-        (next.applied(), next.unknown()),
-        (first.applied(), first.unknown())
-    );
+    assert_eq!((next.applied(), next.unknown()), (first.applied(), first.unknown()));
     assert_eq!(next.store().view().newest(), Some(head(2).revision));
 }
 
@@ -302,13 +283,7 @@ fn local_state_is_shared_from_the_next_pass_on() {
     let process = Process::new("first");
     let mut store = Store::open(process.dir.path(), options()).unwrap();
     pass(&mut store, 1, &[ONE], Certainty::Stored).unwrap();
-    pass(
-        &mut store,
-        1,
-        &[("a/b/e", Action::Create, "two")],
-        Certainty::Unknown,
-    )
-    .unwrap();
+    pass(&mut store, 1, &[("a/b/e", Action::Create, "two")], Certainty::Unknown).unwrap();
     drop(store);
     let mut process = process.open(&remote);
     process.queue().unwrap();

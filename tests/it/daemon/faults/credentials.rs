@@ -11,17 +11,14 @@ fn a_wrong_certificate_authority_is_reported_and_the_right_one_is_used_without_a
     remote.push(21, "Ask for 21 years");
     remote.host.take();
     remote.world.write("ca.pem", Authority::other().pem());
-    let daemon = Daemon::start(&remote.world, |run| {
-        run.set("repo", remote.url()).set("poll-interval", "200ms")
-    });
+    let daemon =
+        Daemon::start(&remote.world, |run| run.set("repo", remote.url()).set("poll-interval", "200ms"));
     daemon.is_unready_for(&["could not read the source", "certificate", "127.0.0.1"]);
     assert_eq!(remote.host.count(), 0, "nothing is said to who is not trusted");
     remote.world.write("ca.pem", Authority::trusted().pem());
     remote.world.service.wait_for(1);
     daemon.is_ready();
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
 
     // The service's certificate is verified with the same file.
     remote.world.write("ca.pem", "");
@@ -60,9 +57,7 @@ fn the_token_rotates_without_a_restart() {
         }
     });
     let daemon = Daemon::ready(&world, |run| {
-        run.without_env("GITOGGLE_TOKEN")
-            .set("token-file", &token)
-            .set("poll-interval", "200ms")
+        run.without_env("GITOGGLE_TOKEN").set("token-file", &token).set("poll-interval", "200ms")
     });
     accepted.becomes("new-token");
     world.repo.commit_pay(21, "Change pay");
@@ -81,12 +76,7 @@ fn the_token_rotates_without_a_restart() {
     );
     assert_eq!(taken.len(), 1);
     assert_eq!(taken[0].header("authorization"), Some("new-token"));
-    assert_eq!(
-        daemon.said("old-token") + daemon.said("new-token"),
-        0,
-        "{}",
-        daemon.log()
-    );
+    assert_eq!(daemon.said("old-token") + daemon.said("new-token"), 0, "{}", daemon.log());
     daemon.stops_cleanly();
 }
 
@@ -103,9 +93,7 @@ fn git_credentials_rotate_without_a_restart() {
     });
     let password = remote.world.write("password", "pw-1\n");
     let daemon = remote.daemon(|run| {
-        run.set("git-username", "ada")
-            .set("git-password-file", &password)
-            .set("poll-interval", "200ms")
+        run.set("git-username", "ada").set("git-password-file", &password).set("poll-interval", "200ms")
     });
     accepted.becomes(new);
     remote.push(21, "Ask for 21 years");
@@ -113,9 +101,7 @@ fn git_credentials_rotate_without_a_restart() {
     remote.world.write("password", "pw-2\n");
     remote.world.service.wait_for(1);
     daemon.is_ready();
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     assert_eq!(daemon.said("pw-1") + daemon.said("pw-2"), 0, "{}", daemon.log());
     daemon.stops_cleanly();
 }

@@ -32,12 +32,7 @@ impl<T: Clone> Shared<T> {
 }
 
 fn is_fetch(request: &Request) -> bool {
-    let is_for = |command: &[u8]| {
-        request
-            .bytes
-            .windows(command.len())
-            .any(|window| window == command)
-    };
+    let is_for = |command: &[u8]| request.bytes.windows(command.len()).any(|window| window == command);
     request.method == "POST" && request.path.ends_with("/git-upload-pack") && is_for(b"command=fetch")
 }
 
@@ -83,17 +78,13 @@ fn a_remote_that_hangs_during_a_fetch_is_reported_and_does_not_block_the_end() {
     let daemon = remote.daemon(|run| run.set("stale-after", "1s").set("poll-interval", "500ms"));
     remote.host_answers(|request| is_fetch(request).then(Answer::stores_and_hangs));
     remote.push(21, "Ask for 21 years");
-    eventually("the fetch", || {
-        remote.host.requests().iter().any(is_fetch).then_some(())
-    });
+    eventually("the fetch", || remote.host.requests().iter().any(is_fetch).then_some(()));
     daemon.is_unready_for(&["stale"]);
     daemon.stops_cleanly();
     remote.world.nothing_sent();
     remote.host_answers(|_| None);
     remote.apply().exit(0).any_output();
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
 }
 
 #[test]
@@ -112,9 +103,7 @@ fn a_fetch_that_breaks_off_is_repeated() {
     remote.world.nothing_sent();
     breaks.becomes(false);
     daemon.is_ready();
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     daemon.stops_cleanly();
 }
 
@@ -177,16 +166,12 @@ fn a_remote_that_comes_back_rewritten_is_followed_and_reported() {
     remote.push(22, "What was meant");
     gone.becomes(false);
     remote.world.service.wait_for(1);
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    remote.world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
     daemon.says(&["\"warn\"", "history was rewritten"]);
     daemon.has_seen(&remote.world.repo.head());
     let count = daemon.said("history was rewritten");
     let passes = daemon.passes();
-    eventually("two more passes", || {
-        (daemon.passes() >= passes + 2.0).then_some(())
-    });
+    eventually("two more passes", || (daemon.passes() >= passes + 2.0).then_some(()));
     assert_eq!(daemon.said("history was rewritten"), count, "it is logged once");
     remote.world.nothing_sent();
     daemon.stops_cleanly();
@@ -195,9 +180,7 @@ fn a_remote_that_comes_back_rewritten_is_followed_and_reported() {
 #[test]
 fn a_name_that_does_not_resolve_is_reported() {
     let world = World::with_pay_applied();
-    let daemon = Daemon::start(&world, |run| {
-        run.set("repo", "https://git.nowhere.invalid/toggles.git")
-    });
+    let daemon = Daemon::start(&world, |run| run.set("repo", "https://git.nowhere.invalid/toggles.git"));
     daemon.is_unready_for(&["could not read the source", "git.nowhere.invalid"]);
     daemon.stops_cleanly();
 
@@ -277,11 +260,8 @@ fn a_rewritten_history_that_is_not_to_be_followed_stops_everything_until_it_is_b
 #[test]
 fn a_branch_that_vanishes_is_reported_and_no_toggle_counts_as_removed() {
     let remote = Remote::settled(Door::Open);
-    let daemon = remote.daemon(|run| {
-        run.set("poll-interval", "200ms")
-            .set("ref", "main")
-            .set("on-remove", "disable")
-    });
+    let daemon =
+        remote.daemon(|run| run.set("poll-interval", "200ms").set("ref", "main").set("on-remove", "disable"));
     let hosted = Repo::at(&remote.world.path("hosted/toggles.git"));
     hosted.git(&["update-ref", "-d", "refs/heads/main"]);
     daemon.is_unready_for(&["could not read the source", "main"]);
@@ -302,13 +282,9 @@ fn a_state_remote_that_hangs_during_a_pass_does_not_block_its_stop() {
         world.repo.file(&format!("shop/prod/t{number:03}.yaml"), doc(18));
     }
     world.repo.commit("Add many");
-    world
-        .service
-        .always(|_| Answer::applied().slowly(Duration::from_millis(100)));
+    world.service.always(|_| Answer::applied().slowly(Duration::from_millis(100)));
     let url = format!("{}/state.git", remote.host.url());
-    let daemon = Daemon::start(world, |run| {
-        run.set("state-remote", url).set("first-pass", "assert")
-    });
+    let daemon = Daemon::start(world, |run| run.set("state-remote", url).set("first-pass", "assert"));
     world.service.wait_for(1);
     let (release, released) = std::sync::mpsc::channel::<()>();
     let hangs = Arc::new(AtomicBool::new(false));
@@ -318,9 +294,7 @@ fn a_state_remote_that_hangs_during_a_pass_does_not_block_its_stop() {
         let _ = released.recv();
         None
     });
-    eventually("the checkpoint to hang", || {
-        hangs.load(Ordering::SeqCst).then_some(())
-    });
+    eventually("the checkpoint to hang", || hangs.load(Ordering::SeqCst).then_some(()));
     assert_eq!(daemon.order("/suspend", r#"{"reason": "incident"}"#), 200);
     let open = world.service.count();
     eventually("the service to be left alone", || {
@@ -331,9 +305,6 @@ fn a_state_remote_that_hangs_during_a_pass_does_not_block_its_stop() {
     });
     drop(release);
     daemon.becomes("shop/prod/t199", "pending");
-    assert!(
-        world.service.count() <= open + 1,
-        "nothing starts once it is suspended"
-    );
+    assert!(world.service.count() <= open + 1, "nothing starts once it is suspended");
     daemon.stops_cleanly();
 }

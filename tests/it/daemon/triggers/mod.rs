@@ -25,10 +25,7 @@ fn busy_with_older(request: &Request) -> Answer {
 fn is_overtaken(world: &World, daemon: &Daemon, older: &Value, newer: &Value) {
     eventually("the newer document", || {
         let requests = world.service.requests();
-        requests
-            .iter()
-            .any(|request| request.body() == *newer)
-            .then_some(())
+        requests.iter().any(|request| request.body() == *newer).then_some(())
     });
     daemon.becomes("shop/prod/pay", "in_sync");
     let requests = world.service.take();
@@ -38,9 +35,7 @@ fn is_overtaken(world: &World, daemon: &Daemon, older: &Value, newer: &Value) {
 }
 
 fn signal(daemon: &Daemon, name: &str) {
-    let status = std::process::Command::new("kill")
-        .args([name, &daemon.id().to_string()])
-        .status();
+    let status = std::process::Command::new("kill").args([name, &daemon.id().to_string()]).status();
     assert!(status.is_ok_and(|status| status.success()));
 }
 
@@ -58,14 +53,10 @@ fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
         assert_eq!(daemon.order("/reconcile", ""), 202);
     }
     gate.open();
-    eventually("the pass, and one more", || {
-        (daemon.passes() >= before + 2.0).then_some(())
-    });
+    eventually("the pass, and one more", || (daemon.passes() >= before + 2.0).then_some(()));
     // Any other request that the burst caused would precede this one.
     assert_eq!(daemon.order("/reconcile", ""), 202);
-    eventually("the last pass", || {
-        (daemon.passes() >= before + 3.0).then_some(())
-    });
+    eventually("the last pass", || (daemon.passes() >= before + 3.0).then_some(()));
     daemon.is_ready();
     assert_eq!(daemon.passes(), before + 3.0);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -79,9 +70,7 @@ fn a_sighup_starts_a_pass() {
     remote.push(21, "Ask for 21 years");
     signal(&daemon, "-HUP");
     remote.world.service.wait_for(1);
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     daemon.stops_cleanly();
 }
 
@@ -132,12 +121,8 @@ fn a_source_that_moves_all_the_time_keeps_no_pass_from_sending() {
     }
     world.repo.commit("Add six");
     // A request takes longer than the time between two commits.
-    world
-        .service
-        .always(|_| Answer::applied().slowly(Duration::from_millis(300)));
-    let daemon = Daemon::start(&world, |run| {
-        run.set("first-pass", "assert").set("poll-interval", "200ms")
-    });
+    world.service.always(|_| Answer::applied().slowly(Duration::from_millis(300)));
+    let daemon = Daemon::start(&world, |run| run.set("first-pass", "assert").set("poll-interval", "200ms"));
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -149,9 +134,7 @@ fn a_source_that_moves_all_the_time_keeps_no_pass_from_sending() {
                 std::thread::sleep(Duration::from_millis(100));
             }
         });
-        eventually("all requests", || {
-            (world.service.count() >= toggles.len()).then_some(())
-        });
+        eventually("all requests", || (world.service.count() >= toggles.len()).then_some(()));
         is_done.store(true, Ordering::SeqCst);
     });
     for toggle in &toggles {
@@ -213,9 +196,7 @@ fn a_remote_that_has_not_moved_is_looked_up_and_not_fetched_and_the_service_is_l
     let connections = remote.world.service.connections();
     let daemon = remote.daemon(|run| run.set("poll-interval", "100ms"));
     let passes = daemon.passes();
-    eventually("ten more passes", || {
-        (daemon.passes() >= passes + 10.0).then_some(())
-    });
+    eventually("ten more passes", || (daemon.passes() >= passes + 10.0).then_some(()));
     daemon.stops_cleanly();
     let asked = remote.asked();
     assert!(asked.len() >= 10, "{asked:?}");

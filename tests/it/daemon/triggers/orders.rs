@@ -27,9 +27,7 @@ fn orders_are_answered_while_the_service_takes_its_time() {
 #[test]
 fn a_suspension_whose_time_is_over_is_so_at_once() {
     let world = World::with_pay_applied();
-    let daemon = Daemon::ready(&world, |run| {
-        run.set("timeout", "200s").set("poll-interval", "600s")
-    });
+    let daemon = Daemon::ready(&world, |run| run.set("timeout", "200s").set("poll-interval", "600s"));
     world.service.always(|_| Answer::stores_and_hangs());
     assert_eq!(daemon.order("/suspend", r#"{"for": "1s"}"#), 200);
     world.repo.commit_pay(21, "Change pay");
@@ -85,8 +83,6 @@ fn an_order_to_publish_nothing_is_not_held_up_by_a_remote_that_hangs() {
     remote.world.nothing_sent();
     assert_eq!(daemon.order("/resume", ""), 200);
     remote.world.service.wait_for(1);
-    remote
-        .world
-        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    remote.world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     daemon.stops_cleanly();
 }

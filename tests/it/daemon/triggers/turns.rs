@@ -13,9 +13,7 @@ fn a_parked_toggle_is_tried_again_when_its_document_changes() {
     world.repo.commit_pay(21, "Refused");
     daemon.becomes("shop/prod/pay", "failed");
     let passes = daemon.passes();
-    eventually("three more passes", || {
-        (daemon.passes() >= passes + 3.0).then_some(())
-    });
+    eventually("three more passes", || (daemon.passes() >= passes + 3.0).then_some(()));
     world.sent(&[("shop/prod/pay", body(21, "Refused"))]);
     world.repo.file("shop/prod/zoo.yaml", doc(1)).commit("Another");
     daemon.becomes("shop/prod/zoo", "in_sync");
@@ -31,10 +29,7 @@ fn a_toggle_is_in_sync_again_when_what_kept_it_is_taken_back() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     let is_held = || daemon.metric("gitoggle_toggles{state=\"held\"}");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", "disabled: maybe\n")
-        .commit("Break it");
+    world.repo.file("shop/prod/pay.yaml", "disabled: maybe\n").commit("Break it");
     daemon.becomes("shop/prod/pay", "held");
     assert_eq!(is_held(), Some(1.0));
     world.repo.commit_pay(18, "Take it back");
@@ -52,12 +47,10 @@ fn a_few_toggles_that_always_fail_do_not_keep_the_others_from_their_turn() {
     }
     world.repo.commit("Add six");
     world.settle();
-    world
-        .service
-        .always(|request| match request.toggle().contains("/a") {
-            true => Answer::json(500, "{}"),
-            false => Answer::applied(),
-        });
+    world.service.always(|request| match request.toggle().contains("/a") {
+        true => Answer::json(500, "{}"),
+        false => Answer::applied(),
+    });
     for toggle in ["a1", "a2", "a3", "a4", "a5"] {
         world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(21));
     }
@@ -68,16 +61,9 @@ fn a_few_toggles_that_always_fail_do_not_keep_the_others_from_their_turn() {
     world.repo.file("shop/prod/z.yaml", doc(21)).commit("Change z");
     world.service.take();
     world.apply().set("give-up-after", "1s").exit(1).any_output();
-    assert_eq!(
-        world.service.take()[0].toggle(),
-        "shop/prod/z",
-        "it was never tried before"
-    );
+    assert_eq!(world.service.take()[0].toggle(), "shop/prod/z", "it was never tried before");
 
-    world
-        .repo
-        .file("shop/prod/z.yaml", doc(30))
-        .commit("Change z again");
+    world.repo.file("shop/prod/z.yaml", doc(30)).commit("Change z again");
     let daemon = Daemon::start(&world, |run| run.set("give-up-after", "1s"));
     daemon.becomes("shop/prod/z", "in_sync");
     assert_eq!(world.service.take()[0].toggle(), "shop/prod/z");
@@ -101,12 +87,10 @@ fn after_an_outage_toggles_take_turns_until_all_that_can_be_are_applied() {
     for _ in 0..2 {
         world.apply().set("give-up-after", "1s").exit(1).any_output();
     }
-    world
-        .service
-        .always(|request| match request.toggle().contains("/a") {
-            true => Answer::json(500, "{}"),
-            false => Answer::applied(),
-        });
+    world.service.always(|request| match request.toggle().contains("/a") {
+        true => Answer::json(500, "{}"),
+        false => Answer::applied(),
+    });
     for _ in 0..2 {
         world.apply().set("give-up-after", "1s").exit(1).any_output();
     }
@@ -131,11 +115,7 @@ fn a_toggle_that_alone_gets_no_answer_is_failed_and_tried_again_after_a_while() 
         "shop/prod/pay" => Answer::json(500, "{}"),
         _ => Answer::applied(),
     });
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/zoo.yaml", doc(21))
-        .commit("Change both");
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(21)).commit("Change both");
     eventually("pay to be set aside", || {
         let status = daemon.status()?;
         let toggles = status["toggles"].as_array()?.clone();
@@ -145,10 +125,7 @@ fn a_toggle_that_alone_gets_no_answer_is_failed_and_tried_again_after_a_while() 
             .then_some(())
     });
     assert_eq!(daemon.metric("gitoggle_toggles{state=\"failed\"}"), Some(1.0));
-    assert_eq!(
-        daemon.metric("gitoggle_withheld{reason=\"failed_alone\"}"),
-        Some(1.0)
-    );
+    assert_eq!(daemon.metric("gitoggle_withheld{reason=\"failed_alone\"}"), Some(1.0));
     daemon.stops_cleanly();
 }
 
@@ -156,9 +133,7 @@ fn a_toggle_that_alone_gets_no_answer_is_failed_and_tried_again_after_a_while() 
 fn a_newer_commit_during_an_outage_does_not_count_as_a_success() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| {
-        run.set("timeout", "300ms")
-            .set("give-up-after", "300ms")
-            .set("first-pass", "assert")
+        run.set("timeout", "300ms").set("give-up-after", "300ms").set("first-pass", "assert")
     });
     world.service.always(|_| Answer::stores_and_hangs());
     for environment in ["a", "b", "c", "d", "e", "f"] {
@@ -192,9 +167,6 @@ fn a_refused_change_that_was_taken_back_is_tried_again_when_it_comes_back() {
     world.repo.commit_pay(21, "Now");
     world.service.wait_for(2);
     daemon.becomes("shop/prod/pay", "in_sync");
-    world.sent(&[
-        ("shop/prod/pay", body(21, "Too early")),
-        ("shop/prod/pay", body(21, "Now")),
-    ]);
+    world.sent(&[("shop/prod/pay", body(21, "Too early")), ("shop/prod/pay", body(21, "Now"))]);
     daemon.stops_cleanly();
 }
