@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::report;
 
 /// Said by a comment that has more changes than it can list.
-const UNLISTED: &str = "> [!WARNING]\n> This comment has no room to list all changes, so `gitoggle apply --reviewed` will \
+const UNLISTED: &str = "> [!WARNING]\n> This comment has no room to list all changes, so `--reviewed` will \
                         hold every one of them. Split the pull request, or publish it with the file that `gitoggle plan -o \
                         json` writes.\n\n";
 
