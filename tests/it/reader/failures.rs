@@ -27,7 +27,7 @@ async fn an_answer_that_another_server_may_have_given_is_misrouted() {
             Answer::html(200),
             "misrouted",
             "the service responded with 200 and a body that is not JSON \
-             (`<html><title>Welcome</title></html>`) instead of a list of projects; check `--base-url`",
+             (`<html>\\n<title>Welcome</title>\\n</html>`) instead of a list of projects; check `--base-url`",
         ),
 (
             Answer::status(200),
@@ -81,7 +81,7 @@ async fn an_error_of_the_service_is_classified_like_that_of_a_publish() {
 (
             Answer::html(502),
             "busy",
-            "the service responded with 502 and a body that is not JSON (`<html><title>Welcome</title></html>`)",
+            "the service responded with 502 and a body that is not JSON (`<html>\\n<title>Welcome</title>\\n</html>`)",
         ),
     ])
     .await;
