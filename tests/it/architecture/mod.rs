@@ -204,16 +204,21 @@ fn every_module_says_what_it_is_for() {
 }
 
 fn sources() -> Vec<File> {
-    let files = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path());
-    let tests: Vec<_> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
-    files
+    production()
         .into_iter()
-        .filter(|(path, _)| !tests.iter().any(|test| path.starts_with(test)))
         .map(|(path, text)| {
             let module = path.split('/').next().unwrap_or_default();
             File { module: module.trim_end_matches(".rs").to_owned(), code: code(&text), path }
         })
         .collect()
+}
+
+/// Returns the text of every source file that is not there for tests only.
+fn production() -> Vec<(String, String)> {
+    let files = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path());
+    let tests: Vec<_> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
+    let is_test = |path: &str| tests.iter().any(|test| path.starts_with(test));
+    files.into_iter().filter(|(path, _)| !is_test(path)).collect()
 }
 
 /// Returns how the paths of the modules begin that a file has for tests only.
@@ -261,13 +266,16 @@ fn walk(root: &Path) -> Vec<(String, String)> {
 
 /// Returns the text without comments, and up to its tests.
 fn code(text: &str) -> String {
-    text.split("#[cfg(test)]\nmod tests {")
-        .next()
-        .unwrap_or_default()
+    without_tests(text)
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Returns the text up to its tests, which come last.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
 }
 
 /// Returns whether `word` is in the code, not as the end of a longer word.

@@ -1,14 +1,35 @@
 //! The lengths of files and functions, tests included.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::walk;
+use super::{production, walk, without_tests};
 
 /// The most lines of a file.
 const LONGEST_FILE: usize = 600;
 
 /// The most lines of a function, not counting raw strings: a snapshot is data.
 const LONGEST_FUNCTION: usize = 60;
+
+/// The most lines of production code, with comments; the most of one module; and the most files. They may only fall.
+const MOST_LINES: usize = 68_500;
+const LARGEST_MODULE: usize = 7_500;
+const MOST_FILES: usize = 385;
+
+#[test]
+fn the_program_does_not_grow_unnoticed() {
+    let mut modules: BTreeMap<String, usize> = BTreeMap::new();
+    let files = production();
+    for (path, text) in &files {
+        let module = path.split('/').next().unwrap_or_default();
+        *modules.entry(module.to_owned()).or_default() += without_tests(text).lines().count();
+    }
+    let lines: usize = modules.values().sum();
+    assert!(lines <= MOST_LINES && lines > MOST_LINES / 2, "{lines} lines: {modules:#?}");
+    assert!(files.len() <= MOST_FILES, "{} files", files.len());
+    let large: Vec<_> = modules.iter().filter(|(_, lines)| **lines > LARGEST_MODULE).collect();
+    assert!(large.is_empty(), "{large:?}");
+}
 
 #[test]
 fn no_file_is_too_long() {
