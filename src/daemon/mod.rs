@@ -45,10 +45,10 @@ pub use crate::plan::{DeploymentJson, DeploymentLog, HistoryJson, deployment_jso
 pub use control::{AllowRequest, Control, ControlError, DriverCommand, Rejection, Released, Trigger};
 pub(crate) use control::{is_first_pass_over, released_by};
 pub use driver::Driver;
-#[cfg(test)]
-pub(crate) use loop_state::PassOutcome;
 pub use metrics::{Metrics, ScanResult};
 pub use probe::{Heartbeat, watch_source};
+#[cfg(test)]
+pub(crate) use schedule::PassOutcome;
 #[cfg(test)]
 pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{

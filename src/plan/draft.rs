@@ -91,7 +91,7 @@ impl Draft {
         match decision {
             ToggleDecision::Nothing => {}
             ToggleDecision::Withhold(hold) => {
-                self.plan.withheld.push(WithheldToggle { id, hold, change: None })
+                self.plan.withheld.push(WithheldToggle { id, hold, change: None });
             }
             ToggleDecision::Orphan(mut orphan) => {
                 if orphan.reason == OrphanReason::Unreadable && self.plan.source.base.is_some() {

@@ -7,6 +7,7 @@
 //! Invariants: a toggle counts as applied only if a response confirms it, and the token is sent only to the configured
 //! host.
 
+mod base_url;
 mod classify;
 mod client;
 mod connection;
@@ -15,9 +16,9 @@ mod reader;
 mod response;
 pub mod retry;
 
-pub use crate::service::client::{BaseUrl, BaseUrlError, https};
 #[cfg(test)]
 pub(crate) use crate::service::connection::untrusted;
+pub use base_url::{BaseUrl, BaseUrlError, https};
 pub(crate) use classify::CREATE_FIRST;
 pub use classify::{ServiceTrust, classify};
 pub use client::{Client, Session};

@@ -7,6 +7,7 @@
 
 mod environments;
 mod history;
+mod remedies;
 mod toggle;
 mod toggles;
 mod top;
@@ -43,7 +44,7 @@ pub(super) async fn show(
     let key = PageKey {
         query: valid(query).unwrap_or_default(),
         readiness: shared.0.admin.readiness(),
-        url: waiting::url(&headers),
+        url: remedies::url(&headers),
     };
     if let Some(known) = shared.0.rendered.get(&key, |page| page.is_usable(&headers)) {
         return known.page.response(&headers);

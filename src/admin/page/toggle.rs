@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::toggles::applied;
-use crate::admin::page::{View, address, name, state, waiting};
+use crate::admin::page::{View, address, name, remedies, state};
 use crate::admin::web::{command, diff, prose, safe};
 use crate::daemon::{HoldKind, ToggleStatus};
 use crate::model::ToggleId;
@@ -52,7 +52,7 @@ fn found(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
         @if toggle.reason().is_some() {
             div.card { div.inside {
                 h2 { "What is waiting" }
-                (waiting::render_remedies(view, toggle))
+                (remedies::render(view, toggle))
                 (change(view, toggle))
             } }
         }

@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use crate::daemon::driver::running_pass::RunningPass;
 use crate::daemon::driver::{Driver, pass_span};
-use crate::daemon::loop_state::{LoopState, PassOutcome, overwrites_drift, pass_result};
+use crate::daemon::loop_state::{LoopState, overwrites_drift, pass_result};
 use crate::daemon::metrics::ScanResult;
+use crate::daemon::schedule::PassOutcome;
 use crate::daemon::status::{
     DriftFacts, LastPass, LastPlan, PassResult, SourceStatus, Success, ToggleStatus, Withheld, show,
 };

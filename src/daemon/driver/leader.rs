@@ -6,7 +6,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::{Driver, TICK, stopped};
-use crate::daemon::loop_state::{LoopState, PassOutcome};
+use crate::daemon::loop_state::LoopState;
+use crate::daemon::schedule::PassOutcome;
 use crate::daemon::status::{LastPass, PassResult, Role};
 use crate::daemon::{ControlError, DriverCommand};
 use crate::model::{Suspension, rfc3339};

@@ -41,10 +41,10 @@ fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     out.push(at.to_owned());
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, item)| places(item, &format!("{at}/{index}"), out))
+            items.iter().enumerate().for_each(|(index, item)| places(item, &format!("{at}/{index}"), out));
         }
         Value::Object(entries) => {
-            entries.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), out))
+            entries.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), out));
         }
         _ => {}
     }
