@@ -5,7 +5,7 @@
 //! * *Addresses.* A [`RepoUrl`] is `https`, ssh, or a path. Plain `http`, `git`, and `ext` are refused, as are passwords in
 //!   URLs: an address is printed, logged, and stored, so it never holds a secret. [`GitAccess`] holds the credentials and
 //!   the host that may get them.
-//! * *Remotes.* [`process`] runs `git ls-remote`, `git fetch`, and `git push` on bare repositories of gitoggle. Its errors
+//! * *Remotes.* `process` runs `git ls-remote`, `git fetch`, and `git push` on bare repositories of gitoggle. Its errors
 //!   ([`GitError`]) show what Git or the host said.
 //! * *Reading.* [`open`] and [`open_bare`] open repositories, and no other module does: libgit2 has process-wide settings
 //!   that must be set before its first use. Nothing in a repository's configuration is executed, the configuration of the
@@ -16,7 +16,7 @@
 //!   type. The caller decides on the meaning: a source checks its path again or clones again, and a state is broken.
 //!   `revision` and `refs` find commits by name, `commit` reads them, `history` walks over them, and `merge` merges two in
 //!   memory.
-//! * *Writing.* [`fetch`] writes the objects that a server sends. The state writes its own objects: objects that belong
+//! * *Writing.* `fetch` writes the objects that a server sends. The state writes its own objects: objects that belong
 //!   together become one `pack`, so that a thousand documents cost one sync. Many documents are copied as the source has
 //!   packed them (`copies`), after their bytes were compared with the checksums of its index. A ref moves by Git's own
 //!   protocol (`refs`): lock, compare, write, sync, rename. `repack` merges packs before they accumulate. Each step syncs

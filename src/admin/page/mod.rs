@@ -1,4 +1,4 @@
-//! `GET /`: shows the status to people (DESIGN, section 9.3). The server renders it; the script of [`crate::web`] only
+//! `GET /`: shows the status to people (DESIGN, section 9.3). The server renders it; the script of `admin::web` only
 //! fetches it again.
 //!
 //! Every list is shown in pages and every text in bounds, so that a page takes the same time and size with ten toggles
