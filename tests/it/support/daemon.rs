@@ -1,12 +1,13 @@
 //! A daemon under test: the built program, its endpoint, and its output.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::command::{Gitoggle, Running};
 use super::http::Endpoint;
-use super::wait::eventually;
+use super::wait::{DEADLINE, eventually};
 use super::world::World;
 
 /// The token that orders are given with.
@@ -46,7 +47,12 @@ impl Daemon {
     /// Waits until it is ready.
     #[track_caller]
     pub(crate) fn is_ready(&self) {
-        eventually("readiness", || self.endpoint.get("/readyz").filter(|reply| reply.status == 200));
+        let start = Instant::now();
+        while self.endpoint.get("/readyz").is_none_or(|reply| reply.status != 200) {
+            let reply = || self.endpoint.get("/readyz").map(|reply| reply.body);
+            assert!(start.elapsed() < DEADLINE, "not ready: {:?}\n{}", reply(), self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits until it is not ready because of all of `reasons`; the loop turns all the same.

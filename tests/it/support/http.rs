@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
@@ -12,9 +13,20 @@ pub(crate) struct Endpoint {
 }
 
 /// Returns a port of loopback on which no process listens now.
+///
+/// It is below the ports that systems hand out by themselves (from 32768 on Linux): one of those could become the near end of
+/// another test's connection before the program under test listens on it. No two calls of
+/// one process return the same, and two processes begin far apart.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
-    listener.local_addr().expect("it has an address").port()
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let next = || {
+        COUNTER.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id().wrapping_mul(257)) % 16_384
+    };
+    let port = || u16::try_from(16_384 + next()).expect("it is below 32768");
+    std::iter::repeat_with(port)
+        .take(16_384)
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("loopback can be listened on")
 }
 
 /// One answer.
