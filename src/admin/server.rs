@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Path, Request};
-use axum::http::{HeaderValue, StatusCode, Version, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
+use hyper::server::conn::http1::Builder;
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -48,9 +48,9 @@ pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Ou
             () = &mut shutdown => break,
         };
         let service = TowerToHyperService::new(router.clone().layer(Extension(address)));
-        let mut http = Builder::new(TokioExecutor::new());
-        http.http1().max_buf_size(BUFFER);
-        let connection = open.watch(http.serve_connection(TokioIo::new(stream), service).into_owned());
+        // Only HTTP/1.1: one HTTP/2 connection carries hundreds of requests at once, which no limit here is made for.
+        let http = Builder::new().max_buf_size(BUFFER).serve_connection(TokioIo::new(stream), service);
+        let connection = open.watch(http);
         tokio::spawn(async move {
             // An error is the client's: it sent something else, or it hung up.
             // hyper has no deadline for a client that never reads its response.
@@ -121,14 +121,7 @@ fn webhooks() -> Router<AdminState> {
 
 /// Gives every request its time limit and every response its headers.
 async fn bounded(request: Request, next: Next) -> Response {
-    let answer = async {
-        // One HTTP/2 connection carries hundreds of requests at once, which no limit here is made for.
-        if request.version() > Version::HTTP_11 {
-            return problem(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is supported");
-        }
-        next.run(request).await
-    };
-    let mut response = timeout(LONGEST_REQUEST, answer)
+    let mut response = timeout(LONGEST_REQUEST, next.run(request))
         .await
         .unwrap_or_else(|_| problem(StatusCode::SERVICE_UNAVAILABLE, "request timed out"));
     for (name, value) in [

@@ -39,11 +39,10 @@ impl Identity {
         let private = PrivateKeyDer::try_from(key.serialize_der())
             .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
         // The process's default provider may not be installed yet.
-        let mut tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        let tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert(vec![leaf.der().clone()], private)?;
-        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self { ca_pem: ca.pem(), tls: Arc::new(tls) })
     }
 }

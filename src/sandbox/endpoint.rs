@@ -181,9 +181,9 @@ pub(super) fn json(status: StatusCode, text: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// Ends the connection (over HTTP/2, the stream) without a response.
+/// Ends the connection without a response.
 ///
-/// Over HTTP/1.1, the server writes no head if the body fails before its first byte. A body over its limit fails;
+/// The server writes no head if the body fails before its first byte. A body over its limit fails;
 /// with a limit of 0 it would count as empty.
 pub(super) fn nothing() -> Response {
     let mut larger = Request::new(Body::from("xx"));

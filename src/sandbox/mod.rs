@@ -21,4 +21,4 @@ pub use server::{Error, Sandbox, SandboxConfig};
 pub use store::ReceivedRequest;
 
 #[cfg(test)]
-mod end_to_end;
+mod tests;

@@ -1,7 +1,7 @@
 //! A service of kind `featureprobe`: the part of its API that gitoggle uses, with its status codes, bodies and quirks.
 //!
 //! It stores what the service stores and refuses what the service refuses, which is little: content is JSON that is
-//! never compared, and mistakes surface as they do there, often as a 500. `replay_tests` sends it requests that were
+//! never compared, and mistakes surface as they do there, often as a 500. `tests/replay` sends it requests that were
 //! recorded from a running service and compares the answers. State is in memory.
 //!
 //! [`ScriptStep`]s arrange failures and changes by others at exact requests, for tests.
@@ -22,7 +22,5 @@ pub(super) use api::{Api, router};
 pub use api::{RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
 pub use exchange::ApiCall;
 
-#[cfg(test)]
-mod replay_tests;
 #[cfg(test)]
 mod tests;

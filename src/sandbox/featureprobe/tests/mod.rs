@@ -1,4 +1,4 @@
-//! The service without HTTP: what `replay_tests` does not cover.
+//! The service without HTTP: what `replay` does not cover.
 
 #![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
 
@@ -8,6 +8,7 @@ mod environments;
 mod http;
 mod lists;
 mod publishes;
+mod replay;
 mod scripts;
 mod sdks;
 

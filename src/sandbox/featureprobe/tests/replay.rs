@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use self::steps::By::{self, Admin, Anonymous, Client, Header, Sdk};
 use self::steps::{Step, steps};
-use super::ScriptRequest;
 use crate::model::ServiceKind;
+use crate::sandbox::ScriptRequest;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::transport::{Network, Secret};
 
@@ -74,7 +74,7 @@ impl Replay {
         replay
     }
 
-    fn api(&self) -> &super::Api {
+    fn api(&self) -> &crate::sandbox::featureprobe::Api {
         self.sandbox.api.as_ref().unwrap()
     }
 
