@@ -1,7 +1,8 @@
 //! Real Git repositories, made by the `git` program, the same on every machine.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A repository in its own folder. Methods chain, so that a history reads as a sentence.
@@ -85,18 +86,11 @@ impl Repo {
 
     /// Commits what is staged, with that message to the byte.
     pub(crate) fn commit(&self, message: &str) -> &Self {
-        let file = self.git_dir().join("gitoggle-test-message");
-        std::fs::write(&file, message).unwrap();
-        let file = file.display().to_string();
-        self.git(&[
-            "commit",
-            "--quiet",
-            "--allow-empty",
-            "--allow-empty-message",
-            "--cleanup=verbatim",
-            "-F",
-            &file,
-        ]);
+        let args =
+            ["commit", "--quiet", "--allow-empty", "--allow-empty-message", "--cleanup=verbatim", "-F", "-"];
+        let mut child = self.command(&args).stdin(Stdio::piped()).spawn().expect("git is installed");
+        child.stdin.take().unwrap().write_all(message.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success(), "git {args:?} in {}", self.folder.display());
         self
     }
 
@@ -215,9 +209,15 @@ impl Repo {
     }
 
     fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("git is installed")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let now = self.time.fetch_add(60, Ordering::Relaxed);
-        Command::new("git")
-            .args(["-c", "core.fsync=none", "-c", "gc.auto=0", "-c", "safe.directory=*"])
+        let mut command = Command::new("git");
+        command
+            // Without maintenance, a commit is one process and not two.
+            .args(["-c", "core.fsync=none", "-c", "maintenance.auto=false", "-c", "safe.directory=*"])
             .args(args)
             .current_dir(&self.folder)
             .env_clear()
@@ -231,12 +231,7 @@ impl Repo {
             .env("GIT_COMMITTER_NAME", "Cy Committer")
             .env("GIT_COMMITTER_EMAIL", "cy@example.com")
             .env("GIT_AUTHOR_DATE", format!("{now} +0000"))
-            .env("GIT_COMMITTER_DATE", format!("{now} +0000"))
-            .output()
-            .expect("git is installed")
-    }
-
-    fn git_dir(&self) -> PathBuf {
-        PathBuf::from(self.git(&["rev-parse", "--absolute-git-dir"]))
+            .env("GIT_COMMITTER_DATE", format!("{now} +0000"));
+        command
     }
 }
