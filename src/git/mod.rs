@@ -11,15 +11,14 @@
 //!   that must be set before its first use. Nothing in a repository's configuration is executed, the configuration of the
 //!   user and the machine is not read, and the repository may belong to another user. Opening costs some fifty system
 //!   calls, so a [`RepositoryPool`] keeps one handle for the next reader. An [`ObjectReader`] reads trees and blobs with
-//!   limits. It opens the packs itself (`packs`, `unpack`) once it has read many, because libgit2 takes longer to find and
-//!   unpack a document than this crate to parse it. The reader reports an object that is missing, malformed, or of the wrong
+//!   limits. The reader reports an object that is missing, malformed, or of the wrong
 //!   type. The caller decides on the meaning: a source checks its path again or clones again, and a state is broken.
 //!   `revision` and `refs` find commits by name, `commit` reads them, `history` walks over them, and `merge` merges two in
 //!   memory.
 //! * *Writing.* `fetch` writes the objects that a server sends. The state writes its own objects: objects that belong
-//!   together become one `pack`, so that a thousand documents cost one sync. Many documents are copied as the source has
-//!   packed them (`copies`), after their bytes were compared with the checksums of its index. A ref moves by Git's own
-//!   protocol (`refs`): lock, compare, write, sync, rename. `repack` merges packs before they accumulate. Each step syncs
+//!   together become one `pack`, so that a thousand documents cost one sync. The `git` program copies many documents as the
+//!   source has packed them, and merges packs before they accumulate. A ref moves by Git's own protocol (`refs`): lock,
+//!   compare, write, sync, rename. Each step syncs
 //!   its files before the next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a
 //!   test stop between any two steps.
 //!
@@ -29,7 +28,6 @@
 
 mod access;
 pub(crate) mod commit;
-mod copies;
 mod error;
 mod failpoint;
 pub(crate) mod history;
@@ -40,21 +38,15 @@ mod libgit2;
 pub(crate) mod merge;
 mod objects;
 pub(crate) mod pack;
-mod pack_index;
-#[cfg(test)]
-mod pack_tests;
-mod packs;
 mod pool;
 mod process;
 mod process_group;
 pub(crate) mod refs;
-mod repack;
 mod repository;
 mod sample;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;
-mod unpack;
 mod url;
 
 pub use access::{GitAccess, GitCredentials, UserConfig};
@@ -77,7 +69,6 @@ pub(crate) use objects::{blob, tree};
 pub use pool::{PooledRepository, RepositoryPool};
 pub(crate) use process::{Advertised, PushVerdict, fetch, ls_remote, push};
 pub(crate) use process_group::{kill_all, wind_down};
-pub(crate) use repack::repack;
 pub(crate) use repository::{config_value, open_or_create, set_config_value, sync_folder};
 pub use repository::{init, init_bare, open, open_bare};
 pub use sample::Sample;

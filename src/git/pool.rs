@@ -2,24 +2,20 @@
 //! configuration that this crate does not use.
 
 use std::fmt;
-use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use git2::Repository;
 use tempfile::TempDir;
 
 use super::error::Libgit2Error;
-use super::packs::Packs;
 use super::repository::open_bare;
 
-/// The handles of one repository. Keeps a few idle handles, and the packs while their folder is unchanged.
+/// The handles of one repository. Keeps a few idle handles.
 pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Vec<Repository>>,
-    packs: Mutex<Option<(Option<SystemTime>, Arc<Packs>)>>,
     /// Last, so that the files are closed before the folder is removed.
     _temporary: Option<Arc<TempDir>>,
 }
@@ -30,7 +26,7 @@ impl RepositoryPool {
 
     /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, idle: Mutex::default(), packs: Mutex::default(), _temporary: None }
+        Self { folder, idle: Mutex::default(), _temporary: None }
     }
 
     /// Keeps the temporary folder of the repository on disk for as long as anything reads it.
@@ -65,21 +61,9 @@ impl RepositoryPool {
         Ok(PooledRepository { repository: Some(repository), pool: Arc::clone(self) })
     }
 
-    /// Closes the idle handles and the packs.
+    /// Closes the idle handles.
     pub fn close(&self) {
         self.idle().clear();
-        *self.packs.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// Returns the packs as of the last change of their folder.
-    fn packs(&self) -> Arc<Packs> {
-        let folder = self.folder.join("objects/pack");
-        let changed = fs::metadata(&folder).and_then(|folder| folder.modified()).ok();
-        let mut packs = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*packs {
-            Some((known, packs)) if *known == changed => Arc::clone(packs),
-            _ => Arc::clone(&packs.insert((changed, Arc::new(Packs::open(&folder)))).1),
-        }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Repository>> {
@@ -97,13 +81,6 @@ impl fmt::Debug for RepositoryPool {
 pub struct PooledRepository {
     repository: Option<Repository>,
     pool: Arc<RepositoryPool>,
-}
-
-impl PooledRepository {
-    /// Returns the packs of the repository, which all its handles share.
-    pub(super) fn packs(&self) -> Arc<Packs> {
-        self.pool.packs()
-    }
 }
 
 impl Deref for PooledRepository {

@@ -44,6 +44,43 @@ const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
+/// Returns a command that works on the objects of `repository`, which is one of gitoggle, and reads no configuration but its.
+pub(super) fn local(repository: &Path) -> Command {
+    let mut command = Command::new("git");
+    isolate(&mut command, repository);
+    command
+        // Whatever is missing is not fetched from the promisor of a partial clone.
+        .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .env_remove("HOME")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("GIT_CONFIG_COUNT")
+        .env_remove("GIT_CONFIG_PARAMETERS")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .args(["-c", "core.fsync=all", "-c", "core.hooksPath=/dev/null"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Sets what each process of Git gets, whatever it does.
+fn isolate(command: &mut Command, repository: &Path) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GITOGGLE_") {
+            command.env_remove(name);
+        }
+    }
+    for name in REPOSITORY_VARIABLES {
+        command.env_remove(name);
+    }
+    command
+        .env("GIT_DIR", repository)
+        .env("LC_ALL", "C")
+        .env("LANGUAGE", "C")
+        .env("GIT_TERMINAL_PROMPT", "0");
+}
+
 /// A ref that a remote advertises.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Advertised {
@@ -194,21 +231,10 @@ impl<'a> Step<'a> {
         command
     }
 
-    /// Sets what each process of Git gets, whatever its address.
+    /// Sets what each process on the network gets, whatever its address.
     fn isolate(&self, command: &mut Command) {
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GITOGGLE_") {
-                command.env_remove(name);
-            }
-        }
-        for name in REPOSITORY_VARIABLES {
-            command.env_remove(name);
-        }
+        isolate(command, self.repository);
         command
-            .env("GIT_DIR", self.repository)
-            .env("LC_ALL", "C")
-            .env("LANGUAGE", "C")
-            .env("GIT_TERMINAL_PROMPT", "0")
             .env("GCM_INTERACTIVE", "never")
             .env("SSH_ASKPASS_REQUIRE", "never")
             .env("GIT_ALLOW_PROTOCOL", "https:ssh:file");
@@ -377,7 +403,7 @@ fn quoted(text: &OsStr) -> OsString {
 }
 
 /// Returns the version of the `git` program. Checked once, but again after an error: a daemon needs no restart.
-fn version() -> Result<(u32, u32), GitError> {
+pub(super) fn version() -> Result<(u32, u32), GitError> {
     static FOUND: OnceLock<(u32, u32)> = OnceLock::new();
     if let Some(found) = FOUND.get() {
         return Ok(*found);

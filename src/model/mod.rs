@@ -51,6 +51,6 @@ pub use targeting::{
 };
 pub use text::{chain, closest, counted, cut, hex, html, listed, plain, similar_names};
 pub use time::{datetime_numbers, duration, rfc3339, seconds};
-pub use tree::{Blob, Entries, EntryKind, MalformedTree, StoredAt, Tree, TreeDiff, TreeEntry, Trees};
+pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};
 pub use version::{Format, Version};
 pub(crate) use words::{not_a_word, words};

@@ -360,15 +360,7 @@ pub trait Trees {
     /// # Errors
     /// If the object is broken or not a blob, or missing from a repository that is not a partial clone.
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Self::Error>;
-
-    /// Returns where the object is stored, if that is known. Reading many objects in this order is fastest.
-    fn place(&self, _object: ObjectId) -> Option<StoredAt> {
-        None
-    }
 }
-
-/// The position of an object in its repository: the number of the pack, and the offset in it.
-pub type StoredAt = (usize, u64);
 
 /// A blob's content, or its size if it is over the limit.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -12,7 +12,7 @@ use crate::plan::compare::{Claims, Difference, join};
 use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove};
 use crate::source;
 
-/// The number of documents that a thread takes at a time: several times as many as a chain of deltas has.
+/// The number of documents that a thread takes at a time.
 const PART: usize = 256;
 
 /// The settings and the state that reading depends on.
@@ -54,12 +54,6 @@ where
     let count = differences.len();
     if count == 0 {
         return Ok(Read::default());
-    }
-    if count > PART {
-        // Neighbors in a pack are read together, and a delta after its base.
-        let (source, _) = open()?;
-        let place = |one: &Difference| one.desired.first().and_then(|file| source.place(file.id));
-        differences.sort_by_cached_key(place);
     }
     // The threads do not free the list: the system would not get its memory back before this thread frees it.
     let differences = Mutex::new(differences.into_iter());

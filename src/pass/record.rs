@@ -2,11 +2,11 @@
 //! of a long pass are sent, checkpoints record what was confirmed so far.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::document::{LARGEST_DOCUMENT, Layout};
 use crate::git::ObjectReader;
-use crate::git::pack::PackCopies;
 use crate::model::{
     Blob, DeploymentEffect, EntryKind, EnvironmentId, FoldedId, Format, HeldRequest, ObjectId, ToggleId,
     Trees,
@@ -117,9 +117,6 @@ fn tries(
     )
 }
 
-/// The most documents that are read one by one in any order.
-const FEW: usize = 64;
-
 /// The bytes of the source's documents, for the state to keep.
 pub(crate) struct Documents(source::Reader);
 
@@ -165,15 +162,8 @@ impl DocumentReader for Documents {
         }
     }
 
-    fn take_copies(&self, objects: &mut Vec<ObjectId>) -> PackCopies {
-        // A few are not worth opening the packs for.
-        if objects.len() <= FEW {
-            return PackCopies::default();
-        }
-        let copies = self.0.take_copies(objects);
-        // Neighbors in a pack are read together, and a delta after its base.
-        objects.sort_by_cached_key(|object| self.0.place(*object));
-        copies
+    fn repository(&self) -> Option<&Path> {
+        Some(self.0.folder())
     }
 }
 

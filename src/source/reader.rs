@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::error::{Error, cannot_open};
 use super::place::RepositoryPlace;
 use crate::git::merge::MergeResult;
-use crate::git::pack::PackCopies;
 use crate::git::{
     CommitNode, Libgit2Error, ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool, commit,
 };
-use crate::model::{Blob, Commit, CommitId, ObjectId, StoredAt, Tree, Trees};
+use crate::model::{Blob, Commit, CommitId, ObjectId, Tree, Trees};
 
 /// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup at a time.
 #[derive(Debug)]
@@ -72,7 +71,8 @@ impl Reader {
         Ok(Self { objects: ObjectReader::new(objects), cache })
     }
 
-    fn folder(&self) -> &Path {
+    /// Returns the folder of the objects and refs.
+    pub(crate) fn folder(&self) -> &Path {
         self.cache.pool.folder()
     }
 
@@ -82,11 +82,6 @@ impl Reader {
 
     pub(super) fn is_partial(&self) -> bool {
         is_partial(self.folder())
-    }
-
-    /// Takes the blobs that can be copied as they are packed out of `wanted`, which is sorted.
-    pub(crate) fn take_copies(&self, wanted: &mut Vec<ObjectId>) -> PackCopies {
-        self.objects.take_copies(wanted)
     }
 
     /// Returns a commit with its message.
@@ -157,10 +152,6 @@ impl Trees for Reader {
                 error => Err(error),
             },
         }
-    }
-
-    fn place(&self, id: ObjectId) -> Option<StoredAt> {
-        self.objects.place(id)
     }
 }
 

@@ -286,7 +286,7 @@ impl Store {
         }
         self.trim()?;
         self.show();
-        match git::repack(self.applied.repository(), &self.failpoints)? {
+        match git::pack::repack(self.applied.repository())? {
             true => self.reopen(),
             false => Ok(()),
         }

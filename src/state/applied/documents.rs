@@ -1,6 +1,8 @@
 //! Reads the documents of the source for the record.
 
-use crate::git::pack::{ObjectKind, PackCopies, id_of};
+use std::path::Path;
+
+use crate::git::pack::{ObjectKind, id_of};
 use crate::model::ObjectId;
 use crate::state::Error;
 
@@ -15,10 +17,9 @@ pub trait DocumentReader {
     /// If the source does not have it, or cannot be read.
     fn read(&mut self, document: ObjectId) -> Result<Vec<u8>, Self::Error>;
 
-    /// Takes the documents that can be copied as the source stores them out of `documents`, which is sorted. Sorts the rest
-    /// in the order in which they are fastest to read.
-    fn take_copies(&self, _documents: &mut Vec<ObjectId>) -> PackCopies {
-        PackCopies::default()
+    /// Returns the folder of the repository that many documents can be copied from.
+    fn repository(&self) -> Option<&Path> {
+        None
     }
 }
 

@@ -34,6 +34,9 @@ pub use edit::AppliedEdit;
 pub use history::{AppliedHistory, DeploymentQuery, DocumentPair};
 pub use revisions::{AppliedRevision, Revisions};
 
+/// The number of documents that are not worth two processes.
+const FEW: usize = 100;
+
 /// The subject of a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PassHead {
@@ -252,27 +255,31 @@ impl AppliedRepository {
         documents: impl Iterator<Item = ObjectId>,
         mut reader: impl DocumentReader,
     ) -> Result<(), Error> {
-        let folder = self.repository.path().join("objects/pack");
+        let odb = self.repository.odb().map_err(self.broken())?;
         let objects: BTreeMap<ObjectId, &Object> = objects.iter().map(|object| (object.id, object)).collect();
-        let missing = pack::missing(&folder, objects.keys().copied().chain(documents));
-        if missing.is_empty() {
+        let given = pack::missing(&odb, objects.keys().copied());
+        let mut documents = pack::missing(&odb, documents.filter(|id| !objects.contains_key(id)));
+        if documents.len() > FEW
+            && let Some(source) = reader.repository()
+        {
+            pack::copy(source, self.repository.path(), &documents)?;
+            odb.refresh().map_err(self.broken())?;
+            documents = pack::missing(&odb, documents);
+        }
+        let count = given.len() + documents.len();
+        if count == 0 {
             return Ok(());
         }
-        let (given, mut documents): (Vec<_>, Vec<_>) =
-            missing.into_iter().partition(|id| objects.contains_key(id));
-        let copies = reader.take_copies(&mut documents);
-        let count = given.len() + documents.len() + copies.count();
         // A pack needs the same few syncs for any number of documents; loose objects need two each.
+        let folder = self.repository.path().join("objects/pack");
         let mut pack = PackWriter::new(&folder, count, &self.failpoints)?;
-        pack.copy(&copies)?;
         for id in documents {
-            pack.add(id, ObjectKind::Blob, &document(id, &mut reader)?)?;
+            pack.add(ObjectKind::Blob, &document(id, &mut reader)?)?;
         }
         for object in given.iter().map(|id| objects[id]) {
-            pack.add(object.id, object.kind, &object.bytes)?;
+            pack.add(object.kind, &object.bytes)?;
         }
         pack.finish()?;
-        let odb = self.repository.odb().map_err(self.broken())?;
         odb.refresh().map_err(self.broken())
     }
 

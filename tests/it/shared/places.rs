@@ -110,3 +110,19 @@ fn local_state_moves_to_a_remote_that_has_nothing_yet_with_its_unknown_toggles()
     world.nothing_sent();
     world.apply().exit(4).says(&["belongs to the shared state `toggles`"]);
 }
+
+#[test]
+fn a_path_as_state_remote_does_not_collect_packs() {
+    let (world, _remote) = shared();
+    for age in 31..46 {
+        world.repo.commit_pay(age, "Change pay");
+        job(&world, "first").exit(0).any_output();
+    }
+    assert_eq!(world.service.take().len(), 15);
+    let packs = |repository: &std::path::Path| {
+        let files = std::fs::read_dir(repository.join("objects/pack")).unwrap().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|extension| extension == "pack")).count()
+    };
+    assert!(packs(&world.path("remote.git")) <= 2);
+    assert!(packs(&disk(&world, "first").join("state.git")) <= 51);
+}
