@@ -8,7 +8,7 @@ use super::finding::{Finding, Spot, did_you_mean, shown};
 use super::node::{Node, NodeKind, Span};
 use super::scalar;
 use super::shape::{Field, ShapeReader};
-use super::{is_empty, text, yaml};
+use super::{is_empty, syntax, text};
 use crate::model::{Blob, Variation, seconds};
 
 /// What a toggle must serve to a user.
@@ -48,9 +48,8 @@ pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>
             return Expectations { list: None, diagnostics: vec![*diagnostic] };
         }
     };
-    let loaded = yaml::load(text);
+    let loaded = syntax::parse(text);
     let mut findings = loaded.findings;
-    findings.extend(loaded.refused);
     let mut list = Vec::new();
     match &loaded.root {
         Some(root) if !is_empty(root) && !is_list_of_none(root) => {

@@ -2,7 +2,7 @@
 
 use super::check::{Check, Severity};
 use super::help::consequence;
-use super::node::{Node, PathStep, Span};
+use super::node::{PathStep, Span};
 use crate::model::{closest, cut, escaped};
 
 /// A finding in one file.
@@ -132,15 +132,4 @@ pub(super) fn suggest<'a>(
 ) -> Option<String> {
     // Comparing words is slow, and a hostile file could require it very often.
     (findings.len() < MOST_KEPT).then(|| did_you_mean(text, candidates)).flatten()
-}
-
-/// The result of parsing a file.
-#[derive(Default)]
-pub(super) struct LoadedFile {
-    /// The root, if the file is well formed.
-    pub(super) root: Option<Node>,
-    /// The errors in the YAML or JSON.
-    pub(super) findings: Vec<Finding>,
-    /// The error in a text that is well formed only if the fast parser accepts it.
-    pub(super) refused: Option<Finding>,
 }

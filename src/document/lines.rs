@@ -1,7 +1,7 @@
 //! The lines of the serves in a document, for reports about them.
 
 use super::node::{Node, PathStep};
-use super::{text, yaml};
+use super::{syntax, text};
 use crate::model::Blob;
 
 /// The lines of the serves of a document, from 1.
@@ -18,7 +18,7 @@ pub struct ServeLines {
 /// Returns the lines of the serves of a document with `rules` rules; `None` if the parser with positions cannot read it.
 pub fn serve_lines(content: &Blob, rules: usize) -> Option<ServeLines> {
     let text = text("", content).ok()?;
-    let root = yaml::load(text).root?;
+    let root = syntax::parse(text).root?;
     let content = PathStep::Key("content");
     let rule = |index| line(&root, &[content, PathStep::Key("rules"), PathStep::Item(index)]);
     Some(ServeLines {

@@ -3,13 +3,13 @@
 //! Pure: takes a path and a content, returns a [`Document`], and opens no file. A document has either a payload or at
 //! least one error, never both. The same bytes always yield the same document.
 //!
-//! A valid YAML file is parsed once into typed values. An untyped value would lose `1.10` and let duplicate keys win
-//! silently. Only a file with findings is parsed again with positions; `node`, `shape` and `scalar` serve that path.
+//! `syntax` parses a file into a tree with positions and comments, `shape` reads the tree, and `meaning` checks what it says.
+//! Most files have no findings and are written in a plain subset of YAML: `quick` reads them without a tree, which takes a
+//! third of the time.
 
 mod check;
 mod condition;
 mod diagnostic;
-mod events;
 mod expectation;
 mod finding;
 mod foreign;
@@ -36,13 +36,13 @@ mod serves;
 mod service_json;
 mod shape;
 mod split;
+mod syntax;
 #[cfg(test)]
 mod tests;
 pub mod tree;
 mod variation_names;
 mod vocabulary;
 mod waiver;
-mod yaml;
 
 pub use check::{CHECKS, Check, Severity};
 pub use diagnostic::Diagnostic;
@@ -55,11 +55,10 @@ pub use render::render;
 pub use schema::schema;
 pub use service_json::{Inexpressible, from_service};
 
-use serde::de::IgnoredAny;
-
-use self::finding::{Finding, LoadedFile, Spot};
-use self::node::{Node, Position, Span};
+use self::finding::{Finding, Spot};
+use self::node::{Node, Position};
 use self::raw::RawDocument;
+use self::syntax::Syntax;
 use crate::model::{Blob, Payload, ServiceKind, Targeting};
 
 /// The maximum size of a document in bytes: long allow lists are common.
@@ -90,9 +89,7 @@ pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
     if foreign::is_lfs_pointer(text) {
         return refused(lfs_pointer(path));
     }
-    let mut document = File { path, text, kind }.yaml();
-    waiver::apply(path, text, &mut document);
-    document
+    File { path, text, kind }.read()
 }
 
 /// Returns the content as text without its byte order mark if it is UTF-8 and small enough.
@@ -156,44 +153,21 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// Reads YAML: parses once if the file is valid, and again with positions if the bytes or the first parse require it.
-    fn yaml(&self) -> Document {
-        if has_surrogates(self.text) {
-            return self.with_positions(yaml::load(self.text), None);
+    fn read(&self) -> Document {
+        if let Some(targeting) = self.clean() {
+            return self.valid(&targeting);
         }
-        // The quick parser comes first: what it accepts is free of bombs, so only the rest needs the byte scan.
-        let quick = quick::parse(self.text);
-        // serde_yaml also accepts integers outside the core schema (DESIGN, section 2), which only the second parse
-        // reports.
-        let is_plain = quick.is_some() || yaml::has_core_integers(self.text);
-        if quick.is_none() && !yaml::is_harmless(self.text) {
-            let loaded = yaml::load(self.text);
-            if loaded.root.is_none() || !loaded.findings.is_empty() {
-                // serde_yaml must not get this text: it would expand the aliases or hang on the depth.
-                return self.with_positions(loaded, None);
-            }
-        }
-        let parsed = match quick {
-            Some(document) => {
-                // Debug builds, and so all tests, compare every result of the quick parser with serde_yaml's.
-                debug_assert_eq!(
-                    serde_yaml::from_str::<RawDocument>(self.text).as_ref().ok(),
-                    Some(&document),
-                    "the quick parser and serde_yaml disagree"
-                );
-                Ok(document)
-            }
-            None => serde_yaml::from_str(self.text),
-        };
-        let is_clean = |document: &RawDocument| meaning::check(document, self.kind).is_empty();
-        match parsed {
-            Ok(document) if is_plain && is_clean(&document) => match document.complete(self.kind) {
-                Some(targeting) => self.valid(&targeting),
-                // All fields are optional to serde_yaml, so only the second parse reports a missing one.
-                None => self.with_positions(yaml::load(self.text), None),
-            },
-            parsed => self.with_positions(yaml::load(self.text), Some(parsed)),
-        }
+        let tree = syntax::parse(self.text);
+        let mut document = self.checked(&tree);
+        waiver::apply(self.path, &tree, &mut document);
+        document
+    }
+
+    /// Returns the targeting of a document in the plain subset of YAML that has neither findings nor waivers.
+    fn clean(&self) -> Option<Targeting> {
+        let document = quick::parse(self.text).filter(|_| !self.text.contains(waiver::MARK))?;
+        let is_clean = meaning::check(&document, self.kind).is_empty();
+        is_clean.then(|| document.complete(self.kind)).flatten()
     }
 
     /// Returns the document of `targeting`, which has no findings except possibly its size as sent.
@@ -217,21 +191,11 @@ impl File<'_> {
         }
     }
 
-    /// Reads the document at the positions of `loaded`. Returns the root, if its positions count, and all findings.
-    fn shaped(
-        &self,
-        loaded: LoadedFile,
-        parsed: Option<&serde_yaml::Result<RawDocument>>,
-    ) -> (Option<Node>, RawDocument, Vec<Finding>) {
-        let LoadedFile { root, mut findings, refused } = loaded;
-        let is_refused = |_: &Finding| {
-            matches!(parsed, Some(Err(_))) && serde_yaml::from_str::<IgnoredAny>(self.text).is_err()
-        };
-        if let Some(refused) = refused.filter(is_refused) {
-            return (None, RawDocument::default(), vec![refused]);
-        }
+    /// Collects all findings.
+    fn checked(&self, tree: &Syntax<'_>) -> Document {
+        let mut findings = tree.findings.clone();
         let mut document = RawDocument::default();
-        match root.as_ref().filter(|root| !is_empty(root)) {
+        match tree.root.as_ref().filter(|root| !is_empty(root)) {
             Some(root) => {
                 document = shape::document(root, &mut findings);
                 findings.extend(meaning::check(&document, self.kind));
@@ -239,36 +203,16 @@ impl File<'_> {
             None if findings.is_empty() => findings.push(empty_document()),
             None => {}
         }
-        match parsed {
-            // A file must not become invalid because it has a warning, so if the parser with positions reads something
-            // else, the findings have no positions.
-            Some(Ok(parsed)) if *parsed != document && yaml::has_core_integers(self.text) => {
-                (None, document, meaning::check(parsed, self.kind))
-            }
-            _ => (root, document, findings),
-        }
-    }
-
-    /// Collects all findings with positions. `parsed` is the result of the fast parser.
-    fn with_positions(
-        &self,
-        loaded: LoadedFile,
-        parsed: Option<serde_yaml::Result<RawDocument>>,
-    ) -> Document {
-        let (root, document, mut findings) = self.shaped(loaded, parsed.as_ref());
-        let is_valid =
-            |findings: &[Finding]| findings.iter().all(|finding| finding.check.severity == Severity::Warning);
         let mut payload = None;
-        if is_valid(&findings) {
-            // The fast parser's result counts, so that a document has one meaning.
-            let read = match parsed.unwrap_or(Ok(document)).map(|document| document.complete(self.kind)) {
-                Ok(Some(targeting)) => self.payload(&targeting),
-                Ok(None) => Err(Box::new(unreadable(self.text, None))),
-                Err(error) => Err(Box::new(unreadable(self.text, Some(&error)))),
-            };
-            match read {
-                Ok(read) => payload = Some(read),
-                Err(finding) => findings.push(*finding),
+        if findings.iter().all(|finding| finding.check.severity == Severity::Warning) {
+            match document.complete(self.kind).map(|targeting| self.payload(&targeting)) {
+                Some(Ok(read)) => payload = Some(read),
+                Some(Err(finding)) => findings.push(*finding),
+                None => findings.push(Finding::new(
+                    &check::SYNTAX,
+                    Spot::WholeFile,
+                    "could not read the document",
+                )),
             }
         }
         mistake::name_comments(self.text, &mut findings);
@@ -279,13 +223,9 @@ impl File<'_> {
         if self.kind == ServiceKind::FeatureProbe {
             findings.iter_mut().for_each(Finding::explain);
         }
-        Document { payload, diagnostics: diagnostic::diagnose(self.path, self.text, root.as_ref(), findings) }
+        let diagnostics = diagnostic::diagnose(self.path, self.text, tree.root.as_ref(), findings);
+        Document { payload, diagnostics }
     }
-}
-
-/// Returns whether a text may have the surrogate pairs of JSON, which serde_yaml does not read.
-fn has_surrogates(text: &str) -> bool {
-    text.contains("\\ud") || text.contains("\\uD")
 }
 
 fn is_empty(root: &Node) -> bool {
@@ -295,21 +235,4 @@ fn is_empty(root: &Node) -> bool {
 fn empty_document() -> Finding {
     Finding::new(&check::EMPTY_DOCUMENT, Spot::WholeFile, "this file contains no document")
         .help("remove the file to stop managing the toggle; write `disabled: true` to disable it")
-}
-
-/// Returns the error that only the fast parser rejects the file: the stricter parser wins.
-fn unreadable(text: &str, error: Option<&serde_yaml::Error>) -> Finding {
-    let location = error.and_then(serde_yaml::Error::location);
-    let line = location.as_ref().map_or(0, |location| u32::try_from(location.line()).unwrap_or(u32::MAX));
-    if let Some(mistake) = mistake::explain(&diagnostic::lines(text), line) {
-        return mistake.finding();
-    }
-    let message = match error {
-        Some(error) => format!("could not read the document: {}", finding::shown(&error.to_string())),
-        None => "could not read the document".to_owned(),
-    };
-    let spot = location.map_or(Spot::WholeFile, |location| {
-        Spot::Span(Span::at(Position::new(location.line(), location.column())))
-    });
-    Finding::new(&check::SYNTAX, spot, message)
 }

@@ -1,4 +1,6 @@
-//! A parsed file with positions, created only if a finding needs them.
+//! The values of a syntax tree.
+
+use std::ops::Range;
 
 /// A position between two characters: line and column, both from 1, the column in characters.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -33,10 +35,14 @@ impl Span {
     }
 }
 
-/// A value with its position.
+/// A value with its place.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Node {
+    /// Its number in the tree.
+    pub(super) id: usize,
     pub(super) span: Span,
+    /// The bytes of a scalar as it is written, with its quotes.
+    pub(super) raw: Range<usize>,
     pub(super) kind: NodeKind,
 }
 

@@ -3,33 +3,33 @@
 //! `# gitoggle: allow(check-id) reason` waives the warnings of that check on the next line, and in the entry or item that
 //! begins there. Only warnings can be waived, because a document with an error cannot be published.
 
+use super::Document;
 use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER};
 use super::diagnostic::{self, Diagnostic};
 use super::finding::{Finding, did_you_mean, shown};
-use super::format::{SourceComment, comments};
 use super::node::{Node, NodeKind, Position, Span};
-use super::{Document, yaml};
+use super::syntax::{Comment, Syntax};
 
 /// What a comment for this program begins with, after the `#`.
-const MARK: &str = "gitoggle:";
+pub(super) const MARK: &str = "gitoggle:";
 
-/// Waives the findings of `document`, whose content is `text`, and adds those on the waivers.
-pub(super) fn apply(path: &str, text: &str, document: &mut Document) {
+/// Waives the findings of `document`, whose syntax is `tree`, and adds those on the waivers.
+pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
+    let Syntax { text, root, comments, .. } = tree;
     if !text.contains(MARK) {
         return;
     }
-    let Some(comments) = comments(text) else {
+    if !tree.is_printable {
         return unread(path, text, document);
-    };
-    let root = yaml::load(text).root;
+    }
     let mut findings = Vec::new();
     for comment in comments {
         let Some(instruction) = comment.text.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
             continue;
         };
-        findings.extend(match parse(instruction, &comment) {
-            Ok(waiver) => waiver.apply(root.as_ref(), text, &comment, &mut document.diagnostics),
-            Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(&comment), message).maybe_help(help)),
+        findings.extend(match parse(instruction, comment) {
+            Ok(waiver) => waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics),
+            Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
         });
     }
     let added = diagnostic::diagnose(path, text, None, findings);
@@ -58,7 +58,7 @@ struct Waiver<'a> {
 /// Why a comment is not a waiver, and the help.
 type BadWaiver = (String, Option<String>);
 
-fn parse<'a>(instruction: &'a str, comment: &SourceComment<'_>) -> Result<Waiver<'a>, BadWaiver> {
+fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, BadWaiver> {
     const FORM: &str = "write `# gitoggle: allow(check-id) reason` on the line above";
     let bad = |message: String, help: &str| Err((message, Some(help.to_owned())));
     let parts = instruction.trim().strip_prefix("allow(").and_then(|rest| rest.split_once(')'));
@@ -108,7 +108,7 @@ impl Waiver<'_> {
         &self,
         root: Option<&Node>,
         text: &str,
-        comment: &SourceComment<'_>,
+        comment: &Comment<'_>,
         diagnostics: &mut [Diagnostic],
     ) -> Option<Finding> {
         let line = next_line(text, comment.start.line);
@@ -144,8 +144,8 @@ impl Waiver<'_> {
     }
 }
 
-fn span(comment: &SourceComment<'_>) -> Span {
-    let SourceComment { text, start, .. } = *comment;
+fn span(comment: &Comment<'_>) -> Span {
+    let Comment { text, start, .. } = *comment;
     let end = Position::new(start.line as usize, start.column as usize + text.chars().count());
     Span { start, end }
 }

@@ -198,24 +198,3 @@ fn piece() -> impl Strategy<Value = String> {
         any::<String>(),
     ]
 }
-
-proptest! {
-    #[test]
-    fn what_the_fast_parser_accepts_reads_the_same_with_positions(
-        at in 0..GOOD.len(),
-        piece in piece(),
-        cut in 0..8_usize,
-    ) {
-        let end = (at + cut).min(GOOD.len());
-        let text = format!("{}{piece}{}", &GOOD[..at], &GOOD[end..]);
-        if yaml::is_harmless(&text) && let Ok(fast) = serde_yaml::from_str::<RawDocument>(&text) && yaml(&text).payload.is_some() {
-            let loaded = yaml::load(&text);
-            let Some(root) = loaded.root else { return Ok(()) };
-            prop_assert!(loaded.findings.is_empty(), "{}\n{:?}", text, loaded.findings);
-            let mut findings = Vec::new();
-            let slow = shape::document(&root, &mut findings);
-            prop_assert!(findings.is_empty(), "{}\n{:?}", text, findings);
-            prop_assert_eq!(fast, slow, "{}", text);
-        }
-    }
-}

@@ -5,6 +5,7 @@ mod equality;
 mod examples;
 mod expectations;
 mod featureprobe;
+mod format;
 pub(in crate::document) mod generated;
 mod help;
 mod hostile;
@@ -21,6 +22,7 @@ mod vocabulary;
 use proptest::prelude::*;
 
 use self::generated::any_targeting;
+use super::node::{NodeKind, Style};
 use super::*;
 use crate::model::{Color, Content, Serve, Targeting, Variation};
 
@@ -63,6 +65,30 @@ fn in_ascii(json: &str) -> String {
 /// JSON is valid YAML.
 fn json(text: &str) -> Document {
     yaml(text)
+}
+
+/// Returns whether another parser read the same.
+fn means(node: &Node, value: &serde_yaml::Value) -> bool {
+    use serde_yaml::Value;
+    match (&node.kind, value) {
+        (NodeKind::Scalar(text, _), Value::String(other)) => text == other,
+        (NodeKind::Scalar(text, Style::Plain), Value::Bool(other)) => {
+            text.eq_ignore_ascii_case(&other.to_string())
+        }
+        (NodeKind::Scalar(text, Style::Plain), Value::Number(_)) => {
+            text.contains(|c: char| c.is_ascii_alphanumeric())
+        }
+        (NodeKind::Scalar(..), Value::Null) => node.is_null(),
+        (NodeKind::Sequence(items), Value::Sequence(others)) => {
+            items.len() == others.len() && items.iter().zip(others).all(|(item, other)| means(item, other))
+        }
+        (NodeKind::Mapping(entries), Value::Mapping(others)) => {
+            let mut pairs = entries.iter().zip(others);
+            entries.len() == others.len()
+                && pairs.all(|((key, value), other)| means(key, other.0) && means(value, other.1))
+        }
+        _ => false,
+    }
 }
 
 /// Every finding as `line:column id`.

@@ -1,7 +1,5 @@
-//! What the fast parser accepts is read with positions too: its findings, its waivers and its comments.
+//! Each style that other parsers accept is read with its findings, its waivers and its comments.
 
-use super::super::raw::RawDocument;
-use super::super::{shape, yaml as events};
 use super::*;
 
 /// A document with one warning, whose waiver is in its first line of rules.
@@ -108,7 +106,7 @@ fn an_unknown_key_is_at_its_place_in_every_style() {
 }
 
 #[test]
-fn what_the_fast_parser_refuses_is_refused_with_the_error_of_yaml() {
+fn what_yaml_refuses_is_refused_with_its_error() {
     for (from, to, expected) in [
         ("    - name: adults", "\t- name: adults", "7:1 syntax"),
         ("rules:\n", "rules:\n\u{feff}", "7:1 syntax"),
@@ -129,30 +127,22 @@ fn a_text_with_very_many_repairs_is_read_in_bounded_time() {
     assert!(document.payload.is_some() || !document.diagnostics.is_empty());
 }
 
-/// Compares the two parsers. Returns whether the fast one accepts `text`.
+/// Compares the tree with another parser. Returns whether `text` is a document.
 fn agrees(text: &str) -> bool {
-    let Ok(fast) = serde_yaml::from_str::<RawDocument>(text) else {
+    if yaml(text).payload.is_none() {
         return false;
-    };
-    let loaded = events::load(text);
-    let is_refused = |finding: &Finding| {
-        // Anchors and tags are refused although the fast parser reads them.
-        let refused = [check::YAML_ANCHOR, check::YAML_TAG, check::SEVERAL_DOCUMENTS];
-        refused.contains(finding.check) || finding.message.contains("invisible")
-    };
-    if loaded.findings.iter().any(is_refused) || !events::has_core_integers(text) {
-        return true;
     }
-    let mut findings = loaded.findings;
-    let root = loaded.root.unwrap_or_else(|| panic!("{:?} of {text:?}", findings[0].message));
-    assert_eq!(shape::document(&root, &mut findings), fast, "{text:?}");
-    let syntax: Vec<_> = findings.iter().filter(|one| *one.check == check::SYNTAX).collect();
-    assert!(syntax.is_empty(), "{syntax:?} of {text:?}");
+    // The other parser refuses some tabs, and a comment directly behind a quote.
+    if let Ok(value) = serde_yaml::from_str(text) {
+        let tree = syntax::parse(text.strip_prefix('\u{feff}').unwrap_or(text));
+        let root = tree.root.unwrap_or_else(|| panic!("{:?} of {text:?}", tree.findings));
+        assert!(means(&root, &value), "{text:?}");
+    }
     true
 }
 
 #[test]
-fn random_edits_never_make_the_two_parsers_disagree() {
+fn random_edits_never_make_two_parsers_disagree() {
     const EDITS: [&str; 48] = [
         " ", "  ", "\n", "\n  ", "\n    ", "\n\n", "\t", "\r\n", "\r", " # c\n", " # & x\n", "#", "'", "\"",
         ",", "[", "]", "{", "}", "- ", "? ", ": ", ":", "---\n", "\n---\n", "\n...\n", "|\n", "|-\n", ">\n",
@@ -176,5 +166,5 @@ fn random_edits_never_make_the_two_parsers_disagree() {
         }
         accepted += usize::from(agrees(&String::from_iter(text)));
     }
-    assert!(accepted > cases / 20, "{accepted}");
+    assert!(accepted > cases / 50, "{accepted}");
 }

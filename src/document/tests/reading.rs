@@ -179,22 +179,14 @@ fn a_warning_never_makes_a_document_invalid() {
     let warned = yaml(quotes.replace("select: 1", "select: 0"));
     assert!(warned.payload.is_some());
     assert_eq!(found(&warned), ["5:15 unused-variation", "13:3 same-serve"]);
-    // Only the fast parser takes the question mark for an indicator.
-    let warned = yaml(with("{ select: 1 }", "{?select: 0}"));
-    assert!(warned.payload.is_some());
-    assert_eq!(found(&warned), ["0:0 same-serve", "0:0 unused-variation"]);
 }
 
 proptest! {
     #[test]
-    fn both_readings_of_a_file_agree(targeting in any_targeting(ServiceKind::FeatureProbe)) {
+    fn another_parser_reads_the_same(targeting in any_targeting(ServiceKind::FeatureProbe)) {
         let text = print(&targeting, ServiceKind::FeatureProbe);
-        let fast: RawDocument = serde_yaml::from_str(&text).unwrap();
-        let loaded = yaml::load(&text);
-        prop_assert!(loaded.findings.is_empty());
-        let mut findings = Vec::new();
-        let slow = shape::document(&loaded.root.unwrap(), &mut findings);
-        prop_assert!(findings.is_empty());
-        prop_assert_eq!(fast, slow);
+        let tree = syntax::parse(&text);
+        prop_assert!(tree.findings.is_empty());
+        prop_assert!(means(&tree.root.unwrap(), &serde_yaml::from_str(&text).unwrap()), "{}", text);
     }
 }

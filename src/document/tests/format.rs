@@ -16,7 +16,7 @@ fn formatted(text: &str) -> String {
     }
 }
 
-fn payload(text: &str, kind: ServiceKind) -> Option<crate::model::Payload> {
+fn payload(text: &str, kind: ServiceKind) -> Option<Payload> {
     read("a.yaml", &Blob::Content(text.as_bytes().to_vec()), kind).payload
 }
 
@@ -251,8 +251,7 @@ fn check(text: &str, kind: ServiceKind) -> Result<(), TestCaseError> {
     };
     prop_assert_eq!(payload(&result, kind), before);
     let comments = |text: &str| {
-        let mut found: Vec<String> =
-            yaml::parse(text).unwrap().comments.iter().map(|c| c.text.to_owned()).collect();
+        let mut found: Vec<String> = syntax::parse(text).comments.iter().map(|c| c.text.to_owned()).collect();
         found.sort();
         found
     };
