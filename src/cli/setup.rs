@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::failure::{ExitStatus, Failure};
 use crate::config::{Command, OutputFormat, Settings, StateRemote, settings};
-use crate::git::{GitAccess, GitCredentials, RepoUrl, UserConfig};
+use crate::git::{GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
 use crate::model::{ServiceKind, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass;
@@ -55,6 +55,10 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         shared,
         service,
         overwrite_drift: settings.overwrite_drift,
+        trusted_keys: TrustedKeys {
+            allowed_signers: settings.allowed_signers.clone(),
+            gpg_keyring: settings.gpg_keyring.clone(),
+        },
         reviews: None,
         limits,
         clock: Clock::System,

@@ -1,10 +1,12 @@
 //! Completes merged settings and checks them against each other.
 
+use std::path::Path;
+
 use super::attributes::Command;
 use super::definition::{SettingInfo, settings, variable};
 use super::error::ConfigErrors;
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
-use super::place::{state_dir, work_trees};
+use super::place::{state_dir, untrusted_tree, work_trees};
 use super::settings::{FORGE, Settings};
 use super::values::StateRemote;
 use crate::model::ServiceKind;
@@ -31,6 +33,7 @@ pub fn load(
     merged.require(command);
     merged.set_state_dir(command, environment);
     merged.set_dependent_defaults();
+    merged.reject_keys_in_the_source(command, environment);
     merged.reject_half_ranges();
     merged.reject_hopeless_globs();
     merged.reject_long_comments();
@@ -157,6 +160,28 @@ impl Merged {
         } else if command.reads_state() {
             let why = "HOME is not set; give --state-dir or set HOME";
             self.report("state dir", why);
+        }
+    }
+
+    /// Rejects files of trusted keys to which a pull request could add a key.
+    fn reject_keys_in_the_source(&mut self, command: Command, environment: &ProcessEnvironment) {
+        let repo = self.given.get("repo").map_or(".", |given| given.text.as_str());
+        let is_used = |setting: &&SettingInfo| {
+            ["allowed_signers", "gpg_keyring"].contains(&setting.name)
+                && setting.commands().contains(&command)
+        };
+        let files = settings().iter().filter(is_used).filter_map(|setting| self.given.get(setting.name));
+        let rejected = files.filter_map(|given| {
+            let tree = untrusted_tree(Path::new(&given.text), repo, &environment.folder)?;
+            let why = format!(
+                "the file is in the work tree of the repository `{}`, where a pull request could add a key; move it out of \
+                 the repository, for example to `/etc/gitoggle/`",
+                tree.display()
+            );
+            Some((given.place.clone(), why))
+        });
+        for (place, why) in rejected.collect::<Vec<_>>() {
+            self.report(place, why);
         }
     }
 

@@ -308,6 +308,16 @@ pub struct Settings {
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
     #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag))]
     pub ignore_windows: bool,
+    /// Publish only revisions that one of these SSH keys signed
+    ///
+    /// In the format of `ssh-keygen`, outside of the source. `git verify-commit` verifies the revision to apply.
+    #[arg(long, of(SAFETY, PLANNING), trusted(), value_name = "FILE")]
+    pub allowed_signers: Option<PathBuf>,
+    /// Publish only revisions that one of these OpenPGP keys signed
+    ///
+    /// A file that `gpg --export` wrote, outside of the source. With --allowed-signers, a key of either file suffices.
+    #[arg(long, of(SAFETY, PLANNING), trusted(), value_name = "FILE")]
+    pub gpg_keyring: Option<PathBuf>,
     /// Exit with 0 instead of 4 if something is held
     ///
     /// For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what is held.

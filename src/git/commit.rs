@@ -59,6 +59,11 @@ pub(crate) fn commit(repository: &Repository, id: CommitId) -> Result<Commit, Li
     })
 }
 
+/// Returns the bytes of the commit, which its signature covers.
+pub(crate) fn raw_commit(repository: &Repository, id: CommitId) -> Result<Vec<u8>, Libgit2Error> {
+    Ok(repository.odb()?.read(oid(id.0))?.data().to_vec())
+}
+
 /// Returns whether the repository lacks the tree of a parent of the commit.
 pub(crate) fn lacks_parent_tree(repository: &Repository, id: CommitId) -> bool {
     let commit = repository.find_commit(oid(id.0));

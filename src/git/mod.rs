@@ -6,7 +6,7 @@
 //!   URLs: an address is printed, logged, and stored, so it never holds a secret. [`GitAccess`] holds the credentials and
 //!   the host that may get them.
 //! * *Remotes.* `process` runs `git ls-remote`, `git fetch`, and `git push` on bare repositories of gitoggle. Its errors
-//!   ([`GitError`]) show what Git or the host said.
+//!   ([`GitError`]) show what Git or the host said. `verify` runs `git verify-commit` on a copy of one commit.
 //! * *Reading.* [`open`] and [`open_bare`] open repositories, and no other module does: libgit2 has process-wide settings
 //!   that must be set before its first use. Nothing in a repository's configuration is executed, the configuration of the
 //!   user and the machine is not read, and the repository may belong to another user. Opening costs some fifty system
@@ -48,10 +48,11 @@ mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 mod url;
+mod verify;
 
 pub use access::{GitAccess, GitCredentials, UserConfig};
 pub use commit::Parents;
-pub(crate) use commit::{CommitNode, commit, lacks_parent_tree};
+pub(crate) use commit::{CommitNode, commit, lacks_parent_tree, raw_commit};
 pub(crate) use commit::{object_id, oid};
 pub use error::{Libgit2Error, UnsupportedFormat, is_full};
 pub use error::{ObjectError, ObjectFault, RepositoryError};
@@ -74,3 +75,5 @@ pub use repository::{init, init_bare, open, open_bare};
 pub use sample::Sample;
 pub(crate) use status::{changed_files, not_checked_out};
 pub use url::{RepoUrl, RepoUrlError};
+pub(crate) use verify::CommitVerifier;
+pub use verify::{TrustedKeys, UnverifiedCommit};

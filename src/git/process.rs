@@ -9,11 +9,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
@@ -65,7 +66,7 @@ pub(super) fn local(repository: &Path) -> Command {
 }
 
 /// Sets what each process of Git gets, whatever it does.
-fn isolate(command: &mut Command, repository: &Path) {
+pub(super) fn isolate(command: &mut Command, repository: &Path) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GITOGGLE_") {
             command.env_remove(name);
@@ -171,10 +172,10 @@ pub(crate) fn push(
     }
 }
 
-struct Output {
-    is_success: bool,
+pub(super) struct Output {
+    pub(super) is_success: bool,
     stdout: Vec<u8>,
-    stderr: String,
+    pub(super) stderr: String,
 }
 
 /// What the processes of one step share.
@@ -355,29 +356,10 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn run(&self, mut command: Command, kind: StepKind) -> Result<Output, GitError> {
-        if is_over(kind) {
-            return Err(GitError::Stopped(self.url.to_string()));
-        }
-        let mut process = ProcessGroup::start(&mut command).map_err(GitError::NoGit)?;
-        let began = Instant::now();
-        let is_success = loop {
-            match process.ended() {
-                Some(is_success) => break is_success,
-                None if is_over(kind) => return Err(GitError::Stopped(self.url.to_string())),
-                None => {}
-            }
-            let after = process.silence();
-            let is_endless = began.elapsed() > self.access.timeout * LONGEST;
-            if after >= self.access.timeout || is_endless {
-                let after = if is_endless { began.elapsed() } else { self.access.timeout };
-                return Err(GitError::TimedOut { url: self.url.to_string(), after });
-            }
-        };
-        let (stdout, stderr) = process.output();
-        let stderr = String::from_utf8_lossy(&stderr).into_owned();
-        self.note_redirect(&stderr);
-        Ok(Output { is_success, stdout, stderr })
+    fn run(&self, command: Command, kind: StepKind) -> Result<Output, GitError> {
+        let output = run(command, kind, self.access.timeout, self.url)?;
+        self.note_redirect(&output.stderr);
+        Ok(output)
     }
 
     /// Logs once where a repository has moved to.
@@ -396,6 +378,35 @@ impl<'a> Step<'a> {
             );
         }
     }
+}
+
+/// Runs a process until it ends, is silent for `timeout`, or gitoggle ends. Errors name its work `on`.
+pub(super) fn run(
+    mut command: Command,
+    kind: StepKind,
+    timeout: Duration,
+    on: impl Display,
+) -> Result<Output, GitError> {
+    if is_over(kind) {
+        return Err(GitError::Stopped(on.to_string()));
+    }
+    let mut process = ProcessGroup::start(&mut command).map_err(GitError::NoGit)?;
+    let began = Instant::now();
+    let is_success = loop {
+        match process.ended() {
+            Some(is_success) => break is_success,
+            None if is_over(kind) => return Err(GitError::Stopped(on.to_string())),
+            None => {}
+        }
+        let after = process.silence();
+        let is_endless = began.elapsed() > timeout * LONGEST;
+        if after >= timeout || is_endless {
+            let after = if is_endless { began.elapsed() } else { timeout };
+            return Err(GitError::TimedOut { url: on.to_string(), after });
+        }
+    };
+    let (stdout, stderr) = process.output();
+    Ok(Output { is_success, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
 }
 
 fn quoted(text: &OsStr) -> OsString {

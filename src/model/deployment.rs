@@ -54,6 +54,8 @@ pub struct Deployment {
     pub revision: CommitId,
     /// The first line of the message of the source revision, if it is known.
     pub subject: Option<String>,
+    /// Who signed the source revision, if that was verified.
+    pub signer: Option<String>,
     /// The toggles, sorted; only the first ones if a query limits them. `total` counts all of them.
     pub toggles: Vec<DeployedToggle>,
     /// The number of toggles.

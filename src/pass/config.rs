@@ -6,7 +6,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::document::Layout;
-use crate::git::{GitAccess, GitCredentials, RepoUrl, UserConfig};
+use crate::git::{GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
 use crate::model::{Scope, ServiceKind};
 use crate::pass::Error;
 use crate::pass::publish::Limits;
@@ -34,6 +34,8 @@ pub struct Config {
     pub service: Option<ClientConfig>,
     /// Whether a pass may publish over what was changed on the service before it was read (`--overwrite-drift`).
     pub overwrite_drift: bool,
+    /// The keys, one of which must have signed the revision to apply.
+    pub trusted_keys: TrustedKeys,
     /// Where the reviews are without which no change is published; none if a change needs no review.
     pub(crate) reviews: Option<ReviewSource>,
     /// How many requests may be open.
@@ -114,6 +116,7 @@ impl Config {
             shared: None,
             service: None,
             overwrite_drift: false,
+            trusted_keys: TrustedKeys::default(),
             reviews: None,
             limits: Limits {
                 in_flight: 16,

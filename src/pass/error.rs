@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::document::{Diagnostic, MOST_FILES};
-use crate::git::{ObjectError, RepoUrlError};
+use crate::git::{ObjectError, RepoUrlError, UnverifiedCommit};
 use crate::model::{CommitId, chain, counted, escaped};
 use crate::pass::range::RangeError;
 use crate::plan::compare::TooManyFiles;
@@ -110,6 +110,9 @@ pub enum Error {
     /// The state could not be read or written.
     #[error("could not use the state")]
     State(#[from] state::Error),
+    /// No trusted key signed the revision.
+    #[error(transparent)]
+    Unverified(#[from] UnverifiedCommit),
     /// The source has too many files.
     #[error("the source has more than {MOST_FILES} files or folders, the limit of a targeting repository")]
     TooManyFiles,
@@ -195,6 +198,7 @@ impl Error {
             ),
             Self::Cancelled | Self::RefMoved => Some("run it again".into()),
             Self::Stale { why, .. } => Some(why.hint().into()),
+            Self::Unverified(error) => Some(error.hint().to_owned()),
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
             Self::Range(error) => Some(error.hint()),
@@ -228,10 +232,11 @@ impl Error {
         matches!(
             self,
             // Another try has the same result until an operator decides (DESIGN, section 4, *Stale checkout*,
-            // *Identity*).
+            // *Identity*; section 14.2).
             Self::HistoryCut { .. }
                 | Self::Rewritten { .. }
                 | Self::Stale { .. }
+                | Self::Unverified(_)
                 | Self::State(state::Error::OtherBaseUrl { .. } | state::Error::OtherPlace { .. })
         )
     }

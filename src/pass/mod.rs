@@ -18,6 +18,7 @@
 //!    revision in between, and this pass would go back behind it.
 //! 2. *Source.* The ref is resolved once. Everything in the pass refers to that commit.
 //! 3. *History guard.* Decides whether the step from the recorded revision to this one is followed (`planning::staleness`).
+//!    Then a trusted key must have signed this revision, if keys are configured (`planning::signer`).
 //! 4. *Precheck.* If the tree and the rules are those of a pass that left nothing to do, the pass ends here.
 //! 5. *Plan.* Compare trees by object id, read only what differs, decide about each toggle while it is in memory, and look
 //!    up commits only for what would be published.
@@ -73,7 +74,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::git::RepoUrl;
+use crate::git::{CommitVerifier, RepoUrl};
 use crate::model::{Allowance, HeldRequest, Live, ToggleId, chain};
 use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::service::Client;
@@ -118,6 +119,7 @@ pub struct Reconciler {
     /// The remote that the state was opened on, if it is shared.
     remote: Option<RepoUrl>,
     inherited: Inherited,
+    verifier: CommitVerifier,
     #[cfg(test)]
     pub(super) simulated: Option<Arc<dyn publish::service::SimulatedService>>,
 }
@@ -149,6 +151,7 @@ impl Reconciler {
         Ok(Self {
             inherited: Inherited::new(&store.inherited(), ended_at),
             source: Source::new(config.source.clone()),
+            verifier: CommitVerifier::new(config.trusted_keys.clone()),
             config,
             store,
             remote,
@@ -249,6 +252,7 @@ impl Reconciler {
         self.refresh(context)?;
         let (snapshot, read_time) = self.snapshot()?;
         let notes = self.guard(&snapshot, inputs)?;
+        let signer = planning::signer(&mut self.verifier, &snapshot)?;
         let (is_done, config) = (self.is_done(&snapshot, inputs, &notes)?, &self.config);
         let report = |plan| Report::new(plan, snapshot.commit().clone(), notes, read_time);
         if is_done {
@@ -264,7 +268,7 @@ impl Reconciler {
         let plan = attribute(held, &files, applied, config)?;
         let report = report(plan);
         let (revision, subject) = (snapshot.revision(), snapshot.commit().subject());
-        self.store.describe(revision, subject);
+        self.store.describe(revision, subject, signer.as_deref());
         context.report(Event::Looked(revision));
         // While an invalid document stops everything, nothing is published and nothing is recorded.
         let Ok(approved) = Arc::clone(&report.plan).approve() else {

@@ -1,6 +1,7 @@
 //! Plans without side effects, for `plan` and `status`, and the checks before documents are compared.
 
 use crate::document::PathKind;
+use crate::git::CommitVerifier;
 use crate::model::{CommitId, Suspensions};
 use crate::pass::Error;
 use crate::pass::compare::{AppliedSide, PlanFiles, committed, plan_files};
@@ -134,12 +135,25 @@ fn step_notes(
     };
     let other_place = place::check(&config.state_dir, &other_place, view.is_fetched());
     let other_place = other_place.err().map(Error::from);
+    let unsigned = signer(&mut CommitVerifier::new(config.trusted_keys.clone()), snapshot).err();
     let notes = decision
         .and_then(StepDecision::into_note)
         .into_iter()
+        .chain(unsigned.and_then(|error| StepDecision::Refuse(error).into_note()))
         .chain(other_place.and_then(|error| StepDecision::Refuse(error).into_note()))
         .chain(holder);
     Ok((is_forward, notes.chain(deleted_ref(view, config)).collect()))
+}
+
+/// Returns who signed the revision; none if no keys are configured.
+///
+/// # Errors
+/// [`Error::Unverified`] if no trusted key signed it.
+pub(crate) fn signer(verifier: &mut CommitVerifier, snapshot: &Snapshot) -> Result<Option<String>, Error> {
+    if verifier.is_off() {
+        return Ok(None);
+    }
+    Ok(Some(verifier.signer(snapshot.revision(), &snapshot.raw_commit()?)?))
 }
 
 /// Returns a warning about a first pass on shared state: the ref may have been deleted.

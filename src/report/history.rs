@@ -35,6 +35,9 @@ fn head(out: &mut String, deployment: &Deployment, color: Color) {
         None => paint("(subject not known)", "2", color),
     };
     let _ = writeln!(out, "{}  {revision}  {subject}", rfc3339(deployment.at));
+    if let Some(signer) = &deployment.signer {
+        let _ = writeln!(out, "  {}", paint(&format!("signed by {}", escaped(signer)), "36", color));
+    }
     for allowance in &deployment.allowances {
         let _ = writeln!(out, "  {}", paint(&format!("allowed: {allowance}"), "36", color));
     }
@@ -76,6 +79,9 @@ fn entry(deployment: &Deployment, diffs: &[DeployedDiff]) -> String {
         code(&deployment.revision.short()),
         deployment.summary()
     );
+    if let Some(signer) = &deployment.signer {
+        let _ = writeln!(out, "  * signed by {}", code(signer));
+    }
     for allowance in &deployment.allowances {
         let _ = writeln!(out, "  * {}", code(&format!("allowed: {allowance}")));
     }

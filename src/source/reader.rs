@@ -9,6 +9,7 @@ use super::place::RepositoryPlace;
 use crate::git::merge::MergeResult;
 use crate::git::{
     CommitNode, Libgit2Error, ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool, commit,
+    raw_commit,
 };
 use crate::model::{Blob, Commit, CommitId, ObjectId, Tree, Trees};
 
@@ -87,6 +88,10 @@ impl Reader {
     /// Returns a commit with its message.
     pub(super) fn commit(&self, id: CommitId) -> Result<Commit, Error> {
         commit(self.repository(), id).map_err(|error| self.missing(id, error))
+    }
+
+    pub(super) fn raw_commit(&self, id: CommitId) -> Result<Vec<u8>, Error> {
+        raw_commit(self.repository(), id).map_err(|error| self.missing(id, error))
     }
 
     /// Returns a commit without its message.

@@ -137,6 +137,11 @@ impl Snapshot {
         self.query(|reader, start| message::any_has_trailer(reader, start, key))
     }
 
+    /// Returns the bytes of the commit, which its signature covers.
+    pub(crate) fn raw_commit(&self) -> Result<Vec<u8>, Error> {
+        self.query(Reader::raw_commit)
+    }
+
     /// Opens the repository for reading. Each thread needs its own reader.
     ///
     /// # Errors

@@ -160,9 +160,9 @@ impl Store {
         &self.view
     }
 
-    /// Has the commits of a pass at `revision` repeat the subject of its message, for the deployment history.
-    pub fn describe(&mut self, revision: CommitId, subject: &str) {
-        self.applied.describe(revision, subject);
+    /// Has the commits of a pass at `revision` name the subject of its message and its signer, for the deployment history.
+    pub fn describe(&mut self, revision: CommitId, subject: &str, signer: Option<&str>) {
+        self.applied.describe(revision, subject, signer);
     }
 
     /// Adds allowances of this run.

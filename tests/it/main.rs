@@ -75,6 +75,7 @@ mod test_command;
 mod unread_files;
 mod validate;
 mod verbose;
+mod verified;
 mod vocabulary;
 mod waivers;
 mod windows;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Daemon, Gitoggle, World, doc};
+use crate::support::{Answer, Daemon, Gitoggle, World, doc};
 
 const FREEZE: &str = "2020-01-01 - 2099-12-31";
 
@@ -63,6 +63,36 @@ fn a_freeze_holds_changes_with_the_time_it_ends_and_lets_a_switch_off_pass() {
 }
 
 #[test]
+fn a_window_that_closes_during_a_pass_holds_what_has_not_been_sent() {
+    let world = three_changes();
+    let now = jiff::Timestamp::now().as_second();
+    // The next full minute that is at least eight seconds away.
+    let closes = (now + 67) / 60 * 60;
+    let minute = closes % 86_400 / 60;
+    let at = |minute: i64| format!("{:02}:{:02}", minute / 60, minute % 60);
+    let config = deny(&world, &format!("Mon-Sun {}-{}", at(minute), at((minute + 720) % 1440)));
+    let gate = crate::support::answer::Gate::default();
+    // A switch-off is sent first, and the first other request is open while the window closes.
+    world.service.answers([Answer::applied(), Answer::applied().behind(&gate)]);
+    let run = world.apply().set("config", &config).set("timeout", "2m").within_seconds(180);
+    let run = std::thread::spawn(move || run.set("output", "json").exit(4).json());
+    world.service.wait_for(2);
+    assert!(jiff::Timestamp::now().as_second() < closes, "the pass began too late");
+    eventually_within(Duration::from_secs(100), || {
+        (jiff::Timestamp::now().as_second() > closes).then_some(())
+    });
+    gate.open();
+    let json = run.join().unwrap();
+    let results = json["results"].as_array().unwrap();
+    let held: Vec<_> = results.iter().filter(|result| result["kind"] == "window").collect();
+    assert_eq!(held.len(), 1, "{json}");
+    assert!(held[0]["reason"].as_str().unwrap().contains("outside the change windows"), "{json}");
+    assert_eq!(sent(&world).len(), 2);
+    world.apply().arg("--ignore-windows").exit(0).any_output();
+    assert_eq!(sent(&world).len(), 1);
+}
+
+#[test]
 fn a_trailer_on_its_commit_lets_a_change_pass_unless_trailers_are_off() {
     let world = three_changes();
     let config = deny(&world, FREEZE);
@@ -73,6 +103,17 @@ fn a_trailer_on_its_commit_lets_a_change_pass_unless_trailers_are_off() {
     assert_eq!(sent(&world), Vec::<String>::new());
     world.apply().set("config", &config).exit(4).any_output();
     assert_eq!(sent(&world), ["shop/prod/one"]);
+}
+
+#[test]
+fn zones_need_no_data_of_the_system() {
+    let world = three_changes();
+    let entry = format!("{{ deny: '**', at: '{FREEZE}', zone: Europe/Berlin }}");
+    let config = world.write("config.yaml", &format!("windows:\n  - {entry}\n"));
+    let plan = world.plan().set("config", config).env("TZDIR", world.path("none"));
+    plan.within_user_namespace("mount -t tmpfs none /usr/share/zoneinfo")
+        .exit(4)
+        .says(&["opens Fri 2100-01-01 00:00 Europe/Berlin"]);
 }
 
 #[test]

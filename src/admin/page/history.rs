@@ -75,7 +75,7 @@ fn row(view: &View<'_>, deployment: &Deployment) -> Markup {
                     span.end.dim { (deployment.summary()) }
                 }
                 div.inside {
-                    p.origin { "Revision " (view.commit(deployment.revision)) (allowances(view, deployment)) }
+                    p.origin { "Revision " (view.commit(deployment.revision)) (decisions(view, deployment)) }
                     div data-part="deployment-toggles" {
                         ul.names { @for toggle in deployment.toggles.iter().take(MOST_NAMED) {
                             li { (name(toggle.id.as_str())) }
@@ -95,10 +95,13 @@ fn subject(deployment: &Deployment) -> String {
     subject.map_or_else(|| deployment.revision.short(), |subject| safe(&cut(subject, MOST_CHARS)))
 }
 
-fn allowances(view: &View<'_>, deployment: &Deployment) -> Markup {
-    html! { @for allowance in &deployment.allowances {
-        ", allowed " (allowance.what) " by " (safe(&allowance.by)) " " (time(allowance.at, view.now))
-    } }
+fn decisions(view: &View<'_>, deployment: &Deployment) -> Markup {
+    html! {
+        @if let Some(signer) = &deployment.signer { ", signed by " (safe(signer)) }
+        @for allowance in &deployment.allowances {
+            ", allowed " (allowance.what) " by " (safe(&allowance.by)) " " (time(allowance.at, view.now))
+        }
+    }
 }
 
 /// A deployment, or why it cannot be read; none if the query names no deployment of the history.
@@ -136,7 +139,7 @@ fn found(view: &View<'_>, part: &DeploymentPart) -> Markup {
         h1 #verdict { (subject(deployment)) }
         p.dim {
             "Applied " (time(deployment.at, view.now)) " at revision " (view.commit(deployment.revision)) ": "
-            (counted(deployment.total, "toggle")) ", " (deployment.summary()) (allowances(view, deployment))
+            (counted(deployment.total, "toggle")) ", " (deployment.summary()) (decisions(view, deployment))
         }
         div #deployment-toggles {
             ul.card.rows { @for change in &part.diffs { li {

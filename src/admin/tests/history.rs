@@ -40,7 +40,7 @@ fn state(toggles: &[ToggleId]) -> tempfile::TempDir {
         };
         let edits: Vec<_> = toggles.iter().map(put).collect();
         let read = |_| Ok::<_, std::convert::Infallible>(document(serve));
-        store.describe(head.revision, subject);
+        store.describe(head.revision, subject, None);
         store.record(&head, &edits, read, &|| false).unwrap();
     }
     dir

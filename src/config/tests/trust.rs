@@ -49,6 +49,8 @@ fn a_file_in_the_work_tree_changes_only_the_plan() {
         "webhook_secret_file: /w",
         "notify_url: https://evil.example",
         "repo: https://evil.example/a",
+        "allowed_signers: /k",
+        "gpg_keyring: /k",
     ] {
         assert!(Case::new(Command::Plan).file(key).load().is_ok(), "{key}");
         let error = Case::new(Command::Plan).file(key).load_at("repo/c.yaml").unwrap_err();

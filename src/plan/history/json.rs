@@ -23,12 +23,14 @@ pub fn history_json(log: &DeploymentLog) -> HistoryJson<'_> {
 /// Returns one deployment, ready to serialize. `diffs` has the differences of the listed toggles, or is empty.
 pub fn deployment_json<'a>(deployment: &'a Deployment, diffs: &'a [DeployedDiff]) -> DeploymentJson<'a> {
     // Destructured, so that no new field can be forgotten.
-    let Deployment { commit, at, revision, subject, toggles: _, total, effects, allowances } = deployment;
+    let Deployment { commit, at, revision, subject, signer, toggles: _, total, effects, allowances } =
+        deployment;
     DeploymentJson {
         commit: *commit,
         at: rfc3339(*at),
         revision: *revision,
         subject: subject.as_deref(),
+        signer: signer.as_deref(),
         summary: deployment.summary(),
         total: *total,
         effects: effects.iter().map(|(effect, count)| (effect.as_str(), *count)).collect(),
@@ -54,6 +56,8 @@ pub struct DeploymentJson<'a> {
     at: String,
     revision: CommitId,
     subject: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer: Option<&'a str>,
     summary: String,
     total: usize,
     effects: BTreeMap<&'static str, usize>,

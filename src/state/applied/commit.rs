@@ -24,6 +24,7 @@ const ASSERTED: &str = "Gitoggle-Asserted";
 
 /// Trailers that only the deployment history reads.
 pub(super) const ALLOWED: &str = "Gitoggle-Allowed";
+pub(super) const SIGNER: &str = "Gitoggle-Signer";
 pub(super) const SUBJECT: &str = "Gitoggle-Subject";
 
 /// The newest commit of the record.
@@ -60,6 +61,8 @@ pub(crate) struct CommitOrigin<'a> {
     pub(crate) revision: Option<CommitId>,
     /// The subject of the revision's message, if it is known.
     pub(crate) revision_subject: Option<&'a str>,
+    /// Who signed the revision, if that was verified.
+    pub(crate) signer: Option<&'a str>,
     pub(crate) base_url: &'a str,
     pub(crate) allowances: &'a [Allowance],
     pub(crate) asserted: &'a BTreeMap<EnvironmentId, CommitId>,
@@ -118,6 +121,9 @@ pub(crate) fn message(
     if let Some(subject) = origin.revision_subject.filter(|subject| !subject.is_empty()) {
         let subject = cut(&subject.replace(['\r', '\n'], " "), LONGEST_SUBJECT);
         let _ = writeln!(text, "{SUBJECT}: {subject}");
+    }
+    if let Some(signer) = origin.signer {
+        let _ = writeln!(text, "{SIGNER}: {}", signer.replace(['\r', '\n'], " "));
     }
     let _ = writeln!(text, "Gitoggle-Base-Url: {}", origin.base_url.replace(['\r', '\n'], ""));
     for (environment, revision) in origin.asserted {

@@ -222,6 +222,7 @@ impl AppliedHistory {
             at: commit.at,
             revision: commit.revision,
             subject: message.subject.clone(),
+            signer: message.signer.clone(),
             toggles: toggles.into_iter().map(|(id, effect)| DeployedToggle { id, effect }).collect(),
             total,
             effects,

@@ -27,7 +27,7 @@ fn record(store: &mut Store, revision: u8, edits: &[AppliedEdit]) {
         let mut bytes = (0..=u8::MAX).map(|byte| vec![byte]);
         bytes.find(|bytes| id_of(ObjectKind::Blob, bytes) == wanted).ok_or(std::fmt::Error)
     };
-    store.describe(head(revision).revision, &format!("Change {revision}"));
+    store.describe(head(revision).revision, &format!("Change {revision}"), None);
     store.record(&head(revision), edits, document, &|| false).unwrap();
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::commit::{ALLOWED, SUBJECT, trailer, trailers};
+use super::commit::{ALLOWED, SIGNER, SUBJECT, trailer, trailers};
 use crate::model::{Allowance, CommitId, DeploymentEffect, ToggleId, seconds};
 
 /// The content of a message.
@@ -13,6 +13,7 @@ pub(super) struct DeploymentMessage {
     /// The numbers of the toggles that are not named.
     pub(super) others: BTreeMap<DeploymentEffect, usize>,
     pub(super) subject: Option<String>,
+    pub(super) signer: Option<String>,
     pub(super) allowances: Vec<Allowance>,
 }
 
@@ -20,6 +21,7 @@ impl DeploymentMessage {
     pub(super) fn parse(text: &str, revision: CommitId) -> Self {
         let mut message = Self {
             subject: trailer(text, SUBJECT).map(str::to_owned),
+            signer: trailer(text, SIGNER).map(str::to_owned),
             allowances: trailers(text, ALLOWED).filter_map(|text| allowance(text, revision)).collect(),
             ..Self::default()
         };
@@ -108,6 +110,7 @@ mod tests {
             let origin = CommitOrigin {
                 revision: Some(revision),
                 revision_subject: Some("Update all\u{202e} toggles\r\nGitoggle-Revision: 0"),
+                signer: Some("Ada <ada@example.com> (1234)"),
                 base_url: "https://t.example",
                 allowances: &allowances,
                 asserted: &BTreeMap::new(),
@@ -119,6 +122,7 @@ mod tests {
             assert_eq!(read.effects().values().sum::<usize>(), count);
             let subject = "Update all\u{202e} toggles  Gitoggle-Revision: 0";
             assert_eq!(read.subject.as_deref(), Some(subject));
+            assert_eq!(read.signer.as_deref(), origin.signer);
             let expected = if count == 0 { &allowances[..1] } else { &allowances[..2] };
             assert_eq!(read.allowances, expected);
         }

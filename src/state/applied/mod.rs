@@ -61,8 +61,8 @@ pub(crate) struct AppliedRepository {
     repository: Repository,
     base_url: String,
     tip: Option<Tip>,
-    /// The subject of the source commit that the current pass applies.
-    subject: Option<(CommitId, String)>,
+    /// The subject and the signer of the source commit that the current pass applies.
+    described: Option<(CommitId, String, Option<String>)>,
     failpoints: Failpoints,
 }
 
@@ -70,7 +70,7 @@ impl AppliedRepository {
     pub(crate) fn open(dir: &Path, base_url: String, failpoints: Failpoints) -> Result<Self, Error> {
         let path = dir.join("state.git");
         let repository = git::open_or_create(&path, &failpoints)?;
-        Ok(Self { tip: Tip::of(&repository)?, path, repository, base_url, subject: None, failpoints })
+        Ok(Self { tip: Tip::of(&repository)?, path, repository, base_url, described: None, failpoints })
     }
 
     /// Closes all packs.
@@ -96,14 +96,9 @@ impl AppliedRepository {
         self.tip.as_ref()
     }
 
-    /// Adds the subject of `revision` to the commits of that revision.
-    pub(crate) fn describe(&mut self, revision: CommitId, subject: &str) {
-        self.subject = Some((revision, subject.to_owned()));
-    }
-
-    fn subject_of(&self, revision: CommitId) -> Option<&str> {
-        let subject = self.subject.as_ref().filter(|(of, _)| *of == revision);
-        subject.map(|(_, subject)| subject.as_str())
+    /// Adds the subject and the signer of `revision` to the commits of that revision.
+    pub(crate) fn describe(&mut self, revision: CommitId, subject: &str, signer: Option<&str>) {
+        self.described = Some((revision, subject.to_owned(), signer.map(str::to_owned)));
     }
 
     /// Moves the ref to the tip of the shared state.
@@ -214,9 +209,11 @@ impl AppliedRepository {
         if !is_due && skip == SkipIfUnchanged::Yes && before.is_some_and(|(_, tree)| tree == root) {
             return Ok(trim);
         }
+        let described = self.described.as_ref().filter(|(revision, ..)| *revision == head.revision);
         let origin = CommitOrigin {
             revision: Some(head.revision),
-            revision_subject: self.subject_of(head.revision),
+            revision_subject: described.map(|(_, subject, _)| subject.as_str()),
+            signer: described.and_then(|(.., signer)| signer.as_deref()),
             base_url: &self.base_url,
             allowances,
             asserted: &asserted,

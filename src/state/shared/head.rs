@@ -106,6 +106,7 @@ impl SharedHead {
         let origin = CommitOrigin {
             revision: self.revision,
             revision_subject: None,
+            signer: None,
             base_url,
             // The applied commits record the rest.
             allowances: &[],

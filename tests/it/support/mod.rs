@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod git_host;
 mod git_sync;
 pub(crate) mod http;
+pub(crate) mod keys;
 pub(crate) mod live_service;
 pub(crate) mod proxy;
 pub(crate) mod ran;
