@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::document::Diagnostic;
+use crate::document::{Diagnostic, LARGEST_DOCUMENT};
 use crate::git::ObjectReader;
 use crate::model::{
     Action, Blob, CommitId, EnvironmentId, HeldRequest, Hold, ObjectId, RequestDigest, Sent, Suspensions,
@@ -104,24 +104,57 @@ pub(super) fn hold(
 }
 
 /// Finds the commits of the changes, whose trailers and reviews decide what the rails hold.
-pub(super) fn attribute<F>(
+pub(super) fn attribute<S, F>(
     draft: Draft,
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     config: &Config,
-) -> Result<Plan, Error> {
+) -> Result<Plan, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
     let attributions = Attributions {
         snapshot: files.snapshot,
         files: files.files,
         rules: &config.rules,
         most_undecided: config.most_undecided,
     };
-    attributions.complete(draft, |changes| match &config.reviews {
+    let plan = attributions.complete(draft, |changes| match &config.reviews {
         Some(reviews) if !changes.is_empty() => {
             reviews.read(changes, files.snapshot, applied.revision()).map(Some)
         }
         _ => Ok(None),
-    })
+    })?;
+    with_files(plan, files, applied)
+}
+
+/// Adds the files of changes to a plan, as far as a page shows them.
+pub(super) fn with_files<S, F>(
+    mut plan: Plan,
+    files: &PlanFiles<'_, F>,
+    applied: AppliedSide<'_>,
+) -> Result<Plan, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    if let Some(trees) = applied.trees()? {
+        let files = (files.open)()?;
+        plan.read_files(|replaced, new| -> Result<_, Error> {
+            let texts = (trees.blob(replaced, LARGEST_DOCUMENT)?, files.blob(new, LARGEST_DOCUMENT)?);
+            Ok(text(texts.0).zip(text(texts.1)))
+        })?;
+    }
+    Ok(plan)
+}
+
+/// Returns the text of a file that a plan has read before.
+fn text(blob: Blob) -> Option<String> {
+    match blob {
+        Blob::Content(bytes) => String::from_utf8(bytes).ok(),
+        Blob::Missing | Blob::TooLarge(_) => None,
+    }
 }
 
 /// Returns what the service has of the drifted toggles that may be overwritten.

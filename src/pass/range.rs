@@ -11,7 +11,7 @@ use crate::document::{Diagnostic, tree};
 use crate::model::{CommitId, EntryKind, EnvironmentId, ObjectId, Trees, escaped, similar_names};
 use crate::pass::Error;
 use crate::pass::attribution::Attributions;
-use crate::pass::compare::{AppliedSide, BaseRevision, committed, compare, decide};
+use crate::pass::compare::{AppliedSide, BaseRevision, committed, compare, decide, with_files};
 use crate::pass::config::Rules;
 use crate::pass::planning::{Planned, range_note};
 use crate::pass::validate::{Checks, check_snapshot};
@@ -66,6 +66,7 @@ pub fn plan_range(
     let attributions =
         Attributions { snapshot: &snapshot, files: files.files, rules, most_undecided: usize::MAX };
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(None))?;
+    let plan = with_files(plan, &files, applied)?;
     let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
     Ok(Planned { notes: notes.collect(), plan, is_forward: true })

@@ -1,6 +1,6 @@
 //! Changes: what a pass publishes, what that replaces, and edits of the state that need no publish.
 
-use super::LiveChange;
+use super::{LiveChange, ReplacedFile};
 use crate::model::{Action, Attribution, LiveContent, Payload, RequestDigest, Sent, ToggleId, Version};
 
 /// One publish.
@@ -20,8 +20,8 @@ pub struct Change {
     pub attempt: PublishAttempt,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
-    /// What it replaces that someone changed on the service, as last read; none if nothing is known to be replaced.
-    pub overwrites: Option<Box<LiveChange>>,
+    /// What it replaces besides the targeting, as far as that is known. Boxed, because a plan can have a million changes.
+    pub replaces: Option<Box<Replaced>>,
     /// Whether the rails let this version through, now or in an earlier pass, without a permission of the run.
     pub passed: bool,
 }
@@ -35,6 +35,11 @@ impl std::ops::Deref for Change {
 }
 
 impl Change {
+    /// Returns what it replaces that someone changed on the service; none if nothing is known to be replaced.
+    pub fn overwrites(&self) -> Option<&LiveChange> {
+        self.replaces.as_ref()?.live.as_ref()
+    }
+
     /// Returns the attribution; none of an adoption, which is recorded without a comment, so that its commit is not
     /// looked up.
     pub fn known_attribution(&self) -> Option<&Attribution> {
@@ -76,6 +81,15 @@ impl Change {
     pub fn request(&self) -> RequestDigest {
         RequestDigest::new(self.action, &self.payload)
     }
+}
+
+/// What a change replaces besides the targeting.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Replaced {
+    /// What someone changed on the service, as last read.
+    pub live: Option<LiveChange>,
+    /// The document's file, in the same format and with another targeting.
+    pub file: Option<ReplacedFile>,
 }
 
 /// The targeting that a change replaces.

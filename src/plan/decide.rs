@@ -111,7 +111,7 @@ pub(super) struct DraftChange {
     pub(super) version: Version,
     pub(super) action: Action,
     pub(super) before: Before,
-    /// The object in the same format that it replaces, if its targeting is another one.
+    /// The file with another targeting that it replaces.
     pub(super) replaced: Option<Box<ObjectId>>,
     pub(super) attempt: PublishAttempt,
     pub(super) pass: PassOrder,
@@ -200,7 +200,7 @@ fn attempt(applied: &AppliedVersion, version: &Version) -> PublishAttempt {
     }
 }
 
-/// Returns the object with another targeting that the version replaces.
+/// Returns the file with another targeting that the version replaces.
 fn replaced(applied: &AppliedVersion, version: &Version) -> Option<Box<ObjectId>> {
     match applied {
         AppliedVersion::Document { object, format, payload }

@@ -9,8 +9,8 @@ use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::hold::{self, Holds};
 use super::{
     Before, Change, FirstPass, Input, LastOutcome, LiveDifference, LiveDifferences, OnDrift, OnInvalid,
-    Orphan, OrphanReason, Overwrite, Plan, Policy, PublishAttempt, StateEdit, Stopped, Trailer,
-    WithheldToggle,
+    Orphan, OrphanReason, Overwrite, Plan, Policy, PublishAttempt, Replaced, ReplacedFile, StateEdit,
+    Stopped, Trailer, WithheldToggle,
 };
 use crate::model::{
     Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, ObjectId,
@@ -320,10 +320,12 @@ impl Draft {
                 let_through.is_some_and(|let_through| *let_through == request())
             }
         };
-        let overwrites = match self.overwritten.get(&draft.version.id) {
-            Some(LiveDifference::Other(live)) => Some(live.clone()),
+        let live = match self.overwritten.get(&draft.version.id) {
+            Some(LiveDifference::Other(live)) => Some((**live).clone()),
             _ => None,
         };
+        let file = draft.replaced.as_deref().copied().map(ReplacedFile::new);
+        let replaces = (live.is_some() || file.is_some()).then(|| Box::new(Replaced { live, file }));
         let DraftChange { version, action, before, attempt, replaced: _, pass } = draft;
         Change {
             overwrite: self.overwrite(pass, Some(&attribution)),
@@ -333,7 +335,7 @@ impl Draft {
             attribution,
             comment_max_chars: u32::try_from(self.policy.comment_max_chars).unwrap_or(u32::MAX),
             attempt,
-            overwrites,
+            replaces,
             passed,
         }
     }

@@ -64,8 +64,9 @@ mod with_live;
 pub(crate) mod wording;
 
 pub use candidate::{AppliedVersion, Candidate, Desired};
-pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
+pub use change::{Before, Change, Overwrite, PublishAttempt, Replaced, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
+pub use diff::ReplacedFile;
 pub(crate) use diff::document_text;
 pub use draft::{Draft, WantedDocument};
 pub use drift::{

@@ -48,13 +48,13 @@ pub(super) fn in_words(change: &Change, before: Option<&Targeting>, after: &Targ
         }
         Before::Unreadable => out.push("the document that it replaces cannot be read".to_owned()),
         Before::Live(_) => {
-            let over = change.overwrites.as_ref().map(|live| format!(" over {live}"));
+            let over = change.overwrites().map(|live| format!(" over {live}"));
             let over = over.unwrap_or_default();
             out.push(format!("changed on the service; the document is published again{over}"));
         }
         Before::Applied(_) | Before::Nothing => {}
     }
-    if let Some(live) = change.overwrites.as_ref().filter(|_| !matches!(change.before, Before::Live(_))) {
+    if let Some(live) = change.overwrites().filter(|_| !matches!(change.before, Before::Live(_))) {
         out.push(format!("publishes over what was changed on the service: {live}"));
     }
     out.extend(sentences(before, after));

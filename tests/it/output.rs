@@ -15,15 +15,15 @@ shop/prod
       disabled serve `off`
   ~ update shop/prod/pay  <short> Ask for 21 years
       rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
-      @@ -13,7 +13,7 @@
-                 subject: age
-                 predicate: ">"
-                 objects:
-      -            - "18"
-      +            - "21"
-             serve: { variation: "on" }
-         disabledServe: { variation: "off" }
-         defaultServe: { variation: "off" }
+      @@ -6,7 +6,7 @@
+         rules:
+           - name: adults
+             conditions:
+      -        - { type: number, subject: age, predicate: ">", objects: ["18"] }
+      +        - { type: number, subject: age, predicate: ">", objects: ["21"] }
+             serve: { select: 1 }
+         disabledServe: { select: 0 }
+         defaultServe: { select: 0 }
 
 held shop/prod/bad
     the document is invalid; the last applied version stays
@@ -166,15 +166,15 @@ applied 0 of 1 change
 ` shop/prod/pay ` ` <short> ` ` Change pay `
 
 ```diff
-@@ -13,7 +13,7 @@
-           subject: age
-           predicate: ">"
-           objects:
--            - "18"
-+            - "21"
-       serve: { variation: "on" }
-   disabledServe: { variation: "off" }
-   defaultServe: { variation: "off" }
+@@ -6,7 +6,7 @@
+   rules:
+     - name: adults
+       conditions:
+-        - { type: number, subject: age, predicate: ">", objects: ["18"] }
++        - { type: number, subject: age, predicate: ">", objects: ["21"] }
+       serve: { select: 1 }
+   disabledServe: { select: 0 }
+   defaultServe: { select: 0 }
 ```
 
 </details>

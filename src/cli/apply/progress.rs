@@ -117,6 +117,6 @@ impl Progress {
 
 /// Returns the line about what a change publishes over.
 fn over(change: &Change) -> Option<String> {
-    let live = change.overwrites.as_ref()?;
+    let live = change.overwrites()?;
     Some(format!("  {} publishes over what was changed on the service: {live}\n", change.id))
 }

@@ -210,7 +210,7 @@ mod tests {
                 comment_max_chars: 0,
                 attempt,
                 overwrite: Overwrite::Held,
-                overwrites: None,
+                replaces: None,
                 passed: false,
             }
         }

@@ -38,7 +38,7 @@ pub(super) fn change(before: Before) -> Change {
         comment_max_chars: 0,
         attempt: PublishAttempt::First,
         overwrite: Overwrite::Held,
-        overwrites: None,
+        replaces: None,
         passed: false,
     }
 }

@@ -13,7 +13,7 @@ fn the_text_is_for_people() {
       ~ update q/e/changed  0404040404 Raise it
           ENABLED → DISABLED
           variation `a` value: `1` → `2`
-          @@ -1,8 +1,8 @@
+          @@ canonical form @@
           -disabled: false
           +disabled: true
            content:
@@ -34,7 +34,7 @@ fn the_text_is_for_people() {
         3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon
       ~ update p/e/t000  0404040404 Raise it
           variation `a` value: `1` → `2`
-          @@ -2,7 +2,7 @@
+          @@ canonical form @@
            content:
              variations:
                - name: a
@@ -45,7 +45,7 @@ fn the_text_is_for_people() {
              defaultServe: { variation: a }
       ~ update p/e/t001  0404040404 Raise it
           variation `a` value: `1` → `2`
-          @@ -2,7 +2,7 @@
+          @@ canonical form @@
            content:
              variations:
                - name: a
@@ -56,7 +56,7 @@ fn the_text_is_for_people() {
              defaultServe: { variation: a }
       ~ update p/e/t002  0404040404 Raise it
           variation `a` value: `1` → `2`
-          @@ -2,7 +2,7 @@
+          @@ canonical form @@
            content:
              variations:
                - name: a
@@ -73,7 +73,7 @@ fn the_text_is_for_people() {
         refused by the service: ::error::no\n
       ~ update q/e/refused  0404040404 Raise it
           variation `a` value: `1` → `2`
-          @@ -2,7 +2,7 @@
+          @@ canonical form @@
            content:
              variations:
                - name: a

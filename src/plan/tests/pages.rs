@@ -79,7 +79,7 @@ fn a_fold_has_the_commit_and_the_diff_of_each_change() {
     ` p/e/t000 ` ` 0404040404 ` ` m `
 
     ```diff
-    @@ -2,7 +2,7 @@
+    @@ canonical form @@
      content:
        variations:
          - name: a

@@ -19,15 +19,15 @@ fn two_revisions_are_compared_without_state_service_or_home() {
 shop/prod
   ~ update shop/prod/pay  <short> Ask for 21 years
       rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
-      @@ -13,7 +13,7 @@
-                 subject: age
-                 predicate: ">"
-                 objects:
-      -            - "18"
-      +            - "21"
-             serve: {{ variation: "on" }}
-         disabledServe: {{ variation: "off" }}
-         defaultServe: {{ variation: "off" }}
+      @@ -6,7 +6,7 @@
+         rules:
+           - name: adults
+             conditions:
+      -        - {{ type: number, subject: age, predicate: ">", objects: ["18"] }}
+      +        - {{ type: number, subject: age, predicate: ">", objects: ["21"] }}
+             serve: {{ select: 1 }}
+         disabledServe: {{ select: 0 }}
+         defaultServe: {{ select: 0 }}
 
 1 to publish: 1 update
 "#,
@@ -53,6 +53,56 @@ fn every_output_names_both_revisions() {
     assert_eq!(plan["changes"][0]["attribution"], "known");
     let applied = world.plan().set("output", "json").exit(0).json();
     assert!(applied["source"].get("base").is_none(), "{applied:#}");
+}
+
+#[test]
+fn files_commits_and_findings_are_links_where_the_forge_is_known() {
+    let world = forked();
+    set(&world.repo, "pay", 21);
+    world
+        .repo
+        .file("shop/prod/cart.yaml", doc(21).replace("select: 1", "select: 7"))
+        .commit("Ask for 21 years");
+    let remotes = [
+        ("https://github.com/shop/toggles.git", "https://github.com/shop/toggles/blob/", "/commit/"),
+        ("git@gitlab.com:shop/toggles.git", "https://gitlab.com/shop/toggles/-/blob/", "/-/commit/"),
+    ];
+    for (remote, blob, commit) in remotes {
+        world.repo.git(&["remote", "add", "origin", remote]);
+        let page = offline(&world).args("--from main --to feature -o markdown").exit(3).any_stderr();
+        page.stdout_contains(&[
+            &format!("[` pay `]({blob}<rev>/shop/prod/pay.yaml)"),
+            &format!("[` shop/prod/cart.yaml:10:24 `]({blob}<rev>/shop/prod/cart.yaml#L10)"),
+            &format!("shop/toggles{commit}<rev>)"),
+        ]);
+        world.repo.git(&["remote", "remove", "origin"]);
+    }
+}
+
+#[test]
+fn the_lines_of_a_diff_are_those_of_the_file() {
+    let world = World::new();
+    let commented = |age| format!("# The new page.\n# See the design.\n\n{}", doc(age));
+    world.repo.file("shop/prod/pay.yaml", commented(18)).commit("Add pay").branch("feature");
+    world.repo.file("shop/prod/pay.yaml", format!("# Ours.\n{}", commented(21))).commit("Ask for 21 years");
+    let plan =
+        |output: &str| offline(&world).args("--from main --to feature").set("output", output).exit(0).both();
+    for output in ["human", "markdown"] {
+        let shown: String = plan(output).lines().map(|line| format!("{}\n", line.trim_start())).collect();
+        // Line 12 became line 13.
+        let hunk = "@@ -9,7 +10,7 @@\nrules:\n- name: adults\nconditions:\n-        - { type: number, subject: age, \
+                    predicate: \">\", objects: [\"18\"] }\n+        - { type: number,";
+        assert!(shown.contains(hunk), "{shown}");
+        assert!(shown.contains("+# Ours.\n"), "{shown}");
+    }
+    // A long list on one line is readable only in canonical form, whose lines have no numbers.
+    let long = |last: &str| doc(18).replace("[\"18\"]", &format!("[{}{last}]", "1234567, ".repeat(60)));
+    world.repo.file("shop/prod/pay.yaml", long("18")).commit("List many");
+    world.repo.git(&["branch", "--force", "main"]);
+    world.repo.file("shop/prod/pay.yaml", long("21")).commit("Ask for 21 years");
+    let shown = plan("human");
+    assert!(shown.contains("      @@ canonical form @@\n"), "{shown}");
+    assert!(shown.contains("-            - \"18\"\n") && !shown.contains(" @@ -"), "{shown}");
 }
 
 #[test]
