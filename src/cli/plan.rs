@@ -117,6 +117,7 @@ impl PlanPage {
 
     fn show(&self, settings: &Settings) -> Result<(), Failure> {
         let (plan, users) = (&self.plan, self.users.as_ref());
+        let remarks = || report::remarks(plan, &self.notes);
         match settings.output {
             OutputFormat::Github => {
                 print(&report::github(plan, &self.notes))?;
@@ -124,9 +125,9 @@ impl PlanPage {
             }
             OutputFormat::Human => print(&report::text_for(plan, users, color(settings))),
             OutputFormat::Json => show::json(&PlanOutput { plan: json_for(plan, users), notes: &self.notes }),
-            OutputFormat::Gitlab => show::json(&report::code_quality(plan.findings(), &self.notes, None)),
+            OutputFormat::Gitlab => show::json(&report::code_quality(plan.findings(), &remarks(), None)),
             OutputFormat::Junit => print(&report::junit_plan(plan, &self.notes)),
-            OutputFormat::Sarif => show::json(&report::sarif(plan.findings(), &self.notes, None)),
+            OutputFormat::Sarif => show::json(&report::sarif(plan.findings(), &remarks(), None)),
             OutputFormat::Markdown => print(&self.markdown(report::ANY_COMMENT)),
         }
     }

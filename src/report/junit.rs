@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::description;
 use crate::document::{Diagnostic, Severity};
 use crate::model::{HoldKind, JunitCase, JunitKind, JunitProblem, JunitSuite, escaped, junit};
-use crate::plan::{Change, Plan, WithheldToggle};
+use crate::plan::{Change, FETCH_ALL, Plan, WithheldToggle};
 
 /// Returns one test per document, which fails if the document has an error. `problem` is an error of the check as a
 /// whole.
@@ -82,10 +82,11 @@ pub(crate) fn junit_results<'a>(
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
     let documents = Some(documents).filter(|suite| !suite.cases.is_empty());
     let error = error.map(|error| failed_suite("pass", error));
-    let notes = notes.iter().map(|note| JunitCase {
+    let guesses = plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}"));
+    let notes = guesses.into_iter().chain(notes.iter().cloned()).map(|note| JunitCase {
         class: "gitoggle".to_owned(),
         name: "note".to_owned(),
-        problem: Some(JunitProblem::new(JunitKind::Skipped, note)),
+        problem: Some(JunitProblem::new(JunitKind::Skipped, &note)),
     });
     let notes = JunitSuite { name: "notes".to_owned(), cases: notes.collect() };
     let notes = Some(notes).filter(|suite| !suite.cases.is_empty());

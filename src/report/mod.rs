@@ -30,8 +30,8 @@ pub(crate) use text::{MOST_SHOWN, rest, text_for};
 
 use std::collections::BTreeMap;
 
-use crate::model::{EnvironmentId, ToggleId, ToggleState};
-use crate::plan::{Change, Plan, WithheldToggle};
+use crate::model::{EnvironmentId, ToggleId, ToggleState, counted};
+use crate::plan::{Change, FETCH_ALL, Plan, WithheldToggle};
 
 /// The toggles of one environment that are held, failed, pending or orphans for one reason.
 struct Note<'a> {
@@ -43,6 +43,26 @@ struct Note<'a> {
     toggles: Vec<&'a ToggleId>,
     /// The changes that would be published otherwise.
     changes: Vec<&'a Change>,
+}
+
+impl Note<'_> {
+    /// Names the toggle, or the environment and how many toggles of it are concerned.
+    fn subject(&self) -> String {
+        match self.toggles.as_slice() {
+            [] => self.environment.to_string(),
+            [one] => one.to_string(),
+            some => format!("{}: {}", self.environment, counted(some.len(), "toggle")),
+        }
+    }
+}
+
+/// Returns what a plan says besides changes and findings: guessed commits, the notes of the command, what is withheld, and
+/// orphans. For outputs whose rows are findings.
+pub(crate) fn remarks(plan: &Plan, of_command: &[String]) -> Vec<String> {
+    let guesses = plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}"));
+    let withheld = notes(plan).into_iter();
+    let withheld = withheld.map(|note| format!("{} {}: {}", note.state, note.subject(), note.reason));
+    guesses.into_iter().chain(of_command.iter().cloned()).chain(withheld).collect()
 }
 
 /// Groups withheld toggles and orphans by environment and reason.

@@ -81,11 +81,7 @@ fn guesses(out: &mut String, plan: &Plan, color: Color) {
 }
 
 fn head(out: &mut String, note: &Note<'_>, color: Color) {
-    let subject = match note.toggles.as_slice() {
-        [] => note.environment.to_string(),
-        [one] => one.to_string(),
-        some => format!("{}: {}", note.environment, counted(some.len(), "toggle")),
-    };
+    let subject = note.subject();
     let state = paint(note.state, "33", color);
     line(out, &format!("\n{state} {subject}\n    {}", note.reason));
 }

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod junit;
+mod notes;
 mod reports;
 mod schema;
 mod summary;
