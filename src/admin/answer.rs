@@ -124,6 +124,7 @@ pub(super) async fn readiness(State(shared): State<AdminState>) -> Response {
             parts.extend(status.remarks());
             let mut lines = vec![parts.join("; ")];
             lines.extend(status.explanations());
+            lines.extend(shared.deliveries().and_then(|webhooks| webhooks.explanation()));
             text(StatusCode::OK, &lines)
         }
         Readiness::Unready(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &[reason]),

@@ -172,7 +172,7 @@ struct AfterToggles<'a> {
 
 impl AdminState {
     /// Returns the record of webhooks; nothing if no webhook secret is set.
-    fn deliveries(&self) -> Option<Deliveries> {
+    pub(super) fn deliveries(&self) -> Option<Deliveries> {
         let deliveries = self.0.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
         let is_open = self.0.admin.webhook_secret.is_some();
         is_open.then(|| deliveries.clone())

@@ -63,11 +63,13 @@ pub(super) async fn receive(
         Ok(()) => {
             shared.0.admin.control.trigger().fire();
             deliveries.accept();
+            shared.0.admin.metrics.webhook_accepted();
             tracing::info!(name: "webhook_received", kind = kind.as_str(), "webhook received, pass triggered");
             json(StatusCode::ACCEPTED, &serde_json::json!({ "accepted": true }))
         }
         Err(refusal) => {
             deliveries.refuse(kind, refusal.reason());
+            shared.0.admin.metrics.webhook_refused();
             refusal.response()
         }
     }
@@ -196,7 +198,21 @@ impl Tally {
     }
 }
 
+/// What to do about refused webhooks.
+const COMPARE: &str = "give the webhook at the Git host the secret that `--webhook-secret-file` contains";
+
 impl Deliveries {
+    /// Returns one line about the refused webhooks; none while there are none, and after one was accepted.
+    pub(super) fn explanation(&self) -> Option<String> {
+        let last = self.refused.iter().max_by(|a, b| a.tally.last_at.cmp(&b.tally.last_at))?;
+        if self.accepted.as_ref().is_some_and(|accepted| accepted.last_at >= last.tally.last_at) {
+            return None;
+        }
+        let count: u64 = self.refused.iter().map(|refused| refused.tally.count).sum();
+        let (reason, at) = (last.reason, &last.tally.last_at);
+        Some(format!("webhooks: {count} refused since the start, the last at {at}: {reason}; {COMPARE}"))
+    }
+
     fn accept(&mut self) {
         self.accepted.get_or_insert_default().add();
     }
@@ -223,7 +239,7 @@ impl Deliveries {
         refused.unlogged += 1;
         if refused.logged_at.is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES) {
             let (kind, count) = (refused.kind, refused.unlogged);
-            tracing::warn!(name: "webhook_refused", kind, reason, count, "webhook refused");
+            tracing::warn!(name: "webhook_refused", kind, reason, count, hint = COMPARE, "webhook refused");
             refused.logged_at = Some(now);
             refused.unlogged = 0;
         }

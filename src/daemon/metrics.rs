@@ -38,7 +38,9 @@ struct Inner {
     source_fetch_duration: Histogram,
     suspended: Gauge,
     toggles: Labeled<Gauge<u64, AtomicU64>>,
+    webhooks: Labeled<Counter>,
     withheld: Labeled<Gauge<u64, AtomicU64>>,
+    writer: Gauge,
 }
 
 words! {
@@ -78,7 +80,9 @@ impl Metrics {
             source_fetch_duration: Histogram::new(FETCH_BUCKETS),
             suspended: Gauge::default(),
             toggles: Labeled::new("state", ToggleState::ALL.map(ToggleState::as_str)),
+            webhooks: Labeled::new("result", [ACCEPTED, REFUSED]),
             withheld: Labeled::new("reason", HoldKind::ALL.map(HoldKind::as_str)),
+            writer: Gauge::default(),
         };
         let help = "Start of the process, in seconds since 1970";
         // The name that every Prometheus client uses, without a prefix.
@@ -146,6 +150,21 @@ impl Metrics {
         self.0.suspended.set(i64::from(!suspensions.is_empty()));
     }
 
+    /// Counts an authentic webhook.
+    pub(crate) fn webhook_accepted(&self) {
+        self.0.webhooks.with(ACCEPTED).inc();
+    }
+
+    /// Counts a webhook that was refused.
+    pub(crate) fn webhook_refused(&self) {
+        self.0.webhooks.with(REFUSED).inc();
+    }
+
+    /// Sets whether this process is the writer.
+    pub(crate) fn writer(&self, is_writer: bool) {
+        self.0.writer.set(i64::from(is_writer));
+    }
+
     /// Counts a notification that could not be delivered.
     pub fn notification_failed(&self) {
         self.0.notifications_failed.inc();
@@ -158,6 +177,10 @@ impl Metrics {
         text
     }
 }
+
+/// The results of webhooks.
+const ACCEPTED: &str = "accepted";
+const REFUSED: &str = "refused";
 
 /// In seconds: from a pass without changes to the first pass over all toggles.
 const PASS_BUCKETS: [f64; 11] = [0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0];
@@ -186,7 +209,9 @@ impl Inner {
             source_fetch_duration,
             suspended,
             toggles,
+            webhooks,
             withheld,
+            writer,
         } = self;
         let registry = registry.sub_registry_with_prefix("gitoggle");
         // The crate appends `_total` to counters, and the unit if one is given.
@@ -219,6 +244,9 @@ impl Inner {
         registry.register("toggles", "Toggles, by state", toggles.family.clone());
         let help = "Toggles that the last pass withheld, by reason";
         registry.register("withheld", help, withheld.family.clone());
+        registry.register("webhooks", "Webhooks, by result", webhooks.family.clone());
+        let help = "Whether this process writes to the state, and does not wait for another one";
+        registry.register("writer", help, writer.clone());
     }
 }
 
@@ -359,6 +387,8 @@ mod tests {
         gitoggle_toggles{state="in_sync"} 0
         gitoggle_toggles{state="orphan"} 0
         gitoggle_toggles{state="pending"} 0
+        gitoggle_webhooks_total{result="accepted"} 0
+        gitoggle_webhooks_total{result="refused"} 0
         gitoggle_withheld{reason="approval_required"} 0
         gitoggle_withheld{reason="archived"} 0
         gitoggle_withheld{reason="awaits_approval"} 0
@@ -377,6 +407,7 @@ mod tests {
         gitoggle_withheld{reason="suspended"} 0
         gitoggle_withheld{reason="unknown"} 0
         gitoggle_withheld{reason="window"} 0
+        gitoggle_writer 0
         "#
         );
     }

@@ -45,6 +45,7 @@ pub(super) async fn show(
         query: valid(query).unwrap_or_default(),
         readiness: shared.0.admin.readiness(),
         url: remedies::url(&headers),
+        webhooks: shared.deliveries().and_then(|webhooks| webhooks.explanation()),
     };
     if let Some(known) = shared.0.rendered.get(&key, |page| page.is_usable(&headers)) {
         return known.page.response(&headers);
@@ -68,6 +69,8 @@ pub(in crate::admin) struct PageKey {
     readiness: Readiness,
     /// The address of this daemon as the reader wrote it, if commands need it.
     url: Option<String>,
+    /// A line about refused webhooks.
+    webhooks: Option<String>,
 }
 
 /// A page with the time at which its relative times were right.
@@ -95,6 +98,7 @@ impl TimedPage {
             admin: &shared.0.admin,
             now: super::now(),
             url: key.url.as_deref(),
+            webhooks: key.webhooks.as_deref(),
         };
         let (page, is_complete) = match (view.query.toggle.as_str(), view.query.deployment.as_str()) {
             ("", "") => {
@@ -121,6 +125,7 @@ struct View<'a> {
     now: i64,
     /// The address of this daemon as the reader wrote it, if commands need it.
     url: Option<&'a str>,
+    webhooks: Option<&'a str>,
 }
 
 impl View<'_> {

@@ -73,6 +73,8 @@ fn remarks(view: &View<'_>) -> Markup {
             _ => "Nothing needs attention.".to_owned(),
         });
     }
+    // Anyone can send a webhook that is refused, so it does not change the verdict.
+    lines.extend(view.webhooks.map(str::to_owned));
     html! { ul #remarks { @for line in &lines { li { (prose(&cut(line, MOST_CHARS))) } } } }
 }
 

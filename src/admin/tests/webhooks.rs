@@ -119,6 +119,16 @@ async fn a_webhook_that_does_not_arrive_in_time_is_recorded() {
     assert_eq!(server.raw(head).await.status(), 408);
     let status = server.get("/api/status").await;
     assert!(status.body().contains("the body did not arrive in time"), "{}", status.0);
+    let ready = server.get("/readyz").await;
+    let line = ready
+        .body()
+        .lines()
+        .find(|line| line.starts_with("webhooks: 1 refused since the start, the last at "));
+    assert!(line.is_some_and(|line| line.contains("`--webhook-secret-file`")), "{}", ready.0);
+    let page = server.get("/").await;
+    assert!(page.body().contains("--webhook-secret-file"), "{}", page.0);
+    let metrics = server.get("/metrics").await;
+    assert!(metrics.body().contains("gitoggle_webhooks_total{result=\"refused\"} 1"), "{}", metrics.0);
     assert!(!server.was_fired().await);
 }
 

@@ -41,6 +41,7 @@ impl Driver {
             Ok(reconciler) => {
                 tracing::info!(name: "writer", "this process is the writer");
                 self.status.send_modify(|status| status.role = Role::Writer);
+                self.metrics.writer(true);
                 self.report_suspensions(&reconciler);
                 state.schedule.no_later_than(Instant::now());
                 Ok(reconciler)
@@ -52,6 +53,7 @@ impl Driver {
                     tracing::info!(name: "follower", %holder, "another process is the writer; waiting for it to end");
                 }
                 self.status.send_modify(|status| status.role = role);
+                self.metrics.writer(false);
                 Err(Instant::now() + TICK)
             }
             Err(error) => {

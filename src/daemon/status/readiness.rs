@@ -44,7 +44,10 @@ impl Status {
         match &self.role {
             Role::Starting => return Readiness::Unready("starting: no pass has ended yet".into()),
             Role::Follower(holder) => {
-                return Readiness::Unready(format!("another process is the writer: {holder}"));
+                return Readiness::Unready(format!(
+                    "another process is the writer: {holder}; this one takes over when it ends; to run both, give each \
+                     its own `--state-dir`"
+                ));
             }
             Role::Writer => {}
         }
@@ -101,7 +104,8 @@ mod tests {
             (Status::default(), "starting: no pass has ended yet"),
             (
                 Status { role: Role::Follower("pid 7 on a".into()), ..ready(when) },
-                "another process is the writer: pid 7 on a",
+                "another process is the writer: pid 7 on a; this one takes over when it ends; to run both, give each its \
+                 own `--state-dir`",
             ),
             (
                 Status { last_pass: Some(LastPass { at: 1, result: failed, took_ms: 1 }), ..ready(when) },
