@@ -38,36 +38,48 @@ impl ForgeReviews {
         history: &HistoryEnd,
         is_enough: &dyn Fn(&Reviews) -> bool,
     ) -> Result<Reviews, ForgeError> {
-        let parents: BTreeMap<CommitId, &[CommitId]> =
-            history.iter().map(|(commit, parents)| (*commit, parents.as_slice())).collect();
-        let mut reviews = Reviews::none(match history.len() <= MOST {
-            true => "which was not merged from a pull request".to_owned(),
-            false => format!("which none of the newest {MOST} commits has merged from a pull request"),
-        });
         let client = ForgeClient::new(self.target.clone(), &self.network)?;
         let user = client.user()?;
+        let known: BTreeSet<CommitId> = history.iter().map(|(commit, _)| *commit).collect();
         let is_in_history =
-            |commit: &str| commit.parse().is_ok_and(|commit| parents.contains_key(&CommitId(commit)));
-        let mut seen = BTreeSet::new();
-        for commit in branch_first(history, &parents).into_iter().take(MOST) {
-            let Some(number) = client.merged_as(commit, &is_in_history)? else {
-                continue;
-            };
-            let plan = match seen.insert(number) {
-                true => Some(client.review(number, &self.key, user)?),
-                false => None,
-            };
-            let request = format!("pull request {number}, {}", why_unlisted(plan.as_ref()));
-            reviews.name(brought_by(commit, &parents), &request);
-            if let Some(CommentPlan::Reviewed(changes)) = plan {
-                reviews.add(changes);
-            }
-            if is_enough(&reviews) {
-                break;
-            }
-        }
-        Ok(reviews)
+            |commit: &str| commit.parse().is_ok_and(|commit| known.contains(&CommitId(commit)));
+        let merged_as = |commit| client.merged_as(commit, &is_in_history);
+        collect(history, is_enough, merged_as, |number| client.review(number, &self.key, user))
     }
+}
+
+/// Collects the reviews of the pull requests that `merged_as` names for the commits of `history`.
+fn collect<E>(
+    history: &HistoryEnd,
+    is_enough: &dyn Fn(&Reviews) -> bool,
+    merged_as: impl Fn(CommitId) -> Result<Option<u64>, E>,
+    review: impl Fn(u64) -> Result<CommentPlan, E>,
+) -> Result<Reviews, E> {
+    let parents: BTreeMap<CommitId, &[CommitId]> =
+        history.iter().map(|(commit, parents)| (*commit, parents.as_slice())).collect();
+    let mut reviews = Reviews::none(match history.len() <= MOST {
+        true => "which was not merged from a pull request".to_owned(),
+        false => format!("which none of the newest {MOST} commits has merged from a pull request"),
+    });
+    let mut seen = BTreeSet::new();
+    for commit in branch_first(history, &parents).into_iter().take(MOST) {
+        let Some(number) = merged_as(commit)? else {
+            continue;
+        };
+        let plan = match seen.insert(number) {
+            true => Some(review(number)?),
+            false => None,
+        };
+        let request = format!("pull request {number}, {}", why_unlisted(plan.as_ref()));
+        reviews.name(brought_by(commit, &parents), &request);
+        if let Some(CommentPlan::Reviewed(changes)) = plan {
+            reviews.add(changes);
+        }
+        if is_enough(&reviews) {
+            break;
+        }
+    }
+    Ok(reviews)
 }
 
 impl ForgeClient {
@@ -126,4 +138,126 @@ fn reachable(start: CommitId, parents: &BTreeMap<CommitId, &[CommitId]>) -> BTre
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::model::{ChangeDigest, ObjectId, Payload};
+
+    /// The number of pull requests.
+    const REQUESTS: u8 = 10;
+    /// The toggle of a commit that nobody reviewed, which was pushed after the fifth merge.
+    const PUSHED: u8 = 11;
+
+    /// The commits are numbered so that each comes after its parents: the base, then for each request the commit of its
+    /// branch and its merge.
+    fn commit(number: u8) -> CommitId {
+        CommitId(ObjectId([number; 20]))
+    }
+
+    fn merge(request: u8) -> u8 {
+        3 * request
+    }
+
+    /// Returns the commit that changes a toggle.
+    fn change(toggle: u8) -> u8 {
+        match toggle {
+            PUSHED => merge(5) + 1,
+            request => merge(request) - 1,
+        }
+    }
+
+    fn parents(number: u8) -> Vec<u8> {
+        match number {
+            0 => Vec::new(),
+            number if number == change(PUSHED) => vec![merge(5)],
+            // The branches of odd requests began at the base, the others at the merge before.
+            number if number % 3 == 2 => vec![if number % 2 == 0 { 0 } else { number - 2 }],
+            number => {
+                let before = if number == merge(6) { change(PUSHED) } else { number - 3 };
+                vec![before, number - 1]
+            }
+        }
+    }
+
+    fn ancestors(number: u8) -> BTreeSet<u8> {
+        let above = parents(number).into_iter().flat_map(ancestors);
+        above.chain([number]).collect()
+    }
+
+    /// Returns what `Snapshot::history_since` does.
+    fn history(head: u8, ends: &[u8]) -> Vec<(CommitId, Vec<CommitId>)> {
+        let common = ends.iter().map(|end| ancestors(*end));
+        let common = common.reduce(|a, b| &a & &b).and_then(|common| common.last().copied());
+        let hidden: BTreeSet<u8> =
+            common.map(parents).unwrap_or_default().into_iter().flat_map(ancestors).collect();
+        let shown: Vec<u8> = ancestors(head).difference(&hidden).copied().collect();
+        let ids = |numbers: Vec<u8>| numbers.into_iter().map(commit).collect();
+        shown.into_iter().rev().map(|number| (commit(number), ids(parents(number)))).collect()
+    }
+
+    fn digest(toggle: u8) -> ChangeDigest {
+        let payload = Payload::from_json(
+            r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#,
+        );
+        ChangeDigest::new(&format!("shop/prod/t{toggle}").parse().unwrap(), &payload.unwrap())
+    }
+
+    /// How the job of a merge ends.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Job {
+        Cancelled,
+        /// It has sent half of the changes, and recorded neither the others nor its revision.
+        Killed,
+        Ran,
+        /// The service has refused half of the changes; its revision is recorded.
+        Refused,
+    }
+
+    #[test]
+    fn whichever_jobs_ran_the_last_one_publishes_what_was_reviewed_and_nothing_else() {
+        let digests: Vec<ChangeDigest> = (0..=PUSHED).map(digest).collect();
+        for subset in 0..1_u16 << REQUESTS {
+            let (mut applied, mut recorded) = (BTreeSet::new(), 0);
+            for request in 1..=REQUESTS {
+                let job = match subset >> (request - 1) & 1 {
+                    _ if request == REQUESTS => Job::Ran,
+                    1 => Job::Ran,
+                    _ => [Job::Cancelled, Job::Killed, Job::Refused][usize::from(request + subset as u8) % 3],
+                };
+                if job == Job::Cancelled {
+                    continue;
+                }
+                let head = merge(request);
+                let merged = (1..=PUSHED).filter(|toggle| ancestors(head).contains(&change(*toggle)));
+                let due: Vec<u8> = merged.filter(|toggle| !applied.contains(toggle)).collect();
+                let ends: Vec<u8> = due.iter().map(|toggle| change(*toggle)).chain([recorded]).collect();
+                let is_enough =
+                    |reviews: &Reviews| due.iter().all(|toggle| reviews.list(digests[usize::from(*toggle)]));
+                let reviews = collect(
+                    &history(head, &ends),
+                    &is_enough,
+                    |found| {
+                        let request = (1..=REQUESTS).find(|request| commit(merge(*request)) == found);
+                        Ok::<_, Infallible>(request.map(u64::from))
+                    },
+                    |number| {
+                        let listed = [digests[usize::try_from(number).unwrap()]];
+                        Ok(CommentPlan::Reviewed(listed.into_iter().collect()))
+                    },
+                );
+                let reviews = reviews.unwrap();
+                let listed: Vec<u8> =
+                    due.into_iter().filter(|toggle| reviews.list(digests[usize::from(*toggle)])).collect();
+                let sent = if job == Job::Ran { listed.len() } else { listed.len() / 2 };
+                applied.extend(&listed[..sent]);
+                recorded = if job == Job::Killed { recorded } else { head };
+            }
+            let expected: BTreeSet<u8> = (1..=REQUESTS).collect();
+            assert_eq!(applied, expected, "jobs that ran: {subset:010b}");
+        }
+    }
 }

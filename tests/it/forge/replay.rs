@@ -9,13 +9,13 @@ use crate::support::{Answer, Gitoggle, Request, Service, World};
 const RECORDED: &str = include_str!("../data/gitea-api.json");
 
 /// Returns the recorded exchange with this name.
-fn exchange(case: &str) -> Value {
+pub(super) fn exchange(case: &str) -> Value {
     let all: Vec<Value> = serde_json::from_str(RECORDED).unwrap();
     let found = all.into_iter().find(|exchange| exchange["case"] == case);
     found.unwrap_or_else(|| panic!("no exchange `{case}`"))
 }
 
-fn recorded(case: &str) -> Answer {
+pub(super) fn recorded(case: &str) -> Answer {
     let response = exchange(case)["response"].clone();
     let status = u16::try_from(response["status"].as_u64().unwrap()).unwrap();
     let mut answer = Answer::status(status).body(&response["body"].to_string());

@@ -182,25 +182,41 @@ fn quick_merges_need_nobody_whichever_of_their_jobs_ran() {
 }
 
 #[test]
-fn ten_quick_merges_need_nobody() {
-    for kind in KINDS {
+fn ten_quick_merges_need_nobody_whichever_of_their_jobs_ran() {
+    // How the job of each merge ends: it did not run, it ran, the service refused a change, or it was killed.
+    for (kind, jobs) in KINDS.into_iter().zip(["----s-----", "-r-k---sr-", "s-s-s-s-s-"]) {
         let team = Team::new(kind);
         for number in 0..10 {
             team.request(number + 1, &format!("t{number}"), 30);
         }
-        for number in 0..10 {
+        let job = || team.job().set("max-change-ratio", "1");
+        let sent = || team.world.service.take().iter().map(Request::toggle).collect::<Vec<_>>();
+        let mut all = Vec::new();
+        for (number, ending) in (0..10).zip(jobs.chars()) {
             let how = [Merge::Commit, Merge::Squash, Merge::Rebase][usize::try_from(number % 3).unwrap()];
             team.merge(number + 1, how);
-            if number == 4 {
-                // Half of them are sent, and the service refuses the third.
-                team.world.service.answers([Answer::applied(), Answer::applied(), Answer::json(400, "{}")]);
-                team.job().set("max-change-ratio", "1").exit(1).any_output();
-                team.sent(&["t0", "t1", "t2", "t3", "t4"]);
+            match ending {
+                'r' => drop(job().exit(0).any_output()),
+                's' => {
+                    team.world.service.answers([Answer::json(400, "{}")]);
+                    job().exit(1).any_output();
+                }
+                'k' => {
+                    team.world.kill_in_first_request(job());
+                    crate::shared::age(&Repo::at(&team.world.path("remote.git")));
+                }
+                _ => {}
             }
+            all.extend(sent());
         }
-        let all = team.job().set("max-change-ratio", "1");
-        all.exit(0).any_output();
-        team.sent(&["t2", "t5", "t6", "t7", "t8", "t9"]);
+        job().exit(0).any_output();
+        all.extend(sent());
+        all.sort();
+        all.dedup();
+        assert_eq!(all, (0..10).map(|number| format!("shop/prod/t{number}")).collect::<Vec<_>>());
+        // Everything is applied.
+        job().exit(0).any_output();
+        team.sent(&[]);
     }
 }
 

@@ -1,7 +1,8 @@
-//! The endpoints of the stand-in.
+//! The endpoints of the stand-in. Gitea's answers have the recorded form.
 
 use serde_json::{Value, json};
 
+use super::replay::{exchange, recorded};
 use super::stand_in::{Comment, FORGE_TOKEN, Held, Kind, OURS, add_to, root};
 use crate::support::{Answer, Request};
 
@@ -123,9 +124,14 @@ fn requests_of(kind: Kind, held: &Held, commit: &str) -> Answer {
         ),
         // Gitea answers with the merged request only.
         Kind::Gitea if is_merged => {
-            return ok(200, &json!({ "number": number, "merged": true, "merge_commit_sha": commit }));
+            let mut recorded = exchange("create pull request")["response"]["body"].clone();
+            recorded["number"] = json!(number);
+            recorded["state"] = json!("closed");
+            recorded["merged"] = json!(true);
+            recorded["merge_commit_sha"] = json!(commit);
+            return ok(200, &recorded);
         }
-        Kind::Gitea => return refused(404, "not found"),
+        Kind::Gitea => return recorded("create comment in a repository that does not exist"),
     };
     match is_merged {
         true => ok(200, &json!([open, merged])),
@@ -138,6 +144,13 @@ fn ok(status: u16, body: &Value) -> Answer {
 }
 
 fn shown(kind: Kind, comment: &Comment) -> Value {
+    if kind == Kind::Gitea {
+        let mut recorded = exchange("create comment")["response"]["body"].clone();
+        recorded["id"] = json!(comment.id);
+        recorded["user"]["id"] = json!(comment.author);
+        recorded["body"] = json!(comment.body);
+        return recorded;
+    }
     let author = match kind {
         Kind::GitLab => "author",
         Kind::GitHub | Kind::Gitea => "user",
@@ -173,7 +186,9 @@ fn comments(
     };
     if kind == Kind::Gitea {
         // It has no pages, whatever is asked for.
-        return (method == "GET" && query.is_empty()).then(|| ok(200, &Value::Array(all)));
+        let count = all.len().to_string();
+        let answer = ok(200, &Value::Array(all)).header("X-Total-Count", &count);
+        return (method == "GET" && query.is_empty()).then_some(answer);
     }
     let (size, page) = (number("per_page").unwrap_or(20).min(100), number("page").unwrap_or(1));
     let has_more = all.len() > size * page;
