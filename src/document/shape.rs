@@ -218,6 +218,9 @@ impl ShapeReader<'_> {
     ) -> Option<Vec<T>> {
         let NodeKind::Sequence(items) = &field.node.kind else {
             let help = match (field.name, &field.node.kind) {
+                ("rules" | "conditions" | "prerequisites", NodeKind::Mapping(..)) => {
+                    Some("write `- ` before each item, or `[]` for none")
+                }
                 ("rules" | "conditions" | "prerequisites", _) => Some("write `[]` for none"),
                 (_, NodeKind::Scalar(..)) => {
                     Some("write a list in square brackets, such as `[\"a\", \"b\"]`")

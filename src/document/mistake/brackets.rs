@@ -270,8 +270,8 @@ pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
         _ => false,
     };
     let text = value.trim_end();
-    let shown = match (c, text.find([',', ']', '}'])) {
-        ('*' | '&' | '@', Some(end)) if end > 0 => &text[..end],
+    let shown = match text.find([',', ']', '}']) {
+        Some(end) if end > 0 => text[..end].trim_end(),
         _ => text,
     };
     let help = format!("put it in quotes: `\"{}\"`", escaped(&shown.replace('"', "\\\"")));

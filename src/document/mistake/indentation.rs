@@ -32,6 +32,10 @@ pub(super) fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
     if line.indent > inner.at && !inner.is_item && !above.plain_value().is_empty() && above.colon.is_some() {
         return Some(too_deep(lines, at, inner));
     }
+    if inner.at == 0 && inner.is_item && line.indent == 0 && !line.has_dash() {
+        let message = "a document has keys at its top, not a list";
+        return Some(Found::new(first, 0, 1, message, "remove the dash"));
+    }
     if inner.at == line.indent && inner.is_item && !line.has_dash() {
         let spaces = lines[inner.line].content;
         let message = "the next item of the list begins here, and it has no dash".to_owned();

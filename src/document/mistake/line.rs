@@ -59,7 +59,11 @@ fn bullet(line: &Line<'_>, at: usize) -> Option<Found> {
         }
         '*' | '+' | '•' | '·' | '‣' | '–' | '—' | '−' if rest.starts_with(' ') => {
             let message = format!("a list item begins with `-`, not `{c}`");
-            let help = format!("write `- {}`", escaped(rest.trim()));
+            let help = match rest.trim_start().starts_with("- ") {
+                // The lines of a diff were pasted.
+                true => format!("remove the `{c}`"),
+                false => format!("write `- {}`", escaped(rest.trim())),
+            };
             Some(Found::new(at, line.content, line.content + c.len_utf8(), message, help))
         }
         _ => None,

@@ -139,6 +139,16 @@ const COLONS: &[Mistake] = &[
 
 const STARTS_OF_VALUES: &[Mistake] = &[
     (
+        CONDITION,
+        "- { type: number, subject: age, predicate: >, objects: [\"18\"] }",
+        "13:52 syntax: a value cannot begin with `>` | put it in quotes: `\">\"`",
+    ),
+    (
+        CONDITION,
+        "- { type: number, subject: `age`, predicate: \">\", objects: [\"18\"] }",
+        "13:36 syntax: a value cannot begin with a backtick | put it in quotes: `\"`age`\"`",
+    ),
+    (
         "          subject: email",
         "          subject: @email",
         "14:20 syntax: a value cannot begin with `@` | put it in quotes: `\"@email\"`",
@@ -234,6 +244,11 @@ const STARTS_OF_VALUES: &[Mistake] = &[
         "15:20 syntax: a value cannot begin with `,` | put it in quotes: `\",\"`",
     ),
 ];
+
+const CONDITION: &str = "- type: string
+          subject: email
+          predicate: is one of
+          objects: [\"a@example.com\", \"b@example.com\"]";
 
 const QUOTES: &[Mistake] = &[
     (
@@ -412,6 +427,21 @@ const INDENTATION: &[Mistake] = &[
         "      serve: { select: 1 }",
         "      - serve: { select: 1 }",
         "17:7 syntax: a list item cannot be beside the key `conditions` | write either keys or `- ` items at this indentation: check `conditions` and this line",
+    ),
+    (
+        "disabled: false",
+        "- disabled: false",
+        "1:1 syntax: a document has keys at its top, not a list | remove the dash",
+    ),
+    (
+        "    - name: adults",
+        "      name: adults",
+        "10:3 wrong-type: `rules` is a list, not a mapping | write `- ` before each item, or `[]` for none",
+    ),
+    (
+        "    - name: adults",
+        "+   - name: adults",
+        "11:1 syntax: a list item begins with `-`, not `+` | remove the `+`",
     ),
 ];
 
