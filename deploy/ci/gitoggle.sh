@@ -1,13 +1,11 @@
 #!/bin/sh
-# For a CI system without a recipe. `install.sh` installs gitoggle.
+# For a CI system without a recipe. Install with `install.sh`; set GITOGGLE_BASE_URL, GITOGGLE_TOKEN, GITOGGLE_STATE_REMOTE.
 #
 #   gitoggle.sh plan TARGET    for a branch: prints what merging it into the branch TARGET of `origin` will publish
 #   gitoggle.sh apply          for the merged commit: publishes what was reviewed, and holds the rest
 #
 # `plan` writes plan.md for the reviewer and plan.json for `apply`. Keep plan.json as an artifact of the job, and copy it to the
 # job that applies, which removes it: a file of an older run is never used.
-#
-# The other settings are variables: GITOGGLE_BASE_URL, GITOGGLE_TOKEN, GITOGGLE_STATE_REMOTE.
 set -eu
 
 case "${1-} $#" in
