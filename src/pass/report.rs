@@ -346,6 +346,8 @@ impl StopReason {
             Self::Misrouted(_) => "the server that responds may not be the service",
             Self::Patience { wait: None, .. } => "the service is not available",
             Self::Unauthorized(_) => "the service rejected the token",
+            // Its text says whether the server has a certificate at all.
+            Self::Untrusted { fault: CertificateFault::Other, .. } => "the service could not be verified",
             Self::Untrusted { .. } => "the certificate of the service could not be verified",
         };
         verdict.to_owned()

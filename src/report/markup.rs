@@ -46,7 +46,7 @@ fn spaced(text: &str) -> String {
 fn is_plain(text: &str) -> bool {
     const OPERATORS: [&str; 10] = [">", ">=", "<", "<=", "=", "!=", "→", "·", "…", "%"];
     text.split(' ').all(|word| {
-        let inner = word.trim_start_matches('(').trim_end_matches([',', '.', ';', ':', ')']);
+        let inner = word.trim_start_matches('(').trim_end_matches([',', '.', ';', ':', '?', ')']);
         let is_number = inner
             .trim_end_matches('%')
             .split(',')
