@@ -143,6 +143,7 @@ fn reachable(start: CommitId, parents: &BTreeMap<CommitId, &[CommitId]>) -> BTre
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::sync::LazyLock;
 
     use super::*;
     use crate::model::{ChangeDigest, ObjectId, Payload};
@@ -183,17 +184,29 @@ mod tests {
         }
     }
 
-    fn ancestors(number: u8) -> BTreeSet<u8> {
-        let above = parents(number).into_iter().flat_map(ancestors);
-        above.chain([number]).collect()
+    /// The ancestors of each commit, itself included.
+    static ANCESTORS: LazyLock<Vec<BTreeSet<u8>>> = LazyLock::new(|| {
+        let mut all: Vec<BTreeSet<u8>> = Vec::new();
+        for number in 0..=merge(REQUESTS) {
+            let is_commit = number % 3 != 1 || number == change(PUSHED);
+            let parents = if is_commit { parents(number) } else { Vec::new() };
+            let above = parents.iter().flat_map(|parent| all[usize::from(*parent)].iter().copied());
+            let found = above.chain([number]).collect();
+            all.push(found);
+        }
+        all
+    });
+
+    fn ancestors(number: u8) -> &'static BTreeSet<u8> {
+        &ANCESTORS[usize::from(number)]
     }
 
     /// Returns what `Snapshot::history_since` does.
     fn history(head: u8, ends: &[u8]) -> Vec<(CommitId, Vec<CommitId>)> {
-        let common = ends.iter().map(|end| ancestors(*end));
+        let common = ends.iter().map(|end| ancestors(*end).clone());
         let common = common.reduce(|a, b| &a & &b).and_then(|common| common.last().copied());
-        let hidden: BTreeSet<u8> =
-            common.map(parents).unwrap_or_default().into_iter().flat_map(ancestors).collect();
+        let hidden = common.map(parents).unwrap_or_default().into_iter().flat_map(ancestors).copied();
+        let hidden: BTreeSet<u8> = hidden.collect();
         let shown: Vec<u8> = ancestors(head).difference(&hidden).copied().collect();
         let ids = |numbers: Vec<u8>| numbers.into_iter().map(commit).collect();
         shown.into_iter().rev().map(|number| (commit(number), ids(parents(number)))).collect()
@@ -223,10 +236,11 @@ mod tests {
         for subset in 0..1_u16 << REQUESTS {
             let (mut applied, mut recorded) = (BTreeSet::new(), 0);
             for request in 1..=REQUESTS {
-                let job = match subset >> (request - 1) & 1 {
-                    _ if request == REQUESTS => Job::Ran,
-                    1 => Job::Ran,
-                    _ => [Job::Cancelled, Job::Killed, Job::Refused][usize::from(request + subset as u8) % 3],
+                let others = [Job::Cancelled, Job::Killed, Job::Refused];
+                let ran = request == REQUESTS || subset >> (request - 1) & 1 == 1;
+                let job = match ran {
+                    true => Job::Ran,
+                    false => others[(usize::from(request) + usize::from(subset)) % 3],
                 };
                 if job == Job::Cancelled {
                     continue;
