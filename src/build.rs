@@ -90,10 +90,7 @@ fn watch_head() {
 }
 
 fn marked(id: &str, is_dirty: bool) -> String {
-    match is_dirty {
-        false => id.to_owned(),
-        true => format!("{id}-dirty"),
-    }
+    if is_dirty { format!("{id}-dirty") } else { id.to_owned() }
 }
 
 /// Returns the first ten digits of a commit id.

@@ -73,7 +73,6 @@ struct Inner {
     history: StatusCache<String, Arc<page::Recent>>,
     /// Few pages are rendered and few parts of the history read at a time, so that readers do not slow down passes.
     pages: Arc<Semaphore>,
-    /// The rendered pages.
     rendered: StatusCache<page::PageKey, page::TimedPage>,
 }
 

@@ -214,10 +214,13 @@ impl PayloadField {
                     Part::Value
                 }
                 Part::Name(_) | Part::Other if byte == b'&' => Part::Name(0),
-                Part::Name(matched) if FIELD[matched] == byte => match matched + 1 == FIELD.len() {
-                    true => Part::Value,
-                    false => Part::Name(matched + 1),
-                },
+                Part::Name(matched) if FIELD[matched] == byte => {
+                    if matched + 1 == FIELD.len() {
+                        Part::Value
+                    } else {
+                        Part::Name(matched + 1)
+                    }
+                }
                 Part::Name(_) | Part::Other => Part::Other,
                 Part::Past => Part::Past,
             };

@@ -26,7 +26,6 @@ pub struct DocumentPlace<'a> {
 /// The valid documents of one environment, by the key of the toggle.
 #[derive(Debug, Default)]
 pub struct EnvironmentDocuments {
-    /// The valid documents.
     pub valid: BTreeMap<String, EnvironmentDocument>,
     /// The toggles whose document is invalid, with its paths relative to the root: several if they clash.
     pub invalid: BTreeMap<String, Vec<(String, Format)>>,
@@ -74,7 +73,6 @@ impl DocumentPlace<'_> {
         Ok(all.map(Option::unwrap_or_default))
     }
 
-    /// Returns the environments that have a document.
     pub(super) fn known(&self) -> Result<BTreeSet<EnvironmentId>, AuthoringError> {
         let files = WorkTree::open(self.folder, self.root)?.files()?;
         let environments = files.iter().filter_map(|path| match self.layout.classify(path) {
@@ -102,9 +100,10 @@ impl DocumentPlace<'_> {
             let Some((path, format)) = paths.pop() else {
                 continue;
             };
-            let content = match left_out.contains_key(path.as_bytes()) {
-                true => Blob::Missing,
-                false => files.content(path.as_bytes(), LARGEST_DOCUMENT)?,
+            let content = if left_out.contains_key(path.as_bytes()) {
+                Blob::Missing
+            } else {
+                files.content(path.as_bytes(), LARGEST_DOCUMENT)?
             };
             let read = document::read(&join(self.root, &path), &content, self.kind);
             let document = read.payload.map(|payload| EnvironmentDocument {

@@ -22,16 +22,12 @@ use crate::source;
 /// Why documents could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthoringError {
-    /// An environment without a document.
     #[error("`{0}` has no document")]
     NoDocuments(EnvironmentId),
-    /// The target of a promotion, which has no document, with the environment that may have been meant.
     #[error("`{0}` has no document yet")]
     NewEnvironment(EnvironmentId, Option<String>),
-    /// The files cannot be read.
     #[error(transparent)]
     Source(#[from] source::Error),
-    /// Another process writes to the work tree, or the work tree could not be opened.
     #[error("{0}")]
     WorkTree(String),
 }

@@ -135,9 +135,10 @@ impl Promotion<'_> {
         };
         let copy = Blob::Content(text.clone().into_bytes());
         let read = document::read(path, &copy, self.place.kind);
-        match read.payload.as_ref() == Some(&document.payload) {
-            true => Ok(text),
-            false => Err("its copy would have another meaning".to_owned()),
+        if read.payload.as_ref() == Some(&document.payload) {
+            Ok(text)
+        } else {
+            Err("its copy would have another meaning".to_owned())
         }
     }
 }

@@ -35,30 +35,14 @@ pub(crate) struct TargetFolder {
 /// Why a document could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FolderError {
-    /// Another process is writing.
     #[error("another gitoggle process is writing to this work tree")]
     Busy,
-    /// An I/O error.
     #[error("could not {what} `{}`", escaped(path))]
-    Io {
-        /// The operation that failed, as a verb.
-        what: &'static str,
-        /// Relative to the top of the work tree.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The repository could not be read.
+    Io { what: &'static str, path: String, source: io::Error },
     #[error(transparent)]
     Repository(#[from] source::Error),
-    /// Something other than a folder or a file that belongs to this repository.
     #[error("`{}` is {what}, and gitoggle does not write there", escaped(path))]
-    Refused {
-        /// Relative to the top of the work tree.
-        path: String,
-        /// What it is, with its article.
-        what: &'static str,
-    },
+    Refused { path: String, what: &'static str },
 }
 
 /// Whether a file may be replaced.
@@ -70,7 +54,6 @@ pub enum Existing {
     Replace,
 }
 
-/// The result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WriteResult {
     /// There is a file already, checked out or not, which stays.
@@ -129,10 +112,7 @@ impl TargetFolder {
         let limit = LARGEST_DOCUMENT as u64 + 1;
         let read = File::from(file).take(limit).read_to_end(&mut content);
         let size = read.map_err(|source| FolderError::Io { what: "read", path: shown, source })?;
-        match size > LARGEST_DOCUMENT {
-            true => Ok(Blob::TooLarge(size as u64)),
-            false => Ok(Blob::Content(content)),
-        }
+        if size > LARGEST_DOCUMENT { Ok(Blob::TooLarge(size as u64)) } else { Ok(Blob::Content(content)) }
     }
 
     /// Writes the file at `path`, relative to the root, and creates its folders.

@@ -71,9 +71,10 @@ pub(super) fn invalid(findings: &[Diagnostic]) -> ExitStatus {
 
 pub(super) fn distinct(one: &EnvironmentId, other: &EnvironmentId) -> Result<(), Failure> {
     // Ids that differ only in case are one environment (DESIGN, section 2).
-    match one.to_string().eq_ignore_ascii_case(&other.to_string()) {
-        true => Err(Failure::new(ExitStatus::Usage, format!("both environments are `{one}`"))),
-        false => Ok(()),
+    if one.to_string().eq_ignore_ascii_case(&other.to_string()) {
+        Err(Failure::new(ExitStatus::Usage, format!("both environments are `{one}`")))
+    } else {
+        Ok(())
     }
 }
 

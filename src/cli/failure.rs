@@ -43,10 +43,7 @@ impl ExitStatus {
 
     /// Returns this status if it applies, and success otherwise.
     pub(super) fn when(self, applies: bool) -> Self {
-        match applies {
-            true => self,
-            false => Self::Clean,
-        }
+        if applies { self } else { Self::Clean }
     }
 
     /// Returns the status that wins.
@@ -210,10 +207,7 @@ impl fmt::Display for Indented<'_> {
 /// Prefixes a line that begins with `::`, which CI systems read as a command even if it is indented.
 fn guarded(line: &str) -> String {
     let line = line.trim();
-    match line.starts_with("::") {
-        true => format!("| {line}"),
-        false => line.to_owned(),
-    }
+    if line.starts_with("::") { format!("| {line}") } else { line.to_owned() }
 }
 
 #[cfg(test)]

@@ -136,7 +136,6 @@ pub(super) fn repository(settings: &Settings) -> Result<Option<ForgeTarget>, Fai
     target.transpose()
 }
 
-/// The verdict of a pass.
 pub(super) struct PassVerdict {
     pub(super) verdict: CommitVerdict,
     pub(super) description: String,

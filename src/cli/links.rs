@@ -16,10 +16,8 @@ pub(super) fn links(settings: &Settings) -> Option<Links> {
 fn find(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Links> {
     let (host, path) = host_and_path(url)?;
     let is = |name: &str| variable(name).as_deref() == Some("true");
-    let github = match is("GITEA_ACTIONS") || is("FORGEJO_ACTIONS") {
-        true => ForgePages::Gitea,
-        false => ForgePages::Github,
-    };
+    let github =
+        if is("GITEA_ACTIONS") || is("FORGEJO_ACTIONS") { ForgePages::Gitea } else { ForgePages::Github };
     for (is_job, forge, server, repository) in [
         (is("GITHUB_ACTIONS"), github, "GITHUB_SERVER_URL", "GITHUB_REPOSITORY"),
         (is("GITLAB_CI"), ForgePages::Gitlab, "CI_SERVER_URL", "CI_PROJECT_PATH"),

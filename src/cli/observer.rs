@@ -85,7 +85,6 @@ pub(super) fn log_begin(host: &str, plan: &Plan) {
     );
 }
 
-/// Logs the result of a change.
 pub(super) fn log_result(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
     let toggle = &change.id;
     let (status, took_ms) = (answer.and_then(|answer| answer.status), took_ms(answer));

@@ -24,10 +24,13 @@ pub(super) fn run(
     let folder = folder(settings)?;
     let promoted = |create| promote(place(settings, &folder), from, to, &globs, create);
     let report = match promoted(create) {
-        Err(AuthoringError::NewEnvironment(to, closest)) => match is_confirmed(&to, closest.as_deref())? {
-            true => promoted(true)?,
-            false => return Err(AuthoringError::NewEnvironment(to, closest).into()),
-        },
+        Err(AuthoringError::NewEnvironment(to, closest)) => {
+            if is_confirmed(&to, closest.as_deref())? {
+                promoted(true)?
+            } else {
+                return Err(AuthoringError::NewEnvironment(to, closest).into());
+            }
+        }
         result => result?,
     };
     if !report.unmatched.is_empty() {

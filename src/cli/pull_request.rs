@@ -20,9 +20,10 @@ pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
         let to = settings.to.clone();
         return Ok(Some(Range::Revisions { from, to }));
     }
-    match settings.pull_request {
-        false => Ok(None),
-        true => pull_request(settings.target.as_deref(), of_job()).map(Some),
+    if settings.pull_request {
+        pull_request(settings.target.as_deref(), of_job()).map(Some)
+    } else {
+        Ok(None)
     }
 }
 
@@ -74,10 +75,8 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
              of GitHub, GitLab, Gitea, Forgejo, Bitbucket, Azure DevOps and Jenkins are known",
         ));
     };
-    let target_origin = match flag.is_none_or(|flag| Some(flag) == own) {
-        true => TargetOrigin::Job,
-        false => TargetOrigin::Flag,
-    };
+    let target_origin =
+        if flag.is_none_or(|flag| Some(flag) == own) { TargetOrigin::Job } else { TargetOrigin::Flag };
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.forge));
     let (head, source) = job.map_or((None, None), |job| (job.head, job.source));
     Ok(Range::PullRequest(BranchRange { target, target_origin, head, source, fetch }))

@@ -185,9 +185,10 @@ impl SettingInfo {
     /// Returns a value as an argument; none if a switch keeps its default.
     fn typed(&self, text: &str) -> Option<String> {
         let is_default = self.preset() == Some(text);
-        match self.is_switch() {
-            true => (!is_default).then(|| format!("--{}", self.name)),
-            false => Some(format!("--{}={text}", self.name)),
+        if self.is_switch() {
+            (!is_default).then(|| format!("--{}", self.name))
+        } else {
+            Some(format!("--{}={text}", self.name))
         }
     }
 

@@ -23,13 +23,13 @@ pub(crate) struct FileLine {
 impl FileLine {
     /// Returns the line of a list whose values are all read. Entries become one value, which its own parser reads.
     fn ended(self) -> Self {
-        match self.key == ENTRIES && !self.values.is_empty() {
-            true => Self { values: vec![format!("[{}]", self.values.join(","))], ..self },
-            false => self,
+        if self.key == ENTRIES && !self.values.is_empty() {
+            Self { values: vec![format!("[{}]", self.values.join(","))], ..self }
+        } else {
+            self
         }
     }
 
-    /// Returns the line number in the file.
     pub(crate) fn number(&self) -> &str {
         self.place.rsplit(':').nth(1).unwrap_or_default()
     }
@@ -145,10 +145,7 @@ fn place(name: &str, span: &Span) -> String {
 }
 
 fn scalar_values(text: String, style: ScalarStyle) -> Vec<String> {
-    match is_null(&text, style) || text.is_empty() {
-        true => Vec::new(),
-        false => vec![text],
-    }
+    if is_null(&text, style) || text.is_empty() { Vec::new() } else { vec![text] }
 }
 
 fn is_null(text: &str, style: ScalarStyle) -> bool {

@@ -19,7 +19,6 @@ pub type Flags = BTreeMap<String, Vec<String>>;
 /// The sources of settings besides flags.
 #[derive(Clone, Debug)]
 pub struct ProcessEnvironment {
-    /// The environment variables.
     pub variables: Vec<(OsString, OsString)>,
     /// The folder to which relative paths are relative.
     pub folder: PathBuf,
@@ -122,9 +121,10 @@ impl Merged {
                 continue;
             };
             let flag = setting.flag.clone().unwrap_or_default();
-            match values.iter().any(|text| text.trim().is_empty()) {
-                true => self.report(flag, "the value is empty"),
-                false => self.set(setting, flag, values),
+            if values.iter().any(|text| text.trim().is_empty()) {
+                self.report(flag, "the value is empty");
+            } else {
+                self.set(setting, flag, values);
             }
         }
     }
@@ -256,9 +256,10 @@ fn unknown_key(key: &str, known: Option<&SettingInfo>) -> String {
 
 fn secret_key(name: &str, variable: &str) -> String {
     let file = format!("{name}_file");
-    match settings().iter().any(|setting| setting.name == file) {
-        true => format!("`{name}` is a secret and must not be in this file; use {variable}, or `{file}`"),
-        false => format!("`{name}` is a secret and must not be in this file; use {variable}"),
+    if settings().iter().any(|setting| setting.name == file) {
+        format!("`{name}` is a secret and must not be in this file; use {variable}, or `{file}`")
+    } else {
+        format!("`{name}` is a secret and must not be in this file; use {variable}")
     }
 }
 

@@ -155,9 +155,10 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
 
 pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
     // Secrets are sent in HTTP headers. The message does not quote the secret.
-    match text.contains(char::is_control) {
-        true => Err("the secret contains a line break or another control character".to_owned()),
-        false => Ok(SecretSource::Value(Secret::new(text.to_owned()))),
+    if text.contains(char::is_control) {
+        Err("the secret contains a line break or another control character".to_owned())
+    } else {
+        Ok(SecretSource::Value(Secret::new(text.to_owned())))
     }
 }
 
@@ -203,9 +204,10 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
 
 /// Parses a duration; `0`, with or without a unit, means never.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
-    match text == "0" || duration(text) == Ok(Duration::ZERO) {
-        true => Ok(Duration::ZERO),
-        false => positive_duration(text),
+    if text == "0" || duration(text) == Ok(Duration::ZERO) {
+        Ok(Duration::ZERO)
+    } else {
+        positive_duration(text)
     }
 }
 
@@ -214,9 +216,10 @@ fn digits(text: &str) -> Option<&str> {
 }
 
 pub(super) fn any_text(text: &str) -> Result<String, String> {
-    match text.contains(char::is_control) {
-        true => Err("must not contain a control character".to_owned()),
-        false => Ok(text.to_owned()),
+    if text.contains(char::is_control) {
+        Err("must not contain a control character".to_owned())
+    } else {
+        Ok(text.to_owned())
     }
 }
 

@@ -53,16 +53,12 @@ pub struct Control {
 /// The reason why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The driver has ended.
     #[error("the reconciler has stopped")]
     Stopped,
-    /// The order cannot be carried out now.
     #[error("{0}")]
     NotNow(String),
-    /// The order could not be recorded.
     #[error("{0}")]
     NotRecorded(String),
-    /// The order would change nothing.
     #[error(transparent)]
     Rejected(#[from] Rejection),
 }
@@ -129,7 +125,6 @@ impl Control {
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AllowRequest {
-    /// The override.
     pub what: Override,
     /// The environment; none for `history`.
     pub environment: Option<EnvironmentId>,
@@ -155,43 +150,20 @@ pub struct Released {
 /// The reason why a decision releases nothing.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Rejection {
-    /// The request names no environment.
     #[error("`{0}` needs an environment, written `project/environment`")]
     NoEnvironment(Override),
-    /// No pass has planned anything yet.
     #[error("no pass has planned yet")]
     NothingPlanned,
-    /// Nothing waits for this decision.
     #[error("nothing in {} waits for `{what}`", place(.environment.as_ref()))]
-    NothingToRelease {
-        /// The decision.
-        what: Override,
-        /// The environment of the request; none for `history`.
-        environment: Option<EnvironmentId>,
-        /// The decisions that toggles of the environment wait for.
-        waiting: Vec<Override>,
-    },
-    /// The decision needs a service that can be read.
+    NothingToRelease { what: Override, environment: Option<EnvironmentId>, waiting: Vec<Override> },
     #[error(
         "`{0}` is not supported with `service_kind: documented`, which offers no way to read the service"
     )]
     NotSupported(Override),
-    /// The revision is not the planned one.
     #[error("revision `{}` is not the one that is planned, {current}", crate::model::escaped(.given))]
-    OtherRevision {
-        /// The revision of the request.
-        given: String,
-        /// The revision that was planned last.
-        current: CommitId,
-    },
-    /// No toggle of the environment is known.
+    OtherRevision { given: String, current: CommitId },
     #[error("no toggle of the environment `{environment}` is known")]
-    UnknownEnvironment {
-        /// The environment.
-        environment: EnvironmentId,
-        /// The most similar one.
-        similar: Option<EnvironmentId>,
-    },
+    UnknownEnvironment { environment: EnvironmentId, similar: Option<EnvironmentId> },
 }
 
 fn place(environment: Option<&EnvironmentId>) -> String {
@@ -238,9 +210,10 @@ pub(super) fn release(
     let current = refused.or(status.source.revision);
     let planned = || {
         let current = current.ok_or(Rejection::NothingPlanned)?;
-        match is_named(&request.revision, current) {
-            true => Ok(current),
-            false => Err(Rejection::OtherRevision { given: request.revision.clone(), current }),
+        if is_named(&request.revision, current) {
+            Ok(current)
+        } else {
+            Err(Rejection::OtherRevision { given: request.revision.clone(), current })
         }
     };
     let (environment, waiting, revision) = match (what, &request.environment) {

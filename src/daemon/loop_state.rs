@@ -44,10 +44,7 @@ impl LoopState {
         Self {
             schedule: Schedule::new(
                 interval,
-                match drift_interval.is_zero() {
-                    true => DriftScans::Off,
-                    false => DriftScans::On,
-                },
+                if drift_interval.is_zero() { DriftScans::Off } else { DriftScans::On },
             ),
             drift: DriftState::new(drift_interval),
             probe,
@@ -66,9 +63,10 @@ impl LoopState {
         PassInputs {
             parked: self.schedule.parked(alone),
             // Otherwise each pass would have to plan as long as there is drift.
-            drifted: match overwrites_drift(reconciler) {
-                true => self.drift.differences(),
-                false => LiveDifferences::new(),
+            drifted: if overwrites_drift(reconciler) {
+                self.drift.differences()
+            } else {
+                LiveDifferences::new()
             },
             is_daemon: true,
             ..PassInputs::default()

@@ -107,9 +107,10 @@ impl Schedule {
         &mut self,
         alone: BTreeMap<ToggleId, HeldRequest>,
     ) -> BTreeMap<ToggleId, HeldRequest> {
-        match std::mem::take(&mut self.is_unparked) {
-            true => BTreeMap::new(),
-            false => self.parked.clone().into_iter().chain(alone).collect(),
+        if std::mem::take(&mut self.is_unparked) {
+            BTreeMap::new()
+        } else {
+            self.parked.clone().into_iter().chain(alone).collect()
         }
     }
 

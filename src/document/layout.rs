@@ -28,7 +28,6 @@ enum Part {
 pub enum PathKind {
     /// A toggle's document.
     Document {
-        /// The toggle.
         id: ToggleId,
         /// The extension.
         format: Format,
@@ -69,16 +68,12 @@ pub enum Unread {
 /// Why a text is not a layout.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LayoutError {
-    /// The last component is not `{toggle}.yaml`.
     #[error("a layout ends in `{{toggle}}.yaml` (which means `.yml` too), not in `{}`", escaped(.0))]
     File(String),
-    /// A placeholder is missing.
     #[error("a layout needs `{0}` once, as a whole folder")]
     Missing(&'static str),
-    /// A placeholder occurs twice.
     #[error("a layout has `{0}` only once")]
     Repeated(&'static str),
-    /// A folder is neither a placeholder nor a plain name.
     #[error(
         "`{}` is not a valid folder of a layout: a folder is `{{project}}`, `{{environment}}` or a name without braces that does not begin with `.` or `_`",
         escaped(.0)

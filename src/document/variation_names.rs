@@ -38,7 +38,6 @@ impl<'a> VariationNames<'a> {
         self.count
     }
 
-    /// Returns the index of the variation with this name.
     pub(super) fn index(&self, name: &str) -> Result<u32, NameError> {
         match self.by_name.get(name) {
             Some(Some(index)) => Ok(*index),

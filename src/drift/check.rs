@@ -107,10 +107,7 @@ impl LiveScan {
             ScanRequest { documents: Some(&documents), wanted: Some(&documents), ..ScanRequest::of(view) };
         let mut scanner = DriftScanner::open(config)?;
         let scan = scanner.scan(config, request, context)?;
-        match scan.is_interrupted {
-            true => Err(Error::Cancelled),
-            false => Ok(Self { scanner, scan }),
-        }
+        if scan.is_interrupted { Err(Error::Cancelled) } else { Ok(Self { scanner, scan }) }
     }
 
     /// Returns what a pass with `plan` would hold because someone changed it, and what was changed besides.
@@ -329,9 +326,10 @@ impl DriftScanner {
         };
         let mut toggles: BTreeMap<EnvironmentId, BTreeMap<ToggleId, ExpectedLive>> = BTreeMap::new();
         for (id, object) in applied.iter() {
-            let expected = match is_full(&id.environment()) && !self.memory.compared.contains(id) {
-                true => ExpectedLive::Unknown,
-                false => self.memory.expected(id, object),
+            let expected = if is_full(&id.environment()) && !self.memory.compared.contains(id) {
+                ExpectedLive::Unknown
+            } else {
+                self.memory.expected(id, object)
             };
             toggles.entry(id.environment()).or_default().insert(id.clone(), expected);
         }
@@ -344,9 +342,10 @@ impl DriftScanner {
             toggles.entry(id.environment()).or_default().insert(id.clone(), ExpectedLive::Unknown);
         }
         let plans = toggles.into_iter().map(|(environment, toggles)| EnvironmentPlan {
-            payload: match request.keeps_payloads() {
-                true => versions.payloads.get(&environment).copied(),
-                false => None,
+            payload: if request.keeps_payloads() {
+                versions.payloads.get(&environment).copied()
+            } else {
+                None
             },
             is_full: is_full(&environment),
             environment,

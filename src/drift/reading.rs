@@ -98,9 +98,10 @@ impl Reading {
         let is_unchanged = matches!(versions, Ok(PayloadVersions::Unchanged));
         let reader = EnvironmentReader::new(self.session.reader().clone(), environment.clone());
         let mut reads = due.clone();
-        let index = match lists || !is_unchanged || !due.is_empty() {
-            true => Some(self.limited(&self.session, || reader.index()).await),
-            false => None,
+        let index = if lists || !is_unchanged || !due.is_empty() {
+            Some(self.limited(&self.session, || reader.index()).await)
+        } else {
+            None
         };
         let (listed, failure) = match index {
             None => (None, None),

@@ -280,10 +280,7 @@ impl Effect {
         for (cell, count) in cells {
             let (from, to) = self.names(cell);
             let entry = Switch { from, to, count: *count };
-            match self.switches[cell] {
-                false => unchanged.push(entry),
-                true => switches.push(entry),
-            }
+            if self.switches[cell] { switches.push(entry) } else { unchanged.push(entry) }
         }
         switches.sort_by_key(|entry| std::cmp::Reverse(entry.count));
         let examples = counts.examples.iter().map(|(line, key, cell)| {

@@ -201,20 +201,15 @@ impl TimeTest {
         // The SDK reads seconds as an unsigned number, so it skips times before 1970.
         let times = seconds.iter().flatten().filter_map(|time| u128::try_from(*time).ok());
         Some(Self {
-            bound: match is_after {
-                false => times.max(),
-                true => times.min(),
-            },
+            bound: if is_after { times.min() } else { times.max() },
             is_after,
             is_unsure: seconds.contains(&None),
         })
     }
 
     fn truth(&self, time: u128) -> Truth {
-        let matches = self.bound.is_some_and(|bound| match self.is_after {
-            false => time < bound,
-            true => time >= bound,
-        });
+        let matches =
+            self.bound.is_some_and(|bound| if self.is_after { time >= bound } else { time < bound });
         match matches {
             // Any object may match, so a known match decides.
             false if self.is_unsure => Truth::Unknown(Doubt::NotATime),
@@ -343,10 +338,7 @@ impl Truth {
 
 impl From<bool> for Truth {
     fn from(is_true: bool) -> Self {
-        match is_true {
-            false => Self::False,
-            true => Self::True,
-        }
+        if is_true { Self::True } else { Self::False }
     }
 }
 

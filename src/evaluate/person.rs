@@ -41,7 +41,6 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Sets the key.
     pub fn set_key(&mut self, key: &str) {
         // One buffer serves a whole audience.
         let buffer = self.key.get_or_insert_default();
@@ -82,7 +81,6 @@ impl<'a> Person<'a> {
         std::mem::replace(&mut value.is_set, true)
     }
 
-    /// Returns the key.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }

@@ -25,9 +25,7 @@ pub struct ToggleTrace {
 pub enum ServePlace {
     /// The rule with this index.
     Rule(usize),
-    /// The default serve.
     Default,
-    /// The disabled serve.
     Disabled,
 }
 
@@ -52,7 +50,6 @@ pub struct RuleTrace {
 /// A serve that is possible.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServeTrace {
-    /// The serve.
     pub place: ServePlace,
     /// What it gives the user.
     pub verdict: Verdict,

@@ -186,7 +186,6 @@ fn wait(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
 /// Why a forge did not do what was asked of it. Never contains the token; text of the forge is escaped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ForgeError {
-    /// The response is not one of the API.
     #[error("the forge responded with {status}, but not as its API does: {what}")]
     Foreign { status: u16, what: String },
     #[error(transparent)]
@@ -194,16 +193,9 @@ pub(crate) enum ForgeError {
     #[error("{0}")]
     NoToken(String),
     #[error("{}", refusal(*status, message))]
-    Refused {
-        status: u16,
-        /// The message of the forge.
-        message: String,
-        /// How long to wait before the next attempt, if the forge names it.
-        wait: Option<Duration>,
-    },
+    Refused { status: u16, message: String, wait: Option<Duration> },
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// No complete response.
     #[error("the forge is unreachable: {0}")]
     Unreachable(String),
 }

@@ -209,9 +209,10 @@ impl CommentPlan {
     /// Returns what a comment on `api` has room for.
     pub(crate) fn of(changes: ReviewedChanges, api: ForgeApi) -> Self {
         let room = api.longest_comment() - LEAST_TEXT;
-        match changes.to_bytes().len().div_ceil(3) * 4 <= room {
-            true => Self::Reviewed(changes),
-            false => Self::Unlisted,
+        if changes.to_bytes().len().div_ceil(3) * 4 <= room {
+            Self::Reviewed(changes)
+        } else {
+            Self::Unlisted
         }
     }
 

@@ -22,9 +22,10 @@ impl GitLab {
 fn without_actions(body: &str) -> String {
     let lines = body.split_inclusive('\n').map(|line| {
         let text = line.trim_start();
-        match text.starts_with('/') {
-            true => format!("{}\\{text}", &line[..line.len() - text.len()]),
-            false => line.to_owned(),
+        if text.starts_with('/') {
+            format!("{}\\{text}", &line[..line.len() - text.len()])
+        } else {
+            line.to_owned()
         }
     });
     lines.collect()

@@ -86,10 +86,7 @@ impl Job<'_> {
         // `refs/pull/NUMBER/merge`; Gitea has `refs/pull/NUMBER/head`.
         let named = reference.strip_prefix("refs/pull/").and_then(|rest| rest.split('/').next());
         Some(PullRequest {
-            forge: match is_gitea {
-                true => Forge::Gitea,
-                false => Forge::GitHub,
-            },
+            forge: if is_gitea { Forge::Gitea } else { Forge::GitHub },
             target,
             source: self.branch("GITHUB_HEAD_REF"),
             head: request["head"]["sha"].as_str().map(str::to_owned),
@@ -196,7 +193,6 @@ pub(crate) struct ForgeTarget {
 /// Why a forge cannot be called.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ForgeTargetError {
-    /// Neither a setting nor a variable.
     #[error("{what} is unknown; pass it as `{flag}`; the variable {variable} of a CI job does not name it")]
     Missing { what: &'static str, flag: &'static str, variable: &'static str },
     #[error("`{0}` is not a repository: write `owner/name`")]
@@ -338,9 +334,10 @@ fn check(api: ForgeApi, repository: &str) -> Result<(), ForgeTargetError> {
         ForgeApi::GitLab => is_number || parts.len() >= 2,
         ForgeApi::GitHub | ForgeApi::Gitea => parts.len() == 2,
     };
-    match has_parts && parts.iter().all(is_valid) {
-        true => Ok(()),
-        false => Err(ForgeTargetError::Repository(crate::model::escaped(repository).to_string())),
+    if has_parts && parts.iter().all(is_valid) {
+        Ok(())
+    } else {
+        Err(ForgeTargetError::Repository(crate::model::escaped(repository).to_string()))
     }
 }
 

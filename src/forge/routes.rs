@@ -87,9 +87,7 @@ pub(super) trait Routes {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[("accept", "application/json")]
     }
-    /// The header with the token.
     fn authorization(&self, kind: TokenKind, token: &Secret) -> (HeaderName, String);
-    /// Requests the user of the token.
     fn user(&self, kind: TokenKind) -> ForgeRequest;
     /// Reads the id of the user of the token.
     fn read_user(&self, answer: &Value) -> Option<u64>;
@@ -107,7 +105,6 @@ pub(super) trait Routes {
     fn comments_path(&self, number: u64) -> String {
         format!("{}/issues/{number}/comments", self.repository())
     }
-    /// The path of one comment.
     fn comment_path(&self, _number: u64, comment: u64) -> String {
         format!("{}/issues/comments/{comment}", self.repository())
     }
@@ -140,7 +137,6 @@ pub(super) trait Routes {
     /// Reads the number of the pull request that was merged as a commit of the history.
     fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64>;
 
-    /// Requests a page of comments.
     fn comments(&self, number: u64, page: u32) -> ForgeRequest {
         ForgeRequest::get(self.comments_path(number) + &self.page(page))
     }
@@ -154,7 +150,6 @@ pub(super) trait Routes {
         let body = json!({ "body": self.text(body) });
         ForgeRequest::with(self.update_method(), self.comment_path(number, comment), body)
     }
-    /// Deletes a comment.
     fn delete(&self, number: u64, comment: u64) -> ForgeRequest {
         ForgeRequest::delete(self.comment_path(number, comment))
     }
@@ -177,7 +172,6 @@ words! {
     ForgeApi {
         /// GitHub, and GitHub Enterprise Server.
         GitHub = "github",
-        /// GitLab.
         GitLab = "gitlab",
         /// Gitea and Forgejo.
         Gitea = "gitea",
@@ -233,16 +227,13 @@ pub struct ApiUrl(Url);
 /// Why a text is not the address of an API. Never quotes the text, which may contain a password.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ApiUrlError {
-    /// A user, a password, a query, or a fragment.
     #[error("the address of an API must not have a user, password, query, or fragment")]
     Extra,
-    /// Its scheme is not `https`.
     #[error(
         "write `https://…`; `{0}` is refused, because it would send the token unencrypted, within a cluster and on \
          loopback too"
     )]
     Insecure(String),
-    /// It is not a URL.
     #[error("this is not a URL; write `https://…`")]
     NotUrl(#[from] url::ParseError),
 }

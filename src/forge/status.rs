@@ -17,7 +17,6 @@ words! {
     }
 }
 
-/// A status of a commit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CommitStatus {
     pub(crate) verdict: CommitVerdict,

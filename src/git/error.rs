@@ -21,16 +21,12 @@ pub struct ObjectError {
 /// A fault of a repository or of one of its objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectFault {
-    /// An error of libgit2.
     #[error("{} is missing or damaged ({})", .0.part(), .0)]
     Git(Libgit2Error),
-    /// A tree that violates Git's format.
     #[error("the tree {0} is malformed")]
     Malformed(ObjectId),
-    /// An object that is not in the repository.
     #[error("the object {0} is missing")]
     Missing(ObjectId),
-    /// An object of another type than the expected one.
     #[error("the object {0} is not a {1}")]
     WrongType(ObjectId, &'static str),
 }
@@ -38,10 +34,7 @@ pub enum ObjectFault {
 impl ObjectFault {
     /// Classifies an error of libgit2 about the object `id`.
     pub(crate) fn of(id: ObjectId, error: Libgit2Error) -> Self {
-        match error.is_not_found() {
-            true => Self::Missing(id),
-            false => Self::Git(error),
-        }
+        if error.is_not_found() { Self::Missing(id) } else { Self::Git(error) }
     }
 }
 
@@ -60,20 +53,10 @@ impl From<git2::Error> for ObjectFault {
 /// Why a repository of the state could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RepositoryError {
-    /// A test's failpoint.
     #[error("crashed at `{0}`")]
     Crashed(&'static str),
-    /// An I/O error of a file or folder.
     #[error("could not {doing} `{}`", .path.display())]
-    Io {
-        /// The operation that failed, as a verb.
-        doing: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A damaged repository or object.
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error(transparent)]
     Object(#[from] ObjectError),
 }
@@ -120,13 +103,10 @@ const LAST: i32 = 133;
 /// A format of repositories that libgit2 does not support.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UnsupportedFormat {
-    /// An extension of this name.
     #[error("the repository uses Git's extension `{}`, which is not supported", escaped(.0))]
     Extension(String),
-    /// Refs in another format than files.
     #[error("the repository keeps its refs in the reftable format, which is not supported")]
     Reftable,
-    /// Object ids other than SHA-1.
     #[error("the repository uses SHA-256 object ids, which are not supported")]
     Sha256,
 }

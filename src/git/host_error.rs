@@ -16,38 +16,20 @@ pub(super) const OLDEST: (u32, u32) = (2, 31);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
-    /// The program ended with a failure.
     #[error(transparent)]
     Failed(Box<GitFailure>),
-    /// An I/O error of a process or of its temporary folder.
     #[error("could not {doing}")]
-    Io {
-        /// The operation, as a verb.
-        doing: &'static str,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The program could not be started.
+    Io { doing: &'static str, source: std::io::Error },
     #[error("could not run `git`, which gitoggle needs in version 2.31 or later")]
     NoGit(#[source] std::io::Error),
-    /// The password file is unusable.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The CA file is unusable.
     #[error(transparent)]
     Setup(#[from] NetworkError),
-    /// A signal ended the program.
     #[error("gitoggle was told to end while `git` used `{0}`")]
     Stopped(String),
-    /// The program was silent for too long.
     #[error("`{url}` did not respond for {} s", .after.as_secs_f64())]
-    TimedOut {
-        /// The address of the repository.
-        url: String,
-        /// The duration of the silence.
-        after: Duration,
-    },
-    /// The program is too old.
+    TimedOut { url: String, after: Duration },
     #[error("`git` is version {}, and gitoggle needs 2.31 or later", escaped(.0))]
     TooOld(String),
 }

@@ -35,10 +35,7 @@ impl Ignored {
             return false;
         };
         // Git never ignores a tracked path. The index lists only files, so a folder is a prefix there.
-        match is_folder {
-            true => index.find_prefix(os.join("")).is_err(),
-            false => index.get_path(&os, 0).is_none(),
-        }
+        if is_folder { index.find_prefix(os.join("")).is_err() } else { index.get_path(&os, 0).is_none() }
     }
 }
 

@@ -225,9 +225,10 @@ impl ToggleReading {
         self.send(Found::Seen(name.clone())).await?;
         // A name with fewer components stands for the toggles below it.
         let is_toggle = name.matches('/').count() >= 2;
-        match is_toggle && !self.scope.contains(&name) {
-            true => Ok(()),
-            false => self.send(Found::Result(name, result)).await,
+        if is_toggle && !self.scope.contains(&name) {
+            Ok(())
+        } else {
+            self.send(Found::Result(name, result)).await
         }
     }
 

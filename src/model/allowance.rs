@@ -78,7 +78,6 @@ impl FromStr for Override {
 /// An override that an operator gave to a daemon, or a run to itself. Valid as long as its revision is the one to apply.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Allowance {
-    /// The override.
     pub what: Override,
     /// The environment; `None` for `history`, which concerns the source.
     pub environment: Option<EnvironmentId>,

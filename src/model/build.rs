@@ -3,14 +3,8 @@
 /// The build of this program.
 pub const BUILD: Build = Build {
     version: env!("CARGO_PKG_VERSION"),
-    commit: match env!("BUILD_COMMIT").is_empty() {
-        false => Some(env!("BUILD_COMMIT")),
-        true => None,
-    },
-    date: match env!("BUILD_DATE").is_empty() {
-        false => Some(env!("BUILD_DATE")),
-        true => None,
-    },
+    commit: if env!("BUILD_COMMIT").is_empty() { None } else { Some(env!("BUILD_COMMIT")) },
+    date: if env!("BUILD_DATE").is_empty() { None } else { Some(env!("BUILD_DATE")) },
     target: env!("BUILD_TARGET"),
     text: concat!(env!("CARGO_PKG_VERSION"), " ", env!("BUILD_TEXT")),
 };

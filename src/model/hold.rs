@@ -56,7 +56,6 @@ super::words! {
 pub struct Hold {
     /// The kind of reason; none if nothing was decided against the change: the service has not confirmed it yet.
     pub kind: Option<HoldKind>,
-    /// The state of the toggle.
     pub state: ToggleState,
     /// The reason in one line, with the ways out.
     #[serde(rename = "reason")]
@@ -183,7 +182,6 @@ impl fmt::Display for HoldKind {
 /// section 6).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HeldRequest {
-    /// The request.
     pub request: RequestDigest,
     /// The reason.
     #[serde(flatten)]

@@ -60,16 +60,12 @@ impl Key {
 /// Why a text is not a key.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum KeyError {
-    /// It is empty.
     #[error("a key must have at least one character")]
     Empty,
-    /// It is longer than a key may be.
     #[error("a key has at most {LONGEST_KEY} characters, this one has {0}")]
     TooLong(usize),
-    /// It begins with something other than a letter or digit.
     #[error("a key begins with a letter or digit, not `{}`", super::escaped(.0.encode_utf8(&mut [0; 4])))]
     BadStart(char),
-    /// It contains a character that is not allowed.
     #[error("a key has only letters, digits, `.`, `_` and `-`, not `{}`", super::escaped(.0.encode_utf8(&mut [0; 4])))]
     BadCharacter(char),
 }
@@ -92,10 +88,8 @@ impl fmt::Display for Key {
 /// Why a text is not a `project/environment/toggle`.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum IdError {
-    /// It does not have exactly three components.
     #[error("a toggle is written `project/environment/toggle`")]
     Shape,
-    /// One of the components is not a key.
     #[error("`{}` is not a key", super::escaped(.0))]
     Key(String, #[source] KeyError),
 }
@@ -149,7 +143,6 @@ impl ToggleId {
         &self.text[usize::from(self.toggle_at)..]
     }
 
-    /// Returns the environment of the toggle.
     pub fn environment(&self) -> EnvironmentId {
         EnvironmentId { project: Key(self.project().into()), environment: Key(self.environment_key().into()) }
     }
@@ -263,10 +256,8 @@ impl fmt::Display for EnvironmentId {
 /// A text that is not `project/environment`.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum EnvironmentIdError {
-    /// It does not have exactly two components.
     #[error("an environment is written `project/environment`")]
     Shape,
-    /// One of the components is not a key.
     #[error("`{}` is not a key", super::escaped(.0))]
     Key(String, #[source] KeyError),
 }

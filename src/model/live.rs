@@ -29,7 +29,6 @@ pub struct LiveToggle {
     pub modified_at: Option<i64>,
     /// The change that awaits approval.
     pub draft: Option<LiveDraft>,
-    /// Whether the toggle is archived.
     pub is_archived: bool,
     /// Whether changes in this environment need an approval.
     pub needs_approval: bool,

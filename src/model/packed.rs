@@ -63,9 +63,10 @@ pub(super) fn pack(targeting: &Targeting) -> String {
     let Content { rules, disabled_serve, default_serve, variations, prerequisites } = content;
     let mut text = String::with_capacity(128);
     let out = &mut text;
-    match disabled {
-        false => put!(out, r#"{"disabled":false,"content":{"rules":["#),
-        true => put!(out, r#"{"disabled":true,"content":{"rules":["#),
+    if *disabled {
+        put!(out, r#"{"disabled":true,"content":{"rules":["#);
+    } else {
+        put!(out, r#"{"disabled":false,"content":{"rules":["#);
     }
     put_list(out, rules, put_rule);
     put!(out, r#"],"disabledServe":"#);

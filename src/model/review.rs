@@ -58,7 +58,6 @@ impl FromStr for ChangeDigest {
 type ListedDigest = [u8; LISTED];
 const LISTED: usize = 16;
 
-/// The digests of the changes that one review has.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ReviewedChanges(BTreeSet<ListedDigest>);
 
@@ -107,7 +106,6 @@ impl Reviews {
         Self { changes: ReviewedChanges::default(), requests: BTreeMap::new(), others: others.into() }
     }
 
-    /// Adds a review.
     pub fn add(&mut self, review: ReviewedChanges) {
         self.changes.0.extend(review.0);
     }
@@ -119,7 +117,6 @@ impl Reviews {
         }
     }
 
-    /// Returns whether a review lists the change.
     pub fn list(&self, change: ChangeDigest) -> bool {
         self.changes.0.contains(&change.listed())
     }

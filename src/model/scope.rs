@@ -68,7 +68,6 @@ impl Scope {
         self.is_everything() || self.globs.iter().any(may_match)
     }
 
-    /// Returns whether everything is in scope.
     pub fn is_everything(&self) -> bool {
         self.set.is_none()
     }

@@ -130,7 +130,6 @@ impl TargetingDigest {
 pub struct RequestDigest(String);
 
 impl RequestDigest {
-    /// Returns the digest of a request.
     pub fn new(action: Action, payload: &Payload) -> Self {
         let mut hash = Sha256::new();
         // A refused update must not also park the disable that replaces it. A create sends the same as an update.

@@ -20,7 +20,6 @@ super::words! {
         /// The applied targeting is the desired one.
         InSync = "in_sync",
     }
-    /// The outcome of a publish.
     PublishOutcome {
         /// The service confirmed the request.
         Applied = "applied",

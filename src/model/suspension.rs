@@ -27,13 +27,10 @@ pub struct SuspensionScope(Scope);
 /// Why a text is not a scope.
 #[derive(Debug, thiserror::Error)]
 pub enum SuspensionScopeError {
-    /// It has no glob.
     #[error("a scope needs a glob over `project/environment/toggle`; leave it out for everything")]
     Empty,
-    /// A glob is invalid.
     #[error(transparent)]
     Glob(#[from] ScopeError),
-    /// A glob cannot match.
     #[error("the scope `{}` matches no toggle: globs are over `project/environment/toggle`", super::escaped(.0))]
     Unmatchable(String),
 }

@@ -4,10 +4,7 @@ use super::escaped;
 
 /// Returns `1 document` or `2 documents`; `publish` becomes `publishes`.
 pub fn counted(count: usize, noun: &str) -> String {
-    let ending = match noun.ends_with("sh") {
-        true => "es",
-        false => "s",
-    };
+    let ending = if noun.ends_with("sh") { "es" } else { "s" };
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}{ending}"),

@@ -21,7 +21,6 @@ super::words! {
 /// A valid document and its path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Version {
-    /// The toggle.
     pub id: ToggleId,
     /// The path under the root.
     pub path: Box<str>,

@@ -8,7 +8,6 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_meta])* $variant,)+ }
 
         impl $name {
-            /// All variants.
             pub const ALL: [Self; [$($word,)+].len()] = [$(Self::$variant,)+];
             /// The names of all variants.
             pub const WORDS: &[&str] = &[$($word,)+];

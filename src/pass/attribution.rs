@@ -63,10 +63,7 @@ fn documents<'a>(
             snapshot.may_guess()? || (trailers_count && snapshot.has_trailer(FIRST_PASS_TRAILER)?),
         )
     };
-    Ok(match left_out > 0 && needs_all()? {
-        true => draft.documents(usize::MAX).0,
-        false => shown,
-    })
+    Ok(if left_out > 0 && needs_all()? { draft.documents(usize::MAX).0 } else { shown })
 }
 
 /// The documents whose commits are needed.
@@ -84,9 +81,10 @@ impl WantedDocuments<'_> {
     ) -> Result<BTreeMap<String, Attribution>, Error> {
         let (mut attributions, mut committed) = (BTreeMap::new(), BTreeSet::new());
         for path in self.documents.keys() {
-            match files == Files::Committed || self.is_committed(path, snapshot)? {
-                true => drop(committed.insert((*path).to_owned())),
-                false => drop(attributions.insert((*path).to_owned(), Attribution::Uncommitted)),
+            if files == Files::Committed || self.is_committed(path, snapshot)? {
+                committed.insert((*path).to_owned());
+            } else {
+                attributions.insert((*path).to_owned(), Attribution::Uncommitted);
             }
         }
         attributions.extend(snapshot.last_commits(&committed, |path, version| self.is_same(path, version))?);

@@ -205,81 +205,30 @@ fn file_at<T: Trees>(trees: &T, root: Option<ObjectId>, path: &str) -> Result<Op
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RangeError {
-    /// A short id that matches several objects.
     #[error("the commit id `{}` of `{flag}` is ambiguous", escaped(revision))]
-    Ambiguous {
-        /// The flag.
-        flag: &'static str,
-        /// Its value.
-        revision: String,
-    },
-    /// A clone that lacks the common ancestor of a branch and its target.
+    Ambiguous { flag: &'static str, revision: String },
     #[error(
         "the history of this clone is cut before the common ancestor of `{}` and `{}`",
         escaped(target),
         escaped(head)
     )]
-    Cut {
-        /// The target branch.
-        target: String,
-        /// The branch of the pull request.
-        head: String,
-        /// How to fetch the rest.
-        hint: String,
-    },
-    /// A clone that lacks the newest commit of a pull request.
+    Cut { target: String, head: String, hint: String },
     #[error("the commit `{}` of the pull request is not in this clone", escaped(head))]
-    NoHead {
-        /// The commit.
-        head: String,
-        /// How to fetch it.
-        hint: String,
-    },
-    /// The name of another object than a commit.
+    NoHead { head: String, hint: String },
     #[error("`{}` of `{flag}` names a {kind}, not a commit", escaped(revision))]
-    NotARevision {
-        /// The flag.
-        flag: &'static str,
-        /// Its value.
-        revision: String,
-        /// The kind of the object.
-        kind: &'static str,
-    },
-    /// A clone without the target branch.
+    NotARevision { flag: &'static str, revision: String, kind: &'static str },
     #[error("the target branch `{}` is not in this clone", escaped(target))]
-    NoTarget {
-        /// The branch.
-        target: String,
-        /// How to fetch it.
-        hint: String,
-    },
-    /// A repository behind a URL, of which only one ref is fetched.
+    NoTarget { target: String, hint: String },
     #[error("two revisions can be compared only in a repository on this machine")]
     Remote,
-    /// A name that no commit has.
     #[error("could not find the revision `{}` of `{flag}`{}", escaped(revision), similar_names(near))]
-    Unknown {
-        /// The flag.
-        flag: &'static str,
-        /// Its value.
-        revision: String,
-        /// Similar names of existing refs, best first.
-        near: Vec<String>,
-        /// What to do.
-        hint: String,
-    },
-    /// Branches without a common ancestor.
+    Unknown { flag: &'static str, revision: String, near: Vec<String>, hint: String },
     #[error(
         "`{}` and `{}` have no common ancestor: their histories are unrelated",
         escaped(target),
         escaped(head)
     )]
-    Unrelated {
-        /// The target branch.
-        target: String,
-        /// The branch of the pull request.
-        head: String,
-    },
+    Unrelated { target: String, head: String },
 }
 
 impl RangeError {

@@ -190,7 +190,6 @@ mod tests {
     use super::*;
     use crate::model::ObjectId;
 
-    /// Returns a word for a decision.
     fn word(decision: &StepDecision) -> &'static str {
         match decision {
             StepDecision::Follow(None) => "silent",

@@ -5,7 +5,6 @@ use crate::model::{Format, ObjectId, Payload, Sent, ToggleId, Version};
 /// A toggle that a pass has to decide on.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// The toggle.
     pub id: ToggleId,
     /// The repository's side.
     pub desired: Desired,
@@ -32,7 +31,6 @@ pub enum Desired {
 /// What the state records for a toggle.
 #[derive(Clone, Debug)]
 pub enum AppliedVersion {
-    /// A document.
     Document {
         /// Its blob.
         object: ObjectId,
@@ -41,7 +39,6 @@ pub enum AppliedVersion {
         /// Its targeting.
         payload: Payload,
     },
-    /// Nothing.
     Nothing,
     /// A request whose outcome is unknown.
     Unknown {

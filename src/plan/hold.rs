@@ -20,7 +20,6 @@ use crate::model::{
 /// A toggle that the pass does not publish.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WithheldToggle {
-    /// The toggle.
     pub id: ToggleId,
     /// The reason.
     pub hold: Arc<Hold>,
@@ -220,9 +219,10 @@ pub const FIRST_PASS_TRAILER: &str = "Gitoggle-First-Pass";
 /// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers contradict each
 /// other.
 pub(super) fn first_pass(environment: &EnvironmentId, trailer: Trailer, is_disputed: bool) -> Hold {
-    let dispute = match is_disputed {
-        true => format!(", and commits ask for both `{FIRST_PASS_TRAILER}: assert` and `adopt`"),
-        false => String::new(),
+    let dispute = if is_disputed {
+        format!(", and commits ask for both `{FIRST_PASS_TRAILER}: assert` and `adopt`")
+    } else {
+        String::new()
     };
     let by_trailer = match trailer {
         Trailer::Allowed => {

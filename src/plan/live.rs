@@ -14,7 +14,6 @@ use crate::model::{
 /// A change that was made on the service.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LiveChange {
-    /// The toggle.
     pub id: ToggleId,
     /// The number of the live version.
     pub version: u64,

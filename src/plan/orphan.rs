@@ -6,7 +6,6 @@ use crate::model::{HistoryEvidence, ObjectId, ToggleId};
 /// An applied toggle whose file was removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Orphan {
-    /// The toggle.
     pub id: ToggleId,
     /// The path that its file had.
     pub path: String,

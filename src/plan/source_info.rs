@@ -16,7 +16,6 @@ pub struct SourceInfo {
     /// The resolved ref.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The commit.
     pub revision: CommitId,
     /// The revision that the documents are compared with; none if it is the applied state.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -46,7 +46,6 @@ pub struct PlanCounts {
 /// The changes of one environment, in the order of publishing.
 #[derive(Clone, Debug)]
 pub struct Lane<'a> {
-    /// The environment.
     pub environment: EnvironmentId,
     /// The changes: those that disable a toggle first, then by path.
     pub changes: Vec<&'a Change>,

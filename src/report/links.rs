@@ -21,9 +21,7 @@ pub struct Links {
 pub enum ForgePages {
     /// Gitea and Forgejo.
     Gitea,
-    /// GitHub.
     Github,
-    /// GitLab.
     Gitlab,
 }
 

@@ -41,9 +41,10 @@ impl<'a> PlanView<'a> {
 pub(crate) fn markdown(view: PlanView<'_>, limit: usize) -> String {
     let linked = plan_page(&Lines { view, are_linked: true }, limit);
     // With very many changes, a line is worth more than the link on it.
-    let page = match linked.lacks("change") > 0 && view.links.is_some() {
-        false => linked,
-        true => plan_page(&Lines { view, are_linked: false }, limit),
+    let page = if linked.lacks("change") > 0 && view.links.is_some() {
+        plan_page(&Lines { view, are_linked: false }, limit)
+    } else {
+        linked
     };
     let rest = |left_out: Vec<String>| {
         format!(
@@ -167,10 +168,7 @@ impl<'a> Section<'a> {
 }
 
 fn foot(plan: &Plan) -> String {
-    match plan.has_changes() {
-        true => format!("Digest: `{}`\n", plan.digest()),
-        false => String::new(),
-    }
+    if plan.has_changes() { format!("Digest: `{}`\n", plan.digest()) } else { String::new() }
 }
 
 /// Renders single lines.
@@ -197,10 +195,7 @@ impl<'a> Lines<'a> {
         let notes: String = guesses.into_iter().chain(notes).collect();
         let audience = users.map(|users| users::audience(users, code)).unwrap_or_default();
         let audience: Vec<&str> = audience.iter().map(|line| line.trim_start()).collect();
-        let audience = match audience.is_empty() {
-            true => String::new(),
-            false => audience.join("  \n") + "\n\n",
-        };
+        let audience = if audience.is_empty() { String::new() } else { audience.join("  \n") + "\n\n" };
         format!(
             "### gitoggle plan\n\n{headline}\n\n{} {} {}{service}\n\n{notes}{audience}",
             code(&cut(&source.repo, LONGEST)),

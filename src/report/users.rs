@@ -91,10 +91,7 @@ fn headline(impact: &Impact) -> String {
 /// Returns the two variations of a switch. Variations of one name are distinct, because their values differ.
 fn names((from, to): (&Option<String>, &Option<String>), name: fn(&str) -> String) -> (String, String) {
     let (from, to) = (shown(from, name), shown(to, name));
-    match from == to {
-        false => (from, to),
-        true => (from, format!("{to} with its new value")),
-    }
+    if from == to { (from, format!("{to} with its new value")) } else { (from, to) }
 }
 
 fn shown(variation: &Option<String>, name: fn(&str) -> String) -> String {

@@ -12,9 +12,7 @@ use axum::{RequestExt as _, Router};
 use serde::Serialize;
 use subtle::ConstantTimeEq as _;
 
-use super::body::{LARGEST_BODY, check};
-use super::faults::Fault;
-use super::store::{OpenRequest, SandboxState, StoredDocument};
+use super::store::{Fault, LARGEST_BODY, OpenRequest, SandboxState, StoredDocument, check};
 use crate::model::{Content, ToggleId};
 
 pub(super) fn router(state: Arc<SandboxState>) -> Router {

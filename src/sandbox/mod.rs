@@ -7,18 +7,14 @@
 //! Invariant: with the documented endpoint, it stores only checked documents, and records every request to the
 //! endpoint, including those that it refuses or drops.
 
-mod body;
-mod certificate;
 mod endpoint;
-mod faults;
 mod featureprobe;
 mod server;
 mod store;
 
-pub use faults::Faults;
 pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
 pub use server::{Error, Sandbox, SandboxConfig};
-pub use store::ReceivedRequest;
+pub use store::{Faults, ReceivedRequest};
 
 #[cfg(test)]
 mod tests;

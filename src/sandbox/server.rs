@@ -1,5 +1,7 @@
-//! Starts and stops the sandbox, and tells how to use it.
+//! Starts and stops the sandbox, and tells how to use it. Its certificate is made at start, signed by an authority that is
+//! used only once.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +13,16 @@ use hyper::server::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::certificate::{CertificateError, Identity, write_pem};
 use super::featureprobe::{Api, ApiCall, ScriptRequest, ScriptStep};
 use super::store::{HistoryFile, RequestLog, SandboxState, StoredDocument};
 use super::{Faults, ReceivedRequest, endpoint, featureprobe};
@@ -32,7 +38,6 @@ pub struct SandboxConfig {
     pub ca_file: Option<PathBuf>,
     /// The token that it accepts.
     pub token: Secret,
-    /// Its faults.
     pub faults: Faults,
     /// The file for its history; without one, the history is in memory. Only with the documented endpoint.
     pub history_file: Option<PathBuf>,
@@ -61,36 +66,16 @@ impl SandboxConfig {
 /// A sandbox that cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The authority's certificate cannot be written.
     #[error("could not write the sandbox's CA file `{}`", path.display())]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The certificate cannot be made.
+    CaFile { path: PathBuf, source: std::io::Error },
     #[error("could not prepare TLS for the sandbox")]
     Certificate(#[from] CertificateError),
-    /// The initial data is malformed, or the service refuses it.
     #[error("the sandbox's data is not valid: {0}")]
     Data(String),
-    /// The history file is unreadable or malformed.
     #[error("could not read the sandbox's history file `{}`", path.display())]
-    History {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The address is not available.
+    History { path: PathBuf, source: std::io::Error },
     #[error("the sandbox could not listen on `{address}`")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The cause.
-        source: std::io::Error,
-    },
+    Listen { address: SocketAddr, source: std::io::Error },
 }
 
 /// A sandbox that runs until it is stopped or dropped.
@@ -313,10 +298,77 @@ fn absolute(given: &Path) -> String {
 /// Quotes text for a shell where that is necessary.
 fn quoted(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:+,@%=".contains(&byte);
-    match text.bytes().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if text.bytes().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// A certificate that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    #[error("could not make a certificate")]
+    Make(#[from] rcgen::Error),
+    #[error("could not set up TLS")]
+    Tls(#[from] rustls::Error),
+}
+
+/// The certificates of the server and of its authority.
+pub(super) struct Identity {
+    /// The authority's certificate, for `--ca-file`.
+    pub(super) ca_pem: String,
+    /// The server's side of TLS.
+    pub(super) tls: Arc<ServerConfig>,
+}
+
+impl Identity {
+    pub(super) fn new() -> Result<Self, CertificateError> {
+        // Clients reject a CA certificate as the certificate of a server, so the server needs another one.
+        let ca_key = KeyPair::generate()?;
+        let ca = authority()?.self_signed(&ca_key)?;
+        let key = KeyPair::generate()?;
+        let leaf = leaf()?.signed_by(&key, &ca, &ca_key)?;
+        let private = PrivateKeyDer::try_from(key.serialize_der())
+            .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
+        // The process's default provider may not be installed yet.
+        let tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![leaf.der().clone()], private)?;
+        Ok(Self { ca_pem: ca.pem(), tls: Arc::new(tls) })
     }
+}
+
+fn authority() -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(Vec::<String>::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name.push(DnType::CommonName, "gitoggle sandbox, for tests only");
+    Ok(params)
+}
+
+fn leaf() -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(["localhost", "127.0.0.1", "::1"].map(str::to_owned))?;
+    params.distinguished_name.push(DnType::CommonName, "gitoggle sandbox");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}
+
+/// Writes the authority's certificate so that a reader sees all of it or nothing.
+pub(super) fn write_pem(path: &Path, pem: &str) -> std::io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder)?;
+    file.write_all(pem.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A certificate is public, and another user's program may be the one that needs it.
+fn readable() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::Permissions::from_mode(0o644)
 }
 
 #[cfg(test)]

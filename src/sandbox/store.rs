@@ -1,20 +1,20 @@
-//! What the documented endpoint keeps: requests, documents, and the file of its history.
+//! What the documented endpoint keeps and refuses: requests, documents, and the file of its history; the strict check of a
+//! body against `service-api.md`, "Targeting payload"; and faults at random, but the same ones for the same seed.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
+use std::hash::{Hash, Hasher as _};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Faults;
-use super::body::{Accepted, documented};
-use super::faults::Fault;
-use crate::model::ToggleId;
+use crate::model::{Content, Rule, Serve, ToggleId};
 use crate::transport::Secret;
 
 /// One request to the endpoint, whatever the response was.
@@ -22,7 +22,6 @@ use crate::transport::Secret;
 pub struct ReceivedRequest {
     /// The toggle in its path.
     pub toggle: ToggleId,
-    /// Its body, byte for byte.
     pub body: Bytes,
 }
 
@@ -81,7 +80,6 @@ impl RequestLog {
         self.lock().received.clone()
     }
 
-    /// Returns the newest document of a toggle.
     pub(super) fn newest(&self, toggle: &ToggleId) -> Option<Arc<StoredDocument>> {
         self.lock().toggles.get(toggle)?.newest.clone()
     }
@@ -212,10 +210,119 @@ pub(super) struct SandboxState {
 impl SandboxState {
     /// Returns the fault that strikes an authentic request.
     pub(super) fn strike(&self, request: &OpenRequest) -> Fault {
-        match self.loses_next.swap(false, Ordering::Relaxed) {
-            true => Fault::DropAfterStore,
-            false => self.faults.strike(&request.toggle, request.nth),
+        if self.loses_next.swap(false, Ordering::Relaxed) {
+            Fault::DropAfterStore
+        } else {
+            self.faults.strike(&request.toggle, request.nth)
         }
+    }
+}
+
+/// The largest request body, in bytes. A document has at most 1 MiB, and JSON may need more for the same.
+pub(super) const LARGEST_BODY: usize = 4 * 1024 * 1024;
+
+/// A request body: exactly these members.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Accepted {
+    pub(super) comment: String,
+    pub(super) disabled: bool,
+    pub(super) content: Content,
+}
+
+/// Checks a body. The error is the reason for a refusal.
+pub(super) fn check(body: &[u8]) -> Result<Accepted, String> {
+    let accepted: Accepted = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    documented(&accepted.content)?;
+    Ok(accepted)
+}
+
+/// Refuses what the documented API does not have, although it is part of the targeting.
+pub(super) fn documented(content: &Content) -> Result<(), String> {
+    let Content { rules, disabled_serve, default_serve, variations, prerequisites } = content;
+    if prerequisites.is_some() {
+        return Err("content: unknown field `prerequisites`".to_owned());
+    }
+    let check = |place: &str, serve: &Serve| match serve {
+        Serve::Select(select) if (*select as usize) < variations.len() => Ok(()),
+        Serve::Select(select) => Err(format!(
+            "{place}: select {select} is out of range, there are {} variations",
+            variations.len()
+        )),
+        Serve::Split(_) => Err(format!("{place}: unknown field `split`")),
+        Serve::Nothing => Err(format!("{place}: missing field `select`")),
+    };
+    check("content.disabledServe", disabled_serve)?;
+    check("content.defaultServe", default_serve)?;
+    for (index, Rule { serve, conditions, .. }) in rules.iter().enumerate() {
+        check(&format!("content.rules[{index}].serve"), serve)?;
+        if conditions.iter().any(|condition| condition.between.is_some()) {
+            return Err(format!("content.rules[{index}]: unknown field `leftPredicate`"));
+        }
+    }
+    Ok(())
+}
+
+/// The faults of a sandbox; none by default. Rates are probabilities in `0.0..=1.0`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faults {
+    /// How often a request is answered 500 or 503, half of each, without storing.
+    pub fail_rate: f64,
+    /// The delay of every request before it is processed.
+    pub latency: Duration,
+    /// How often the connection ends without an answer after the document was stored.
+    pub drop_after_store_rate: f64,
+    /// How often a request is answered 429, without storing.
+    pub too_many_rate: f64,
+    /// The `Retry-After` of such a 429, in whole seconds.
+    pub retry_after: Duration,
+    /// The same seed strikes the same attempts for the same toggles, in any order of arrival.
+    pub seed: u64,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            fail_rate: 0.0,
+            latency: Duration::ZERO,
+            drop_after_store_rate: 0.0,
+            too_many_rate: 0.0,
+            retry_after: Duration::from_secs(1),
+            seed: 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    DropAfterStore,
+    Internal,
+    None,
+    TooMany,
+    Unavailable,
+}
+
+impl Faults {
+    /// Returns the fault that strikes the `nth` request for `target`.
+    pub(super) fn strike(&self, target: &impl Hash, nth: u64) -> Fault {
+        let Self { fail_rate, latency: _, drop_after_store_rate, too_many_rate, retry_after: _, seed } = self;
+        // This hasher has fixed keys, so that a seed selects the same faults in every process.
+        let mut hasher = std::hash::DefaultHasher::new();
+        // The faults must not depend on the order of arrival, so they are drawn for each request separately.
+        (seed, target, nth).hash(&mut hasher);
+        let mut random = fastrand::Rng::with_seed(hasher.finish());
+        // One number decides among all faults, so that their rates add up.
+        let drawn = random.f64();
+        if drawn < *fail_rate {
+            return if random.bool() { Fault::Internal } else { Fault::Unavailable };
+        }
+        if drawn < fail_rate + too_many_rate {
+            return Fault::TooMany;
+        }
+        if drawn < fail_rate + too_many_rate + drop_after_store_rate {
+            return Fault::DropAfterStore;
+        }
+        Fault::None
     }
 }
 
@@ -235,5 +342,86 @@ mod tests {
         assert_eq!((three.nth, request_log.most_open()), (1, 1));
         let _four = arrive("p/e/a");
         assert_eq!(request_log.most_open(), 2);
+    }
+
+    fn strikes(faults: &Faults) -> Vec<Fault> {
+        let id: ToggleId = "p/e/t".parse().unwrap();
+        (0..1000).map(|nth| faults.strike(&id, nth)).collect()
+    }
+
+    #[test]
+    fn the_same_seed_strikes_the_same_requests() {
+        let faults =
+            Faults { fail_rate: 0.2, drop_after_store_rate: 0.1, too_many_rate: 0.1, ..Faults::default() };
+        assert_eq!(strikes(&faults), strikes(&faults));
+        assert_ne!(strikes(&faults), strikes(&Faults { seed: 1, ..faults.clone() }));
+        let count = |fault| strikes(&faults).iter().filter(|drawn| **drawn == fault).count();
+        assert!((60..140).contains(&count(Fault::TooMany)), "{}", count(Fault::TooMany));
+        assert!((60..140).contains(&count(Fault::Internal)), "{}", count(Fault::Internal));
+        assert!((60..140).contains(&count(Fault::DropAfterStore)));
+    }
+
+    #[test]
+    fn nothing_strikes_by_default_and_everything_at_rate_one() {
+        assert!(strikes(&Faults::default()).iter().all(|fault| *fault == Fault::None));
+        let all = Faults { too_many_rate: 1.0, ..Faults::default() };
+        assert!(strikes(&all).iter().all(|fault| *fault == Fault::TooMany));
+    }
+
+    const GOOD: &str = r#"{"comment":"c","disabled":false,"content":{"rules":[{"name":"r","serve":{"select":0},"conditions":[{"type":"number","subject":"age","predicate":">","objects":["18"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"v","name":"n","description":""}]}}"#;
+
+    #[test]
+    fn the_contracts_example_is_accepted() {
+        let accepted = check(GOOD.as_bytes()).unwrap();
+        assert_eq!(accepted.comment, "c");
+        assert_eq!(accepted.content.rules.len(), 1);
+    }
+
+    /// The example with the first text replaced by the second is refused for the reason.
+    fn refused(cases: &[(&str, &str, &str)]) {
+        for (from, to, reason) in cases {
+            let error = check(GOOD.replacen(from, to, 1).as_bytes()).err().unwrap();
+            assert!(error.contains(reason), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_unknown_or_repeated_field_is_refused() {
+        refused(&[
+            (r#""comment":"c","#, "", "missing field `comment`"),
+            (r#""disabled":false,"#, "", "missing field `disabled`"),
+            (r#""comment":"c""#, r#""comment":"c","comment":"d""#, "duplicate field `comment`"),
+            (r#""comment":"c""#, r#""comment":"c","baseVersion":1"#, "unknown field `baseVersion`"),
+            (r#""name":"r","#, "", "missing field `name`"),
+            (r#""name":"r","#, r#""name":"r","title":"","#, "unknown field `title`"),
+            (r#","description":"""#, "", "missing field `description`"),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{}"#, "missing field `select`"),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"split":[10000]}"#,
+                "unknown field `split`",
+            ),
+            (r#""variations":"#, r#""prerequisites":[],"variations":"#, "unknown field `prerequisites`"),
+            (
+                r#""objects":["18"]"#,
+                r#""objects":["18"],"leftPredicate":">","rightPredicate":"<","rightObjects":["65"]"#,
+                "unknown field `leftPredicate`",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn another_value_or_another_text_is_refused() {
+        refused(&[
+            (r#""disabled":false"#, r#""disabled":"false""#, "expected a boolean"),
+            (r#""disabled":false"#, r#""disabled":null"#, "expected a boolean"),
+            (r#"["18"]"#, "[18]", "expected a string"),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{"select":1}"#, "select 1 is out of range"),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{"select":-1}"#, "invalid value"),
+            (r#""defaultServe":{"select":0}"#, r#""defaultServe":{"select":0.0}"#, "expected u32"),
+            ("}}", "}} x", "trailing characters"),
+        ]);
+        assert!(check(b"").is_err());
+        assert!(check(b"[]").is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response};
 
-use super::body::LARGEST_BODY;
+use super::store::LARGEST_BODY;
 use super::*;
 use crate::model::ToggleId;
 use crate::transport::{Network, Secret};

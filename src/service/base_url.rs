@@ -19,19 +19,14 @@ pub struct BaseUrl(Url);
 /// The reason why a text is not a base URL. Never quotes the text, which may contain a password.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// It has a fragment.
     #[error("a base URL must not have a query or a fragment")]
     Fragment,
-    /// Its scheme is not `https`.
     #[error("write `https://…`; `{0}` is refused, because it would send secrets unencrypted")]
     Insecure(String),
-    /// It has a query.
     #[error("a base URL must not have a query or a fragment")]
     Query,
-    /// It is not a URL.
     #[error("this is not a URL; write `https://…`")]
     Syntax(#[from] url::ParseError),
-    /// It has a user or a password.
     #[error("the URL must not contain a user or password")]
     User,
 }

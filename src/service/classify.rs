@@ -12,7 +12,6 @@ pub enum ServiceTrust {
     Unproven,
 }
 
-/// Classifies a response.
 pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     let ServiceResponse { status, location, retry_after, body } = response;
     let (status, certainty) = (*status, certainty(*status, body));

@@ -27,7 +27,6 @@ use crate::transport::{
 pub struct ClientConfig {
     /// The address of the service.
     pub base_url: BaseUrl,
-    /// The source of the token.
     pub token: SecretSource,
     /// CA, proxy and connect settings.
     pub network: Network,
@@ -38,13 +37,10 @@ pub struct ClientConfig {
 /// The client could not be built, or the token could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// TLS could not be set up.
     #[error("could not set up the connection to the service")]
     Network(#[from] NetworkError),
-    /// The token could not be read.
     #[error("could not read the service's token")]
     Token(#[from] SecretError),
-    /// The token is not valid in an HTTP header.
     #[error(
         "the service's token contains a line break or another character that is not allowed in an HTTP header"
     )]
@@ -120,10 +116,7 @@ impl ServiceConnection {
             let _ = self.reload_token();
         }
         // Another request may have read the new token already.
-        match self.token_generation() > generation {
-            true => TokenState::Outdated,
-            false => TokenState::Current,
-        }
+        if self.token_generation() > generation { TokenState::Outdated } else { TokenState::Current }
     }
 
     /// See [`super::LiveReader::reload_token`].
@@ -336,9 +329,10 @@ pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Ou
             reason: format!("could not connect to `{host}`: {}", not_connected(error, secret)),
         };
     }
-    let why = match error.is_timeout() {
-        true => "no complete response arrived within `--timeout`".to_owned(),
-        false => format!("no response arrived: {}", sanitized(&reason(error).to_string(), secret)),
+    let why = if error.is_timeout() {
+        "no complete response arrived within `--timeout`".to_owned()
+    } else {
+        format!("no response arrived: {}", sanitized(&reason(error).to_string(), secret))
     };
     Outcome::Lost { reason: format!("the request was sent to `{host}`, but {why}") }
 }

@@ -36,7 +36,6 @@ pub enum Body {
     Broken,
     /// No bytes, or only white space.
     Empty,
-    /// JSON.
     Json {
         /// Its `code`.
         code: Option<String>,
@@ -67,9 +66,10 @@ impl Body {
         {
             return error.body(secret);
         }
-        match is_json(&bytes, length) {
-            true => Self::Json { code: None, message: None },
-            false => Self::Other { begins: beginning(&bytes, secret) },
+        if is_json(&bytes, length) {
+            Self::Json { code: None, message: None }
+        } else {
+            Self::Other { begins: beginning(&bytes, secret) }
         }
     }
 }

@@ -34,7 +34,6 @@ pub enum TokenState {
 /// The consequences of an outcome.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RetryDecision {
-    /// For this toggle.
     pub toggle: Again,
     /// For the rest of the pass.
     pub pass: PassEffect,

@@ -9,98 +9,44 @@ use crate::model::{CommitId, ObjectId, escaped, similar_names};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A short id that matches several objects.
     #[error("the commit id `{}` is ambiguous", escaped(.0))]
     AmbiguousId(String),
-    /// The branch of `HEAD` without a commit.
     #[error("the branch `{}` has no commit yet", escaped(.0))]
     Unborn(String),
-    /// A repository in a format that libgit2 does not support.
     #[error("{0}")]
     Format(UnsupportedFormat),
-    /// Another error of libgit2.
     #[error("git: {0}")]
     Git(Libgit2Error),
-    /// An I/O error of a file or folder.
     #[error("could not {what} `{}`", escaped(&path.to_string_lossy()))]
-    Io {
-        /// The operation that failed, as a verb.
-        what: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// An object that is not in the repository.
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
     #[error("the object {0} is missing: the repository is damaged")]
     MissingObject(ObjectId),
-    /// A path without a repository.
     #[error("could not find a repository at `{}`", escaped(&.0.to_string_lossy()))]
     NoRepository(PathBuf),
-    /// A path without a folder.
     #[error("could not find the folder `{}`", escaped(&.0.to_string_lossy()))]
     NoFolder(PathBuf),
-    /// A bare repository, which has no files.
     #[error("the repository at `{}` is bare and has no work tree", escaped(&.0.to_string_lossy()))]
     NoWorkTree(PathBuf),
-    /// A root that is not in the tree.
     #[error("the folder `{}` does not exist at {revision}", escaped(root))]
-    NoRoot {
-        /// The root as configured.
-        root: String,
-        /// The commit that was searched.
-        revision: CommitId,
-    },
-    /// A ref that does not point at a commit.
+    NoRoot { root: String, revision: CommitId },
     #[error("`{}` does not name a commit", escaped(.0))]
     NotACommit(String),
-    /// An object of another type than the expected one.
     #[error("the object {0} is not a {1}")]
     WrongType(ObjectId, &'static str),
-    /// An object that a partial clone lacks.
     #[error("the object {0} is not in this partial clone")]
     PartialClone(ObjectId),
-    /// An error of the connection to the repository.
     #[error(transparent)]
     Remote(#[from] GitError),
-    /// A root that is a file, a symbolic link, or a submodule.
     #[error("`{}` is not a folder at {revision}", escaped(root))]
-    RootNotFolder {
-        /// The root as configured.
-        root: String,
-        /// The commit that was searched.
-        revision: CommitId,
-    },
-    /// A tree that violates Git's format.
+    RootNotFolder { root: String, revision: CommitId },
     #[error("the tree {0} is malformed")]
     MalformedTree(ObjectId),
-    /// A damaged repository at a path.
     #[error("could not read {what} of the repository at `{}`: it is damaged", escaped(&path.to_string_lossy()))]
-    Damaged {
-        /// The path as configured.
-        path: PathBuf,
-        /// The part that could not be read.
-        what: &'static str,
-    },
-    /// A part of the repository without read permission.
+    Damaged { path: PathBuf, what: &'static str },
     #[error("could not read `{}`: permission denied{}", escaped(&path.to_string_lossy()), user(*uid))]
-    Unreadable {
-        /// The part of the repository.
-        path: PathBuf,
-        /// The user of this process, if known.
-        uid: Option<u32>,
-    },
-    /// A ref that does not exist.
+    Unreadable { path: PathBuf, uid: Option<u32> },
     #[error("could not find a branch, tag, or commit `{}`{}", escaped(reference), similar_names(near))]
-    UnknownRef {
-        /// The ref as configured.
-        reference: String,
-        /// Similar names of existing refs, best first.
-        near: Vec<String>,
-        /// The kind of the repository's `HEAD`.
-        head: HeadKind,
-    },
-    /// A repository that was removed or replaced while it was read.
+    UnknownRef { reference: String, near: Vec<String>, head: HeadKind },
     #[error("the repository at `{}` vanished while it was read", escaped(&.0.to_string_lossy()))]
     Vanished(PathBuf),
 }

@@ -133,9 +133,10 @@ fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, E
     }
     let refs = git::ls_remote(&config.location, &config.access)?;
     let Some(name) = full_name(wanted, &refs) else {
-        return match resolve::is_id(wanted) {
-            true => fetch_id(repository, config, &wanted.to_ascii_lowercase()),
-            false => Err(unknown(wanted, &refs)),
+        return if resolve::is_id(wanted) {
+            fetch_id(repository, config, &wanted.to_ascii_lowercase())
+        } else {
+            Err(unknown(wanted, &refs))
         };
     };
     git::set_config_value(repository, NAME_KEY, &format!("{wanted} {name}"))?;

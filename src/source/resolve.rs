@@ -34,10 +34,7 @@ pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Resul
 
 /// Returns the prefixes that complete `name`; an empty one for a full ref.
 pub(super) fn prefixes(name: &str) -> &'static [&'static str] {
-    match name.starts_with("refs/") {
-        true => &[""],
-        false => &["refs/heads/", "refs/tags/", "refs/remotes/", "refs/"],
-    }
+    if name.starts_with("refs/") { &[""] } else { &["refs/heads/", "refs/tags/", "refs/remotes/", "refs/"] }
 }
 
 fn head(repository: &Repository) -> Result<Resolved, Error> {
@@ -78,10 +75,7 @@ fn unknown(repository: &Repository, reference: &str) -> Error {
     Error::UnknownRef {
         reference: reference.to_owned(),
         near: near(reference, names.unwrap_or_default()),
-        head: match refs::is_detached(repository) {
-            true => HeadKind::Detached,
-            false => HeadKind::Branch,
-        },
+        head: if refs::is_detached(repository) { HeadKind::Detached } else { HeadKind::Branch },
     }
 }
 
@@ -120,10 +114,7 @@ pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
     let repository = open(path)?;
     let top = repository.workdir().unwrap_or_else(|| repository.path());
     let url = git::config_value(&repository, "remote.origin.url")?;
-    Ok(url.map(|url| match is_relative(&url) {
-        true => top.join(url).to_string_lossy().into_owned(),
-        false => url,
-    }))
+    Ok(url.map(|url| if is_relative(&url) { top.join(url).to_string_lossy().into_owned() } else { url }))
 }
 
 /// Returns whether a remote's URL is a relative path.

@@ -26,7 +26,6 @@ pub struct RevisionLookup {
 pub struct NamedCommit {
     /// The name, the short id for a full id, or the branch of `HEAD`.
     pub name: String,
-    /// The commit.
     pub commit: CommitId,
 }
 
@@ -188,9 +187,6 @@ impl std::fmt::Debug for RevisionLookup {
 }
 
 fn named(name: &str, commit: CommitId) -> NamedCommit {
-    let name = match name == commit.to_string() {
-        true => commit.short(),
-        false => name.to_owned(),
-    };
+    let name = if name == commit.to_string() { commit.short() } else { name.to_owned() };
     NamedCommit { name, commit }
 }

@@ -67,10 +67,8 @@ pub(super) fn evidence(
     let mut trees = TreeCache::new(reader);
     let mut seen = HashSet::new();
     // In a shallow clone, the commit with the object may be one of the missing ones.
-    let mut unseen = match reader.repository().is_shallow() {
-        true => HistoryEvidence::Unknown,
-        false => HistoryEvidence::Nowhere,
-    };
+    let mut unseen =
+        if reader.repository().is_shallow() { HistoryEvidence::Unknown } else { HistoryEvidence::Nowhere };
     for id in history::commits(reader.repository(), &[start], &[])? {
         match find_file(&mut trees, reader.node(id?)?.tree, path, &mut seen)? {
             FileAt::File(found) if found == object => return Ok(HistoryEvidence::Found),

@@ -44,7 +44,6 @@ impl<'a> TreeCache<'a> {
     }
 }
 
-/// Returns the tree of an entry if it is a folder.
 pub(super) fn folder(entry: Option<TreeEntry<'_>>) -> Option<ObjectId> {
     entry.filter(|entry| entry.kind() == EntryKind::Tree).map(|entry| entry.id)
 }

@@ -13,143 +13,64 @@ use crate::model::{ObjectId, ToggleId};
 /// The cause that prevented reading or writing state.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A line of the journal is damaged, and it is not the last one.
     #[error("could not read line {line} of the journal `{}`", .path.display())]
-    BrokenJournal {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-    },
-    /// `state.git` is damaged.
+    BrokenJournal { path: PathBuf, line: usize },
     #[error("could not use the state repository `{}`", .path.display())]
-    BrokenRepository {
-        /// The repository.
-        path: PathBuf,
-        /// The cause.
-        source: ObjectFault,
-    },
-    /// A commit of the applied ref without the trailers of gitoggle.
+    BrokenRepository { path: PathBuf, source: ObjectFault },
     #[error("{commit}, to which the applied ref points, was not written by gitoggle")]
-    ForeignCommit {
-        /// The commit.
-        commit: ObjectId,
-    },
-    /// A failpoint of a test.
+    ForeignCommit { commit: ObjectId },
     #[error("crashed at `{0}`")]
     Crashed(&'static str),
-    /// A document to record could not be read.
     #[error("could not read document {object}")]
     Document {
-        /// The object id.
         object: ObjectId,
-        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The content of a document does not match its object id.
     #[error("the content of document {object} does not match its object id")]
-    WrongContent {
-        /// The expected object id.
-        object: ObjectId,
-    },
-    /// Another process is publishing to the same shared state.
+    WrongContent { object: ObjectId },
     #[error("the shared state `{name}` is in use by {holder}{}", owing(owed))]
-    InUse {
-        /// The state's name.
-        name: String,
-        /// The process that is publishing.
-        holder: String,
-        /// The toggles whose requests this process may have sent and could not record there.
-        owed: Vec<ToggleId>,
-    },
-    /// An I/O error in the state folder.
+    InUse { name: String, holder: String, owed: Vec<ToggleId> },
     #[error("could not {doing} `{}`", .path.display())]
     Io {
-        /// The operation, as a verb.
         doing: &'static str,
-        /// The file or folder.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: Arc<io::Error>,
     },
-    /// Another process writes to this state folder.
     #[error("the state folder `{}` is in use by {holder}", .dir.display())]
-    Locked {
-        /// The state folder.
-        dir: PathBuf,
-        /// The other process.
-        holder: Holder,
-    },
-    /// Requests may no longer start in this pass, because another process took the shared state over or pushes fail. The
-    /// checkpoint reports the cause.
+    Locked { dir: PathBuf, holder: Holder },
     #[error("this process no longer holds the shared state, so it sends no more requests")]
     LeaseOver,
-    /// The journal of this pass is closed after an earlier error, which was reported.
     #[error("the journal is closed")]
     JournalClosed,
-    /// A program without the lock moved the applied ref.
     #[error("another program moved `{0}`")]
     Moved(String),
-    /// A commit that is not part of the deployment history.
     #[error("commit {commit} is not part of the deployment history")]
-    NotDeployed {
-        /// The commit.
-        commit: ObjectId,
-    },
-    /// The state of the folder lives elsewhere.
+    NotDeployed { commit: ObjectId },
     #[error("the state folder `{}` belongs to {place}, not to {wanted}", .dir.display())]
-    OtherPlace {
-        /// The state folder.
-        dir: PathBuf,
-        /// Where its state lives.
-        place: Place,
-        /// Where the pass was told that it lives.
-        wanted: Place,
-    },
-    /// The path of the state folder is not a folder.
+    OtherPlace { dir: PathBuf, place: Place, wanted: Place },
     #[error("the state folder `{}` is not a folder", .0.display())]
     NotAFolder(PathBuf),
-    /// The state belongs to another service.
     #[error("this state belongs to `{recorded}`, not to `{wanted}`")]
-    OtherBaseUrl {
-        /// The recorded base URL.
-        recorded: String,
-        /// The configured base URL.
-        wanted: String,
-    },
-    /// Another process moved the ref first.
+    OtherBaseUrl { recorded: String, wanted: String },
     #[error("another process updated the shared state `{0}` first")]
     Raced(String),
-    /// The state folder is not writable.
     #[error("could not write to the state folder `{}`", .dir.display())]
     ReadOnly {
-        /// The state folder.
         dir: PathBuf,
-        /// The cause.
         #[source]
         source: Arc<io::Error>,
     },
-    /// The state remote cannot be read or written.
     #[error("could not use the state remote `{remote}`")]
-    Remote {
-        /// The URL without credentials.
-        remote: String,
-        /// The cause.
-        source: RemoteFault,
-    },
-    /// Another process replaced the announcement of this one, which it had not renewed for its whole term.
+    Remote { remote: String, source: RemoteFault },
     #[error(
         "another process took over the shared state `{0}` while this one was suspended or could not reach it"
     )]
     TakenOver(String),
-    /// The file of the suspensions cannot be read.
     #[error("could not read `{}`, so publishing may be suspended", .path.display())]
     Suspension {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: serde_json::Error,
     },
@@ -224,9 +145,10 @@ impl Error {
 
     /// Refuses state of another service.
     pub(crate) fn check_base_url(recorded: &str, wanted: &str) -> Result<(), Self> {
-        match recorded == wanted {
-            true => Ok(()),
-            false => Err(Self::OtherBaseUrl { recorded: recorded.to_owned(), wanted: wanted.to_owned() }),
+        if recorded == wanted {
+            Ok(())
+        } else {
+            Err(Self::OtherBaseUrl { recorded: recorded.to_owned(), wanted: wanted.to_owned() })
         }
     }
 

@@ -105,10 +105,7 @@ impl StateSnapshot {
             SharedHead::read(&repository, at, None)?;
         let JournalHeader { mark, let_through, .. } = header.unwrap_or_default();
         let is_own = announcement.as_ref().is_some_and(|found| Some(&found.mark) == mark.as_ref());
-        let age = match is_own {
-            true => JournalAge::Current,
-            false => JournalAge::Older,
-        };
+        let age = if is_own { JournalAge::Current } else { JournalAge::Older };
         if age == JournalAge::Older {
             // The process that took over the ref has the confirmations of this folder in its list or tree.
             index.drop_settled();
@@ -263,7 +260,6 @@ impl StateSnapshot {
         self.tip.as_ref().is_some_and(|tip| tip.tree != EMPTY_TREE)
     }
 
-    /// Returns the last pass, if it was clean.
     pub fn last_clean_pass(&self) -> Option<&CleanPass> {
         self.clean_pass.as_ref()
     }

@@ -170,7 +170,6 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Returns whether the stream is a terminal.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Stderr => io::stderr().is_terminal(),
@@ -185,10 +184,7 @@ impl Stream {
 
     /// Decides whether to use color on this stream, by `choice` and the environment of this process.
     pub fn color(self, choice: ColorChoice) -> Color {
-        let terminal = match self.is_terminal() {
-            true => Color::Always,
-            false => Color::Never,
-        };
+        let terminal = if self.is_terminal() { Color::Always } else { Color::Never };
         color(choice, terminal, |name| std::env::var_os(name))
     }
 

@@ -27,13 +27,10 @@ pub struct DaemonUrl(Url);
 /// Why a text is not the address of a daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonUrlError {
-    /// A user, a password, a query, or a fragment.
     #[error("the URL of a daemon must not have a user, password, query, or fragment")]
     Extra,
-    /// Not a URL.
     #[error("this is not a URL: {0}; write `http://127.0.0.1:8077`")]
     NotUrl(#[from] url::ParseError),
-    /// Neither `http` nor `https`.
     #[error("write `http://…` or `https://…`, not `{0}:`")]
     Scheme(String),
 }

@@ -59,24 +59,14 @@ pub(super) enum Schemes {
 /// Why a client could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// An I/O error of the CA file.
     #[error("could not read the CA file `{}`", path.display())]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A clock that shows a time before 1970, with which no certificate can be verified.
+    CaFile { path: PathBuf, source: std::io::Error },
     #[error("the clock of this machine shows a time before 1970")]
     Clock,
-    /// A CA file without a certificate.
     #[error("the CA file `{}` does not contain a PEM certificate", .0.display())]
     NoCertificate(PathBuf),
-    /// A variable whose proxy the client cannot use.
     #[error(transparent)]
     Proxy(#[from] ProxySettingError),
-    /// No trusted roots at all.
     #[error("could not set up TLS")]
     Tls(#[source] reqwest::Error),
 }
@@ -214,10 +204,7 @@ impl Network {
 
 /// rustls panics when it verifies a certificate at a time before 1970.
 fn check_clock(now: SystemTime) -> Result<(), NetworkError> {
-    match now < UNIX_EPOCH {
-        true => Err(NetworkError::Clock),
-        false => Ok(()),
-    }
+    if now < UNIX_EPOCH { Err(NetworkError::Clock) } else { Ok(()) }
 }
 
 /// Installs `ring` as the cryptography provider of the process. Every user of TLS calls this first.

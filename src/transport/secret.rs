@@ -44,23 +44,14 @@ pub enum SecretSource {
 /// Why a secret file is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// An empty file.
     #[error("the secret file `{}` is empty", .0.display())]
     Empty(PathBuf),
-    /// A pipe, a device or a socket, which cannot be read again at the next use, or which blocks.
     #[error("the secret file `{}` is not a regular file, and it is read more than once", .0.display())]
     NotRegular(PathBuf),
-    /// A file over the size limit.
     #[error("the secret file `{}` is larger than 64 KiB", .0.display())]
     TooLarge(PathBuf),
-    /// An I/O error, or a file that is not UTF-8.
     #[error("could not read the secret file `{}`", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: io::Error },
 }
 
 impl SecretError {

@@ -150,9 +150,10 @@ fn findings(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
 /// Quotes a path for a shell.
 fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    match path.chars().all(is_plain) && !path.starts_with('-') {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
+    if path.chars().all(is_plain) && !path.starts_with('-') {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
 

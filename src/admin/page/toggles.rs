@@ -18,9 +18,10 @@ pub(super) fn render(view: &View<'_>) -> Markup {
     let page = view.query.page_of(List::Toggles, found, PAGE);
     let entries = page.entries();
     let shown: Vec<_> = selection.of(view.status).skip(entries.start).take(entries.len()).collect();
-    let count = match selection.is_everything() {
-        true => counted(found, "toggle"),
-        false => format!("{found} of {}", counted(view.status.toggles.len(), "toggle")),
+    let count = if selection.is_everything() {
+        counted(found, "toggle")
+    } else {
+        format!("{found} of {}", counted(view.status.toggles.len(), "toggle"))
     };
     html! {
         section #toggles aria-labelledby="toggles-title" {

@@ -145,9 +145,10 @@ impl RenderedPage {
 
     /// Responds with the page, or with 304 if the client has it already.
     pub(crate) fn response(&self, request: &HeaderMap) -> Response {
-        let mut response = match self.is_known(request) {
-            true => StatusCode::NOT_MODIFIED.into_response(),
-            false => (page_headers(), self.body.clone()).into_response(),
+        let mut response = if self.is_known(request) {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            (page_headers(), self.body.clone()).into_response()
         };
         if let Ok(tag) = HeaderValue::from_str(&self.tag) {
             response.headers_mut().insert(header::ETAG, tag);
@@ -268,10 +269,7 @@ pub(crate) fn relative(seconds: i64, now: i64) -> String {
         seconds @ 5_400..172_800 => format!("{} h", (seconds + 1_800) / 3_600),
         seconds => format!("{} days", (seconds + 43_200) / 86_400),
     };
-    match distance > 0 {
-        true => format!("{amount} ago"),
-        false => format!("in {amount}"),
-    }
+    if distance > 0 { format!("{amount} ago") } else { format!("in {amount}") }
 }
 
 /// Only the page's own stylesheet, script and icons load, and only its own addresses are fetched. Nothing inline runs,
@@ -279,7 +277,6 @@ pub(crate) fn relative(seconds: i64, now: i64) -> String {
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Returns the headers of a page.
 pub(crate) fn page_headers() -> [(HeaderName, &'static str); 6] {
     [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -301,7 +298,6 @@ pub(crate) enum Asset {
     IconGood,
     /// The tab's icon if something needs attention.
     IconWarn,
-    /// The script.
     Script,
     /// The stylesheet.
     Style,

@@ -166,10 +166,7 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
         OutputFormat::Json => show::json(&output::ReportJson::of(report)),
         OutputFormat::Junit => {
             // A hold that the exit code does not show is not a failed test either.
-            let held = match settings.exit_zero_when_held {
-                false => JunitKind::Failure,
-                true => JunitKind::Skipped,
-            };
+            let held = if settings.exit_zero_when_held { JunitKind::Skipped } else { JunitKind::Failure };
             print(&output::junit(report, held))
         }
         OutputFormat::Gitlab | OutputFormat::Sarif => Err(super::unsupported_output(settings.output)),
@@ -187,9 +184,10 @@ fn print_end(report: &Report) -> Result<(), Failure> {
     if let Some(stopped) = &report.stopped {
         let is_last = |result: &ChangeResult| result.reason() == stopped.last();
         // The line of the toggle has the outcome already.
-        let text = match stopped.last().is_some() && report.count(is_last) > 0 {
-            true => stopped.verdict(),
-            false => stopped.to_string(),
+        let text = if stopped.last().is_some() && report.count(is_last) > 0 {
+            stopped.verdict()
+        } else {
+            stopped.to_string()
         };
         note(&format!("error: the pass ended early: {}\n", escaped(&text)))?;
         if let Some(hint) = stopped.hint() {

@@ -112,10 +112,7 @@ impl Chunks {
                 LineRead::End | LineRead::TooLong => "a quote is not closed",
             };
             // Only the first line is broken: the lines after it are read again.
-            let mut rest = match from == start {
-                true => Vec::new(),
-                false => chunk.bytes.split_off(end),
-            };
+            let mut rest = if from == start { Vec::new() } else { chunk.bytes.split_off(end) };
             self.input.carry.read_to_end(&mut rest)?;
             self.input.carry = Cursor::new(rest);
             chunk.bytes.truncate(start);
@@ -146,9 +143,10 @@ struct Input {
 
 impl Input {
     fn current(&mut self) -> &mut dyn BufRead {
-        match self.carry.position() < self.carry.get_ref().len() as u64 {
-            true => &mut self.carry,
-            false => &mut self.reader,
+        if self.carry.position() < self.carry.get_ref().len() as u64 {
+            &mut self.carry
+        } else {
+            &mut self.reader
         }
     }
 }

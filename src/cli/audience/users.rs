@@ -207,9 +207,10 @@ fn text(raw: &str) -> Result<Option<Cow<'_, str>>, String> {
         Some(b'[' | b'{') => return Err("is a list or an object, not text".to_owned()),
         Some(b'"') => {
             let inner = &raw[1..raw.len() - 1];
-            match inner.contains('\\') {
-                false => Some(Cow::Borrowed(inner)),
-                true => Some(Cow::Owned(serde_json::from_str(raw).map_err(|error| reason(&error))?)),
+            if inner.contains('\\') {
+                Some(Cow::Owned(serde_json::from_str(raw).map_err(|error| reason(&error))?))
+            } else {
+                Some(Cow::Borrowed(inner))
             }
         }
         _ => Some(Cow::Borrowed(raw)),

@@ -245,9 +245,10 @@ mod tests {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => folders.push(path),
-                    false => drop(found.insert(path.strip_prefix(&root).unwrap().display().to_string())),
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    found.insert(path.strip_prefix(&root).unwrap().display().to_string());
                 }
             }
         }

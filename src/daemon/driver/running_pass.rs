@@ -242,10 +242,7 @@ impl Driver {
                 is_recorded
             }
         };
-        match is_recorded {
-            true => OrderEffect::Recorded,
-            false => OrderEffect::Rejected,
-        }
+        if is_recorded { OrderEffect::Recorded } else { OrderEffect::Rejected }
     }
 
     fn allow(

@@ -24,7 +24,6 @@ use crate::model::{
 use crate::plan::{DriftedToggle, History, Plan};
 use crate::state::Clock;
 
-/// The status of one toggle.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToggleStatus {
     /// Its full key.
@@ -69,7 +68,6 @@ impl ToggleStatus {
     }
 }
 
-/// The status of the source.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct SourceStatus {
     /// The repository as given.
@@ -110,7 +108,6 @@ impl SourceStatus {
     }
 }
 
-/// The result of a pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PassResult {
     /// Every toggle was attempted or held, and something was published or recorded.
@@ -148,7 +145,6 @@ pub struct LastPass {
     /// The time of its end, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON.
     #[serde(serialize_with = "as_rfc3339")]
     pub at: i64,
-    /// Its result.
     pub result: PassResult,
     /// Its duration, in milliseconds.
     pub took_ms: u64,
@@ -219,7 +215,6 @@ impl fmt::Display for ServiceWait {
 pub struct Status {
     /// The base URL of the service, if one is configured.
     pub service: Option<String>,
-    /// The source.
     pub source: SourceStatus,
     /// The last finished pass.
     pub last_pass: Option<LastPass>,
@@ -282,7 +277,6 @@ impl Status {
         self.toggles = Arc::new(toggles);
     }
 
-    /// Returns the toggles of an environment.
     pub(crate) fn toggles_in(&self, environment: &EnvironmentId) -> &[ToggleStatus] {
         let found = self.overview.environment(environment);
         let toggles = found.and_then(|found| self.toggles.get(found.place.clone()));

@@ -42,9 +42,10 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
 
 /// Describes a change that is to be sent, with the response to its last attempt.
 fn due(change: &Change, view: &StateSnapshot) -> Hold {
-    let pending = match view.unknown().contains_key(&change.id) {
-        true => "the outcome of the last publish is unknown".to_owned(),
-        false => format!("{} is due", change.action.as_str()),
+    let pending = if view.unknown().contains_key(&change.id) {
+        "the outcome of the last publish is unknown".to_owned()
+    } else {
+        format!("{} is due", change.action.as_str())
     };
     let tried = view.failures().tries.get(&change.id);
     let tried = tried.filter(|tried| tried.hold.kind.is_none() && tried.request == change.request());

@@ -19,7 +19,6 @@ pub struct WithheldGroup {
     pub state: ToggleState,
     /// Their project and environment.
     pub environment: EnvironmentId,
-    /// The kind of reason.
     pub reason: HoldKind,
     /// Their number.
     pub count: usize,
@@ -54,7 +53,6 @@ impl Withheld {
         Self(counts.into_iter().map(group).collect())
     }
 
-    /// Returns the groups.
     pub(crate) fn groups(&self) -> &[WithheldGroup] {
         &self.0
     }
@@ -191,7 +189,6 @@ fn listed(reasons: &[(HoldKind, usize)]) -> String {
 pub struct StateCounts([usize; ToggleState::ALL.len()]);
 
 impl StateCounts {
-    /// Counts toggles.
     pub(crate) fn of(toggles: &[ToggleStatus]) -> Self {
         let mut counts = Self::default();
         for toggle in toggles {
@@ -223,7 +220,6 @@ impl Serialize for StateCounts {
     }
 }
 
-/// One environment.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct EnvironmentStatus {
     /// The project and the environment.
@@ -275,7 +271,6 @@ impl Overview {
         &self.environments
     }
 
-    /// Returns an environment.
     pub(crate) fn environment(&self, id: &EnvironmentId) -> Option<&EnvironmentStatus> {
         let found = self.environments.binary_search_by(|one| one.environment.cmp(id));
         found.ok().map(|at| &self.environments[at])

@@ -217,9 +217,10 @@ pub(in crate::document) fn any_targeting(kind: ServiceKind) -> impl Strategy<Val
                         rules,
                         disabled_serve,
                         // Only a disabled toggle may have no default serve.
-                        default_serve: match is_new && disabled && kind == ServiceKind::FeatureProbe {
-                            true => Serve::Nothing,
-                            false => default_serve,
+                        default_serve: if is_new && disabled && kind == ServiceKind::FeatureProbe {
+                            Serve::Nothing
+                        } else {
+                            default_serve
                         },
                         variations: variations.clone(),
                         prerequisites,

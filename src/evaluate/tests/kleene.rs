@@ -109,10 +109,7 @@ fn a_cycle_and_a_chain_of_more_than_20_toggles_end_with_the_disabled_serve_of_th
         (0..length)
             .map(|number| {
                 let next = number + 1;
-                let prerequisites = match next == length {
-                    true => String::new(),
-                    false => format!(r#"{{"key":"t{next}","value":"true","type":"boolean"}}"#),
-                };
+                let prerequisites = if next == length { String::new() } else { format!(r#"{{"key":"t{next}","value":"true","type":"boolean"}}"#) };
                 let json = other(1, &prerequisites).replacen(r#","other":"#, "", 1);
                 let variations = r#""variations":[{"name":"off","value":"false","description":""},{"name":"on","value":"true","description":""}]"#;
                 (format!("t{number}"), serde_json::from_str(&json.replace("VARIATIONS", variations)).unwrap())

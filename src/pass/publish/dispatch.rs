@@ -96,7 +96,6 @@ pub(crate) enum Pace {
     Careful,
     /// The limit of the settings.
     Full,
-    /// One.
     Paused,
 }
 

@@ -251,22 +251,21 @@ impl SimulatedClock for Machine {
     }
 
     fn unix(&self) -> i64 {
-        let seconds = match self.0.wall.is_stopped {
-            true => 0,
-            false => i64::try_from(self.local().as_secs()).unwrap_or_default(),
+        let seconds = if self.0.wall.is_stopped {
+            0
+        } else {
+            i64::try_from(self.local().as_secs()).unwrap_or_default()
         };
         // Someone sets it now and then.
-        let jump = match self.0.world.trouble(0.05) {
-            true => self.0.world.draw(|rng| rng.i64(-4000..4000)),
-            false => 0,
-        };
+        let jump = if self.0.world.trouble(0.05) { self.0.world.draw(|rng| rng.i64(-4000..4000)) } else { 0 };
         1_700_000_000 + self.0.wall.offset + seconds + jump
     }
 
     fn instant(&self) -> Instant {
-        let suspended = match self.0.stands_still {
-            true => lock(&self.0.state).suspended.mul_f64(self.0.rate),
-            false => Duration::ZERO,
+        let suspended = if self.0.stands_still {
+            lock(&self.0.state).suspended.mul_f64(self.0.rate)
+        } else {
+            Duration::ZERO
         };
         self.0.epoch + self.local().saturating_sub(suspended)
     }

@@ -69,7 +69,6 @@ impl Revisions {
         moves.iter().rposition(|other| *other == revision).expect("every revision was on the branch")
     }
 
-    /// Returns the number of a commit.
     pub(super) fn number(&self, commit: CommitId) -> Option<usize> {
         lock(&self.revisions).iter().position(|revision| revision.commit == commit)
     }
@@ -109,10 +108,7 @@ impl Revisions {
 /// Returns a folder on the memory file system, if there is one.
 pub(super) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
-    let folder = match memory.is_dir() {
-        true => tempfile::tempdir_in(memory),
-        false => tempfile::tempdir(),
-    };
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     folder.expect("a folder")
 }
 

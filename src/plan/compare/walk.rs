@@ -161,9 +161,10 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         self.classifier.found.files += tree.files();
         // A hostile tree can consist of folders alone.
         self.folders += 1;
-        match self.classifier.found.files.max(self.folders) > MOST_FILES {
-            true => Err(TooManyFiles.into()),
-            false => Ok(tree),
+        if self.classifier.found.files.max(self.folders) > MOST_FILES {
+            Err(TooManyFiles.into())
+        } else {
+            Ok(tree)
         }
     }
 

@@ -60,7 +60,6 @@ pub struct DriftedToggle {
 /// A document whose toggle the service does not have.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct MissingToggle {
-    /// The toggle.
     #[serde(rename = "toggle")]
     pub id: ToggleId,
     /// What the service lacks.
@@ -81,14 +80,12 @@ fn is_some<S: Serializer>(option: &Option<ObjectId>, serializer: S) -> Result<S:
 pub enum Lack {
     /// Its targeting in this environment.
     Targeting,
-    /// The toggle.
     Toggle,
 }
 
 /// A toggle with a draft that awaits approval.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct DraftedToggle {
-    /// The toggle.
     #[serde(rename = "toggle")]
     pub id: ToggleId,
     /// The account that submitted the draft.
@@ -98,10 +95,8 @@ pub struct DraftedToggle {
 /// A toggle that could not be compared.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct UnreadToggle {
-    /// The toggle.
     #[serde(rename = "toggle")]
     pub id: ToggleId,
-    /// The reason.
     pub reason: String,
 }
 
@@ -149,9 +144,10 @@ impl DriftReport {
         let counts = counts.iter().filter(|(count, _)| *count > 0);
         let counts: Vec<_> = counts.map(|(count, what)| format!("{count} {what}")).collect();
         // What was not compared may have drifted.
-        match self.has_drift() || !self.unread.is_empty() {
-            true => counts.join(" · "),
-            false => format!("no drift: {}", counts.join(" · ")),
+        if self.has_drift() || !self.unread.is_empty() {
+            counts.join(" · ")
+        } else {
+            format!("no drift: {}", counts.join(" · "))
         }
     }
 

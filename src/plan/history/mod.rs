@@ -38,7 +38,6 @@ pub(crate) fn listed<'a>(
 /// The documents of a toggle before and after a deployment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeployedDiff {
-    /// The toggle.
     pub toggle: DeployedToggle,
     /// What was applied before.
     pub before: DeployedContent,

@@ -37,7 +37,6 @@ pub(super) const CONTENT: Shape = Shape::Object(&[
     ("prerequisites", Shape::List(&PREREQUISITE)),
 ]);
 
-/// The rules of a segment.
 pub(super) const SEGMENT_RULES: Shape =
     Shape::List(&Shape::Object(&[("conditions", Shape::List(&CONDITION)), ("name", Shape::Text)]));
 

@@ -175,9 +175,10 @@ impl Loader<'_> {
                 self.patch(path, publish)?;
             }
         }
-        match toggle.archived {
-            true => self.patch(format!("{path}/toggles/{key}/offline"), &Value::Null),
-            false => Ok(()),
+        if toggle.archived {
+            self.patch(format!("{path}/toggles/{key}/offline"), &Value::Null)
+        } else {
+            Ok(())
         }
     }
 }

@@ -12,11 +12,9 @@ use serde_json::{Map, Value, json};
 /// A request that arrived at a sandbox of kind `featureprobe`, whatever the response was.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApiCall {
-    /// Its method.
     pub method: String,
     /// Its path with the query, as sent.
     pub path: String,
-    /// Its body, byte for byte.
     pub body: Bytes,
 }
 

@@ -153,7 +153,6 @@ const PUBLISH: Shape = Shape::Object(&[
     ("baseVersion", Shape::Long),
 ]);
 
-/// The path of a targeting.
 #[derive(Clone, Copy)]
 pub(super) struct TargetingPath<'a> {
     pub(super) project: &'a str,

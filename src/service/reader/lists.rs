@@ -59,7 +59,6 @@ pub struct ListedToggle {
     pub is_disabled: Option<bool>,
     /// Whether a draft awaits approval.
     pub is_locked: Option<bool>,
-    /// Whether the toggle is archived.
     pub is_archived: bool,
     /// The type of its values, if it is a known one.
     pub return_type: Option<ReturnType>,

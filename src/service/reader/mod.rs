@@ -113,12 +113,10 @@ impl ReadSession {
         Self { reader, state: Mutex::default() }
     }
 
-    /// Returns the reader.
     pub const fn reader(&self) -> &LiveReader {
         &self.reader
     }
 
-    /// Returns the outcome that ended the session, if it has ended.
     pub fn ended(&self) -> Option<Outcome> {
         self.state().ended.clone()
     }

@@ -100,7 +100,6 @@ pub struct EnvironmentReader {
 /// The toggles of an environment that are not archived.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToggleIndex {
-    /// The toggles.
     pub toggles: ByKey<ListedToggle>,
     /// The keys that are not valid in a repository, sorted.
     pub invalid: Vec<InvalidKey>,

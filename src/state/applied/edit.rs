@@ -13,7 +13,6 @@ use crate::state::journal::index::{JournalEntry, JournalTrim};
 pub enum AppliedEdit {
     /// The document counts as applied: it was adopted, or has the same meaning as the recorded one.
     Put {
-        /// The toggle.
         id: ToggleId,
         /// The document's blob.
         object: ObjectId,
@@ -23,15 +22,9 @@ pub enum AppliedEdit {
         effect: DeploymentEffect,
     },
     /// Removes the document, and an unknown outcome.
-    Remove {
-        /// The toggle.
-        id: ToggleId,
-    },
+    Remove { id: ToggleId },
     /// Ends the asserted first pass of an environment.
-    EndFirstPass {
-        /// The environment.
-        environment: EnvironmentId,
-    },
+    EndFirstPass { environment: EnvironmentId },
     /// Records only the revision, for other processes with the same shared state.
     Seen,
 }
@@ -44,7 +37,6 @@ pub(crate) struct RecordedChange {
     pub(crate) effect: DeploymentEffect,
 }
 
-/// The changes of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct CommitEdits {
     /// The changes; the last one of a toggle counts.

@@ -18,7 +18,6 @@ pub(super) enum TreeChange {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToggleRange<'a> {
     pub(super) scope: &'a Scope,
-    /// The toggles after this one.
     pub(super) after: Option<&'a ToggleId>,
     /// The number of differences that are enough.
     pub(super) most: usize,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::index::{JournalEntry, JournalIndex};
 use crate::model::{Certainty, CommitId, RequestDigest, Sent, ToggleId};
 
-/// One line of the journal.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum JournalLine {

@@ -58,10 +58,7 @@ impl JournalFile {
         let mut header = header.unwrap_or_default();
         // Their process was killed, so the service may still execute them.
         header.open.extend(index.open().cloned());
-        header.timeout = match header.open.is_empty() {
-            true => timeout,
-            false => timeout.max(header.timeout),
-        };
+        header.timeout = if header.open.is_empty() { timeout } else { timeout.max(header.timeout) };
         let mut journal = Self { path, base_url, header, index, writer: None, failpoints, lock };
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
             // The next line must not be appended to the incomplete one.
@@ -72,9 +69,10 @@ impl JournalFile {
 
     /// Refuses requests of another service that may have been stored.
     pub(crate) fn check_base_url(&self) -> Result<(), Error> {
-        match self.index.is_empty() {
-            true => Ok(()),
-            false => Error::check_base_url(&self.header.base_url, &self.base_url),
+        if self.index.is_empty() {
+            Ok(())
+        } else {
+            Error::check_base_url(&self.header.base_url, &self.base_url)
         }
     }
 
@@ -172,10 +170,7 @@ impl JournalFile {
         match &self.writer {
             Some(writer) => {
                 writer.journal.rebase(tip);
-                match trim.is_empty() {
-                    true => Ok(()),
-                    false => writer.journal.trim(trim),
-                }
+                if trim.is_empty() { Ok(()) } else { writer.journal.trim(trim) }
             }
             None if trim.is_empty() => Ok(()),
             None => self.rewrite(),

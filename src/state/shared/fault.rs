@@ -5,19 +5,14 @@ use crate::git::{GitError, Libgit2Error, UnsupportedFormat};
 /// Why a state remote could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteFault {
-    /// A path without a repository.
     #[error("there is no repository")]
     NoRepository,
-    /// A repository at a path in a format that libgit2 does not support.
     #[error("{0}")]
     Format(UnsupportedFormat),
-    /// The verdict of a host, as escaped text, while the ref is as it was.
     #[error("it rejected the push: {0}")]
     Rejected(String),
-    /// Another fault of a repository at a path.
     #[error(transparent)]
     Repository(Libgit2Error),
-    /// A fault of the exchange with a host.
     #[error(transparent)]
     Transfer(#[from] GitError),
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::{Sent, ToggleId};
 use crate::state::journal::index::JournalIndex;
 
-/// The age of a journal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum JournalAge {
     /// No other process has announced requests since.

@@ -42,10 +42,7 @@ impl Connection {
         let sent = meaning(body);
         let number = service.accept(machine, toggle, body, revision, fate);
         let is_slow = world.trouble(0.2);
-        let seconds = match is_slow {
-            true => world.between(0.4, 9.0),
-            false => world.between(0.02, 0.4),
-        };
+        let seconds = if is_slow { world.between(0.4, 9.0) } else { world.between(0.02, 0.4) };
         let away = Duration::from_secs_f64(seconds);
         let (concluded, is_stored) = match fate {
             Fate::Late => (away + Duration::from_secs_f64(world.between(10.0, 120.0)), true),
@@ -61,10 +58,7 @@ impl Connection {
             fate => {
                 // Longer on every clock, so that the request has been carried out by then.
                 self.wait(away.mul_f64(1.05) + Duration::from_millis(1)).await;
-                match service.state().conflicts.contains(&number) {
-                    true => conflict(fate),
-                    false => answer(fate),
-                }
+                if service.state().conflicts.contains(&number) { conflict(fate) } else { answer(fate) }
             }
         };
         machine.say(format_args!("{toggle}: {}", outcome.as_str()));
@@ -94,9 +88,10 @@ impl Connection {
             let seconds = service.world.between(0.01, 0.3);
             connection.wait(Duration::from_secs_f64(seconds)).await;
             let fails = service.state().is_down || service.world.trouble(0.03);
-            match fails && !service.world.is_calm() {
-                true => Err(busy(Some(503), Certainty::NotStored)),
-                false => Ok(read(&mut service.state().live)),
+            if fails && !service.world.is_calm() {
+                Err(busy(Some(503), Certainty::NotStored))
+            } else {
+                Ok(read(&mut service.state().live))
             }
         })
     }
@@ -163,7 +158,6 @@ fn busy(status: Option<u16>, certainty: Certainty) -> Outcome {
     Outcome::Busy { status, retry_after: None, certainty, reason: "busy".to_owned() }
 }
 
-/// Returns the meaning of a body.
 pub(crate) fn meaning(body: &[u8]) -> u8 {
     let body: serde_json::Value = serde_json::from_slice(body).expect("a JSON body");
     let value = body["content"]["variations"][0]["value"].as_str();

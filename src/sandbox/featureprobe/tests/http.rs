@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{T, TOKEN, toggle};
 use crate::model::ServiceKind;
-use crate::sandbox::body::LARGEST_BODY;
+use crate::sandbox::store::LARGEST_BODY;
 use crate::sandbox::{Faults, Sandbox, SandboxConfig};
 use crate::transport::{Network, Secret};
 

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use axum::http::{HeaderMap, Method, header};
 use serde_json::{Value, json};
 
-use super::api::Api;
+use super::Api;
 use super::exchange::Call;
 use crate::sandbox::Faults;
 use crate::sandbox::store::RequestLog;
@@ -66,9 +66,10 @@ impl Service {
         let Some(reply) = self.api.carry_out(call, nth) else {
             return (0, Value::Null);
         };
-        let body = match reply.body.starts_with('<') {
-            true => reply.body.into(),
-            false => serde_json::from_str(&reply.body).unwrap_or_default(),
+        let body = if reply.body.starts_with('<') {
+            reply.body.into()
+        } else {
+            serde_json::from_str(&reply.body).unwrap_or_default()
         };
         (reply.status.as_u16(), body)
     }

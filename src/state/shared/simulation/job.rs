@@ -52,9 +52,10 @@ impl Job {
     }
 
     pub(super) async fn lag(&self) {
-        let delay = match self.world.failure(self.world.slowness) {
-            true => self.world.between(0.3, 55.0),
-            false => self.world.between(0.01, 0.3),
+        let delay = if self.world.failure(self.world.slowness) {
+            self.world.between(0.3, 55.0)
+        } else {
+            self.world.between(0.01, 0.3)
         };
         self.sleep(delay).await;
     }

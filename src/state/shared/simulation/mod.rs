@@ -240,10 +240,7 @@ fn history(seed: u64, mutation: Mutation) -> Rc<World> {
                 world.commit();
             }
             let newest = world.documents.borrow().len() - 1;
-            let revision = match world.chance(0.8) {
-                true => newest,
-                false => world.rng.borrow_mut().usize(0..=newest),
-            };
+            let revision = if world.chance(0.8) { newest } else { world.rng.borrow_mut().usize(0..=newest) };
             let number = world.rng.borrow_mut().usize(0..3);
             // One process uses a folder at a time.
             let is_used = users.borrow().get(&number).is_some_and(|user| world.is_running(*user));

@@ -250,14 +250,8 @@ impl Job {
             self.check(toggle, value);
         }
         world.open.borrow_mut().insert(toggle, (self.process, value));
-        let fate = match world.is_calm.get() {
-            true => 1.0,
-            false => world.rng.borrow_mut().f64(),
-        };
-        let away = match world.failure(0.2) {
-            true => world.between(0.4, 9.0),
-            false => world.between(0.02, 0.4),
-        };
+        let fate = if world.is_calm.get() { 1.0 } else { world.rng.borrow_mut().f64() };
+        let away = if world.failure(0.2) { world.between(0.4, 9.0) } else { world.between(0.02, 0.4) };
         let revision = self.revision;
         world.at(
             away,
