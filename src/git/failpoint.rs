@@ -44,45 +44,18 @@ pub(crate) mod simulated {
     /// Why a push fails that the host of the state refuses.
     pub(crate) const REFUSED: &str = "hook declined";
 
-    /// A deliberate mistake in the protocol of shared state. A simulation that does not notice it proves nothing.
-    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-    pub(crate) enum Mutation {
-        /// What was sent late is forgotten.
-        DropLateOutcomes,
-        /// What was sent late is forgotten by a process whose checkout is older than what its successor announced.
-        DropLateOutcomesIfStale,
-        /// A request that is sent again has no base version.
-        ForgetBaseVersion,
-        /// A request that was only announced counts as started.
-        InheritPermission,
-        /// A ref moves from wherever it is.
-        PushWithoutCompare,
-        /// A request starts whatever the holder's clock shows.
-        SkipCheck,
-        /// A change is sent without a read of its toggle.
-        SkipRead,
-        /// A holder counts as dead once the time that it wrote is a minute old.
-        TrustTheirClock,
-    }
-
     thread_local! {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
-        static MUTATION: Cell<Option<Mutation>> = const { Cell::new(None) };
         static HAS_NO_PROGRAMS: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Makes this thread a simulated process.
-    pub(crate) fn enter(
-        mutation: Option<Mutation>,
-        hook: impl Fn(&'static str) -> Result<(), &'static str> + 'static,
-    ) {
-        MUTATION.set(mutation);
+    pub(crate) fn enter(hook: impl Fn(&'static str) -> Result<(), &'static str> + 'static) {
         HOOK.set(Some(Rc::new(hook)));
     }
 
     /// Makes this thread an ordinary one again.
     pub(crate) fn leave() {
-        MUTATION.set(None);
         HOOK.set(None);
         HAS_NO_PROGRAMS.set(false);
     }
@@ -100,11 +73,6 @@ pub(crate) mod simulated {
     /// Returns whether this thread is a simulated process.
     fn is_entered() -> bool {
         HOOK.with_borrow(Option::is_some)
-    }
-
-    /// Returns whether this process makes that mistake.
-    pub(crate) fn makes(mutation: Mutation) -> bool {
-        MUTATION.get() == Some(mutation)
     }
 
     /// Waits for an answer of another thread in real time if this thread is a simulated process: no virtual time passes

@@ -40,6 +40,7 @@ mod live_missing;
 mod live_publish;
 mod log;
 mod manual;
+mod mistakes;
 mod network;
 mod newcomer;
 mod orphans;

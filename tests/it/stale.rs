@@ -75,6 +75,18 @@ fn a_checkout_of_a_change_that_was_reverted_before_it_was_applied_is_stale() {
 }
 
 #[test]
+fn an_older_job_does_not_follow_a_killed_one() {
+    let world = World::with_pay_applied();
+    let old = world.repo.head();
+    change(&world, 21, "Change pay");
+    world.kill_in_first_request(world.apply());
+    world.service.take();
+    let checkout = world.repo.linked(&old, &world.path("old"));
+    world.apply().set("repo", checkout.path()).exit(4).says(&["stale"]);
+    world.nothing_sent();
+}
+
+#[test]
 fn plan_and_status_report_a_stale_checkout_without_failing() {
     let (world, checkout) = older();
     for run in [world.plan(), world.status()] {

@@ -13,8 +13,6 @@ use tracing::{Instrument as _, debug_span};
 use super::dispatch::Job;
 use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
-#[cfg(test)]
-use crate::git::simulated::{Mutation, makes};
 use crate::model::{Action, Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
 use crate::pass::context::{Event, PublishAnswer};
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
@@ -57,10 +55,6 @@ impl Sender {
         // An earlier try of this pass was sent on top of this version, and may have been stored.
         let mut earlier = self.update(job.change, |progress| progress.base_version);
         let mut conflict = None;
-        #[cfg(test)]
-        if makes(Mutation::SkipRead) || (earlier.is_some() && makes(Mutation::ForgetBaseVersion)) {
-            return self.send_blindly(job).await;
-        }
         for _ in 0..ROUNDS {
             if self.is_closed() {
                 return Err(Abandoned::PassEnded);

@@ -2,7 +2,8 @@
 //! disk applies the newest commit once, and the service must have the documents of that commit.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use super::world::{World, lock};
 use crate::git::init;
 use crate::model::{ServiceKind, ToggleId};
 use crate::plan::{HistoryRule, OnDrift};
+use crate::state::StateSnapshot;
 
 /// How a history ended.
 pub(super) struct Ended {
@@ -45,6 +47,8 @@ struct History {
     kind: Kind,
     kills: Kills,
     reference: Option<SharedReference>,
+    /// How often the state has moved: from the folder to the remote, and to another address of it.
+    moves: AtomicUsize,
 }
 
 /// Runs one history.
@@ -65,7 +69,7 @@ pub(super) fn run(options: Options) -> Ended {
 
 impl History {
     fn new(options: Options) -> Self {
-        let Options { seed, kind, exceptions, mutation, service: service_kind, kills, permissions } = options;
+        let Options { seed, kind, exceptions, service: service_kind, kills, permissions } = options;
         let world = World::new(seed);
         let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
         let death = match (kills, exceptions.frozen_requests) {
@@ -80,26 +84,28 @@ impl History {
             format!("{environment}/t{number}").parse().expect("a toggle")
         };
         let folder = folder();
-        let remote = kind.is_shared().then(|| {
-            let path = folder.path().join("remote.git");
-            init(&path, RepositoryInitOptions::new().bare(true)).expect("a repository");
-            path
-        });
+        let remote = folder.path().join("remote.git");
+        if kind.is_shared() {
+            for path in [&remote, &folder.path().join("other.git")] {
+                init(path, RepositoryInitOptions::new().bare(true)).expect("a repository");
+            }
+            std::os::unix::fs::symlink("remote.git", folder.path().join("moved.git")).expect("a link");
+        }
         let disks = if kind.is_shared() { 3 } else { 1 };
         let disk = |number| Disk { path: folder.path().join(format!("disk{number}")), user: None };
         let (revisions, service) = (
             Arc::new(Revisions::new()),
             ToggleService::new(&world, exceptions, !kind.is_shared(), service_kind),
         );
-        let reference = remote.as_deref().map(SharedReference::new);
+        let reference = kind.is_shared().then(|| SharedReference::new(&remote));
         Self {
             disks: (0..disks).map(disk).map(Mutex::new).collect(),
             site: Site {
                 network: Network::new(&world, reference.clone(), &service, &revisions),
                 revisions,
                 service,
-                remote,
-                mutation,
+                place: kind.is_shared().then_some((remote, NAME)),
+                is_misplaced: false,
                 permissions,
                 on_drift: Arc::new(Mutex::new(OnDrift::Hold)),
                 passes: Arc::default(),
@@ -111,6 +117,7 @@ impl History {
             kind,
             kills,
             reference,
+            moves: AtomicUsize::new(0),
         }
     }
 
@@ -133,6 +140,11 @@ impl History {
             for _ in 0..self.world.draw(|rng| rng.usize(..6)) {
                 let at = self.world.between(0.0, at + 30.0);
                 self.after(at, |history| history.edit());
+            }
+        }
+        if self.kind == Kind::Moving {
+            for _ in 0..self.world.draw(|rng| rng.usize(1..=2)) {
+                self.after(self.world.between(0.0, at), |history| history.move_state());
             }
         }
         if self.world.trouble(0.3) {
@@ -208,9 +220,12 @@ impl History {
         history: Option<HistoryRule>,
     ) {
         let machine = Machine::new(&self.world, name, self.hazards);
+        // Until the remote has the state of the first folder, a job without that folder has nothing to go by.
+        let has_remote = self.reference.as_ref().is_none_or(|reference| reference.commit().is_some());
+        let disk = if self.kind == Kind::Moving && !has_remote { Some(0) } else { disk };
         let path = match disk.map(|disk| self.take(disk, &machine)) {
             Some(Some(path)) => path,
-            Some(None) if !self.kind.is_shared() => return,
+            Some(None) if !has_remote || !self.kind.is_shared() => return,
             _ => self.folder.path().join(machine.name()),
         };
         let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -220,9 +235,45 @@ impl History {
         if self.world.trouble(0.05) && (disk.is_some() || self.site.service.is_checked()) {
             self.stop(&machine, self.world.between(0.0, 100.0), stop);
         }
-        let (site, own, disk) = (self.site.clone(), machine.clone(), path.clone());
+        let (site, own, disk) = (self.site_for(&path), machine.clone(), path.clone());
         let job = Job { history, stop: stopped };
         machine.start(move || site.apply(&own, &disk, revision, job), self.ended(path));
+    }
+
+    /// Returns the site of a job with the state folder `disk`: the state lives where its moves have led. A person makes a
+    /// mistake now and then, and names another place than the one that the folder belongs to.
+    fn site_for(&self, disk: &Path) -> Site {
+        let mut site = self.site.clone();
+        if self.kind != Kind::Moving {
+            return site;
+        }
+        let at = |name: &str| self.folder.path().join(name);
+        site.place = match self.moves.load(Ordering::SeqCst) {
+            0 => None,
+            1 => Some((at("remote.git"), NAME)),
+            _ => Some((at("moved.git"), NAME)),
+        };
+        let belongs_elsewhere = self.is_left(disk);
+        site.is_misplaced = belongs_elsewhere || is_of_remote(disk, ".git") && self.world.trouble(0.25);
+        if site.is_misplaced && !belongs_elsewhere {
+            let others = [None, Some((at("other.git"), NAME)), Some((at("remote.git"), "other"))];
+            site.place = self.world.draw(|rng| rng.choice(others)).expect("there are three");
+        }
+        if site.is_misplaced {
+            self.world.say("", "the folder belongs to another place");
+        }
+        site
+    }
+
+    /// Returns whether the folder belongs to the address that the state has moved away from.
+    fn is_left(&self, disk: &Path) -> bool {
+        self.moves.load(Ordering::SeqCst) > 1 && is_of_remote(disk, "remote.git")
+    }
+
+    /// Moves the state.
+    fn move_state(&self) {
+        let moves = self.moves.fetch_add(1, Ordering::SeqCst) + 1;
+        self.world.say("", format_args!("the state moves for the {moves}. time"));
     }
 
     /// Starts a daemon, unless there is one.
@@ -261,6 +312,10 @@ impl History {
             return None;
         }
         disk.user = Some(machine.clone());
+        // Sooner or later, a person follows the hint of the pass that was held, and names a new folder.
+        if self.is_left(&disk.path) && !self.world.trouble(0.5) {
+            disk.path.set_extension("new");
+        }
         Some(disk.path.clone())
     }
 
@@ -320,6 +375,8 @@ impl History {
     }
 
     fn apply_everywhere(self: &Arc<Self>) {
+        // What only a folder has is shared in the end.
+        self.moves.fetch_max(1, Ordering::SeqCst);
         let head = self.site.revisions.head();
         for disk in 0..self.disks.len() {
             if self.kind.has_daemon(disk) {
@@ -334,6 +391,16 @@ impl History {
             self.world.run();
         }
     }
+}
+
+/// The name of the state at its remote.
+const NAME: &str = "state";
+
+/// Returns whether the folder has state, and belongs to a remote whose address ends like this.
+fn is_of_remote(disk: &Path, address: &str) -> bool {
+    let place = std::fs::read_to_string(disk.join("place.json")).unwrap_or_default();
+    let has_state = |view: StateSnapshot| view.tip().is_some() || !view.unknown().is_empty();
+    place.contains(&format!("{address}\"")) && StateSnapshot::open(disk).is_ok_and(has_state)
 }
 
 /// The meaning of the last documents of a service with a second writer.

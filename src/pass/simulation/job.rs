@@ -14,7 +14,7 @@ use super::repository::Revisions;
 use super::service::{Connection, TIMEOUT, ToggleService};
 use super::world::lock;
 use crate::daemon::{DriftScans, PassOutcome, Schedule};
-use crate::git::simulated::{self, Mutation};
+use crate::git::simulated::{self, REFUSED};
 use crate::git::{GitAccess, RepoUrl, UserConfig};
 use crate::model::{ServiceKind, chain};
 use crate::pass::context::{Event, PassContext};
@@ -38,10 +38,11 @@ pub(super) const MOST_CHANGES: u64 = 1;
 pub(super) struct Site {
     pub(super) revisions: Arc<Revisions>,
     pub(super) service: ToggleService,
-    /// Where state is shared.
-    pub(super) remote: Option<PathBuf>,
+    /// Where state is shared, and its name there.
+    pub(super) place: Option<(PathBuf, &'static str)>,
+    /// Whether the state folder belongs to another place, so that nothing may be sent.
+    pub(super) is_misplaced: bool,
     pub(super) network: Network,
-    pub(super) mutation: Option<Mutation>,
     pub(super) permissions: Permissions,
     pub(super) on_drift: Arc<Mutex<OnDrift>>,
     /// The passes of daemons that are under way. A new commit stops them.
@@ -79,10 +80,10 @@ impl Site {
         };
         config.limits.in_flight = 4;
         config.limits.in_flight_per_environment = 2;
-        config.shared = self.remote.as_ref().map(|remote| {
+        config.shared = self.place.as_ref().map(|(remote, name)| {
             SharedState::At(SharedRemote {
                 remote: RepoUrl::local(remote),
-                name: "state".to_owned(),
+                name: (*name).to_owned(),
                 access: GitAccess {
                     network: Https::default(),
                     user_config: UserConfig::Ignored,
@@ -98,7 +99,7 @@ impl Site {
     /// Makes this thread the process of `machine`.
     fn enter(&self, machine: &Machine) {
         let (machine, network) = (machine.clone(), self.network.clone());
-        simulated::enter(self.mutation, move |point| network.reach(&machine, point));
+        simulated::enter(move |point| network.reach(&machine, point));
     }
 
     fn open(&self, machine: &Machine, config: Config, order: &Arc<AtomicUsize>) -> Result<Reconciler, Error> {
@@ -132,6 +133,10 @@ impl Site {
                 if report.stopped == Some(StopReason::Interrupted) && !context.is_stopped() {
                     machine.fault("a pass that nobody stopped ends as interrupted");
                 }
+                let is_refused = report.error.as_ref().is_some_and(|error| chain(error).contains(REFUSED));
+                if is_refused && !context.is_stopped() {
+                    self.network.check_refusal(machine);
+                }
                 // A pass that lost the shared state may have read what its successor sent.
                 for (change, result) in report.lines().filter(|_| report.error.is_none()) {
                     if let Some(hold) = result.hold().filter(|_| result.is_held()) {
@@ -159,9 +164,13 @@ impl Site {
         match self.open(machine, config, &order) {
             Ok(mut reconciler) => {
                 let (service, is_permitted) = (self.service.clone(), is_permitted(&reconciler));
+                let (own, is_misplaced) = (machine.clone(), self.is_misplaced);
                 let context = PassContext::new(runtime(machine), job.stop, move |event| {
                     if let Event::Begins(plan) = event {
                         service.check_permission(plan, is_permitted);
+                        if is_misplaced {
+                            own.fault("a pass begins with the folder of another place");
+                        }
                     }
                 });
                 drop(self.pass(machine, &mut reconciler, &context, &order, PassInputs::default()));

@@ -6,7 +6,8 @@
 //! there; [`history`] draws what happens, within [`options`]. The service and the ref check the guarantees of DESIGN,
 //! sections 4 and 10, with each request and each push.
 //!
-//! `GITOGGLE_SEED=7` runs that one seed and prints its story, `GITOGGLE_SEEDS=5000` runs that many. A seed that found a
+//! A simulation that does not notice a mistake proves nothing, so `tests/simulation/mistakes.yaml` has mistakes that it has to
+//! notice. `GITOGGLE_SEED=7` runs that one seed and prints its story, `GITOGGLE_SEEDS=5000` runs that many. A seed that found a
 //! fault is kept in `tests/simulation/seeds`.
 
 mod history;
@@ -24,7 +25,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::git::simulated::Mutation;
 use crate::model::ServiceKind;
 use history::Ended;
 use options::{Kills, Kind, Options, Permissions};
@@ -32,9 +32,6 @@ use service::Exceptions;
 
 /// How many seeds each test runs by default.
 const SEEDS: u64 = 25;
-
-/// Within how many seeds a mistake is noticed.
-const MOST_SEEDS: u64 = 400;
 
 /// The seeds that found a fault, and a history that repeats the fault if it comes back: kind, seed, and what is special.
 const KEPT: &str = include_str!("../../../tests/simulation/seeds");
@@ -101,7 +98,6 @@ fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
         seed,
         kind,
         exceptions: Exceptions::default(),
-        mutation: None,
         service: ServiceKind::Documented,
         kills: Kills::Drawn,
         permissions: Permissions::All,
@@ -136,6 +132,11 @@ fn jobs_that_share_state_apply_the_newest_commit() {
 #[test]
 fn daemons_and_jobs_that_share_state_apply_the_newest_commit() {
     seeds("daemons_and_jobs_that_share_state", options(Kind::SharedDaemons));
+}
+
+#[test]
+fn a_folder_is_never_used_as_that_of_another_place() {
+    seeds("a_folder_is_never_used", options(Kind::Moving));
 }
 
 #[test]
@@ -224,51 +225,6 @@ fn pretty(first: &[String], second: &[String]) {
 }
 
 #[test]
-fn a_mistake_in_the_protocol_is_noticed() {
-    for mutation in [
-        Mutation::DropLateOutcomes,
-        Mutation::DropLateOutcomesIfStale,
-        Mutation::PushWithoutCompare,
-        Mutation::SkipCheck,
-        Mutation::TrustTheirClock,
-    ] {
-        let exceptions = match mutation {
-            Mutation::DropLateOutcomes | Mutation::DropLateOutcomesIfStale => FROZEN,
-            _ => Exceptions::default(),
-        };
-        let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
-        let found = find(
-            0..most,
-            |seed| Options { exceptions, mutation: Some(mutation), ..options(Kind::SharedJobs)(seed) },
-            false,
-        );
-        let (seed, ended) = found.first().unwrap_or_else(|| panic!("no history notices {mutation:?}"));
-        println!("{mutation:?}: seed {seed}: {}", ended.fault.as_deref().unwrap_or_default());
-    }
-}
-
-#[test]
-fn a_publish_that_ignores_the_live_state_is_noticed() {
-    for mutation in [Mutation::ForgetBaseVersion, Mutation::SkipRead] {
-        let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
-        let mutated = |seed| Options { mutation: Some(mutation), ..live(Kind::Jobs)(seed) };
-        let found = find(0..most, mutated, false);
-        assert!(!found.is_empty(), "no history notices {mutation:?}");
-    }
-}
-
-#[test]
-fn a_permission_that_is_inherited_is_noticed() {
-    let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
-    let mutated = |seed| Options {
-        mutation: Some(Mutation::InheritPermission),
-        permissions: Permissions::Some,
-        ..killed(Kind::SharedJobs)(seed)
-    };
-    assert!(!find(0..most, mutated, false).is_empty());
-}
-
-#[test]
 fn seeds_that_found_a_fault_are_kept() {
     for line in KEPT.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -277,6 +233,7 @@ fn seeds_that_found_a_fault_are_kept() {
             "daemon" => Kind::Daemon,
             "shared-jobs" => Kind::SharedJobs,
             "shared-daemons" => Kind::SharedDaemons,
+            "moving" => Kind::Moving,
             other => panic!("`{other}` is not a kind of history"),
         };
         let seed = words[1].parse().expect("a seed");

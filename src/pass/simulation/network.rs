@@ -18,6 +18,16 @@ const FAST_LOOKUPS: u32 = 3;
 /// The commit on the ref, and how often it was found in a row.
 type Found = (Option<String>, u32);
 
+/// The pushes of a process, by its clock.
+#[derive(Clone, Copy, Default)]
+struct Pushes {
+    began: Duration,
+    /// The start of the last one that succeeded.
+    succeeded: Duration,
+    /// The time of the last refusal since the start of the last one that had succeeded by then.
+    refused_after: Duration,
+}
+
 #[derive(Clone)]
 pub(super) struct Network {
     world: World,
@@ -28,6 +38,7 @@ pub(super) struct Network {
     refusals: Arc<Mutex<u32>>,
     /// What each process found last.
     found: Arc<Mutex<BTreeMap<String, Found>>>,
+    pushes: Arc<Mutex<BTreeMap<String, Pushes>>>,
     service: ToggleService,
     revisions: Arc<Revisions>,
 }
@@ -46,6 +57,7 @@ impl Network {
             reference,
             refusals: Arc::default(),
             found: Arc::default(),
+            pushes: Arc::default(),
             service: service.clone(),
             revisions: Arc::clone(revisions),
         }
@@ -60,6 +72,7 @@ impl Network {
                 self.fail(machine, 0.03, "the connection was reset before the fetch")
             }
             "push" => {
+                self.pushes(machine, |pushes| pushes.began = machine.elapsed());
                 self.lag(machine);
                 self.refuse(machine)?;
                 self.fail(machine, 0.06, "the connection was reset before the push")
@@ -67,7 +80,9 @@ impl Network {
             "pushed" => {
                 self.check(machine);
                 self.lag(machine);
-                self.fail(machine, 0.05, "no verdict on the push")
+                self.fail(machine, 0.05, "no verdict on the push")?;
+                self.pushes(machine, |pushes| pushes.succeeded = pushes.began);
+                Ok(())
             }
             point => {
                 if point == "ref: moved" {
@@ -86,6 +101,19 @@ impl Network {
         if let Some(text) = reference.check(&self.world, &self.service, &self.revisions) {
             machine.say(text);
         }
+    }
+
+    /// Checks that a pass that has sent something ends because of a refusal only after 90 s without a push (DESIGN, section 4,
+    /// *Announcing*).
+    pub(super) fn check_refusal(&self, machine: &Machine) {
+        let after = self.pushes(machine, |pushes| pushes.refused_after);
+        if after < Duration::from_secs(90) {
+            machine.fault(format_args!("a refusal ends the pass {} s after a push", after.as_secs()));
+        }
+    }
+
+    fn pushes<T>(&self, machine: &Machine, act: impl FnOnce(&mut Pushes) -> T) -> T {
+        act(lock(&self.pushes).entry(machine.name().to_owned()).or_default())
     }
 
     fn look_up(&self, machine: &Machine) {
@@ -125,6 +153,9 @@ impl Network {
         }
         *left -= 1;
         drop(left);
+        self.pushes(machine, |pushes| {
+            pushes.refused_after = machine.elapsed().saturating_sub(pushes.succeeded);
+        });
         machine.say("the host refuses the push");
         Err(REFUSED)
     }

@@ -1,7 +1,6 @@
 //! What a history is made of.
 
 use super::service::Exceptions;
-use crate::git::simulated::Mutation;
 use crate::model::ServiceKind;
 
 /// How a history is drawn.
@@ -10,8 +9,6 @@ pub(super) struct Options {
     pub(super) seed: u64,
     pub(super) kind: Kind,
     pub(super) exceptions: Exceptions,
-    /// A mistake that every process makes.
-    pub(super) mutation: Option<Mutation>,
     pub(super) service: ServiceKind,
     pub(super) kills: Kills,
     pub(super) permissions: Permissions,
@@ -46,16 +43,19 @@ pub(super) enum Kind {
     SharedJobs,
     /// Two daemons and jobs that share the state.
     SharedDaemons,
+    /// Jobs whose state lives in a folder, then at a remote, then at another address of it. Some are run with a folder of
+    /// another place.
+    Moving,
 }
 
 impl Kind {
     pub(super) fn is_shared(self) -> bool {
-        matches!(self, Self::SharedJobs | Self::SharedDaemons)
+        matches!(self, Self::SharedJobs | Self::SharedDaemons | Self::Moving)
     }
 
     pub(super) fn has_daemon(self, disk: usize) -> bool {
         match self {
-            Self::Jobs | Self::SharedJobs => false,
+            Self::Jobs | Self::SharedJobs | Self::Moving => false,
             Self::Daemon => true,
             Self::SharedDaemons => disk < 2,
         }

@@ -13,8 +13,6 @@ use super::remote::SharedRemote;
 use super::seen;
 use super::tracked_ref::{POLL, Patience, RETRY, TrackedRef, log_retry};
 use crate::git::Failpoints;
-#[cfg(test)]
-use crate::git::simulated::{self, Mutation};
 use crate::model::{CommitId, Sent, ToggleId};
 use crate::state::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
 use crate::state::journal::JournalFile;
@@ -123,8 +121,6 @@ impl SharedSession {
             let owed = journal.index().unknown_toggles();
             let status = found.head.status(journal.mark());
             let step = watch.step(self.tracked.at, status, !owed.is_empty(), self.now());
-            #[cfg(test)]
-            let step = self.mutated(step, applied);
             let age = self.now().saturating_sub(self.opened);
             // A request that the killed process left open may still be executing.
             let has_open = journal.index().open().next().is_some();
@@ -157,18 +153,6 @@ impl SharedSession {
         }
     }
 
-    /// Trusts the time that another machine wrote, which is a mistake.
-    #[cfg(test)]
-    fn mutated(&self, step: QueueStep, applied: &AppliedRepository) -> QueueStep {
-        let find = |at: CommitId| applied.repository().find_commit(crate::git::oid(at.0)).ok();
-        let found = self.tracked.at.and_then(find);
-        let age = found.map_or(0, |commit| self.tracked.clock.unix() - commit.time().seconds());
-        match step {
-            QueueStep::Wait if age > 60 && simulated::makes(Mutation::TrustTheirClock) => QueueStep::TakeOver,
-            step => step,
-        }
-    }
-
     /// Takes over the found state, and pushes what this folder has to add.
     fn take_over(
         &mut self,
@@ -191,10 +175,6 @@ impl SharedSession {
                 StateOrigin::Foreign => index.doubt(|_| true),
                 // The successor took over the list with everything that was confirmed within the term.
                 _ => index.drop_settled(),
-            }
-            #[cfg(test)]
-            if forgets(&index, &head) {
-                index = JournalIndex::default();
             }
             journal.replace(index)?;
         }
@@ -275,8 +255,6 @@ impl SharedSession {
                 Some(found) => found.announced.clone(),
                 None => Some(mark.clone()),
             };
-            #[cfg(test)]
-            let announced = announced.filter(|_| !simulated::makes(Mutation::InheritPermission));
             (id.clone(), Sent { announced, ..sent.clone() })
         };
         let announced: Vec<_> = changes.iter().map(announced).collect();
@@ -407,12 +385,4 @@ impl SharedSession {
     fn now(&self) -> Duration {
         self.tracked.clock.elapsed()
     }
-}
-
-/// Returns whether a simulated process makes the mistake of forgetting what it sent late.
-#[cfg(test)]
-fn forgets(index: &JournalIndex, head: &SharedHead) -> bool {
-    let is_stale = index.entries().all(|(_, entry)| Some(entry.sent.revision) != head.revision);
-    simulated::makes(Mutation::DropLateOutcomes)
-        || is_stale && simulated::makes(Mutation::DropLateOutcomesIfStale)
 }

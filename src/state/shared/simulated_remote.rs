@@ -44,10 +44,6 @@ impl SimulatedRemote<'_> {
     ) -> Result<Pushed, Error> {
         self.step("push")?;
         let remote = self.open()?;
-        let expected = match simulated::makes(simulated::Mutation::PushWithoutCompare) {
-            true => refs::look_up(&remote, name)?,
-            false => expected,
-        };
         copy(from, &remote, new, failpoints)?;
         let moved = refs::move_ref(&remote, name, expected, new, failpoints)?;
         failpoints.at("shared: pushed")?;

@@ -179,3 +179,22 @@ fn what_the_rails_let_through_of_a_dead_job_does_not_count_again() {
     job(&world, "next").exit(0).any_output();
     assert_eq!(world.service.take().len(), 12);
 }
+
+#[test]
+fn each_request_is_announced_before_it_is_sent() {
+    let (world, remote) = shared();
+    for toggle in ["pay", "search"] {
+        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(21));
+    }
+    world.repo.commit("Change two");
+    world.service.always(move |request| {
+        // A request that is not announced fails, so that the pass does.
+        let list = remote.try_git(&["show", "refs/gitoggle/toggles/applied^2:intents.jsonl"]);
+        match list.is_ok_and(|list| list.contains(&request.toggle())) {
+            true => Answer::applied(),
+            false => Answer::json(422, r#"{"message": "not announced"}"#),
+        }
+    });
+    job(&world, "left").exit(0).any_output();
+    assert_eq!(world.service.take().len(), 2);
+}

@@ -99,7 +99,7 @@ fn a_term_begins_with_the_first_push_of_its_announcement_even_if_a_later_one_get
     let mut process = Process::new("first").open(&remote);
     process.queue().unwrap();
     let (clock, lost) = (Arc::clone(&process.clock), Cell::new(0));
-    simulated::enter(None, move |point| match (point, lost.get()) {
+    simulated::enter(move |point| match (point, lost.get()) {
         ("pushed", 0) => {
             lost.set(1);
             Err("no verdict")
