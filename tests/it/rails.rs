@@ -1,6 +1,8 @@
 //! Limits on how much one pass may change.
 
-use crate::support::{Answer, Request, World, doc};
+use std::time::Duration;
+
+use crate::support::{Answer, Daemon, Request, World, doc, eventually};
 
 /// A world in which `count` toggles of `shop/prod` are applied.
 fn applied(count: usize) -> World {
@@ -233,6 +235,27 @@ fn what_the_rails_let_through_stays_let_through_at_that_version() {
     world.repo.file(&path(0), doc(18)).commit("Change one back");
     let json = world.plan().set("output", "json").exit(0).json();
     assert_eq!(json["summary"]["held"], 0, "{json}");
+}
+
+#[test]
+fn what_the_rails_let_through_stays_let_through_if_another_commit_arrives_while_it_is_sent() {
+    let world = applied(20);
+    let daemon = Daemon::ready(&world, |run| run);
+    world.service.always(|_| Answer::applied().slowly(Duration::from_millis(300)));
+    change(&world, 6, "Change six");
+    world.service.wait_for(1);
+    for number in 6..12 {
+        world.repo.file(&path(number), doc(21));
+    }
+    world.repo.commit("Change six others");
+    eventually("all twelve", || (world.service.count() >= 12).then_some(()));
+    daemon.becomes("shop/prod/t11", "in_sync");
+    let mut sent = toggles(&world);
+    sent.sort();
+    sent.dedup();
+    assert_eq!(sent.len(), 12, "{sent:?}");
+    let held = daemon.metric("gitoggle_withheld{reason=\"rail\"}");
+    assert!(held.is_none_or(|held| held < 1.0), "{held:?}");
 }
 
 #[test]

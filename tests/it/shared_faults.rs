@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::shared::age;
-use crate::support::git_host::Door;
-use crate::support::{Answer, Gitoggle, Remote, Repo, Request, World, body, doc};
+use crate::support::git_host::{self, Door};
+use crate::support::{Answer, Gitoggle, Remote, Repo, Request, World, body, doc, eventually};
 
 const NAME: &str = "refs/gitoggle/toggles/applied";
 
@@ -156,6 +156,37 @@ fn a_refusal_is_survived(refusal: &Answer) {
 #[test]
 fn a_401_while_a_password_is_rotated_does_not_end_a_pass() {
     a_refusal_is_survived(&Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""));
+}
+
+#[test]
+fn a_password_that_is_rotated_during_a_pass_is_read_again() {
+    let hosted = Hosted::new();
+    hosted.change(31, "Change pay");
+    let password = hosted.world().write("password", "old-1234\n");
+    let (is_rotated, refusals) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (root, rotated, refused) =
+        (hosted.world().path("hosted"), Arc::clone(&is_rotated), Arc::clone(&refusals));
+    hosted.remote.host.always(move |request| {
+        let is_rotated = rotated.load(Ordering::SeqCst);
+        let expected = if is_rotated { "YWRhOm5ldy01Njc4" } else { "YWRhOm9sZC0xMjM0" };
+        let is_old = request.header("authorization") == Some("Basic YWRhOm9sZC0xMjM0");
+        refused.fetch_add(usize::from(is_rotated && is_old), Ordering::SeqCst);
+        git_host::answer(&root, &Door::Guarded(format!("Basic {expected}")), request)
+    });
+    // The host turns the old password away from the first request on, and the file has the new one seconds later.
+    hosted.world().service.always(move |_| {
+        is_rotated.store(true, Ordering::SeqCst);
+        Answer::applied()
+    });
+    let job = |disk| hosted.job(disk).set("git-username", "ada").set("git-password-file", &password);
+    let running = job("disk").start();
+    hosted.world().service.wait_for(1);
+    eventually("a refusal", || (refusals.load(Ordering::SeqCst) > 0).then_some(()));
+    std::fs::write(&password, "new-5678\n").unwrap();
+    assert_eq!(running.wait(), Some(0));
+    assert_eq!(hosted.world().service.take().len(), 1);
+    job("empty").exit(0).any_output();
+    hosted.world().nothing_sent();
 }
 
 #[test]

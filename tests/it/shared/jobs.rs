@@ -142,6 +142,30 @@ fn a_decision_to_adopt_publishes_nothing_that_a_killed_assert_only_announced() {
 }
 
 #[test]
+fn a_decision_to_adopt_ends_an_assert_that_was_killed_after_some_requests() {
+    for is_shared in [false, true] {
+        let world = World::new();
+        Repo::bare(&world.path("remote.git"));
+        change(&world, 0..20, 18);
+        let run = || match is_shared {
+            true => job(&world, "one").set("timeout", "2s"),
+            false => world.apply().set("timeout", "2s"),
+        };
+        let answers = (0..5).map(|_| Answer::applied()).chain([Answer::stores_and_hangs()]);
+        world.service.answers(answers);
+        let killed = run().set("first-pass", "assert").start();
+        world.service.wait_for(6);
+        killed.kill();
+        world.service.sender_died();
+        world.service.take();
+        run().set("first-pass", "adopt").exit(0).any_output();
+        assert_eq!(world.service.take().len(), 1, "what was open is repeated, and nothing else is sent");
+        run().exit(0).any_output();
+        world.nothing_sent();
+    }
+}
+
+#[test]
 fn another_document_of_what_may_be_stored_is_not_adopted_unseen() {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
