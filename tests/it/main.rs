@@ -17,6 +17,7 @@ mod commands;
 mod commands_remote;
 mod crash;
 mod daemon;
+mod day;
 mod demo;
 mod deploy;
 mod diff;

@@ -68,6 +68,9 @@ impl Session {
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
         let home = folder.path().join("home");
         std::fs::create_dir_all(home.join("work")).unwrap();
+        // A clone of this repository has them.
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+        std::os::unix::fs::symlink(examples, home.join("work/examples")).unwrap();
         let mut shell = Command::new("setsid")
             .args(["bash", "--noprofile", "--norc"])
             .env_clear()
