@@ -159,6 +159,17 @@ fn paths_and_globs_choose_the_toggles() {
 }
 
 #[test]
+fn an_invalid_document_without_a_test_is_not_covered() {
+    let world = world(GOOD);
+    world.repo.file("shop/prod/bad.yaml", doc(18).replace("select: 1", "select: 7")).commit("Break it");
+    test(&world).exit(0).any_output();
+    test(&world)
+        .arg("--coverage")
+        .exit(1)
+        .stdout_contains(&["error[select-out-of-range]", "tested 2 expectations in 1 file: 1 finding\n"]);
+}
+
+#[test]
 fn coverage_lists_what_no_expectation_reaches() {
     let world = world("- { name: children, given: { age: 7 }, serves: off }\n");
     world.repo.file("shop/prod/other.yaml", doc(18)).commit("Without tests");
