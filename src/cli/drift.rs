@@ -8,39 +8,56 @@ use super::failure::{ExitStatus, Failure};
 use super::show::{with_flags, word};
 use super::{color, note, setup, show};
 use crate::config::{Command, Flags, Settings};
-use crate::drift::DriftCheck;
+use crate::drift::{DriftCheck, DriftScan, ScanDepth};
 use crate::model::{Scope, ToggleId, escaped};
 use crate::plan::{DriftReport, DriftedToggle, drift_json};
 use crate::report::{drift_markdown, drift_text};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
-    let config = setup::config(settings, CacheMode::Untouched)?;
-    let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
-    let (_runtime, context) = setup::requests()?;
-    let check = DriftCheck { globs: &globs, depth: args.depth };
-    let scan = check.run(&config, &context)?;
+    let scan = scan(settings, &args.globs, args.depth)?;
     let report = &scan.report;
-    let unread = report.failure().zip(report.hint);
     show::result(
         settings.output,
         || drift_text(report, color(settings)) + &commands(report, flags),
         || drift_json(report),
         |limit| drift_markdown(report, limit),
     )?;
-    if let Some((unread, hint)) = unread {
-        note(&format!("error: {}\nhint: {hint}\n", escaped(&unread)))?;
-    }
-    if scan.is_interrupted {
-        note("error: interrupted before every toggle was compared\n")?;
-    }
-    Ok(status(report, args.exit, scan.is_interrupted))
+    let changes = ExitStatus::Changes.when(args.exit == PlanExit::Detailed && report.has_drift());
+    Ok(completeness(&scan)?.and(changes))
 }
 
-fn status(report: &DriftReport, exit: PlanExit, is_interrupted: bool) -> ExitStatus {
-    let failed = ExitStatus::Failed.when(is_interrupted || !report.unread.is_empty());
-    failed.and(ExitStatus::Changes.when(exit == PlanExit::Detailed && report.has_drift()))
+/// Compares the service with what was applied.
+pub(super) fn scan(settings: &Settings, globs: &[String], depth: ScanDepth) -> Result<DriftScan, Failure> {
+    let config = setup::config(settings, CacheMode::Untouched)?;
+    let globs = Scope::new(globs).map_err(Failure::failed)?;
+    let (_runtime, context) = setup::requests()?;
+    Ok(DriftCheck { globs: &globs, depth }.run(&config, &context)?)
 }
+
+/// Prints why not every toggle was compared, and returns whether that is a failure.
+pub(super) fn completeness(scan: &DriftScan) -> Result<ExitStatus, Failure> {
+    let DriftScan { report, is_interrupted, .. } = scan;
+    if let Some((unread, hint)) = report.failure().zip(report.hint) {
+        note(&format!("error: {}\nhint: {hint}\n", escaped(&unread)))?;
+    }
+    if *is_interrupted {
+        note("error: interrupted before every toggle was compared\n")?;
+    }
+    Ok(ExitStatus::Failed.when(*is_interrupted || !report.unread.is_empty()))
+}
+
+/// The settings that an import without `--drifted` does not use, and those that its globs replace.
+const NOT_OF_IMPORT: &[&str] = &[
+    "git_password_file",
+    "git_username",
+    "only",
+    "state_dir",
+    "state_git_password_file",
+    "state_git_username",
+    "state_name",
+    "state_remote",
+];
 
 /// Returns what to do about drift, with commands to copy.
 fn commands(report: &DriftReport, flags: &Flags) -> String {
@@ -58,7 +75,7 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
         text,
         "\nTo keep what is on the service, import it and commit:\n  gitoggle import --overwrite{}{}",
         globs(&all, ""),
-        with_flags(Command::Import, flags, &["only"]),
+        with_flags(Command::Import, flags, NOT_OF_IMPORT),
     );
     let is_documented = |id: &&ToggleId| !report.orphans.contains(*id);
     let documented: Vec<&ToggleId> = all.into_iter().filter(is_documented).collect();

@@ -5,26 +5,86 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::args::ImportArgs;
 use super::failure::{ExitStatus, Failure, JsonError};
 use super::progress_bar::{begin, progress_bar};
 use super::show::{with_flags, word};
-use super::{note, print, setup, show, signals};
+use super::{drift, note, print, setup, show, signals};
 use crate::authoring::Existing;
 use crate::config::{Command, Flags, OutputFormat, Settings};
+use crate::drift::ScanDepth;
 use crate::import::{
     ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope, ImportSource,
     SkipReason, import,
 };
 use crate::model::{Scope, ServiceKind, ToggleId, counted, escaped, listed};
 use crate::pass;
-use crate::report::{code, fitting};
+use crate::plan::DriftedToggle;
+use crate::report::{code, drift_message, fitting};
 use crate::source::worktree::is_same_folder;
 
 /// The threads that receive and parse responses. The thread of the command writes.
 const THREADS: usize = 2;
 
-pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Result<ExitStatus, Failure> {
-    let config = config(settings, globs)?;
+pub(super) fn run(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
+    if args.drifted {
+        return import_drifted(settings, args, flags);
+    }
+    let report = import_with_bar(config(settings, &args.globs)?)?;
+    // An import of nothing must not pass (DESIGN, section 3, *Never green by accident*).
+    let nothing = report.results.is_empty().then(|| match settings.from {
+        None => Failure::failed("the service has no toggle that this token can read")
+            .hint("check `--base-url` and the token"),
+        Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
+    });
+    finish(&report, problem(&report, settings).or(nothing), settings, flags)
+}
+
+/// Imports the toggles that differ from what was applied, and writes a commit message.
+fn import_drifted(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
+    let write = |text: &str| match &args.message_file {
+        None => Ok(()),
+        Some(path) => {
+            let name = path.to_string_lossy();
+            std::fs::write(path, text).map_err(Failure::could_not(format!("write `{}`", escaped(&name))))
+        }
+    };
+    // Whatever happens next, the message is not that of an earlier run.
+    write("")?;
+    let scan = drift::scan(settings, &args.globs, ScanDepth::Changes)?;
+    let (removed, drifted): (Vec<_>, Vec<_>) = scan
+        .report
+        .drifted
+        .iter()
+        .partition(|drifted| !settings.overwrite && scan.report.orphans.contains(&drifted.applied.id));
+    let toggles = drifted.iter().map(|drifted| {
+        let DriftedToggle { applied, live, .. } = drifted;
+        (applied.id.clone(), (applied.payload.clone(), live.content.clone()))
+    });
+    let report = import_with_bar(ImportConfig {
+        from: ImportSource::Drifted(toggles.collect()),
+        // The scan has applied the globs.
+        scope: ImportScope::default(),
+        ..config(settings, &[])?
+    })?;
+    let imported = drifted.into_iter().filter(|drifted| {
+        let result = report.results.get(drifted.applied.id.as_str());
+        matches!(result, Some(ImportResult::Replaced { .. } | ImportResult::Written { .. }))
+    });
+    write(&drift_message(&imported.collect::<Vec<_>>(), &scan.report.service))?;
+    let status = finish(&report, problem(&report, settings), settings, flags)?;
+    for (count, what) in
+        [(removed.len(), "without a document"), (scan.report.missing.len(), "missing on the service")]
+    {
+        if count > 0 {
+            let toggles = counted(count, "toggle");
+            note(&format!("note: left out {toggles} {what}; `gitoggle drift` shows what to do\n"))?;
+        }
+    }
+    Ok(drift::completeness(&scan)?.and(status))
+}
+
+fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
     let runtime = setup::runtime(THREADS)?;
     let bar = progress_bar();
     let report = runtime.block_on(async {
@@ -39,9 +99,17 @@ pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Resul
     bar.finish_and_clear();
     // Reads are harmless, so an interrupted import does not wait for open ones.
     runtime.shutdown_background();
-    let report = report?;
-    let problem = problem(&report, settings);
-    show(&report, problem.as_ref(), settings)?;
+    report
+}
+
+/// Prints the result and the commands that follow.
+fn finish(
+    report: &ImportReport,
+    problem: Option<Failure>,
+    settings: &Settings,
+    flags: &Flags,
+) -> Result<ExitStatus, Failure> {
+    show(report, problem.as_ref(), settings)?;
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
     if different > 0 {
         let documents = counted(different, "different document");
@@ -59,7 +127,7 @@ pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Resul
         return Ok(problem.status());
     }
     if settings.output == OutputFormat::Human {
-        note(&next_commands(&report, settings, flags))?;
+        note(&next_commands(report, settings, flags))?;
     }
     Ok(ExitStatus::Clean)
 }
@@ -99,7 +167,7 @@ fn from(settings: &Settings) -> Result<ImportSource, Failure> {
     }
 }
 
-/// Returns the error of an import that ended early, had nothing to do, or failed for a toggle.
+/// Returns the error of an import that ended early, failed for a toggle, or had a glob without a match.
 fn problem(report: &ImportReport, settings: &Settings) -> Option<Failure> {
     if let Some(stop) = &report.stopped {
         let text = stop.to_string();
@@ -118,15 +186,7 @@ fn problem(report: &ImportReport, settings: &Settings) -> Option<Failure> {
             "check the spelling; a glob is compared with the whole of `project/environment/toggle`, case included",
         ));
     }
-    if let Err(error) = pass::check_scope(&settings.only, &report.unmatched_only) {
-        return Some(error.into());
-    }
-    // An import of nothing must not pass (DESIGN, section 3, *Never green by accident*).
-    report.results.is_empty().then(|| match settings.from {
-        None => Failure::failed("the service has no toggle that this token can read")
-            .hint("check `--base-url` and the token"),
-        Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
-    })
+    pass::check_scope(&settings.only, &report.unmatched_only).err().map(Failure::from)
 }
 
 /// Returns the globs without a match. If no toggle matches `--only` either, each may be the mistake.

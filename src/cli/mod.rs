@@ -31,6 +31,7 @@ mod schema;
 mod setup;
 mod show;
 mod signals;
+mod stale;
 mod status;
 mod test;
 mod validate;
@@ -196,7 +197,7 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
             promote::run(settings, [before, after], globs, *create)
         }
         CommandArgs::Fmt { paths, mode } => fmt::run(settings, paths, *mode),
-        CommandArgs::Import { globs } => import::run(settings, globs, flags),
+        CommandArgs::Import(args) => import::run(settings, args, flags),
         CommandArgs::Man { command, out } => man::run(command.as_deref(), out.as_deref()),
         CommandArgs::Plan { files, exit, audience } => plan::run(settings, *files, *exit, audience.as_ref()),
         CommandArgs::Reconcile => remote::reconcile(settings),
@@ -204,6 +205,7 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Run => run::run(settings),
         CommandArgs::Sandbox(args) => sandbox::run(settings, args),
         CommandArgs::Schema { of } => schema::run(settings, *of),
+        CommandArgs::Stale(args) => stale::run(settings, args),
         CommandArgs::Status { list } => status::run(settings, *list),
         CommandArgs::Suspend(args) => remote::suspend(settings, args),
         CommandArgs::Test(args) => test::run(settings, args),

@@ -9,7 +9,7 @@ use super::failure::{ExitStatus, Failure};
 use super::print;
 use crate::config::Settings;
 use crate::document;
-use crate::model::{DeploymentEffect, HoldKind, ToggleState};
+use crate::model::{DeploymentEffect, HoldKind, LeftoverKind, ToggleState};
 
 /// The definitions of all outputs.
 const DEFINITIONS: &str = include_str!("schema.json");
@@ -27,9 +27,12 @@ pub(super) fn run(settings: &Settings, of: SchemaSubject) -> Result<ExitStatus, 
 /// Returns the schema of what `gitoggle NAME -o json` prints: a result, or the error that prevented it.
 fn of_output(name: &str) -> serde_json::Result<Value> {
     let mut all: Map<String, Value> = serde_json::from_str(DEFINITIONS)?;
-    for (definition, words) in
-        [("state", ToggleState::WORDS), ("kind", HoldKind::WORDS), ("effect", DeploymentEffect::WORDS)]
-    {
+    for (definition, words) in [
+        ("state", ToggleState::WORDS),
+        ("kind", HoldKind::WORDS),
+        ("effect", DeploymentEffect::WORDS),
+        ("leftoverKind", LeftoverKind::WORDS),
+    ] {
         all[definition]["enum"] = json!(words);
     }
     let roots = [name, "failure"];

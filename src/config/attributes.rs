@@ -26,6 +26,8 @@ words! {
         Drift = "drift",
         /// Prints the deployment history.
         Log = "log",
+        /// Lists the toggles that no longer decide anything.
+        Stale = "stale",
         /// Writes the documents of toggles that exist on the service.
         Import = "import",
         /// Rewrites documents in the canonical layout.

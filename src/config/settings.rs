@@ -14,7 +14,7 @@ use clap::{ArgAction, Args};
 
 use super::attributes::Command::{
     self, Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Log, Plan, Promote, Reconcile, Resume,
-    Run, Sandbox, Schema, Status, Suspend, Test, Validate,
+    Run, Sandbox, Schema, Stale, Status, Suspend, Test, Validate,
 };
 use super::attributes::SettingArg as _;
 use super::attributes::Sources::{File, Flag, FlagAndVariable, Variable};
@@ -33,30 +33,30 @@ use crate::transport::{DaemonUrl, SecretSource};
 
 /// The commands with a log.
 const ALL: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote, Init, Allow,
-    Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Stale, Import, Fmt, Diff, Promote, Init,
+    Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
 ];
 /// The commands that know what kind of service it is.
 const KNOWING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote, Init, Schema,
-    Sandbox,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Stale, Import, Fmt, Diff, Promote, Init,
+    Schema, Sandbox,
 ];
 /// The commands that need a repository.
 const LOCATING: &[Command] =
-    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote];
+    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Stale, Import, Fmt, Diff, Promote];
 /// The commands that read or write documents.
 const PLACING: &[Command] =
-    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote];
+    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Stale, Import, Fmt, Diff, Promote];
 /// The commands that read documents at a revision.
-const READING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift];
+const READING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Stale];
 /// The commands that select documents: the others have one toggle or two environments as arguments.
-const SELECTING: &[Command] = &[Validate, Test, Plan, Apply, Run, Status, Drift, Import, Fmt];
+const SELECTING: &[Command] = &[Validate, Test, Plan, Apply, Run, Status, Drift, Stale, Import, Fmt];
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 /// The commands that may send requests to the service.
 const ADDRESSING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import];
 /// The commands that need the recorded state.
-const STATEFUL: &[Command] = &[Plan, Apply, Run, Status, Drift, Log];
+const STATEFUL: &[Command] = &[Plan, Apply, Run, Status, Drift, Log, Import];
 /// The commands whose state belongs to one service.
 const NAMING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import, Log];
 /// The commands that a running daemon executes.
@@ -65,7 +65,7 @@ const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
 const CONNECTING: &[Command] =
     &[Plan, Apply, Run, Status, Drift, Log, Import, Allow, Suspend, Resume, Reconcile];
 const REPORTING: &[Command] =
-    &[Validate, Test, Explain, Plan, Apply, Status, Drift, Log, Import, Diff, Promote];
+    &[Validate, Test, Explain, Plan, Apply, Status, Drift, Log, Stale, Import, Diff, Promote];
 
 // The headings of the help.
 const SOURCE: &str = "Source";

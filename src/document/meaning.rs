@@ -13,7 +13,7 @@ use super::node::PathStep;
 use super::pattern::PatternChecker;
 use super::prerequisites::prerequisites;
 use super::raw::{RawContent, RawDocument, RawRule, RawServe, RawVariation};
-use super::serves::{IfEmpty, ServeChecker, served_by};
+use super::serves::{IfEmpty, ServeChecker};
 use super::variation_names::VariationNames;
 use crate::model::{Serve, ServiceKind};
 
@@ -184,7 +184,7 @@ impl MeaningChecker {
 
     fn same_serve(&mut self, content: &RawContent, names: &VariationNames<'_>, at: &At<'_>) {
         let all: Option<Vec<Serve>> = all_serves(content).map(|serve| names.resolve(serve?).ok()).collect();
-        let mut served = all.iter().flatten().flat_map(served_by);
+        let mut served = all.iter().flatten().flat_map(Serve::variations);
         let first = served.next();
         if first.is_some() && served.all(|index| Some(index) == first) {
             let help = "serve another variation in a rule or by default, or write `disabled: true` until the toggle is in use";
@@ -230,7 +230,7 @@ fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<bool>>
         None => served.extend(rest.iter().chain([default])),
     }
     let mut is_served = vec![false; names.count() as usize];
-    for index in served.into_iter().flat_map(served_by) {
+    for index in served.into_iter().flat_map(Serve::variations) {
         is_served[index as usize] = true;
     }
     Some(is_served)

@@ -145,14 +145,3 @@ impl ServeChecker<'_> {
         }
     }
 }
-
-/// Returns the indices of the variations that `serve` serves.
-pub(super) fn served_by(serve: &Serve) -> impl Iterator<Item = u32> {
-    let (select, weights) = match serve {
-        Serve::Select(index) => (Some(*index), &[][..]),
-        Serve::Split(weights) => (None, weights.as_slice()),
-        Serve::Nothing => (None, &[][..]),
-    };
-    let shares = (0..).zip(weights).filter(|(_, weight)| **weight > 0);
-    select.into_iter().chain(shares.map(|(index, _)| index))
-}

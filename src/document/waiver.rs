@@ -1,17 +1,22 @@
 //! Inline waivers: comments that accept a warning, with the reason.
 //!
 //! `# gitoggle: allow(check-id) reason` waives the warnings of that check on the next line, and in the entry or item that
-//! begins there. Only warnings can be waived, because a document with an error cannot be published.
+//! begins there. Only warnings can be waived, because a document with an error cannot be published. A waiver of `stale`
+//! concerns the whole document, and is read by `gitoggle stale`.
 
 use super::Document;
 use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER};
 use super::diagnostic::{self, Diagnostic};
 use super::finding::{Finding, did_you_mean, shown};
 use super::node::{Node, NodeKind, Position, Span};
-use super::syntax::{Comment, Syntax};
+use super::syntax::{self, Comment, Syntax};
+use crate::model::Blob;
 
 /// What a comment for this program begins with, after the `#`.
 pub(super) const MARK: &str = "gitoggle:";
+
+/// The id of the finding that a toggle decides nothing. Only `gitoggle stale` reports it, because it depends on the history.
+const STALE: &str = "stale";
 
 /// Waives the findings of `document`, whose syntax is `tree`, and adds those on the waivers.
 pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
@@ -23,11 +28,9 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
         return unread(path, text, document);
     }
     let mut findings = Vec::new();
-    for comment in comments {
-        let Some(instruction) = comment.text.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
-            continue;
-        };
+    for (instruction, comment) in instructions(comments) {
         findings.extend(match parse(instruction, comment) {
+            Ok(waiver) if waiver.id == STALE => is_in_use(document).then(|| waiver.unused(comment)),
             Ok(waiver) => waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics),
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
         });
@@ -35,6 +38,29 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
     let added = diagnostic::diagnose(path, text, None, findings);
     document.diagnostics.extend(added);
     document.diagnostics.sort();
+}
+
+/// Returns why a toggle is kept although it decides nothing: the reason of the waiver of `stale` in its document.
+pub(crate) fn kept(content: &Blob) -> Option<String> {
+    let Blob::Content(bytes) = content else { return None };
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(MARK))?;
+    let tree = syntax::parse(text);
+    let mut waivers = instructions(&tree.comments).filter_map(|(text, comment)| parse(text, comment).ok());
+    let waiver = waivers.find(|waiver| waiver.id == STALE && tree.is_printable)?;
+    Some(waiver.reason.to_owned())
+}
+
+/// Returns the comments that are instructions, each after its text behind the mark.
+fn instructions<'c, 't>(comments: &'c [Comment<'t>]) -> impl Iterator<Item = (&'t str, &'c Comment<'t>)> {
+    comments.iter().filter_map(|comment| {
+        let text = comment.text.trim_start_matches('#').trim_start();
+        Some((text.strip_prefix(MARK)?, comment))
+    })
+}
+
+/// Returns whether the toggle decides something. That of an invalid document is not known.
+fn is_in_use(document: &Document) -> bool {
+    document.payload.as_ref().is_some_and(|payload| payload.targeting().leftover().is_none())
 }
 
 /// Adds a finding if the comments of a document with a waiver are unknown. A waiver must not be ignored silently.
@@ -67,12 +93,14 @@ fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, 
     };
     let (id, reason) = (id.trim(), reason.trim());
     let mut named = CHECKS.iter().filter(|check| check.id == id).peekable();
-    if named.peek().is_none() {
+    let is_stale = id == STALE;
+    if named.peek().is_none() && !is_stale {
         let ids = CHECKS.iter().filter(|check| check.severity == Severity::Warning).map(|check| check.id);
+        let ids = ids.chain([STALE]);
         let message = format!("`{}` is not a check", shown(id));
         return Err((message, did_you_mean(id, ids)));
     }
-    if named.all(|check| check.severity == Severity::Error) {
+    if !is_stale && named.all(|check| check.severity == Severity::Error) {
         let message = format!("`{id}` is an error, which cannot be waived");
         return bad(message, "correct the document: an invalid one cannot be published");
     }
@@ -134,13 +162,19 @@ impl Waiver<'_> {
         if is_used {
             return None;
         }
-        let id = self.id;
-        let finding =
-            Finding::at(&UNUSED_WAIVER, span(comment), format!("this waiver of `{id}` waives nothing"));
-        Some(finding.help(match is_error {
-            true => "the finding below is an error, which cannot be waived",
-            false => "remove it, or write it directly above the line of the warning",
-        }))
+        let finding = self.unused(comment);
+        Some(match is_error {
+            true => finding.help("the finding below is an error, which cannot be waived"),
+            false => finding,
+        })
+    }
+
+    fn unused(&self, comment: &Comment<'_>) -> Finding {
+        let message = format!("this waiver of `{}` waives nothing", self.id);
+        Finding::at(&UNUSED_WAIVER, span(comment), message).help(match self.id {
+            STALE => "remove it: the toggle is in use",
+            _ => "remove it, or write it directly above the line of the warning",
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use git2::{ErrorCode, Object, Oid, Repository};
 
 use super::error::Libgit2Error;
-use crate::model::{Commit, CommitId, ObjectId};
+use crate::model::{AuthoredCommit, Commit, CommitId, ObjectId};
 
 /// The parents of a merge that a walk follows.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -49,13 +49,24 @@ impl CommitNode {
 
 /// Returns the commit with its message.
 pub(crate) fn commit(repository: &Repository, id: CommitId) -> Result<Commit, Libgit2Error> {
+    Ok(authored(repository, id)?.commit)
+}
+
+/// Returns the commit with its message and its author.
+pub(crate) fn authored(repository: &Repository, id: CommitId) -> Result<AuthoredCommit, Libgit2Error> {
     let commit = repository.find_commit(oid(id.0))?;
     let encoding = commit.header_field_bytes("encoding").ok();
     let encoding = encoding.as_deref().map(String::from_utf8_lossy);
-    Ok(Commit {
-        id,
-        message: decode(commit.message_raw_bytes(), encoding.as_deref()),
-        committed_at: commit.committer().when().seconds(),
+    let text = |bytes: &[u8]| decode(bytes, encoding.as_deref());
+    let author = commit.author();
+    Ok(AuthoredCommit {
+        commit: Commit {
+            id,
+            message: text(commit.message_raw_bytes()),
+            committed_at: commit.committer().when().seconds(),
+        },
+        author: text(author.name_bytes()),
+        email: text(author.email_bytes()),
     })
 }
 

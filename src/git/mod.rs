@@ -52,7 +52,7 @@ mod verify;
 
 pub use access::{GitAccess, GitCredentials, UserConfig};
 pub use commit::Parents;
-pub(crate) use commit::{CommitNode, commit, lacks_parent_tree, raw_commit};
+pub(crate) use commit::{CommitNode, authored, commit, lacks_parent_tree, raw_commit};
 pub(crate) use commit::{object_id, oid};
 pub use error::{Libgit2Error, UnsupportedFormat, is_full};
 pub use error::{ObjectError, ObjectFault, RepositoryError};

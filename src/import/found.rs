@@ -1,7 +1,11 @@
 //! What a service or an input contains, on its way to the writer.
 
-use super::report::{ImportResult, ImportStop};
-use crate::model::{Payload, ToggleId};
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc::Sender;
+
+use super::report::{ImportResult, ImportStop, SkipReason};
+use crate::model::{LiveContent, Payload, ToggleId};
 
 /// A piece of what an import reads.
 #[derive(Debug)]
@@ -18,4 +22,20 @@ pub(super) enum Found {
     Stopped(ImportStop),
     /// The targeting of a toggle in scope.
     Targeting(ToggleId, Payload),
+}
+
+/// Sends what the service has of drifted toggles.
+pub(super) async fn give(toggles: BTreeMap<ToggleId, (Payload, LiveContent)>, to: Sender<Found>) {
+    let mut all = vec![Found::Listed(toggles.len())];
+    all.extend(toggles.into_iter().map(|(id, (_, live))| match live {
+        LiveContent::Known(payload) => Found::Targeting(id, payload),
+        LiveContent::Inexpressible(reason) => {
+            Found::Result(id.to_string(), ImportResult::Skipped(SkipReason::Inexpressible, reason))
+        }
+    }));
+    all.push(Found::Ended);
+    for found in all {
+        // The send fails only if the import has ended for another reason.
+        let _ = to.send(found).await;
+    }
 }

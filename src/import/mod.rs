@@ -17,7 +17,7 @@ mod scope;
 mod tests;
 mod writer;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use writer::DocumentWriter;
 
 use crate::authoring::target_folder::{Existing, TargetFolder};
 use crate::document::Layout;
-use crate::model::{ServiceKind, chain};
+use crate::model::{LiveContent, Payload, ServiceKind, ToggleId, chain};
 use crate::service::{ClientConfig, ClientError, LiveReader, ReadSession};
 use crate::source;
 use crate::source::worktree::{self, WorkTree};
@@ -61,6 +61,9 @@ pub struct ImportConfig {
 /// Where the toggles of an import come from.
 #[derive(Clone, Debug)]
 pub enum ImportSource {
+    /// What the service has of toggles that differ from what was applied, with what was applied. A document that means
+    /// that is replaced.
+    Drifted(BTreeMap<ToggleId, (Payload, LiveContent)>),
     /// The service's JSON in files below a folder.
     Folder(PathBuf),
     /// A service, with this many open requests.
@@ -176,6 +179,9 @@ fn top(repo: &Path) -> Result<PathBuf, source::Error> {
 fn start(config: &ImportConfig, found: mpsc::Sender<Found>) -> Result<(), ImportError> {
     let input = InputReading { kind: config.kind, scope: config.scope.clone(), found: found.clone() };
     match &config.from {
+        ImportSource::Drifted(toggles) => {
+            tokio::spawn(found::give(toggles.clone(), found));
+        }
         // A thread that is not the runtime's, because nothing can interrupt a read from a terminal.
         ImportSource::Stdin => {
             std::thread::spawn(move || input.run(None));

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::ImportConfig;
 use super::existing::ExistingDocument;
 use super::report::{ImportResult, ImportStop, SkipReason};
+use super::{ImportConfig, ImportSource};
 use crate::authoring::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 use crate::document::{self, PathKind, Severity};
 use crate::git::is_full;
@@ -91,7 +91,14 @@ impl DocumentWriter<'_> {
         if read.as_ref() == Some(payload) {
             return Ok(ImportResult::Unchanged { path, spelling });
         }
-        if self.config.on_different == Existing::Keep {
+        // What nobody changed in the repository is what was applied.
+        let is_applied = match &self.config.from {
+            ImportSource::Drifted(toggles) => {
+                read.is_some() && toggles.get(id).map(|(applied, _)| applied) == read.as_ref()
+            }
+            _ => false,
+        };
+        if self.config.on_different == Existing::Keep && !is_applied {
             let reason = match read {
                 None => "the document is invalid",
                 Some(_) => "the document has another meaning",

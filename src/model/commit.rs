@@ -67,6 +67,14 @@ impl Commit {
     }
 }
 
+/// A commit with its author.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct AuthoredCommit {
+    pub(crate) commit: Commit,
+    pub(crate) author: String,
+    pub(crate) email: String,
+}
+
 /// The commit of a change. A guessed commit provides the comment only; trailers are read from known commits.
 ///
 /// The changes of a commit share it, because a first pass may have a hundred thousand changes.

@@ -11,6 +11,7 @@ mod escape;
 mod hold;
 mod id;
 mod junit;
+mod leftover;
 mod live;
 mod packed;
 mod return_type;
@@ -29,6 +30,7 @@ mod words;
 
 pub use allowance::{Allowance, Override, OverrideError};
 pub use build::{BUILD, Build};
+pub(crate) use commit::AuthoredCommit;
 pub use commit::{Attribution, Commit, CommitId, HistoryEvidence};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use escape::{Color, HarmlessJsonWriter, escaped, harmless_json, is_harmful};
@@ -37,6 +39,8 @@ pub use id::{
     EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId,
 };
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
+pub use leftover::LeftoverKind;
+pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle};
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use return_type::{ReturnType, variation_fits};
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Reviews};

@@ -255,6 +255,19 @@ pub enum Serve {
     Nothing,
 }
 
+impl Serve {
+    /// Returns the indices of the variations that it serves.
+    pub fn variations(&self) -> impl Iterator<Item = u32> {
+        let (select, weights) = match self {
+            Self::Select(index) => (Some(*index), &[][..]),
+            Self::Split(weights) => (None, weights.as_slice()),
+            Self::Nothing => (None, &[][..]),
+        };
+        let shares = (0..).zip(weights).filter(|(_, weight)| **weight > 0);
+        select.into_iter().chain(shares.map(|(index, _)| index))
+    }
+}
+
 /// Returns the weight of a split, in hundredths of a percent, as a percentage: `25`, `12.5` or `0.01`.
 pub fn percent(weight: u32) -> String {
     let text = format!("{}.{:02}", weight / 100, weight % 100);

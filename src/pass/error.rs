@@ -49,6 +49,9 @@ pub enum Error {
     /// Globs of `--only` that match no toggle, neither in the source nor applied.
     #[error("no toggle matches `--only` {}", quoted(.0))]
     NothingMatches(Vec<String>),
+    /// Globs that match no toggle.
+    #[error("no toggle matches {}", quoted(.0))]
+    NoToggleMatches(Vec<String>),
     /// A change is to be published, and no service is configured.
     #[error("no service is configured")]
     NoService,
@@ -208,7 +211,7 @@ impl Error {
                  `--first-pass assert`"
                     .into(),
             ),
-            Self::NothingAppliedMatches(_) | Self::NothingMatches(_) => {
+            Self::NoToggleMatches(_) | Self::NothingAppliedMatches(_) | Self::NothingMatches(_) => {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`".into())
             }
             Self::NoService => Some("pass `--base-url` and a token".into()),

@@ -14,7 +14,7 @@ use crate::pass::Error;
 use crate::pass::validate::CheckTarget;
 use crate::plan::compare::join;
 use crate::source::worktree::{self, WorkTree};
-use crate::source::{self, Source};
+use crate::source::{self, Snapshot, Source};
 
 /// The files of a work tree or of a revision, listed once and read on demand.
 pub struct DocumentFiles {
@@ -58,34 +58,42 @@ impl DocumentFiles {
     /// # Errors
     /// If the files cannot be read.
     pub fn open(target: &CheckTarget, layout: &Layout, kind: ServiceKind) -> Result<Self, Error> {
-        let (files, top, root): (Box<dyn Trees<Error = source::Error>>, _, _) = match target {
-            CheckTarget::File(folder, path) => {
-                let files = Folder::of_file(folder, path)?;
-                let top = files.root_tree();
-                (Box::new(files), top, String::new())
-            }
-            CheckTarget::Folder(folder, root) => {
-                let files = Folder::open(folder, root)?;
-                let top = files.root_tree();
-                (Box::new(files), top, root.clone())
-            }
+        let (files, root) = match target {
+            CheckTarget::File(folder, path) => (Folder::of_file(folder, path)?, ""),
+            CheckTarget::Folder(folder, root) => (Folder::open(folder, root)?, root.as_str()),
             CheckTarget::Revision(config) => {
                 let snapshot = Source::new(config.as_ref().clone()).snapshot()?;
-                let top = snapshot.root_tree();
-                (Box::new(snapshot.reader()?), top, config.root.clone())
+                return Self::at(&snapshot, &config.root, layout, kind);
             }
         };
-        let mut documents = Self { files, claims: BTreeMap::new(), tests: BTreeMap::new(), root, kind };
-        documents.list(layout, top)?;
-        Ok(documents)
+        let top = files.root_tree();
+        Self::list(Box::new(files), top, root, layout, kind)
+    }
+
+    /// Lists the files of `snapshot` below `root` that match `layout`.
+    pub(super) fn at(
+        snapshot: &Snapshot,
+        root: &str,
+        layout: &Layout,
+        kind: ServiceKind,
+    ) -> Result<Self, Error> {
+        Self::list(Box::new(snapshot.reader()?), snapshot.root_tree(), root, layout, kind)
     }
 
     /// Walks the tree as deep as the layout has folders.
-    fn list(&mut self, layout: &Layout, top: ObjectId) -> Result<(), Error> {
+    fn list(
+        files: Box<dyn Trees<Error = source::Error>>,
+        top: ObjectId,
+        root: &str,
+        layout: &Layout,
+        kind: ServiceKind,
+    ) -> Result<Self, Error> {
+        let (claims, tests) = (BTreeMap::new(), BTreeMap::new());
+        let mut documents = Self { files, claims, tests, root: root.to_owned(), kind };
         let depth = layout.pattern().split('/').count() - 1;
         let mut open = vec![(String::new(), top, 0)];
         while let Some((folder, id, level)) = open.pop() {
-            for entry in self.files.tree(id)?.entries() {
+            for entry in documents.files.tree(id)?.entries() {
                 // A key is ASCII, so a name that is not UTF-8 belongs to no toggle.
                 let Ok(name) = std::str::from_utf8(entry.name) else {
                     continue;
@@ -93,12 +101,12 @@ impl DocumentFiles {
                 let path = join(&folder, name);
                 match entry.kind() {
                     EntryKind::Tree if level < depth => open.push((path, entry.id, level + 1)),
-                    EntryKind::Blob if level == depth => self.file(layout, path, entry.id),
+                    EntryKind::Blob if level == depth => documents.file(layout, path, entry.id),
                     _ => {}
                 }
             }
         }
-        Ok(())
+        Ok(documents)
     }
 
     fn file(&mut self, layout: &Layout, path: String, object: ObjectId) {

@@ -53,6 +53,7 @@ mod report;
 mod reviews;
 #[cfg(test)]
 mod simulation;
+mod stale;
 mod staleness;
 mod validate;
 
@@ -68,6 +69,7 @@ pub use range::{BranchRange, FetchHints, FindingScope, Range, RangeError, Target
 pub(crate) use record::applied_tree;
 pub use report::{ChangeResult, Report, StopReason};
 pub(crate) use reviews::ReviewSource;
+pub(crate) use stale::{StaleQuery, stale};
 pub use validate::{CheckTarget, Checked, Checks, check};
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@
 
 mod difference;
 mod drift;
+mod drift_message;
 mod environments;
 mod findings;
 mod history;
@@ -14,17 +15,20 @@ mod junit;
 mod links;
 mod markdown;
 mod markup;
+mod stale;
 mod text;
 mod users;
 
 pub(crate) use difference::{Preview, findings_in};
 pub(crate) use drift::{drift_markdown, drift_text};
+pub(crate) use drift_message::drift_message;
 pub(crate) use findings::{annotations, code_quality, failed_annotation, github, sarif};
 pub(crate) use history::{history_markdown, history_text};
 pub(crate) use junit::{JunitHolds, failed_suite, junit_documents, junit_plan, junit_results};
 pub use links::{ForgePages, Links};
 pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
 pub(crate) use markup::{code, fitting};
+pub(crate) use stale::{stale_json, stale_markdown, stale_text};
 pub use text::text;
 pub(crate) use text::{MOST_SHOWN, rest, text_for};
 

@@ -20,8 +20,8 @@ use crate::model::{CommitId, EntryKind, ObjectId, TreeDiff};
 /// The paths that no commit has taken yet, as a tree of folders.
 #[derive(Default)]
 struct Open {
-    /// The number of the path that ends here.
-    path: Option<usize>,
+    /// The numbers of the paths that end here; several if a file moved.
+    paths: Vec<usize>,
     /// The file at this path in the parent that the commit was last compared with.
     version: Option<ObjectId>,
     children: BTreeMap<Vec<u8>, Open>,
@@ -30,22 +30,25 @@ struct Open {
 impl Open {
     fn new<'a>(paths: impl Iterator<Item = &'a str>) -> Self {
         let mut top = Self::default();
-        for (number, path) in paths.enumerate() {
-            let parts = path.split('/').filter(|part| !part.is_empty());
-            let leaf = parts.fold(&mut top, |open, part| open.children.entry(part.into()).or_default());
-            leaf.path = Some(number);
-        }
+        paths.enumerate().for_each(|(number, path)| top.insert(path, number));
         top
     }
 
-    fn is_empty(&self) -> bool {
-        self.path.is_none() && self.children.is_empty()
+    fn insert(&mut self, path: &str, number: usize) {
+        let parts = path.split('/').filter(|part| !part.is_empty());
+        let leaf = parts.fold(self, |open, part| open.children.entry(part.into()).or_default());
+        leaf.paths.push(number);
     }
 
-    /// Adds what is in `other`, which holds no path that is in `self`.
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.children.is_empty()
+    }
+
+    /// Adds what is in `other`.
     fn absorb(&mut self, other: Self) {
-        if other.path.is_some() {
-            (self.path, self.version) = (other.path, other.version);
+        if !other.paths.is_empty() {
+            self.paths.extend(other.paths);
+            self.version = other.version;
         }
         for (name, child) in other.children {
             match self.children.entry(name) {
@@ -58,10 +61,11 @@ impl Open {
     /// Moves the paths whose version `is_same` accepts out of it, and returns them.
     fn take_same(&mut self, is_same: &mut IsSame<'_>) -> Result<Self, Error> {
         let mut same = Self::default();
-        if let (Some(number), Some(version)) = (self.path, self.version)
-            && is_same(number, version)?
-        {
-            same.path = self.path.take();
+        if let Some(version) = self.version {
+            for number in std::mem::take(&mut self.paths) {
+                let to = if is_same(number, version)? { &mut same } else { &mut *self };
+                to.paths.push(number);
+            }
         }
         for (name, child) in &mut self.children {
             let taken = child.take_same(is_same)?;
@@ -73,18 +77,37 @@ impl Open {
         Ok(same)
     }
 
+    /// Moves the paths without a version out of it, with their names below `folder`.
+    fn take_added(&mut self, folder: &str, into: &mut Vec<(String, usize)>) {
+        if self.version.is_none() {
+            into.extend(self.paths.drain(..).map(|number| (folder.to_owned(), number)));
+        }
+        for (name, child) in &mut self.children {
+            child.take_added(&join(folder, &String::from_utf8_lossy(name)), into);
+        }
+        self.children.retain(|_, child| !child.is_empty());
+    }
+
     /// Gives the number of each path to `take`.
     fn each(&self, take: &mut impl FnMut(usize)) {
-        self.path.into_iter().for_each(&mut *take);
+        self.paths.iter().copied().for_each(&mut *take);
         for child in self.children.values() {
             child.each(take);
         }
     }
+}
 
-    /// Moves the number of each path to `into`.
-    fn drain(&mut self, into: &mut Vec<usize>) {
-        std::mem::take(self).each(&mut |number| into.push(number));
+fn join(folder: &str, name: &str) -> String {
+    match folder {
+        "" => name.to_owned(),
+        folder => format!("{folder}/{name}"),
     }
+}
+
+/// Returns the name of a file without its extension.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// The result of a history walk for one path.
@@ -94,6 +117,13 @@ pub(super) enum FoundCommit {
     Commit(CommitId),
     /// The history is cut before that commit. Holds the oldest commit that touched the path, if one did.
     Cut(Option<CommitId>),
+}
+
+/// Whether a path is followed to where its file was before it moved.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Moves {
+    Followed,
+    Ignored,
 }
 
 /// Decides whether the version of a path (by number) asks for the same as the newest one.
@@ -111,33 +141,52 @@ pub(super) fn last_commits(
     is_same: &mut IsSame<'_>,
 ) -> Result<Vec<Option<FoundCommit>>, Error> {
     let mut found = vec![None; paths.len()];
-    let mut oldest = vec![None; paths.len()];
-    let boundary = boundary(reader.repository());
     let mut walk = Walk::new(reader);
     walk.visit(start, Open::new(paths.iter().copied()))?;
-    while let Some((commit, mut open)) = walk.next() {
-        // Every file looks new in a commit without parents, so a boundary commit must not count as the change.
-        if boundary.contains(&commit.id) {
-            open.drain(&mut walk.cut);
-        }
-        // Identical versions come first, so that a path follows the line that `git log` follows.
-        for &parent in commit.parents(parents) {
-            let untouched = walk.untouched(&commit, parent, &mut open)?;
-            walk.visit(parent, untouched)?;
-        }
-        for &parent in commit.parents(parents) {
-            let reworded = walk.reworded(&commit, parent, &mut open, is_same)?;
-            reworded.each(&mut |number| oldest[number] = Some(commit.id));
-            walk.visit(parent, reworded)?;
-        }
-        if commit.parents(Parents::All).is_empty() {
-            // A path that the first commit does not have was never touched.
-            open = walk.differing(&mut open, Some(commit.tree), None)?;
-        }
+    for (commit, open) in walk.run(parents, Moves::Ignored, is_same)? {
         open.each(&mut |number| found[number] = Some(FoundCommit::Commit(commit.id)));
     }
-    for number in walk.cut {
-        found[number] = Some(FoundCommit::Cut(oldest[number]));
+    for (number, _) in walk.cut {
+        found[number] = Some(FoundCommit::Cut(walk.oldest.get(&number).copied()));
+    }
+    Ok(found)
+}
+
+/// When the last change of a path reached the branch, and the commit that made it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct FoundChange {
+    /// A commit of the branch itself: a merge if the change was made on another branch.
+    pub(super) reached: CommitId,
+    /// None if the history is cut at `reached`.
+    pub(super) by: Option<CommitId>,
+}
+
+/// As [`last_commits`], with the time at which each change reached the branch of `start`. Follows files that moved: a file
+/// keeps its meaning if another folder or extension has the same name with the same meaning.
+pub(super) fn last_changes(
+    reader: &Reader,
+    start: CommitId,
+    paths: &[&str],
+    is_same: &mut IsSame<'_>,
+) -> Result<Vec<Option<FoundChange>>, Error> {
+    let mut found = vec![None; paths.len()];
+    let (mut branch, mut merged) = (Walk::new(reader), Walk::new(reader));
+    branch.visit(start, Open::new(paths.iter().copied()))?;
+    for (commit, open) in branch.run(Parents::First, Moves::Followed, is_same)? {
+        open.each(&mut |number| {
+            found[number] = Some(FoundChange { reached: commit.id, by: Some(commit.id) });
+        });
+        if commit.parents(Parents::All).len() > 1 {
+            merged.visit(commit.id, open)?;
+        }
+    }
+    for (number, reached) in branch.cut {
+        found[number] = Some(FoundChange { reached, by: None });
+    }
+    for (commit, open) in merged.run(Parents::All, Moves::Followed, is_same)? {
+        open.each(&mut |number| {
+            found[number] = found[number].map(|found| FoundChange { by: Some(commit.id), ..found });
+        });
     }
     Ok(found)
 }
@@ -149,8 +198,10 @@ struct Walk<'a> {
     trees: TreeCache<'a>,
     queue: BinaryHeap<(i64, CommitId)>,
     waiting: HashMap<CommitId, (CommitNode, Open)>,
-    /// The paths whose history is missing from here on.
-    cut: Vec<usize>,
+    /// The paths whose history is missing, with the commit at which it ends.
+    cut: Vec<(usize, CommitId)>,
+    /// The oldest commit that touched each path without changing its meaning.
+    oldest: HashMap<usize, CommitId>,
 }
 
 impl<'a> Walk<'a> {
@@ -161,7 +212,53 @@ impl<'a> Walk<'a> {
             queue: BinaryHeap::new(),
             waiting: HashMap::new(),
             cut: Vec::new(),
+            oldest: HashMap::new(),
         }
+    }
+
+    /// Returns the commits that changed the meaning of paths, with these paths.
+    fn run(
+        &mut self,
+        parents: Parents,
+        moves: Moves,
+        is_same: &mut IsSame<'_>,
+    ) -> Result<Vec<(CommitNode, Open)>, Error> {
+        let mut found = Vec::new();
+        let boundary = boundary(self.reader.repository());
+        while let Some((commit, mut open)) = self.next() {
+            // Every file looks new in a commit without parents, so a boundary commit must not count as the change.
+            if boundary.contains(&commit.id) {
+                self.cut(&mut open, commit.id);
+            }
+            // Identical versions come first, so that a path follows the line that `git log` follows.
+            for &parent in commit.parents(parents) {
+                let untouched = self.untouched(&commit, parent, &mut open)?;
+                self.visit(parent, untouched)?;
+            }
+            for &parent in commit.parents(parents) {
+                let reworded = self.reworded(&commit, parent, &mut open, is_same)?;
+                reworded.each(&mut |number| {
+                    self.oldest.insert(number, commit.id);
+                });
+                self.visit(parent, reworded)?;
+            }
+            if let (Moves::Followed, [parent]) = (moves, commit.parents(parents)) {
+                let moved = self.moved(&commit, *parent, &mut open, is_same)?;
+                self.visit(*parent, moved)?;
+            }
+            if commit.parents(Parents::All).is_empty() {
+                // A path that the first commit does not have was never touched.
+                open = self.differing(&commit, &mut open, Some(commit.tree), None)?;
+            }
+            if !open.is_empty() {
+                found.push((commit, open));
+            }
+        }
+        Ok(found)
+    }
+
+    fn cut(&mut self, open: &mut Open, at: CommitId) {
+        std::mem::take(open).each(&mut |number| self.cut.push((number, at)));
     }
 
     fn visit(&mut self, id: CommitId, open: Open) -> Result<(), Error> {
@@ -196,7 +293,7 @@ impl<'a> Walk<'a> {
             return Ok(Open::default());
         }
         let tree = self.commit(parent)?.0.tree;
-        let differing = self.differing(open, Some(commit.tree), Some(tree))?;
+        let differing = self.differing(commit, open, Some(commit.tree), Some(tree))?;
         Ok(std::mem::replace(open, differing))
     }
 
@@ -214,14 +311,81 @@ impl<'a> Walk<'a> {
         }
         let tree = self.commit(parent)?.0.tree;
         // Compared again, because each path has its version in the last parent that it was compared with.
-        *open = self.differing(open, Some(commit.tree), Some(tree))?;
+        *open = self.differing(commit, open, Some(commit.tree), Some(tree))?;
         open.take_same(is_same)
+    }
+
+    /// Moves the paths whose file has another place in `parent`, with the same meaning, out of `open`, and returns them with
+    /// these places. `open` was compared with `parent` last.
+    fn moved(
+        &mut self,
+        commit: &CommitNode,
+        parent: CommitId,
+        open: &mut Open,
+        is_same: &mut IsSame<'_>,
+    ) -> Result<Open, Error> {
+        let (mut added, mut moved) = (Vec::new(), Open::default());
+        open.take_added("", &mut added);
+        if added.is_empty() {
+            return Ok(moved);
+        }
+        let tree = self.commit(parent)?.0.tree;
+        let mut removed = HashMap::new();
+        self.removed("", Some(commit.tree), Some(tree), &mut removed)?;
+        for (path, number) in added {
+            let mut candidates: Vec<(String, ObjectId)> = removed.remove(stem(&path)).unwrap_or_default();
+            // The closest first: the files of one toggle have the same name in every environment.
+            let in_common =
+                |other: &str| other.split('/').filter(|part| path.split('/').any(|own| own == *part)).count();
+            candidates.sort_by_key(|(other, _)| std::cmp::Reverse(in_common(other)));
+            let mut place = None;
+            for (at, (_, version)) in candidates.iter().enumerate() {
+                if place.is_none() && is_same(number, *version)? {
+                    place = Some(at);
+                }
+            }
+            match place {
+                Some(at) => moved.insert(&candidates.remove(at).0, number),
+                None => open.insert(&path, number),
+            }
+            removed.insert(stem(&path).to_owned(), candidates);
+        }
+        Ok(moved)
+    }
+
+    /// Adds the files that `before` has and `after` has not, by the stems of their names.
+    fn removed(
+        &mut self,
+        at: &str,
+        after: Option<ObjectId>,
+        before: Option<ObjectId>,
+        into: &mut HashMap<String, Vec<(String, ObjectId)>>,
+    ) -> Result<(), Error> {
+        let (Some(a), Some(b)) = (self.trees.tree(after)?, self.trees.tree(before)?) else {
+            return Ok(());
+        };
+        for (new, old) in TreeDiff::new(&a, &b) {
+            // A file whose name is not UTF-8 was not a document.
+            let Some((old, Ok(name))) = old.map(|old| (old, std::str::from_utf8(old.name))) else {
+                continue;
+            };
+            let path = join(at, name);
+            match old.kind() {
+                EntryKind::Tree => self.removed(&path, folder(new), Some(old.id), into)?,
+                EntryKind::Blob if new.is_none() => {
+                    into.entry(stem(name).to_owned()).or_default().push((path, old.id));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Moves the paths that differ between two trees out of `open`, and returns them. Where one of the trees is missing,
     /// the paths in it are cut.
     fn differing(
         &mut self,
+        commit: &CommitNode,
         open: &mut Open,
         a: Option<ObjectId>,
         b: Option<ObjectId>,
@@ -231,10 +395,10 @@ impl<'a> Walk<'a> {
             return Ok(moved);
         }
         let (Some(a), Some(b)) = (self.trees.tree(a)?, self.trees.tree(b)?) else {
-            // The caller moves the path that ends here; only the paths below it are unknown.
-            let path = open.path.take();
-            open.drain(&mut self.cut);
-            open.path = path;
+            // The caller moves the paths that end here; only the paths below them are unknown.
+            let paths = std::mem::take(&mut open.paths);
+            self.cut(open, commit.id);
+            open.paths = paths;
             return Ok(moved);
         };
         for (old, new) in TreeDiff::new(&a, &b) {
@@ -244,8 +408,8 @@ impl<'a> Walk<'a> {
             let Some(child) = open.children.get_mut(name) else {
                 continue;
             };
-            let mut out = self.differing(child, folder(old), folder(new))?;
-            out.path = child.path.take();
+            let mut out = self.differing(commit, child, folder(old), folder(new))?;
+            out.paths = std::mem::take(&mut child.paths);
             out.version = new.filter(|entry| entry.kind() == EntryKind::Blob).map(|entry| entry.id);
             if child.is_empty() {
                 open.children.remove(name);

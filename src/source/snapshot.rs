@@ -1,15 +1,18 @@
 //! Reads the source at one commit.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::Error;
-use super::history::{FoundCommit, last_commits};
+use super::history::{FoundCommit, last_changes, last_commits};
 use super::reader::{Reader, ReaderCache};
 use super::resolve::Resolved;
 use super::{Parents, message, search};
-use crate::git::{CommitNode, history};
-use crate::model::{Attribution, Commit, CommitId, EntryKind, HistoryEvidence, ObjectId, Trees};
+use crate::git::{CommitNode, authored, history};
+use crate::model::{
+    Attribution, AuthoredCommit, Commit, CommitId, EntryKind, HistoryEvidence, LastChange, ObjectId, Trees,
+};
 
 /// One commit of the source and its history. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -191,6 +194,45 @@ impl Snapshot {
             }
             Ok(answer)
         })
+    }
+
+    /// Returns for each of `paths` (relative to the top) when the last change of its meaning reached this branch, and who made
+    /// it. `is_same` compares a version of a path, by number, with its current one. A path that never existed has none.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub(crate) fn last_changes(
+        &self,
+        paths: &[&str],
+        mut is_same: impl FnMut(usize, ObjectId) -> Result<bool, Error>,
+    ) -> Result<Vec<Option<LastChange>>, Error> {
+        self.query(|reader, start| {
+            let mut commits = BTreeMap::new();
+            let mut read = |id: CommitId| -> Result<Arc<AuthoredCommit>, Error> {
+                Ok(match commits.entry(id) {
+                    Entry::Occupied(known) => Arc::clone(known.get()),
+                    Entry::Vacant(new) => {
+                        Arc::clone(new.insert(Arc::new(authored(reader.repository(), id)?)))
+                    }
+                })
+            };
+            let found = last_changes(reader, start, paths, &mut is_same)?.into_iter();
+            found
+                .map(|found| {
+                    let Some(found) = found else { return Ok(None) };
+                    let at = read(found.reached)?.commit.committed_at;
+                    Ok(Some(LastChange { at, commit: found.by.map(&mut read).transpose()? }))
+                })
+                .collect()
+        })
+    }
+
+    /// Returns the file at `path` (relative to the top).
+    ///
+    /// # Errors
+    /// If the commit cannot be read.
+    pub(crate) fn top_file(&self, path: &str) -> Result<Option<ObjectId>, Error> {
+        self.query(|reader, start| search::file_at(reader, start, path))
     }
 
     /// Returns the newest commit that removed the file at `path` (relative to the root). It may be a merge that

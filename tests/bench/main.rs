@@ -14,6 +14,7 @@ mod import;
 mod measure;
 mod page;
 mod sandbox;
+mod stale;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -78,6 +79,11 @@ fn main() {
         let folder = folder.path().join("page");
         std::fs::create_dir(&folder).expect("a folder can be made");
         page::measure(&folder);
+    }
+    if wants("stale") {
+        let folder = folder.path().join("stale");
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        stale::measure(&folder);
     }
     if wants("daemon") {
         let folder = folder.path().join("daemon");

@@ -34,6 +34,7 @@ mod identity;
 mod import;
 mod init;
 mod isolation;
+mod leftovers;
 mod live_faults;
 mod live_first_pass;
 mod live_holds;

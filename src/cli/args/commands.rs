@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{BoolValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Subcommand};
 use clap_complete::Shell;
 
+use super::parsers::{attribute, either, environment, glob, key_glob, part, place};
 use crate::authoring::FormatMode;
 use crate::config::{Command, LogLevel, count, ratio};
 use crate::drift::ScanDepth;
-use crate::model::{EnvironmentId, Override, Scope, ToggleId, chain, duration, seconds, words};
+use crate::model::{EnvironmentId, Override, ToggleId, duration, seconds, words};
 use crate::pass::Files;
 
 /// A command. In the order of the help, and named as in `Command`.
@@ -103,6 +104,15 @@ pub(crate) enum CommandArgs {
                       nothing, and never contacts the service."
     )]
     Log(LogArgs),
+    /// List the toggles that no longer decide anything
+    #[command(
+        long_about = "Lists the toggles that no longer decide anything: settled (enabled, and everyone is served the same \
+                      variation) or off (disabled), with the last commit that changed their meaning, its author and the \
+                      CODEOWNERS entry. Reads the committed documents and their history only. The age counts from when \
+                      the change reached the branch; reformatting, comments and moving the file are not changes. The \
+                      comment `# gitoggle: allow(stale) reason` in a document excludes its toggle."
+    )]
+    Stale(StaleArgs),
     /// Write the documents of toggles that exist on the service
     #[command(
         long_about = "Writes the documents of toggles that exist on the service into the work tree of --repo, in \
@@ -110,13 +120,11 @@ pub(crate) enum CommandArgs {
                       toggles that a GLOB over project/environment/toggle matches. Commits nothing. A document that \
                       means the same stays as it is; one that means something else stays too, unless --overwrite is \
                       given, and does not change the exit code. Run it again to continue after an interruption. Needs \
-                      --service-kind featureprobe, or --from."
+                      --service-kind featureprobe, or --from. With --drifted, compares the service with what was last \
+                      applied, as drift does, and imports exactly the toggles that differ. A document that was changed \
+                      in the repository as well stays, unless --overwrite is given."
     )]
-    Import {
-        /// Import only the toggles that this glob matches [everything]
-        #[arg(value_name = "GLOB", value_parser = glob)]
-        globs: Vec<String>,
-    },
+    Import(ImportArgs),
     /// Rewrite documents in one layout
     #[command(
         long_about = "Rewrites the documents of a work tree in one canonical layout, that of import. Keeps every \
@@ -283,6 +291,32 @@ pub(crate) struct DriftArgs {
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct StaleArgs {
+    /// List only the toggles that this glob matches [everything]
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub(crate) globs: Vec<String>,
+    /// List the toggles whose meaning has not changed for this long [90d]
+    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = duration)]
+    pub(crate) older_than: Duration,
+    /// Exit with 2 if there are any
+    #[arg(long = "detailed-exitcode", action = ArgAction::SetTrue, value_parser = either(PlanExit::Detailed, PlanExit::Plain))]
+    pub(crate) exit: PlanExit,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct ImportArgs {
+    /// Import only the toggles that this glob matches [everything]
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub(crate) globs: Vec<String>,
+    /// Import exactly the toggles that were changed on the service since they were last applied
+    #[arg(long, conflicts_with = "from")]
+    pub(crate) drifted: bool,
+    /// Write a commit message to this file: who changed what, when, and why; empty if nothing was imported
+    #[arg(long, value_name = "FILE", requires = "drifted")]
+    pub(crate) message_file: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct ExplainArgs {
     /// The toggle, written project/environment/toggle
     #[arg(value_name = "TOGGLE")]
@@ -331,13 +365,6 @@ pub(crate) struct TestArgs {
 pub(crate) enum Coverage {
     Listed,
     Omitted,
-}
-
-fn attribute(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as NAME=VALUE, such as age=20".to_owned()),
-    }
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -452,14 +479,6 @@ pub(crate) struct AllowArgs {
     pub(crate) revision: Option<String>,
 }
 
-/// Parses an environment, or a toggle.
-fn place(text: &str) -> Result<String, String> {
-    match (text.parse::<EnvironmentId>(), text.parse::<ToggleId>()) {
-        (Err(error), Err(_)) => Err(error.to_string()),
-        _ => Ok(text.to_owned()),
-    }
-}
-
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct SuspendArgs {
     /// Suspend only this environment, this toggle, or the toggles that this glob matches; repeatable [everything]
@@ -492,14 +511,6 @@ pub(crate) struct ScopeFlags {
     pub(crate) scope: Vec<String>,
 }
 
-/// Parses a part of the toggles as a glob over whole toggles.
-fn part(text: &str) -> Result<String, String> {
-    match text.parse::<EnvironmentId>() {
-        Ok(environment) => Ok(format!("{environment}/**")),
-        Err(_) => glob(text),
-    }
-}
-
 words! {
     /// What a schema describes.
     SchemaSubject {
@@ -517,6 +528,8 @@ words! {
         Drift = "drift",
         /// The output of `log`.
         Log = "log",
+        /// The output of `stale`.
+        Stale = "stale",
     }
 }
 
@@ -549,42 +562,5 @@ impl Verbosity {
                 _ => LogLevel::Trace,
             }),
         }
-    }
-}
-
-/// Parses a flag without a value as one of two values: whether it is `given`, or `absent`.
-pub(super) fn either<T: Clone + Send + Sync + 'static>(
-    given: T,
-    absent: T,
-) -> impl TypedValueParser<Value = T> {
-    BoolValueParser::new().map(move |is_given| match is_given {
-        true => given.clone(),
-        false => absent.clone(),
-    })
-}
-
-pub(super) fn environment(text: &str) -> Result<EnvironmentId, String> {
-    text.parse().map_err(|error| chain(&error))
-}
-
-/// Parses a glob over whole toggles.
-pub(super) fn glob(text: &str) -> Result<String, String> {
-    let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
-    match scope.unmatchable().next() {
-        None => Ok(text.to_owned()),
-        Some(_) => Err(
-            "it matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not cross a slash; \
-             use `**`"
-                .to_owned(),
-        ),
-    }
-}
-
-/// Parses a glob over the keys of toggles.
-pub(super) fn key_glob(text: &str) -> Result<String, String> {
-    Scope::new(&[text]).map_err(|error| error.to_string())?;
-    match text.contains('/') {
-        false => Ok(text.to_owned()),
-        true => Err("it is compared with the key of the toggle, which has no slash".to_owned()),
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod commands;
+mod parsers;
 mod pointers;
 mod program;
 #[cfg(test)]
@@ -14,8 +15,9 @@ mod tests;
 
 pub use commands::SchemaSubject;
 pub(crate) use commands::{
-    AllowArgs, AudienceArgs, CommandArgs, Coverage, DemoArgs, DriftArgs, ExplainArgs, FaultArgs, LogArgs,
-    LogDetail, PlanExit, ResumeArgs, SandboxArgs, ScopeFlags, StatusList, SuspendArgs, TestArgs,
+    AllowArgs, AudienceArgs, CommandArgs, Coverage, DemoArgs, DriftArgs, ExplainArgs, FaultArgs, ImportArgs,
+    LogArgs, LogDetail, PlanExit, ResumeArgs, SandboxArgs, ScopeFlags, StaleArgs, StatusList, SuspendArgs,
+    TestArgs,
 };
 pub(crate) use program::page_end;
 pub use program::program;

@@ -19,8 +19,8 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
    0  success
    1  failure, or interruption before all work was done
-   2  with --detailed-exitcode: there are changes, or there
-      is drift
+   2  with --detailed-exitcode: there are changes, there is
+      drift, or there are stale toggles
    3  at least one document is invalid
    4  at least one change is held: by a rail, because of a
       first pass (not for plan), by a suspension, outside the
@@ -109,6 +109,7 @@ pub(super) fn manual(command: Command) -> &'static str {
         | Command::Init
         | Command::Promote
         | Command::Schema
+        | Command::Stale
         | Command::Test
         | Command::Validate => "examples/README.md",
         _ => "README.md",

@@ -81,10 +81,10 @@ fn for_kind(text: &'static str, kind: ServiceKind) -> Cow<'static, str> {
         return Cow::from(text);
     }
     let kind = kind.as_str();
-    let of_workflow = format!("\npermissions: {{}}\nenv:\n  GITOGGLE_SERVICE_KIND: {kind}\n");
     let of_hook = format!(" --service-kind {kind}\n        language: system");
     let of_readme = format!("Set `GITOGGLE_SERVICE_KIND={kind}` for these commands.\n\n`.github/workflows");
-    let text = text.replace("\npermissions: {}\n", &of_workflow);
+    let text = text.replace(" && vars.GITOGGLE_SERVICE_KIND == 'featureprobe'", "");
+    let text = text.replace("${{ vars.GITOGGLE_SERVICE_KIND }}", kind);
     let text = text.replace("\n        language: system", &of_hook);
     let text = text.replace("`.github/workflows", &of_readme);
     Cow::from(text)

@@ -6,7 +6,7 @@ use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::Repo;
 
 /// Replaces the expressions of GitHub's workflow language.
-fn expanded(text: &str, values: &[(&str, &str)]) -> String {
+pub(super) fn expanded(text: &str, values: &[(&str, &str)]) -> String {
     let mut text = text.to_owned();
     for (name, value) in values {
         text = text.replace(&format!("${{{{ {name} }}}}"), value);
@@ -16,7 +16,7 @@ fn expanded(text: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// Runs the steps of a job in GitHub's workflow after the installation, up to the first that fails.
-fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> Job {
+pub(super) fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> Job {
     let workflow = yaml("deploy/ci/github.yaml");
     let steps = workflow["jobs"][name]["steps"].as_array().unwrap();
     let [checkout, install, steps @ ..] = steps.as_slice() else {
@@ -28,11 +28,16 @@ fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> 
     assert_eq!(install.get("with"), None);
     let values = [
         ("github.token", FORGE_TOKEN),
+        ("vars.GITOGGLE_SERVICE_KIND", hosted.service_kind),
         ("secrets.GITOGGLE_TOKEN", SERVICE_TOKEN),
         ("vars.GITOGGLE_BASE_URL", &hosted.base_url()),
     ];
     let summary = hosted.world.path("summary.md").display().to_string();
     let own = [
+        ("RUNNER_TEMP", hosted.world.root().display().to_string()),
+        ("GITOGGLE_SERVICE_KIND", hosted.service_kind.to_owned()),
+        // curl trusts it as well.
+        ("CURL_CA_BUNDLE", hosted.world.ca().display().to_string()),
         ("GITHUB_ACTIONS", "true".to_owned()),
         ("GITHUB_API_URL", hosted.forge.service.url()),
         ("GITHUB_REPOSITORY", "shop/toggles".to_owned()),
@@ -92,6 +97,7 @@ fn the_workflow_of_github_gives_each_job_what_it_needs_and_no_more() {
         permissions("apply"),
         serde_json::json!({ "contents": "write", "pull-requests": "read", "statuses": "write" })
     );
+    assert_eq!(permissions("drift"), serde_json::json!({ "contents": "write", "pull-requests": "write" }));
     for (name, job) in workflow["jobs"].as_object().unwrap() {
         assert!(job["concurrency"]["group"].is_string(), "{name}");
         assert!(job["if"].is_string() && job["runs-on"].is_string(), "{name}");

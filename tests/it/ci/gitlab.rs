@@ -27,13 +27,21 @@ fn component(inputs: &[(&str, &str)]) -> (Value, Value) {
 }
 
 /// Runs a job of GitLab's pipeline, which installs gitoggle first.
-fn gitlab(hosted: &Hosted, from: &str, name: &str, clone: &Repo, predefined: &[(&str, &str)]) -> Job {
+pub(super) fn gitlab(
+    hosted: &Hosted,
+    from: &str,
+    name: &str,
+    clone: &Repo,
+    predefined: &[(&str, &str)],
+) -> Job {
     let (_, pipeline) = component(&[("from", from)]);
     let job = &pipeline[name];
     let base = &pipeline[job["extends"].as_str().unwrap()];
     assert_eq!(base["variables"]["GIT_DEPTH"], "0");
     let own = [
         ("GITLAB_CI", "true".to_owned()),
+        ("CI_DEFAULT_BRANCH", "main".to_owned()),
+        ("GITOGGLE_SERVICE_KIND", hosted.service_kind.to_owned()),
         ("CI_API_V4_URL", hosted.forge.service.url() + "/api/v4"),
         ("CI_PROJECT_ID", "55".to_owned()),
         ("CI_PROJECT_URL", hosted.remote().trim_end_matches(".git").to_owned()),
@@ -118,7 +126,10 @@ fn the_pipeline_of_gitlab_has_one_apply_at_a_time_on_the_default_branch() {
     );
     assert_eq!(
         rules("gitoggle-apply"),
-        serde_json::json!([{ "if": "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" }])
+        serde_json::json!([
+            { "if": "$CI_PIPELINE_SOURCE == \"schedule\"", "when": "never" },
+            { "if": "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" },
+        ])
     );
     assert_eq!(pipeline["gitoggle-apply"]["resource_group"], "gitoggle");
     assert_eq!(rules("gitoggle-check"), rules("gitoggle-plan"));

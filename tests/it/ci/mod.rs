@@ -2,6 +2,7 @@
 //! from a pull request to the applied merge. What needs a forge is checked by its structure.
 
 mod action;
+mod drift;
 mod generic;
 mod github;
 mod gitlab;
@@ -43,6 +44,7 @@ struct Hosted {
     origin: PathBuf,
     forge: StandIn,
     port: u16,
+    service_kind: &'static str,
     /// The folder of an installed program; without it, jobs run the one under test.
     path: OnceCell<PathBuf>,
     _sandbox: Running,
@@ -64,12 +66,32 @@ struct Job {
 impl Hosted {
     /// Hosts a repository whose documents are applied, with a branch `feature` that changes one, and a newer `main`.
     fn new(kind: Kind) -> Self {
+        Self::with_service(kind, "documented")
+    }
+
+    fn with_service(kind: Kind, service_kind: &'static str) -> Self {
         let world = World::new();
         let port = free_port();
-        let sandbox = world.bare("sandbox").set("listen", format!("127.0.0.1:{port}"));
+        let data = serde_json::json!({ "projects": [{
+            "key": "shop",
+            "environments": [{ "key": "prod" }],
+            "toggles": [{
+                "key": "pay",
+                "returnType": "boolean",
+                "variations": [{ "value": "false", "name": "off" }, { "value": "true", "name": "on" }],
+                "targeting": {},
+            }],
+        }] });
+        let mut sandbox = world.bare("sandbox").set("listen", format!("127.0.0.1:{port}"));
+        if service_kind == "featureprobe" {
+            let data = world.write("data.json", &data.to_string());
+            sandbox = sandbox.set("service-kind", service_kind).set("data", data);
+        }
+        if service_kind == "documented" {
+            sandbox = sandbox.set("history-file", world.path("published.jsonl"));
+        }
         let sandbox = sandbox
             .set("ca-out", world.path("sandbox.pem"))
-            .set("history-file", world.path("published.jsonl"))
             .env("GITOGGLE_SANDBOX_TOKEN", SERVICE_TOKEN)
             .start();
         let authority = eventually("the sandbox to listen", || {
@@ -88,6 +110,7 @@ impl Hosted {
             origin,
             forge: StandIn::start(kind),
             port,
+            service_kind,
             path: OnceCell::new(),
             _sandbox: sandbox,
         };
@@ -107,6 +130,7 @@ impl Hosted {
 
     fn service(&self, run: crate::support::Gitoggle) -> crate::support::Gitoggle {
         run.set("base-url", self.base_url())
+            .set("service-kind", self.service_kind)
             .set("ca-file", self.world.ca())
             .env("GITOGGLE_TOKEN", SERVICE_TOKEN)
     }

@@ -5,6 +5,7 @@
 mod command;
 mod daemon;
 mod faults;
+mod import;
 mod live;
 mod missing;
 mod notifications;

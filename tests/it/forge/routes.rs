@@ -101,6 +101,9 @@ fn answer_to(
                 None => refused(403, "Resource not accessible by integration"),
             })
         }
+        (Kind::GitHub | Kind::Gitea, _, ["pulls", rest @ ..]) => {
+            opened(kind, held, method, rest, query, body)
+        }
         (_, "POST", ["statuses", commit]) => Some(status(kind, held, commit, body)),
         (Kind::GitHub, "GET", ["commits", commit, "pulls"])
         | (Kind::GitLab, "GET", ["repository", "commits", commit, "merge_requests"])
@@ -136,6 +139,49 @@ fn requests_of(kind: Kind, held: &Held, commit: &str) -> Answer {
     match is_merged {
         true => ok(200, &json!([open, merged])),
         false => ok(200, &json!([open])),
+    }
+}
+
+/// Answers the list of open pull requests, and the creation and the update of one.
+fn opened(
+    kind: Kind,
+    held: &mut Held,
+    method: &str,
+    rest: &[&str],
+    query: &str,
+    body: &Value,
+) -> Option<Answer> {
+    let branch = |request: &Value| request["head"].as_str().unwrap().to_owned();
+    match (method, rest) {
+        ("GET", []) => {
+            let wanted = query.split('&').find_map(|pair| pair.strip_prefix("head=shop:"));
+            let all =
+                held.opened.iter().filter(|(_, request)| wanted.is_none_or(|head| branch(request) == head));
+            // In the order of the fields that both forges send.
+            let all = all.map(|(number, request)| {
+                let head = branch(request);
+                format!(
+                    "{{\"id\":9{number},\"number\":{number},\"base\":{{\"label\":\"main\"}},\"head\":{{\"label\":\"{head}\"}}}}"
+                )
+            });
+            Some(Answer::json(200, &format!("[{}]", all.collect::<Vec<_>>().join(","))))
+        }
+        ("POST", []) if held.opened.values().any(|request| branch(request) == branch(body)) => {
+            Some(refused(if kind == Kind::Gitea { 409 } else { 422 }, "a pull request already exists"))
+        }
+        ("POST", []) => {
+            let number = held.opened.keys().max().unwrap_or(&7) + 1;
+            held.opened.insert(number, body.clone());
+            Some(ok(201, &json!({ "number": number })))
+        }
+        ("PATCH", [number]) => {
+            let request = held.opened.get_mut(&number.parse().ok()?)?;
+            for (name, value) in body.as_object()? {
+                request[name] = value.clone();
+            }
+            Some(ok(200, &json!({})))
+        }
+        _ => None,
     }
 }
 

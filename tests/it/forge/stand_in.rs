@@ -46,6 +46,8 @@ pub(crate) struct Held {
     pub(crate) statuses: Vec<(String, Value)>,
     /// The newest commit of the pull request; without it, the token may not read pull requests.
     pub(crate) head: Option<String>,
+    /// The pull requests that a job has opened, by number.
+    pub(crate) opened: BTreeMap<u64, Value>,
     /// The commits that pull requests were merged as.
     pub(crate) merged: BTreeMap<u64, String>,
     /// Whether it does not answer.

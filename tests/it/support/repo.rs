@@ -94,6 +94,19 @@ impl Repo {
         self
     }
 
+    /// Commits what is staged at this time, in seconds since 1970.
+    pub(crate) fn commit_at(&self, time: u64, message: &str) -> &Self {
+        self.git_at(time, &["commit", "--quiet", "-m", message]);
+        self
+    }
+
+    /// Runs `git` at this time and returns what it prints, without the last line break.
+    pub(crate) fn git_at(&self, time: u64, args: &[&str]) -> String {
+        let output = self.command_at(time, args).output().expect("git is installed");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()
+    }
+
     /// Makes a branch here and goes to it.
     pub(crate) fn branch(&self, name: &str) -> &Self {
         self.git(&["checkout", "--quiet", "-b", name]);
@@ -213,7 +226,10 @@ impl Repo {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let now = self.time.fetch_add(60, Ordering::Relaxed);
+        self.command_at(self.time.fetch_add(60, Ordering::Relaxed), args)
+    }
+
+    fn command_at(&self, now: u64, args: &[&str]) -> Command {
         let mut command = Command::new("git");
         command
             // Without maintenance, a commit is one process and not two.

@@ -1,0 +1,167 @@
+//! Toggles that no longer decide anything (DESIGN, section 14.3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{AuthoredCommit, CommitId, Serve, Targeting, ToggleId, words};
+
+words! {
+    /// Why a toggle does not decide anything.
+    LeftoverKind {
+        /// It is disabled.
+        Off = "off",
+        /// It is enabled, and everyone is served the same variation.
+        Settled = "settled",
+    }
+}
+
+/// What a toggle that decides nothing serves.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Leftover {
+    pub(crate) kind: LeftoverKind,
+    /// The name of the variation that everyone is served; none if it depends on the user, or nothing is served.
+    pub(crate) variation: Option<String>,
+}
+
+impl Targeting {
+    /// Returns what the toggle serves if it decides nothing.
+    pub(crate) fn leftover(&self) -> Option<Leftover> {
+        let content = &self.content;
+        let (kind, serves) = match self.disabled {
+            true => (LeftoverKind::Off, vec![&content.disabled_serve]),
+            false => (LeftoverKind::Settled, self.serves()),
+        };
+        let mut served = serves.into_iter().flat_map(Serve::variations);
+        let first = served.next();
+        let only = first.filter(|first| served.all(|index| index == *first));
+        let variation = only.and_then(|index| content.variations.get(index as usize));
+        (self.disabled || only.is_some())
+            .then(|| Leftover { kind, variation: variation.map(|variation| variation.name.clone()) })
+    }
+
+    /// Returns everything that the toggle can serve while it is enabled.
+    fn serves(&self) -> Vec<&Serve> {
+        let content = &self.content;
+        let last = content.rules.iter().position(|rule| rule.conditions.is_empty());
+        let reached = last.map_or(content.rules.len(), |last| last + 1);
+        let mut serves: Vec<&Serve> = content.rules[..reached].iter().map(|rule| &rule.serve).collect();
+        // A rule without conditions matches everyone, so the default serve is for nobody.
+        serves.extend(last.is_none().then_some(&content.default_serve));
+        // The disabled serve is for users who do not meet a prerequisite.
+        serves.extend(content.prerequisites.iter().flatten().next().map(|_| &content.disabled_serve));
+        serves
+    }
+}
+
+/// The last change of a document's meaning.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct LastChange {
+    /// When the change reached the branch, in seconds since 1970-01-01 UTC. Without a commit, the history is cut there, and
+    /// the change is older.
+    pub(crate) at: i64,
+    /// The commit that made it.
+    pub(crate) commit: Option<Arc<AuthoredCommit>>,
+}
+
+/// An entry of a `CODEOWNERS` file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct OwnerEntry {
+    /// The file and the line.
+    pub(crate) place: String,
+    pub(crate) owners: Vec<String>,
+}
+
+/// A toggle that has decided nothing for a while.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct StaleToggle {
+    pub(crate) id: ToggleId,
+    /// The path of its document with the root.
+    pub(crate) path: String,
+    pub(crate) leftover: Leftover,
+    pub(crate) changed: LastChange,
+    pub(crate) owners: Vec<OwnerEntry>,
+}
+
+/// The toggles of a revision that have decided nothing for a while.
+#[derive(Clone, Debug)]
+pub(crate) struct StaleReport {
+    pub(crate) reference: String,
+    pub(crate) revision: CommitId,
+    /// The time of the report, in seconds since 1970-01-01 UTC.
+    pub(crate) now: i64,
+    pub(crate) older_than: Duration,
+    /// The number of documents in scope.
+    pub(crate) documents: usize,
+    pub(crate) stale: Vec<StaleToggle>,
+    /// The toggles that a waiver excludes, with its reason.
+    pub(crate) waived: Vec<(ToggleId, String)>,
+    /// The toggles that decide nothing since a more recent change.
+    pub(crate) recent: Vec<ToggleId>,
+    /// The toggles that decide nothing, and whose age is unknown because the history is cut.
+    pub(crate) unclear: Vec<ToggleId>,
+    pub(crate) invalid: Vec<ToggleId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Condition, Content, Prerequisite, ReturnType, Rule, Variation};
+
+    fn targeting() -> Targeting {
+        let variation = |name: &str| Variation {
+            value: name.to_owned(),
+            name: name.to_owned(),
+            description: String::new(),
+        };
+        Targeting {
+            disabled: false,
+            content: Content {
+                rules: Vec::new(),
+                disabled_serve: Serve::Select(0),
+                default_serve: Serve::Select(1),
+                variations: vec![variation("off"), variation("on")],
+                prerequisites: None,
+            },
+        }
+    }
+
+    fn rule(serve: u32, conditions: usize) -> Rule {
+        let condition = Condition {
+            kind: "string".to_owned(),
+            subject: "city".to_owned(),
+            predicate: "is one of".to_owned(),
+            objects: vec!["Paris".to_owned()],
+            between: None,
+        };
+        Rule { name: String::new(), serve: Serve::Select(serve), conditions: vec![condition; conditions] }
+    }
+
+    #[test]
+    fn a_toggle_decides_nothing_if_everyone_gets_one_variation() {
+        let leftover = |change: fn(&mut Targeting)| {
+            let mut targeting = targeting();
+            change(&mut targeting);
+            let found = targeting.leftover();
+            found.map(|found| (found.kind.as_str(), found.variation.unwrap_or_default()))
+        };
+        let settled = |name: &str| Some(("settled", name.to_owned()));
+        assert_eq!(leftover(|_| {}), settled("on"));
+        assert_eq!(leftover(|one| one.disabled = true), Some(("off", "off".to_owned())));
+        assert_eq!(leftover(|one| one.content.rules = vec![rule(1, 1)]), settled("on"));
+        assert_eq!(leftover(|one| one.content.rules = vec![rule(0, 1)]), None);
+        assert_eq!(leftover(|one| one.content.rules = vec![rule(0, 0), rule(1, 1)]), settled("off"));
+        assert_eq!(leftover(|one| one.content.default_serve = Serve::Split(vec![0, 10_000])), settled("on"));
+        assert_eq!(leftover(|one| one.content.default_serve = Serve::Split(vec![1, 9_999])), None);
+        assert_eq!(leftover(|one| one.content.default_serve = Serve::Nothing), None);
+        let needed = |one: &mut Targeting| {
+            let kind = ReturnType::Boolean;
+            let needed = Prerequisite { key: "other".to_owned(), value: "true".to_owned(), kind };
+            one.content.prerequisites = Some(vec![needed]);
+        };
+        assert_eq!(leftover(needed), None);
+        let mut same = targeting();
+        needed(&mut same);
+        same.content.disabled_serve = Serve::Select(1);
+        assert!(same.leftover().is_some());
+    }
+}

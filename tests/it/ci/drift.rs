@@ -1,0 +1,173 @@
+//! The scheduled jobs: drift becomes one pull request, which each run updates and none merges.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::github::{expanded, github};
+use super::gitlab::gitlab;
+use super::mirror::Mirror;
+use super::{Hosted, Job, SERVICE_TOKEN, read};
+use crate::forge::stand_in::{FORGE_TOKEN, Kind};
+use crate::support::{Repo, body};
+
+const BRANCH: &str = "refs/heads/gitoggle-drift";
+
+impl Hosted {
+    /// Lets somebody change the toggle on the service.
+    fn changes(&self, age: u32, comment: &str) {
+        let data = self.world.write("body.json", &body(age, comment).to_string());
+        let script = format!(
+            "curl --fail --silent --cacert {} --header 'Authorization: {SERVICE_TOKEN}' --header 'Content-Type: \
+             application/json' --request PATCH --data @{} {}/api/projects/shop/environments/prod/toggles/pay/targeting",
+            self.world.ca().display(),
+            data.display(),
+            self.base_url()
+        );
+        let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// Returns the commit of the branch that the job pushes to.
+    fn drift_branch(&self) -> Option<String> {
+        Repo::at(&self.origin).try_git(&["rev-parse", "--verify", "--quiet", BRANCH]).ok()
+    }
+
+    fn document(&self) -> String {
+        Repo::at(&self.origin).content(BRANCH, "shop/prod/pay.yaml")
+    }
+
+    /// Runs the job four times: without drift, with drift, with other drift, and after that was undone.
+    fn drifts(&self, job: impl Fn(&str) -> Job, request: impl Fn() -> Vec<String>) {
+        let main = || Repo::at(&self.origin).id("refs/heads/main");
+        let before = main();
+        job("quiet").exits(0, &["0 written, 0 unchanged, 0 different"]);
+        assert_eq!((self.drift_branch(), request()), (None, Vec::new()));
+        self.changes(30, "He said \"off\" & <b>\\n</b>");
+        job("drifted").exits(0, &["replaced shop/prod/pay"]);
+        let first = self.drift_branch().unwrap();
+        assert!(self.document().contains("\"30\""), "{}", self.document());
+        let found = request();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("Import shop/prod/pay as changed on the service"), "{found:?}");
+        assert!(found[0].contains("    comment: He said \"off\" & <b>\\n</b>"), "{found:?}");
+        // The same drift again is not pushed again.
+        job("again").exits(0, &["replaced shop/prod/pay"]);
+        assert_eq!((self.drift_branch().unwrap(), request()), (first.clone(), found.clone()));
+        self.changes(40, "higher");
+        job("more").exits(0, &["replaced shop/prod/pay"]);
+        assert_ne!(self.drift_branch().unwrap(), first);
+        let updated = request();
+        assert!(updated.len() == 1 && updated[0].contains("comment: higher"), "{updated:?}");
+        assert_eq!(main(), before);
+        self.changes(18, "undone");
+        job("undone").exits(0, &["0 written, 0 unchanged, 0 different"]);
+        assert_eq!((self.drift_branch(), main()), (None, before));
+    }
+
+    /// Returns the title and the description of each pull request.
+    fn requests(&self) -> Vec<String> {
+        let held = self.forge.held();
+        let text = |request: &Value, name: &str| request[name].as_str().unwrap().to_owned();
+        let all = held.opened.values();
+        all.map(|request| {
+            assert_eq!(
+                (text(request, "base"), text(request, "head")),
+                ("main".to_owned(), "gitoggle-drift".to_owned())
+            );
+            format!("{}\n\n{}", text(request, "title"), text(request, "body"))
+        })
+        .collect()
+    }
+}
+
+#[test]
+fn the_workflow_of_github_turns_drift_into_one_pull_request() {
+    let hosted = Hosted::with_service(Kind::GitHub, "featureprobe");
+    let event = [("GITHUB_REF", "refs/heads/main"), ("GITHUB_REF_NAME", "main")];
+    let job = |name: &str| github(&hosted, "drift", &hosted.clone(name, "origin/main"), &event);
+    hosted.drifts(job, || hosted.requests());
+}
+
+#[test]
+fn the_workflow_of_gitea_turns_drift_into_one_pull_request() {
+    let hosted = Hosted::with_service(Kind::Gitea, "featureprobe");
+    let manual = read("deploy/README.md");
+    let (_, rest) = manual.split_once("```yaml\n# .gitea/workflows/").unwrap();
+    let (workflow, _) = rest.split_once("```").unwrap();
+    let workflow: Value = serde_yaml::from_str(workflow.split_once('\n').unwrap().1).unwrap();
+    let step = workflow["jobs"]["drift"]["steps"].as_array().unwrap().last().unwrap().clone();
+    let values = [
+        ("github.token", FORGE_TOKEN),
+        ("secrets.TOGGLE_TOKEN", SERVICE_TOKEN),
+        ("secrets.STATE_WRITE_TOKEN", ""),
+    ];
+    let own = [
+        ("CURL_CA_BUNDLE", hosted.world.ca().display().to_string()),
+        ("GITHUB_API_URL", hosted.forge.service.url() + "/api/v1"),
+        ("GITHUB_REF_NAME", "main".to_owned()),
+        ("GITHUB_REPOSITORY", "shop/toggles".to_owned()),
+        ("GITOGGLE_BASE_URL", hosted.base_url()),
+        ("RUNNER_TEMP", hosted.world.root().display().to_string()),
+        ("STATE", hosted.remote()),
+    ];
+    let mut variables: BTreeMap<String, String> =
+        own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    for (name, value) in step["env"].as_object().unwrap() {
+        variables.insert(name.clone(), expanded(value.as_str().unwrap(), &values));
+    }
+    // Another request, which the list has as well.
+    let other = serde_json::json!({ "title": "t", "body": "b", "head": "other", "base": "main" });
+    hosted.forge.held().opened.insert(5, other);
+    let job = |name: &str| {
+        let clone = hosted.clone(name, "origin/main");
+        hosted.run(&clone, &variables, step["run"].as_str().unwrap())
+    };
+    hosted.drifts(job, || {
+        let other = hosted.forge.held().opened.remove(&5).unwrap();
+        let requests = hosted.requests();
+        hosted.forge.held().opened.insert(5, other);
+        requests
+    });
+}
+
+#[test]
+fn the_pipeline_of_gitlab_turns_drift_into_one_merge_request() {
+    let hosted = Hosted::with_service(Kind::GitLab, "featureprobe");
+    let origin = Repo::at(&hosted.origin);
+    origin.git(&["config", "receive.advertisePushOptions", "true"]);
+    let options = hosted.world.path("options");
+    let hook = format!(
+        "#!/bin/sh\n[ \"${{GIT_PUSH_OPTION_COUNT:-0}}\" -gt 0 ] || exit 0\nenv | grep '^GIT_PUSH_OPTION_[0-9]' | sort > {}\n",
+        options.display()
+    );
+    hosted.world.write_program("origin.git/hooks/post-receive", &hook);
+    let mirror = Mirror::new();
+    let service = mirror.serve();
+    let base_url = hosted.base_url();
+    let scheduled = [
+        ("CI_PIPELINE_SOURCE", "schedule"),
+        ("GITOGGLE_BASE_URL", base_url.as_str()),
+        ("GITOGGLE_TOKEN", SERVICE_TOKEN),
+    ];
+    let job = |name: &str| {
+        gitlab(&hosted, &service.url(), "gitoggle-drift", &hosted.clone(name, "origin/main"), &scheduled)
+    };
+    // A merge request of a branch is opened once, however often it is pushed.
+    let request = || {
+        let Ok(text) = std::fs::read_to_string(&options) else { return Vec::new() };
+        let mut options: BTreeMap<&str, &str> = BTreeMap::new();
+        for line in text.lines() {
+            let (_, option) = line.split_once('=').unwrap();
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            options.insert(name, value);
+        }
+        assert_eq!(options.len(), 4, "{text}");
+        assert_eq!(options["merge_request.target"], "main");
+        let description = options["merge_request.description"];
+        let inner = description.strip_prefix("<pre>").and_then(|text| text.strip_suffix("</pre>")).unwrap();
+        let inner = inner.replace("&#10;", "\n").replace("&lt;", "<").replace("&amp;", "&");
+        vec![format!("{}\n\n{inner}", options["merge_request.title"])]
+    };
+    hosted.drifts(job, request);
+}
