@@ -31,10 +31,8 @@
 //! function in `shared::protocol`, so that a simulation can run thousands of histories.
 
 mod applied;
-mod clock;
 mod error;
 mod files;
-mod folder;
 mod journal;
 mod live_versions;
 mod lock;
@@ -50,19 +48,18 @@ pub use applied::{
     AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead,
     Revisions, Tip,
 };
-#[cfg(test)]
-pub use clock::SimulatedClock;
-pub use clock::{Clock, Stop};
 pub use error::Error;
-pub use folder::foreign;
+#[cfg(test)]
+pub use files::SimulatedClock;
+pub use files::{Clock, Stop};
 pub use journal::{Begun, Journal};
 pub use live_versions::{EqualVersion, LiveVersions, OtherVersion};
 pub use lock::{Holder, this_process};
 pub use orders::Orders;
-pub use shared::MayRestore;
+pub use place::foreign;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
-pub use shared::{RemoteFault, SharedOptions, SharedRemote};
+pub use shared::{MayRestore, RemoteFault, SharedOptions, SharedRemote};
 pub use sidecar::{CleanPass, Failures};
 pub use snapshot::StateSnapshot;
 pub use store::{Options, Store};
