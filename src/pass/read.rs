@@ -55,10 +55,6 @@ where
     if count == 0 {
         return Ok(Read::default());
     }
-    if count > PART {
-        // Git packs files of one name together, each as a delta of another.
-        differences.sort_by(|a, b| a.id.toggle().cmp(b.id.toggle()).then_with(|| a.id.cmp(&b.id)));
-    }
     // The threads do not free the list: the system would not get its memory back before this thread frees it.
     let differences = Mutex::new(differences.into_iter());
     let all = Mutex::new((Vec::with_capacity(count), Vec::new()));
