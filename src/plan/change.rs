@@ -1,7 +1,11 @@
 //! Changes: what a pass publishes, what that replaces, and edits of the state that need no publish.
 
-use super::{LiveChange, ReplacedFile};
-use crate::model::{Action, Attribution, LiveContent, Payload, RequestDigest, Sent, ToggleId, Version};
+use super::{FETCH_ALL, LiveChange, Plan};
+use crate::document::print;
+use crate::model::{
+    Action, Attribution, HistoryEvidence, LiveContent, ObjectId, Payload, RequestDigest, Sent, ServiceKind,
+    ToggleId, Version, escaped,
+};
 
 /// One publish.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -194,5 +198,209 @@ fn removal_comment(attribution: &Attribution, max: usize) -> String {
         // With a limit this small, the message matters more than the suffix.
         Some(rest) if rest > 0 => attribution.comment(rest) + SUFFIX,
         _ => attribution.comment(max),
+    }
+}
+
+/// The most lines of one diff.
+const MOST_LINES: usize = 80;
+
+/// The file that a change replaces.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ReplacedFile {
+    /// The file.
+    pub object: ObjectId,
+    /// Its text and that of the new file; none if the plan does not show them.
+    pub texts: Option<(String, String)>,
+}
+
+impl ReplacedFile {
+    pub(super) fn new(object: ObjectId) -> Self {
+        Self { object, texts: None }
+    }
+
+    /// Returns the diff, with the line numbers of the files; none if it is not for readers.
+    fn diff(&self) -> Option<Vec<String>> {
+        /// A list on one line is readable only in canonical form.
+        const LONGEST_LINE: usize = 400;
+        let (before, after) = self.texts.as_ref()?;
+        let lines = text_diff(before, after);
+        let is_readable =
+            lines.len() <= MOST_LINES && lines.iter().all(|line| line.chars().count() <= LONGEST_LINE);
+        (is_readable && !lines.is_empty()).then_some(lines)
+    }
+}
+
+impl Change {
+    /// Returns the diff, which is empty for a create: of the document's file, as its author wrote it. If that is not known or
+    /// not readable, it is the diff of the canonical forms, whose line numbers mean nothing to the author.
+    pub fn diff(&self) -> Vec<String> {
+        let of_file = self.replaces.as_ref().and_then(|replaced| replaced.file.as_ref()?.diff());
+        of_file.unwrap_or_else(|| {
+            let lines = diff(self.before.payload(), Some(&self.payload));
+            lines.into_iter().map(without_numbers).collect()
+        })
+    }
+}
+
+impl Plan {
+    /// Reads the files of changes, in their order, as long as a page may show them.
+    ///
+    /// # Errors
+    /// If `read`, which gets the replaced file and the new one, returns one.
+    pub(crate) fn read_files<E>(
+        &mut self,
+        read: impl Fn(ObjectId, ObjectId) -> Result<Option<(String, String)>, E>,
+    ) -> Result<(), E> {
+        /// More than the diffs of the longest page, which is a job summary.
+        const MOST_BYTES: usize = 4 * 1024 * 1024;
+        let withheld = self.withheld.iter_mut().filter_map(|held| held.change.as_deref_mut());
+        let mut bytes = 0;
+        for change in self.changes.iter_mut().chain(withheld) {
+            let Some(replaced) = change.replaces.as_mut().and_then(|replaced| replaced.file.as_mut()) else {
+                continue;
+            };
+            if bytes > MOST_BYTES {
+                break;
+            }
+            replaced.texts = read(replaced.object, change.version.object)?;
+            bytes += replaced.texts.as_ref().map_or(0, |(before, after)| before.len() + after.len());
+        }
+        Ok(())
+    }
+}
+
+/// Replaces the line numbers of a hunk.
+fn without_numbers(line: String) -> String {
+    match line.starts_with("@@ ") {
+        true => "@@ canonical form @@".to_owned(),
+        false => line,
+    }
+}
+
+/// Returns the diff of two documents; empty unless both are known.
+pub(super) fn diff(before: Option<&Payload>, after: Option<&Payload>) -> Vec<String> {
+    match (before, after) {
+        (Some(before), Some(after)) => text_diff(&document_text(before), &document_text(after)),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the text of a document for readers: the shortest form, whichever the service.
+pub(crate) fn document_text(payload: &Payload) -> String {
+    print(&payload.targeting(), ServiceKind::FeatureProbe)
+}
+
+/// Returns the escaped lines of a unified diff, each with its sign.
+fn text_diff(before: &str, after: &str) -> Vec<String> {
+    // A diff can take quadratic time, and a document may have a megabyte.
+    const MOST_BYTES: usize = 256 * 1024;
+    if before.len() + after.len() > MOST_BYTES {
+        return vec![" (too large for a diff)".to_owned()];
+    }
+    let diff = similar::TextDiff::from_lines(before, after);
+    let text = diff.unified_diff().context_radius(3).to_string();
+    let all: Vec<&str> = text.lines().collect();
+    let mut lines: Vec<String> = all.iter().take(MOST_LINES).map(|line| escaped(line).to_string()).collect();
+    if all.len() > MOST_LINES {
+        lines.push(format!(" … and {} more lines", all.len() - MOST_LINES));
+    }
+    lines
+}
+
+/// An applied toggle whose file was removed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Orphan {
+    pub id: ToggleId,
+    /// The path that its file had.
+    pub path: String,
+    /// Why it is only listed.
+    pub reason: OrphanReason,
+    /// Whether the outcome of its last publish is known.
+    pub outcome: LastOutcome,
+    /// The blob that is applied, if it is known.
+    pub object: Option<ObjectId>,
+    /// The new toggle whose document is the removed file.
+    pub renamed_to: Option<ToggleId>,
+}
+
+impl Orphan {
+    /// Returns the reason, and whether the last outcome is unknown, as one line of escaped text.
+    pub fn explanation(&self) -> String {
+        let reason = match &self.renamed_to {
+            Some(id) => format!(
+                "{}; the file was renamed to that of `{id}`, which is a new toggle, and the old one keeps serving",
+                self.reason
+            ),
+            None => self.reason.to_string(),
+        };
+        match self.outcome {
+            LastOutcome::Known => reason,
+            LastOutcome::Unknown => format!("{reason}; the outcome of its last publish is unknown"),
+        }
+    }
+}
+
+/// Whether the outcome of the last publish of a toggle is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LastOutcome {
+    /// The service confirmed or refused it.
+    Known,
+    /// A request was sent, and the service may or may not have applied it.
+    Unknown,
+}
+
+impl LastOutcome {
+    pub(super) fn of(before: &Before) -> Self {
+        match before {
+            Before::Unknown { .. } => Self::Unknown,
+            Before::Applied(_) | Before::Live(_) | Before::Nothing | Before::Unreadable => Self::Known,
+        }
+    }
+}
+
+/// Why an orphan is only listed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OrphanReason {
+    /// `--on-remove disable`, but part of the source's history is missing, and the rest does not contain the applied
+    /// document.
+    HistoryCut,
+    /// `--on-remove keep`.
+    Keep,
+    /// `--on-remove disable`, but the source's history does not contain the applied document.
+    NotInHistory,
+    /// `--on-remove disable`, but the applied document can no longer be read.
+    Unreadable,
+    /// `--on-remove disable`, but the document at the older of two revisions cannot be read. What is applied is unknown.
+    UnreadableBase,
+}
+
+impl OrphanReason {
+    /// Returns the reason why an orphan is not disabled, unless the history contains the applied document.
+    pub(super) fn of(evidence: Option<&HistoryEvidence>) -> Option<Self> {
+        match evidence {
+            Some(HistoryEvidence::Found) => None,
+            Some(HistoryEvidence::Unknown) => Some(Self::HistoryCut),
+            Some(HistoryEvidence::Nowhere) | None => Some(Self::NotInHistory),
+        }
+    }
+}
+
+impl std::fmt::Display for OrphanReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::HistoryCut => write!(
+                f,
+                "not disabled: the history is cut, and no available commit contains the applied document at this path; {FETCH_ALL}"
+            ),
+            Self::Keep => f.write_str("the file was removed; `--on-remove keep` leaves the toggle as it is"),
+            Self::NotInHistory => f.write_str(
+                "not disabled: the history of the source does not contain the applied document at this path",
+            ),
+            Self::Unreadable => f.write_str("not disabled: the applied document can no longer be read"),
+            Self::UnreadableBase => f.write_str(
+                "the document at the older revision cannot be read: `apply` disables the toggle if an earlier version of \
+                 the document is applied",
+            ),
+        }
     }
 }

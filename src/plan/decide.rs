@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, FirstPass, LastOutcome, LiveDifference, LiveDifferences,
-    OnRemove, Orphan, OrphanReason, Overrides, Policy, PublishAttempt, StateEdit, by_operator, hold,
+    Before, FirstPass, LastOutcome, LiveDifference, LiveDifferences, OnRemove, Orphan, OrphanReason,
+    Overrides, Policy, PublishAttempt, StateEdit, by_operator, hold,
 };
-use crate::model::{Action, EnvironmentId, Hold, ObjectId, Payload, ToggleId, Version};
+use crate::model::{Action, EnvironmentId, Format, Hold, ObjectId, Payload, Sent, ToggleId, Version};
 
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -275,4 +275,53 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         attempt,
         pass: PassOrder::Later,
     }))
+}
+
+/// A toggle that a pass has to decide on.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub id: ToggleId,
+    /// The repository's side.
+    pub desired: Desired,
+    /// The state's side.
+    pub applied: AppliedVersion,
+}
+
+/// What the repository contains for a toggle.
+#[derive(Clone, Debug)]
+pub enum Desired {
+    /// No file.
+    Absent {
+        /// The path that the applied document had.
+        path: String,
+    },
+    /// A valid document.
+    Document(Version),
+    /// No file, but a document whose id differs only in case.
+    Renamed,
+    /// A file that is not a valid document, or is not read.
+    Invalid,
+}
+
+/// What the state records for a toggle.
+#[derive(Clone, Debug)]
+pub enum AppliedVersion {
+    Document {
+        /// Its blob.
+        object: ObjectId,
+        /// Its extension.
+        format: Format,
+        /// Its targeting.
+        payload: Payload,
+    },
+    Nothing,
+    /// A request whose outcome is unknown.
+    Unknown {
+        /// The request.
+        sent: Box<Sent>,
+        /// The targeting that was applied before it, if the current rules can read it.
+        applied: Option<Box<Payload>>,
+    },
+    /// A document that the current rules cannot read.
+    Unreadable,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::diff::diff;
+use super::change::diff;
 use super::sentences;
 use crate::model::{EnvironmentId, Payload};
 

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::decide::PassOrder;
-use super::first_pass::FirstPassChoice;
 use super::live::LiveChange;
+use super::policy::FirstPassChoice;
 use super::{Before, Change, FirstPass, MassChange, Overrides, Plan, Policy, PublishAttempt, Trailer};
 use crate::model::{
     Action, EnvironmentId, FoldedId, HeldRequest, Hold, HoldKind, Override, Suspension, SuspensionScope,

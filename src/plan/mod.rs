@@ -33,64 +33,48 @@
 //!   and comment, so the service cannot end up with a third version.
 //! * `on_invalid: stop` comes last and withholds all remaining changes; the plan still shows them.
 
-mod candidate;
 mod change;
 pub(crate) mod compare;
 mod decide;
-mod diff;
-mod digest;
 mod draft;
 mod drift;
 mod environment_diff;
-mod first_pass;
-mod guesses;
 mod history;
 pub(crate) mod hold;
-mod input;
 mod json;
 mod live;
-mod orphan;
-mod overrides;
-mod pairs;
 mod policy;
-mod rail;
 mod sentences;
-mod source_info;
 #[cfg(test)]
 mod tests;
 mod value;
 mod window;
-mod with_live;
 pub(crate) mod wording;
 
-pub use candidate::{AppliedVersion, Candidate, Desired};
-pub use change::{Before, Change, Overwrite, PublishAttempt, Replaced, StateEdit};
-pub use decide::{DecidedToggle, DecisionContext};
-pub use diff::ReplacedFile;
-pub(crate) use diff::document_text;
-pub use draft::{Draft, WantedDocument};
+pub(crate) use change::document_text;
+pub use change::{
+    Before, Change, LastOutcome, Orphan, OrphanReason, Overwrite, PublishAttempt, Replaced, ReplacedFile,
+    StateEdit,
+};
+pub use decide::{AppliedVersion, Candidate, DecidedToggle, DecisionContext, Desired};
+pub use draft::{Draft, Input, WantedDocument};
 pub use drift::{
     DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifference, LiveDifferences,
     MissingToggle, UnreadToggle, drift_json,
 };
 pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
-pub(crate) use first_pass::by_operator;
-pub use guesses::Guesses;
 pub(crate) use history::listed;
 pub use history::{
     DeployedContent, DeployedDiff, DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json,
 };
 pub use hold::{FIRST_PASS_TRAILER, WithheldToggle};
-pub use input::Input;
 pub use json::{PlanJson, json, json_for, page_pieces};
 pub use live::{LiveChange, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
-pub use orphan::{LastOutcome, Orphan, OrphanReason};
-pub use overrides::Overrides;
+pub(crate) use policy::by_operator;
 pub use policy::{
     FirstPass, HistoryRule, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove,
-    Policy, Trailer,
+    Overrides, Policy, Trailer,
 };
 pub use sentences::sentences;
-pub use source_info::{Base, FETCH_ALL, History, SourceInfo};
-pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};
+pub use value::{Approved, Base, FETCH_ALL, Guesses, History, Lane, Plan, PlanCounts, SourceInfo, Stopped};
 pub use window::{Closed, Windows};

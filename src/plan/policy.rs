@@ -1,9 +1,16 @@
 //! The settings that a plan depends on.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use sha2::{Digest as _, Sha256};
 
-use super::Windows;
-use crate::model::{Scope, hex, words};
+use super::change::same_environment;
+use super::decide::{DraftChange, PassOrder};
+use super::{Change, FIRST_PASS_TRAILER, Windows, hold};
+use crate::model::{
+    Action, Allowance, Attribution, CommitId, EnvironmentId, Hold, Override, Scope, ToggleId, hex, words,
+};
 
 /// The settings that a plan depends on (DESIGN, sections 3, 4 and 7).
 #[derive(Clone, Debug)]
@@ -195,4 +202,200 @@ impl Policy {
         );
         hex(&Sha256::digest(text))
     }
+}
+
+/// The decision on the first pass of an environment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum FirstPassChoice {
+    Decided(FirstPass),
+    Undecided(Arc<Hold>),
+}
+
+/// The sources of decisions on first passes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstPassRules<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) overrides: &'a Overrides,
+    /// The commits of the documents, by path. Trailers of guessed commits do not count.
+    pub(super) attributions: &'a BTreeMap<String, Attribution>,
+    /// Whether the plan compares revisions. An environment without documents at the base is then new, not unknown.
+    pub(super) compares_revisions: bool,
+}
+
+impl FirstPassRules<'_> {
+    /// Decides on every environment with a first pass. `changes` is sorted by toggle.
+    pub(super) fn choices(&self, changes: &[Box<DraftChange>]) -> BTreeMap<EnvironmentId, FirstPassChoice> {
+        let lanes = changes.chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
+        lanes
+            .filter_map(|lane| {
+                let first = lane.iter().find(|one| one.pass == PassOrder::First)?;
+                let environment = first.version.id.environment();
+                let choice = self.choice(&environment, lane);
+                Some((environment, choice))
+            })
+            .collect()
+    }
+
+    fn choice(&self, environment: &EnvironmentId, lane: &[Box<DraftChange>]) -> FirstPassChoice {
+        if let Some(decided) = by_operator(self.policy, self.overrides, environment) {
+            return FirstPassChoice::Decided(decided);
+        }
+        let requested = self.requested(lane);
+        match requested.as_slice() {
+            [one] => FirstPassChoice::Decided(*one),
+            [] if self.compares_revisions => FirstPassChoice::Decided(FirstPass::Assert),
+            // Two contradicting trailers decide nothing, because only one of them can be right.
+            requested => {
+                let hold = hold::first_pass(environment, self.policy.trailer, !requested.is_empty());
+                FirstPassChoice::Undecided(Arc::new(hold))
+            }
+        }
+    }
+
+    /// Returns the distinct decisions that the trailers of an environment's commits request.
+    fn requested(&self, lane: &[Box<DraftChange>]) -> Vec<FirstPass> {
+        if self.policy.trailer == Trailer::Ignored {
+            return Vec::new();
+        }
+        let mut seen = BTreeSet::new();
+        let attributions = lane.iter().filter_map(|one| self.attributions.get(&*one.version.path));
+        let mut requested: Vec<FirstPass> = attributions
+            .filter(|attribution| !attribution.is_guessed())
+            // The documents of a commit share its message, which is parsed once.
+            .filter(|attribution| seen.insert(attribution.commit().map(|commit| commit.id)))
+            .flat_map(|attribution| attribution.trailers(FIRST_PASS_TRAILER))
+            .filter_map(|value| value.parse().ok())
+            .collect();
+        requested.sort_unstable();
+        requested.dedup();
+        requested
+    }
+}
+
+/// Returns an operator's decision on the first pass of `environment`.
+pub(crate) fn by_operator(
+    policy: &Policy,
+    overrides: &Overrides,
+    environment: &EnvironmentId,
+) -> Option<FirstPass> {
+    let decided = overrides.first_pass.get(environment).copied();
+    // A decision at run time is about this environment, and the setting about all of them.
+    decided.or(policy.first_pass)
+}
+
+/// The overrides that are valid for the revision of a plan (DESIGN, section 9.2).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Overrides {
+    /// The decisions on first passes, by environment.
+    pub first_pass: BTreeMap<EnvironmentId, FirstPass>,
+    /// The revision that may be applied although it does not descend from the recorded one.
+    pub history: Option<CommitId>,
+    /// Environments whose rails are lifted.
+    pub mass_change: BTreeSet<EnvironmentId>,
+    /// Environments whose change windows are lifted.
+    pub windows: BTreeSet<EnvironmentId>,
+    /// Live versions that may be overwritten.
+    pub overwrite_versions: BTreeMap<ToggleId, u64>,
+}
+
+impl Overrides {
+    /// Collects the allowances that are valid at `revision`.
+    pub fn at(revision: CommitId, allowances: &[Allowance]) -> Self {
+        let mut overrides = Self::default();
+        // An allowance is valid at its revision only (DESIGN, section 9.2), so it cannot release a later change.
+        for allowance in allowances.iter().filter(|one| one.revision == revision) {
+            match (allowance.what, allowance.environment.clone()) {
+                (Override::FirstPassAdopt, Some(environment)) => {
+                    overrides.first_pass.insert(environment, FirstPass::Adopt);
+                }
+                (Override::FirstPassAssert, Some(environment)) => {
+                    overrides.first_pass.insert(environment, FirstPass::Assert);
+                }
+                (Override::MassChange, Some(environment)) => {
+                    overrides.mass_change.insert(environment);
+                }
+                (Override::Window, Some(environment)) => {
+                    overrides.windows.insert(environment);
+                }
+                (Override::History, _) => overrides.history = Some(revision),
+                // An order of an older version lists nothing, so it covers nothing.
+                (Override::OverwriteDrift, _) => {
+                    overrides.overwrite_versions.extend(allowance.versions.clone().into_iter().flatten());
+                }
+                (_, None) => {}
+            }
+        }
+        overrides
+    }
+
+    /// Returns whether an operator allows to replace what someone else changed on the service, at least one version of it.
+    pub fn may_overwrite(&self, id: &ToggleId) -> bool {
+        self.overwrite_versions.contains_key(id)
+    }
+}
+
+impl Policy {
+    /// Returns the rail that the changes of one environment exceed, if any, whatever a run or an operator permits.
+    pub(super) fn rail(
+        &self,
+        lane: &[Change],
+        applied_counts: &BTreeMap<EnvironmentId, usize>,
+    ) -> Option<Hold> {
+        let environment = lane.first()?.id.environment();
+        let (mut all, mut updates) = (0, 0);
+        for change in lane {
+            let is_allowed =
+                self.trailer == Trailer::Allowed && change.attribution.allows(Override::MassChange);
+            // What the rails let through before stays let through, and a trailer exempts the changes of its commit.
+            if !change.is_let_through() && !is_allowed {
+                all += 1;
+                // Creates count for `max_change_count` only.
+                updates += usize::from(change.action != Action::Create);
+            }
+        }
+        let applied = applied_counts.get(&environment).copied().unwrap_or(0);
+        let ratio = self.ratio_rail(&environment, updates, applied);
+        ratio.or_else(|| self.count_rail(&environment, all))
+    }
+
+    /// Returns the rail of `max_change_ratio` if `changed` of `applied` toggles exceed it.
+    pub(super) fn ratio_rail(
+        &self,
+        environment: &EnvironmentId,
+        changed: usize,
+        applied: usize,
+    ) -> Option<Hold> {
+        /// With fewer toggles, one ordinary change would exceed the ratio.
+        const FEWEST: usize = 10;
+        // A division, not a multiplication: 3 / 30 yields the same float as the literal `0.1`.
+        #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
+        let is_over = applied >= FEWEST && changed as f64 / applied as f64 > self.max_change_ratio;
+        let max = self.max_change_ratio;
+        let excess = || {
+            let share = percent(changed, applied, max);
+            format!(
+                "{changed} of {applied} applied toggles would be updated or disabled ({share}), more than \
+                 `max_change_ratio: {max}` allows"
+            )
+        };
+        is_over.then(|| hold::rail(environment, self.trailer, &excess()))
+    }
+
+    /// Returns the rail of `max_change_count` if `changed` changes exceed it.
+    fn count_rail(&self, environment: &EnvironmentId, changed: usize) -> Option<Hold> {
+        let max = self.max_change_count?;
+        let excess = format!("{changed} changes are more than `max_change_count: {max}` allows");
+        (changed as u64 > max).then(|| hold::rail(environment, self.trailer, &excess))
+    }
+}
+
+/// Formats the share of `changed` in `applied`, with enough digits to differ from the limit.
+fn percent(changed: usize, applied: usize, max: f64) -> String {
+    const MOST_DIGITS: usize = 4;
+    #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
+    let ratio = changed as f64 / applied as f64 * 100.0;
+    let shown = |ratio: f64, digits| format!("{ratio:.digits$} %");
+    let mut digits = (0..=MOST_DIGITS).map(|digits| (shown(ratio, digits), shown(max * 100.0, digits)));
+    let differing = digits.find(|(ratio, max)| ratio != max);
+    differing.map_or_else(|| shown(ratio, MOST_DIGITS), |(ratio, _)| ratio)
 }

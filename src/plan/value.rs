@@ -1,12 +1,19 @@
 //! The plan as a complete, immutable value.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
 use super::change::same_environment;
-use super::{Change, DriftReport, Orphan, Overrides, Overwrite, SourceInfo, StateEdit, WithheldToggle};
+use super::{Change, DriftReport, Orphan, Overrides, Overwrite, PublishAttempt, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, CommitId, EnvironmentId, Hold, HoldKind, RequestDigest, ToggleId, counted};
+use crate::model::{
+    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, RequestDigest, ReviewedChanges, ToggleId,
+    counted, hex,
+};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -278,5 +285,145 @@ impl Plan {
             Some(stopped) => Err(stopped),
             None => Ok(Approved(Arc::clone(self))),
         }
+    }
+}
+
+/// The hint on fetching the missing part of a history.
+pub const FETCH_ALL: &str = "fetch the whole history (`git fetch --unshallow`, `fetch-depth: 0` for actions/checkout, \
+                             `--depth=0` for git-sync, a clone without `--filter`)";
+
+/// The source of a plan's documents.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct SourceInfo {
+    /// The repository as it was configured.
+    pub repo: String,
+    /// The resolved ref.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub revision: CommitId,
+    /// The revision that the documents are compared with; none if it is the applied state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+    /// How much of its history is available.
+    #[serde(skip)]
+    pub history: History,
+}
+
+/// The revision whose documents a plan compares with.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Base {
+    /// The branch or revision as it was given.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The commit. Version 1 of the JSON has a list.
+    pub revisions: [CommitId; 1],
+}
+
+impl SourceInfo {
+    /// Returns the ref, or both ends of a comparison of revisions, as `from..to`.
+    pub fn references(&self) -> String {
+        match &self.base {
+            None => self.reference.clone(),
+            Some(base) => format!("{}..{}", base.reference, self.reference),
+        }
+    }
+
+    /// Returns the short id of the commit, or of both ends of a comparison of revisions.
+    pub fn short_revisions(&self) -> String {
+        let to = self.revision.short();
+        match &self.base {
+            None => to,
+            Some(base) => format!("{}..{to}", base.revisions[0].short()),
+        }
+    }
+}
+
+/// How much history a source has.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum History {
+    /// All of it.
+    #[default]
+    Complete,
+    /// Part of it: the clone is shallow or partial, so comments can be guesses.
+    Cut,
+}
+
+impl History {
+    /// The consequence of a cut history.
+    pub const CUT: &str = "the history is cut: comments can be guesses, for which trailers do not count";
+}
+
+/// The number of changes whose comment comes from a guessed commit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Guesses(pub usize);
+
+impl fmt::Display for Guesses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str(
+                "the history is cut: the comment of 1 change is a guess, and trailers do not count for it",
+            ),
+            count => write!(
+                f,
+                "the history is cut: the comments of {count} changes are guesses, and trailers do not count for them"
+            ),
+        }
+    }
+}
+
+impl Plan {
+    /// Returns how much of the history that the plan needed is available.
+    pub fn history(&self) -> History {
+        match self.guesses() {
+            Some(_) => History::Cut,
+            None => self.source().history,
+        }
+    }
+
+    /// Counts the guesses among all changes, including withheld ones; `None` for zero.
+    pub fn guesses(&self) -> Option<Guesses> {
+        let withheld = self.withheld().iter();
+        let withheld = withheld.filter_map(|withheld| withheld.change.as_deref());
+        count(self.changes().iter().chain(withheld))
+    }
+
+    /// Counts the guesses among the changes to publish; `None` for zero.
+    pub fn sent_guesses(&self) -> Option<Guesses> {
+        count(self.changes().iter())
+    }
+}
+
+fn count<'a>(changes: impl Iterator<Item = &'a Change>) -> Option<Guesses> {
+    // A retry keeps its journaled comment, whatever its commit is assumed to be now.
+    let is_guess =
+        |change: &&Change| change.attribution.is_guessed() && change.attempt == PublishAttempt::First;
+    match changes.filter(is_guess).count() {
+        0 => None,
+        count => Some(Guesses(count)),
+    }
+}
+
+impl Change {
+    /// Returns the digest of what is sent.
+    pub fn digest(&self) -> ChangeDigest {
+        ChangeDigest::new(&self.id, &self.payload)
+    }
+}
+
+impl Plan {
+    /// Returns `sha256:` and the SHA-256 of the sorted digests of all requests.
+    pub fn digest(&self) -> String {
+        let mut digests: Vec<ChangeDigest> = self.requests().map(Change::digest).collect();
+        digests.sort_unstable();
+        let mut hash = Sha256::new();
+        digests.iter().for_each(|digest| hash.update(digest.to_string()));
+        format!("sha256:{}", hex(&hash.finalize()))
+    }
+
+    /// Returns what a reviewer of this plan has seen: all changes, with those that are held, because they are shown as
+    /// well, and whoever releases them need not ask for another review.
+    pub fn reviewed(&self) -> ReviewedChanges {
+        let held = self.withheld.iter().filter_map(|held| held.change.as_deref());
+        self.changes.iter().chain(held).map(Change::digest).collect()
     }
 }

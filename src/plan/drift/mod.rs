@@ -213,7 +213,7 @@ impl DriftedToggle {
 
     /// Returns the lines of the diff from what was applied to what is live, if a document can express that.
     pub(crate) fn diff(&self) -> Vec<String> {
-        super::diff::diff(Some(&self.applied.payload), self.live.content.payload())
+        super::change::diff(Some(&self.applied.payload), self.live.content.payload())
     }
 
     /// Returns the comment of the change without white space around it, unless it is blank.

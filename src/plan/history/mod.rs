@@ -4,7 +4,7 @@ mod json;
 
 pub use json::{DeploymentJson, HistoryJson, deployment_json, history_json};
 
-use super::diff::diff;
+use super::change::diff;
 use super::sentences;
 use crate::model::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage, Payload};
 
