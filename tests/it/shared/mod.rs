@@ -2,6 +2,7 @@
 
 mod jobs;
 mod places;
+mod races;
 mod stale;
 
 use std::path::PathBuf;

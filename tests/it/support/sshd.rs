@@ -1,9 +1,10 @@
 //! A true `sshd` on this machine, where one can be had.
 
 use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use super::http::free_port;
 
 /// A server with one host key, which lets one key of a client in.
 pub(crate) struct Sshd {
@@ -25,9 +26,7 @@ impl Sshd {
             keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key));
             assert!(keygen.status().unwrap().success());
         }
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_port();
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}/host\nAuthorizedKeysFile {0}/client.pub\n\
              StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
