@@ -29,6 +29,7 @@ impl Day {
         for name in TOGGLES {
             day.stage(name, doc(18));
         }
+        day.stage("promo", doc(18).replace("defaultServe: { select: 0 }", "defaultServe: { select: 1 }"));
         day.alice.commit(&day.service.world, "Add four toggles");
         day.apply().set("first-pass", "assert").exit(0).any_output();
         day
@@ -139,8 +140,11 @@ impl Day {
     }
 
     fn a_leftover_is_cleaned_up(&self) {
-        self.service.world.repo.remove("shop/prod/promo.yaml");
-        self.alice.commit(&self.service.world, "Remove the promotion, which is over");
+        let world = &self.service.world;
+        let stale = world.bare("stale").set("repo", world.repo.path()).set("older-than", "0s").exit(0);
+        stale.any_stderr().stdout_contains(&["settled shop/prod/promo", "Add four toggles", "1 settled"]);
+        world.repo.remove("shop/prod/promo.yaml");
+        self.alice.commit(world, "Remove the promotion, which is over");
         self.apply().exit(0).any_stderr().stdout_contains(&["orphan shop/prod/promo", "`--on-remove keep`"]);
         self.apply().set("on-remove", "disable").exit(0).any_output();
         assert_eq!(self.comment("promo"), "Remove the promotion, which is over (file removed)");
