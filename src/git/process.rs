@@ -435,7 +435,40 @@ fn parsed(version: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::git;
     use super::*;
+    use crate::transport::Network;
+
+    #[test]
+    fn a_push_moves_a_ref_only_from_the_commit_that_was_expected() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, remote) = (dir.path().join("own"), dir.path().join("remote.git"));
+        git(dir.path(), &["init", "--quiet", "own"]);
+        git(dir.path(), &["init", "--quiet", "--bare", "remote.git"]);
+        let commits = ["a", "b", "c"].map(|message| {
+            git(&own, &["commit", "--quiet", "--allow-empty", "--message", message]);
+            CommitId(git(&own, &["rev-parse", "HEAD"]).parse().unwrap())
+        });
+        let access = GitAccess {
+            network: Network::default(),
+            credentials: None,
+            timeout: Duration::from_secs(30),
+            user_config: UserConfig::Ignored,
+        };
+        let url: RepoUrl = remote.to_str().unwrap().parse().unwrap();
+        let push = |expected, new| {
+            let verdict = push(&own.join(".git"), &url, &access, "refs/x/applied", expected, new).unwrap();
+            matches!(verdict, PushVerdict::Done)
+        };
+        let [a, b, c] = commits;
+        assert!(!push(Some(a), b), "the ref does not exist");
+        assert!(push(None, a));
+        assert!(!push(None, b), "the ref exists");
+        assert!(!push(Some(b), c), "the ref is elsewhere");
+        assert_eq!(git(&remote, &["rev-parse", "refs/x/applied"]), a.to_string());
+        assert!(push(Some(a), b));
+        assert!(push(Some(b), a), "the history of the ref is rewritten at times");
+    }
 
     #[test]
     fn a_version_has_two_numbers_and_a_tail() {

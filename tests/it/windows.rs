@@ -66,11 +66,17 @@ fn a_freeze_holds_changes_with_the_time_it_ends_and_lets_a_switch_off_pass() {
 fn a_window_that_closes_during_a_pass_holds_what_has_not_been_sent() {
     let world = three_changes();
     let now = jiff::Timestamp::now().as_second();
-    // The next full minute that is at least eight seconds away.
-    let closes = (now + 67) / 60 * 60;
+    // The next full minute that is at least twenty seconds away.
+    let closes = (now + 79) / 60 * 60;
     let minute = closes % 86_400 / 60;
     let at = |minute: i64| format!("{:02}:{:02}", minute / 60, minute % 60);
     let config = deny(&world, &format!("Mon-Sun {}-{}", at(minute), at((minute + 720) % 1440)));
+    let reach = |moment: i64| {
+        let has_come = || (jiff::Timestamp::now().as_second() >= moment).then_some(());
+        eventually_within(Duration::from_secs(100), has_come);
+    };
+    // A gate that stays closed for half a minute ends the test.
+    reach(closes - 20);
     let gate = crate::support::answer::Gate::default();
     // A switch-off is sent first, and the first other request is open while the window closes.
     world.service.answers([Answer::applied(), Answer::applied().behind(&gate)]);
@@ -78,9 +84,7 @@ fn a_window_that_closes_during_a_pass_holds_what_has_not_been_sent() {
     let run = std::thread::spawn(move || run.set("output", "json").exit(4).json());
     world.service.wait_for(2);
     assert!(jiff::Timestamp::now().as_second() < closes, "the pass began too late");
-    eventually_within(Duration::from_secs(100), || {
-        (jiff::Timestamp::now().as_second() > closes).then_some(())
-    });
+    reach(closes + 1);
     gate.open();
     let json = run.join().unwrap();
     let results = json["results"].as_array().unwrap();
