@@ -421,6 +421,7 @@ mod tests {
 
         /// Sends a request to `address`, where nothing responds.
         async fn sent_to(address: std::net::SocketAddr) -> Outcome {
+            crate::transport::provider();
             let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_millis(200));
             let sent = client.build().unwrap().get(format!("http://{address}/")).send().await;
             unanswered(&sent.unwrap_err(), "", "t.example")
@@ -436,7 +437,8 @@ mod tests {
             let cutting = std::thread::spawn(move || drop(listener.accept().unwrap().0));
             let cut = sent_to(address).await;
             cutting.join().unwrap();
-            let refused = sent_to(address).await;
+            // Another test could listen at the port that is free again.
+            let refused = sent_to(std::net::SocketAddr::from(([127, 0, 0, 1], 1))).await;
             for (outcome, word, certainty, reason) in [
                 (silent, "lost", Certainty::Unknown, "within `--timeout`"),
                 (cut, "lost", Certainty::Unknown, "no response arrived: "),
