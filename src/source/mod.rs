@@ -63,14 +63,6 @@ pub struct SourceConfig {
     pub mode: CacheMode,
 }
 
-impl SourceConfig {
-    /// Returns whether the ref is a full commit id, which never moves.
-    pub fn is_pinned(&self) -> bool {
-        let is_id = |name: &String| name.len() == 40 && resolve::is_id(name);
-        self.reference.as_ref().is_some_and(is_id)
-    }
-}
-
 /// The permitted use of a URL's mirror.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CacheMode {
