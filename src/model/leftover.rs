@@ -63,6 +63,13 @@ pub(crate) struct LastChange {
     pub(crate) commit: Option<Arc<AuthoredCommit>>,
 }
 
+impl LastChange {
+    /// Returns how long ago it was at `now`, in seconds since 1970-01-01 UTC.
+    pub(crate) fn age(&self, now: i64) -> Duration {
+        Duration::from_secs(u64::try_from(now.saturating_sub(self.at)).unwrap_or_default())
+    }
+}
+
 /// An entry of a `CODEOWNERS` file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct OwnerEntry {

@@ -62,7 +62,7 @@ impl StaleQuery<'_> {
         for (candidate, changed) in candidates.into_iter().zip(changes) {
             let Candidate { id, path, leftover, .. } = candidate;
             match changed {
-                Some(changed) if self.is_old(&changed) => {
+                Some(changed) if changed.age(self.now) >= self.older_than => {
                     let owners = owners.of(&path);
                     report.stale.push(StaleToggle { id, path, leftover, changed, owners });
                 }
@@ -71,11 +71,6 @@ impl StaleQuery<'_> {
             }
         }
         Ok(report)
-    }
-
-    fn is_old(&self, changed: &LastChange) -> bool {
-        let age = u64::try_from(self.now.saturating_sub(changed.at)).unwrap_or_default();
-        age >= self.older_than.as_secs()
     }
 
     /// Returns the toggles that decide nothing, and counts the others.

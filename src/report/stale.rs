@@ -60,9 +60,13 @@ fn effect(toggle: &StaleToggle, name: impl Fn(&str) -> String) -> String {
     }
 }
 
+/// Returns the age of the last change in whole days.
+fn days(toggle: &StaleToggle, now: i64) -> u64 {
+    toggle.changed.age(now).as_secs() / DAY
+}
+
 fn age(toggle: &StaleToggle, now: i64) -> String {
-    let days = u64::try_from(now.saturating_sub(toggle.changed.at)).unwrap_or_default() / DAY;
-    let days = match days {
+    let days = match days(toggle, now) {
         0 => "less than a day".to_owned(),
         days => counted(usize::try_from(days).unwrap_or(usize::MAX), "day"),
     };
@@ -197,6 +201,7 @@ struct OwnerJson<'a> {
 
 impl<'a> ToggleJson<'a> {
     fn of(toggle: &'a StaleToggle, now: i64) -> Self {
+        let days = days(toggle, now);
         let StaleToggle { id, path, leftover, changed, owners } = toggle;
         let commit = changed.commit.as_deref().map(|AuthoredCommit { commit, author, email }| CommitJson {
             id: commit.id,
@@ -211,7 +216,7 @@ impl<'a> ToggleJson<'a> {
             kind: leftover.kind,
             variation: leftover.variation.as_deref(),
             since: rfc3339(changed.at),
-            days: u64::try_from(now.saturating_sub(changed.at)).unwrap_or_default() / DAY,
+            days,
             at_least: commit.is_none(),
             commit,
             owners: owners.iter().map(|OwnerEntry { place, owners }| OwnerJson { place, owners }).collect(),

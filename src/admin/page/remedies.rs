@@ -87,7 +87,17 @@ fn scope(view: &View<'_>, toggle: &ToggleStatus) -> String {
     let scope = scopes.find(|scope| scope.contains(&toggle.toggle));
     let globs = scope.and_then(SuspensionScope::globs);
     let globs = globs.iter().flat_map(|globs| globs.split(' '));
-    globs.map(|glob| format!(" '{}'", glob.replace('\'', "'\\''"))).collect()
+    globs.map(|glob| format!(" {}", quoted(glob))).collect()
+}
+
+/// Returns a path or a glob as one word for a shell.
+pub(super) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    if text.chars().all(is_plain) && !text.starts_with('-') {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 fn effect(what: Override) -> &'static str {

@@ -142,18 +142,8 @@ fn findings(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
             pre.text.scrolls tabindex="0" role="region" aria-label=(format!("Findings in {}", safe(path))) {
                 @for line in text.lines() { (safe(line)) "\n" }
             }
-            (command(&format!("gitoggle validate {}", quoted(path))))
+            (command(&format!("gitoggle validate {}", remedies::quoted(path))))
         }
-    }
-}
-
-/// Quotes a path for a shell.
-fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    if path.chars().all(is_plain) && !path.starts_with('-') {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
 
