@@ -37,19 +37,19 @@
 //!
 //! A test checks this map: the imports of each module, and the modules that use each heavy dependency.
 
-pub mod admin;
-pub mod authoring;
+pub(crate) mod admin;
+pub(crate) mod authoring;
 pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod document;
 pub mod drift;
-pub mod evaluate;
-pub mod forge;
+pub(crate) mod evaluate;
+pub(crate) mod forge;
 pub mod git;
-pub mod import;
+pub(crate) mod import;
 pub mod model;
-pub mod notification;
+pub(crate) mod notification;
 pub mod pass;
 pub mod plan;
 pub mod report;
@@ -57,5 +57,5 @@ pub mod sandbox;
 pub mod service;
 pub mod source;
 pub mod state;
-pub mod telemetry;
+pub(crate) mod telemetry;
 pub mod transport;

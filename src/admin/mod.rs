@@ -24,7 +24,7 @@ use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metric
 use crate::report::Links;
 use crate::transport::SecretSource;
 
-pub use server::serve;
+pub(crate) use server::serve;
 
 /// From accept to close. A connection carries one request, so this is also the longest request.
 const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs
 
 /// The dependencies and settings of the endpoints.
 #[derive(Clone, Debug)]
-pub struct Admin {
+pub(crate) struct Admin {
     /// The status that the driver last published.
     pub status: watch::Receiver<Status>,
     /// Sends commands to the driver.

@@ -37,7 +37,11 @@ const BUFFER: usize = 64 * 1024;
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Serves requests on `listener` until `shutdown` ends, then lets open requests finish for up to five seconds.
-pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Output = ()> + Send + 'static) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    admin: Admin,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) {
     let router = router(admin);
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let open = GracefulShutdown::new();

@@ -12,7 +12,7 @@ use crate::source::worktree::{self, WorkTree};
 
 /// The documents of a work tree.
 #[derive(Clone, Copy, Debug)]
-pub struct DocumentPlace<'a> {
+pub(crate) struct DocumentPlace<'a> {
     /// The top of a work tree, or a folder outside of work trees.
     pub folder: &'a Path,
     /// The root of the documents, relative to the folder.
@@ -25,7 +25,7 @@ pub struct DocumentPlace<'a> {
 
 /// The valid documents of one environment, by the key of the toggle.
 #[derive(Debug, Default)]
-pub struct EnvironmentDocuments {
+pub(crate) struct EnvironmentDocuments {
     pub valid: BTreeMap<String, EnvironmentDocument>,
     /// The toggles whose document is invalid, with its paths relative to the root: several if they clash.
     pub invalid: BTreeMap<String, Vec<(String, Format)>>,
@@ -35,7 +35,7 @@ pub struct EnvironmentDocuments {
 
 /// A valid document.
 #[derive(Debug)]
-pub struct EnvironmentDocument {
+pub(crate) struct EnvironmentDocument {
     /// Relative to the root.
     pub path: String,
     pub(super) format: Format,
@@ -50,7 +50,7 @@ impl DocumentPlace<'_> {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn environments<const N: usize>(
+    pub(crate) fn environments<const N: usize>(
         &self,
         environments: [&EnvironmentId; N],
     ) -> Result<[EnvironmentDocuments; N], AuthoringError> {

@@ -14,7 +14,7 @@ use crate::source::worktree::WorkTree;
 
 /// The documents to format.
 #[derive(Clone, Copy, Debug)]
-pub struct FormatRequest<'a> {
+pub(crate) struct FormatRequest<'a> {
     /// The top of a work tree, or a folder outside of work trees.
     pub folder: &'a Path,
     /// The root of the documents, relative to the folder.
@@ -33,7 +33,7 @@ pub struct FormatRequest<'a> {
 
 /// Whether files are written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FormatMode {
+pub(crate) enum FormatMode {
     /// Files with another layout are only listed.
     Check,
     /// Files with another layout are rewritten.
@@ -42,7 +42,7 @@ pub enum FormatMode {
 
 /// The result of formatting. All paths are relative to the folder and sorted.
 #[derive(Debug, Default)]
-pub struct FormatReport {
+pub(crate) struct FormatReport {
     /// The globs of the scope that match some document.
     pub matched: BTreeSet<String>,
     /// The number of documents that were read.
@@ -63,7 +63,7 @@ pub struct FormatReport {
 ///
 /// # Errors
 /// If files cannot be read, or another process writes to the work tree.
-pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
+pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
     let tree = WorkTree::open(request.folder, request.root)?;
     let mut unmatched = request.scope.unmatched();
     let documents: Vec<String> = tree

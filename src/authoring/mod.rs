@@ -8,12 +8,12 @@ pub(crate) mod target_folder;
 #[cfg(test)]
 mod target_folder_tests;
 
-pub use environments::{DocumentPlace, EnvironmentDocument, EnvironmentDocuments};
-pub use formatting::{FormatMode, FormatReport, FormatRequest, format};
-pub use new_files::create_files;
-pub use target_folder::{Existing, WriteResult};
+pub(crate) use environments::{DocumentPlace, EnvironmentDocuments};
+pub(crate) use formatting::{FormatMode, FormatReport, FormatRequest, format};
+pub(crate) use new_files::create_files;
+pub(crate) use target_folder::{Existing, WriteResult};
 
-pub use promotion::{PromotionReport, PromotionResult, promote};
+pub(crate) use promotion::{PromotionReport, PromotionResult, promote};
 
 use crate::authoring::target_folder::FolderError;
 use crate::model::{EnvironmentId, chain};
@@ -21,7 +21,7 @@ use crate::source;
 
 /// Why documents could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum AuthoringError {
+pub(crate) enum AuthoringError {
     #[error("`{0}` has no document")]
     NoDocuments(EnvironmentId),
     #[error("`{0}` has no document yet")]

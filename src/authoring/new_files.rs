@@ -9,7 +9,7 @@ use crate::authoring::target_folder::{Existing, TargetFolder, WriteResult};
 ///
 /// # Errors
 /// If a file cannot be written. Those before it stay.
-pub fn create_files<'f>(
+pub(crate) fn create_files<'f>(
     folder: &Path,
     files: &[(&'f str, &str)],
 ) -> Result<Vec<(&'f str, WriteResult)>, AuthoringError> {

@@ -11,7 +11,7 @@ use crate::plan::compare::join;
 
 /// The result of a promotion.
 #[derive(Debug, Default)]
-pub struct PromotionReport {
+pub(crate) struct PromotionReport {
     /// The result of each toggle that a glob matches and whose document is valid, by its key.
     pub results: BTreeMap<String, PromotionResult>,
     /// The toggles whose document is invalid, by key; they are not copied.
@@ -24,7 +24,7 @@ pub struct PromotionReport {
 
 /// What became of one toggle.
 #[derive(Debug)]
-pub enum PromotionResult {
+pub(crate) enum PromotionResult {
     /// The document is new, or replaces one with another meaning.
     Copied {
         /// The path relative to the folder.
@@ -45,7 +45,7 @@ pub enum PromotionResult {
 /// # Errors
 /// If files cannot be read, another process writes to the work tree, `from` has no document, or `to` has none and
 /// `creates` is false.
-pub fn promote(
+pub(crate) fn promote(
     place: DocumentPlace<'_>,
     from: &EnvironmentId,
     to: &EnvironmentId,

@@ -47,7 +47,7 @@ pub(crate) enum FolderError {
 
 /// Whether a file may be replaced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Existing {
+pub(crate) enum Existing {
     /// A file that exists stays.
     Keep,
     /// A file that exists is replaced.
@@ -55,7 +55,7 @@ pub enum Existing {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum WriteResult {
+pub(crate) enum WriteResult {
     /// There is a file already, checked out or not, which stays.
     Exists,
     /// The file has the new content.

@@ -17,7 +17,7 @@ const MOST_BROKEN: usize = 5;
 
 /// The changes whose effect is counted, compiled.
 #[derive(Debug)]
-pub struct Audience {
+pub(crate) struct Audience {
     evaluator: Evaluator,
     changes: Vec<Effect>,
 }
@@ -53,7 +53,7 @@ enum Evaluated {
 
 /// The counts of some of the users. Counts of different users can be added.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Tally {
+pub(crate) struct Tally {
     users: Users,
     changes: Vec<Counts>,
 }
@@ -142,7 +142,7 @@ pub struct SwitchExample {
 impl Audience {
     /// Compiles changes: each toggle with its targeting before and after. `Err` is a targeting that cannot be read, `None` a
     /// toggle that does not exist. `find` returns the targeting of the other toggles, which do not change.
-    pub fn new(
+    pub(crate) fn new(
         changes: &BTreeMap<ToggleId, (Result<Option<Payload>, ()>, Payload)>,
         find: impl FnMut(&ToggleId) -> Option<Payload>,
     ) -> Self {
@@ -175,12 +175,12 @@ impl Audience {
     }
 
     /// Returns a user to fill; see [`Evaluator::person`].
-    pub fn person(&self, now: Option<i64>) -> Person<'_> {
+    pub(crate) fn person(&self, now: Option<i64>) -> Person<'_> {
         self.evaluator.person(now)
     }
 
     /// Returns counts of no user.
-    pub fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> Tally {
         let counts = self
             .changes
             .iter()
@@ -189,7 +189,7 @@ impl Audience {
     }
 
     /// Counts a user, who is at `line` of the audience.
-    pub fn count(&self, person: &Person<'_>, line: u64, tally: &mut Tally) {
+    pub(crate) fn count(&self, person: &Person<'_>, line: u64, tally: &mut Tally) {
         tally.users.users += 1;
         tally.users.without_key += u64::from(person.key().is_none());
         for (effect, counts) in self.changes.iter().zip(&mut tally.changes) {
@@ -208,7 +208,7 @@ impl Audience {
     }
 
     /// Returns the effect of each change on the counted users.
-    pub fn impact(&self, tally: &Tally) -> UserImpact {
+    pub(crate) fn impact(&self, tally: &Tally) -> UserImpact {
         let changes = self.changes.iter().zip(&tally.changes);
         UserImpact {
             users: tally.users.clone(),
@@ -300,7 +300,7 @@ impl Effect {
 
 impl Tally {
     /// Counts a line that is not a user. `reason` must be escaped.
-    pub fn broken(&mut self, line: u64, reason: String) {
+    pub(crate) fn broken(&mut self, line: u64, reason: String) {
         self.users.broken += 1;
         if self.users.first_broken.len() < MOST_BROKEN {
             self.users.first_broken.push(BrokenLine { line, reason });

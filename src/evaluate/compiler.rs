@@ -11,21 +11,21 @@ use crate::model::{Payload, Rule, Serve, Targeting, ToggleId, WHOLE};
 type Find<'a> = dyn FnMut(&ToggleId) -> Option<Payload> + 'a;
 
 /// One consistent set of toggles, such as those of one revision. It looks up each toggle once.
-pub struct Definitions<'a> {
+pub(crate) struct Definitions<'a> {
     find: Box<Find<'a>>,
     found: HashMap<ToggleId, Option<(usize, Targeting)>>,
 }
 
 impl<'a> Definitions<'a> {
     /// Creates a set whose toggles `find` returns; `None` for those without a valid document.
-    pub fn new(find: impl FnMut(&ToggleId) -> Option<Payload> + 'a) -> Self {
+    pub(crate) fn new(find: impl FnMut(&ToggleId) -> Option<Payload> + 'a) -> Self {
         Self { find: Box::new(find), found: HashMap::new() }
     }
 }
 
 /// Compiles toggles. Several sets of [`Definitions`] can share one, so that users are parsed once for both.
 #[derive(Debug, Default)]
-pub struct Compiler {
+pub(crate) struct Compiler {
     slots: Slots,
     toggles: Vec<CompiledToggle>,
 }
@@ -33,7 +33,7 @@ pub struct Compiler {
 impl Compiler {
     /// Compiles a toggle with all its prerequisites and returns its index in the [`Evaluator`]; `None` if the definitions
     /// do not have it.
-    pub fn toggle(&mut self, id: &ToggleId, definitions: &mut Definitions<'_>) -> Option<usize> {
+    pub(crate) fn toggle(&mut self, id: &ToggleId, definitions: &mut Definitions<'_>) -> Option<usize> {
         // A list instead of recursion, because a chain of prerequisites can be long.
         let mut open = VecDeque::new();
         let index = self.find(id, definitions, &mut open);
@@ -46,7 +46,7 @@ impl Compiler {
     }
 
     /// Returns the evaluator of all compiled toggles.
-    pub fn finish(self) -> Evaluator {
+    pub(crate) fn finish(self) -> Evaluator {
         let Self { slots, toggles } = self;
         Evaluator { slots, toggles }
     }

@@ -59,7 +59,7 @@ pub(super) struct TimeTest {
 }
 
 /// Returns the kind of text that a condition compares if `value` is not of that kind, so that the condition does not match.
-pub fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
+pub(crate) fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
     match condition.kind.as_str() {
         "number" if value.parse::<f64>().is_err() => Some("a number"),
         "semver" if value.parse::<Version>().is_err() => Some("a semantic version"),
@@ -300,7 +300,7 @@ crate::model::words! {
 
 impl Doubt {
     /// Returns the reason in words.
-    pub fn reason(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::CurrentTime => "the attribute is missing, so the current time decides, and none is given",
             Self::NoKey => "the user has no key, so the SDK picks a random bucket",
@@ -316,7 +316,7 @@ impl Doubt {
 
 /// The truth of a condition or of a rule for one user.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Truth {
+pub(crate) enum Truth {
     /// It does not match.
     False,
     /// It matches.
@@ -327,7 +327,7 @@ pub enum Truth {
 
 impl Truth {
     /// Returns whether both match, by Kleene's logic.
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::False, _) | (_, Self::False) => Self::False,
             (Self::Unknown(doubt), _) | (_, Self::Unknown(doubt)) => Self::Unknown(doubt),
@@ -344,7 +344,7 @@ impl From<bool> for Truth {
 
 /// What a user gets if it is known.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Served {
+pub(crate) enum Served {
     /// The default in the caller's code: the toggle has no variation for the user, or the SDKs do not get the toggle.
     CallerDefault,
     /// The variation with this index.
@@ -353,7 +353,7 @@ pub enum Served {
 
 /// The result of an evaluation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The repository does not determine the result.
     CannotSay(Doubt),
     /// The user gets this.

@@ -14,7 +14,7 @@ const DEEPEST: u32 = 20;
 
 /// Compiled toggles, created by [`Compiler`](super::Compiler).
 #[derive(Debug)]
-pub struct Evaluator {
+pub(crate) struct Evaluator {
     pub(super) slots: Slots,
     pub(super) toggles: Vec<CompiledToggle>,
 }
@@ -56,7 +56,7 @@ impl Possibility {
 impl Evaluator {
     /// Returns a user without attributes and key. `now` is the time of evaluation in seconds since 1970-01-01 UTC; without
     /// it, what depends on the current time is unknown.
-    pub fn person(&self, now: Option<i64>) -> Person<'_> {
+    pub(crate) fn person(&self, now: Option<i64>) -> Person<'_> {
         Person::new(&self.slots, now)
     }
 
@@ -64,7 +64,7 @@ impl Evaluator {
     ///
     /// # Panics
     /// If the index is not one that the compiler returned.
-    pub fn evaluate(&self, toggle: usize, person: &Person<'_>) -> Verdict {
+    pub(crate) fn evaluate(&self, toggle: usize, person: &Person<'_>) -> Verdict {
         let compiled = &self.toggles[toggle];
         if !compiled.is_delivered {
             return Verdict::Known(Served::CallerDefault);
@@ -235,7 +235,7 @@ impl<'a> Visit<'a> {
 
 /// Returns the bucket of a user, from 0 to 9,999: the last four bytes of the SHA-1 of the user's key and the toggle's key,
 /// big-endian, modulo 10,000 (`featureprobe-behaviour.md`, section 6.2, *Split*).
-pub fn bucket(user_key: &str, toggle_key: &str) -> u32 {
+pub(crate) fn bucket(user_key: &str, toggle_key: &str) -> u32 {
     let digest = Sha1::new().chain_update(user_key).chain_update(toggle_key).finalize();
     let last = digest.last_chunk().expect("a SHA-1 has 20 bytes");
     u32::from_be_bytes(*last) % WHOLE

@@ -26,9 +26,9 @@ mod person;
 mod tests;
 mod trace;
 
-pub use audience::{Audience, BrokenLine, Impact, Switch, SwitchExample, Tally, UserImpact, Users};
-pub use compiler::{Compiler, Definitions};
-pub use condition::{Doubt, Served, Truth, Verdict, misfit};
-pub use evaluator::{Evaluator, bucket};
-pub use person::Person;
-pub use trace::{PrerequisiteTrace, RuleTrace, ServePlace, ServeTrace, ToggleTrace};
+pub(crate) use audience::{Audience, Impact, Tally, UserImpact, Users};
+pub(crate) use compiler::{Compiler, Definitions};
+pub(crate) use condition::{Doubt, Served, Truth, Verdict, misfit};
+pub(crate) use evaluator::Evaluator;
+pub(crate) use person::Person;
+pub(crate) use trace::{PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace};

@@ -6,7 +6,7 @@ use super::evaluator::Slots;
 
 /// A user: a key and attributes. The values of a [`Person`] can be replaced, so that one serves a whole audience.
 #[derive(Clone, Debug)]
-pub struct Person<'a> {
+pub(crate) struct Person<'a> {
     slots: &'a Slots,
     key: Option<String>,
     now: Option<i64>,
@@ -31,7 +31,7 @@ impl<'a> Person<'a> {
     }
 
     /// Removes all attributes and sets the key.
-    pub fn reset(&mut self, key: Option<&str>) {
+    pub(crate) fn reset(&mut self, key: Option<&str>) {
         match key {
             Some(key) => self.set_key(key),
             None => self.key = None,
@@ -41,7 +41,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    pub fn set_key(&mut self, key: &str) {
+    pub(crate) fn set_key(&mut self, key: &str) {
         // One buffer serves a whole audience.
         let buffer = self.key.get_or_insert_default();
         buffer.clear();
@@ -49,12 +49,12 @@ impl<'a> Person<'a> {
     }
 
     /// Sets an attribute, which is ignored if no condition compares it. Returns whether it was set before.
-    pub fn set(&mut self, name: &str, text: &str) -> bool {
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> bool {
         self.slots.find(name).is_some_and(|slot| self.set_slot(slot, text))
     }
 
     /// Returns the slot of the attribute `name`, if a condition compares it.
-    pub fn slot(&self, name: &str) -> Option<usize> {
+    pub(crate) fn slot(&self, name: &str) -> Option<usize> {
         self.slots.find(name)
     }
 
@@ -62,7 +62,7 @@ impl<'a> Person<'a> {
     ///
     /// # Panics
     /// If [`Self::slot`] did not return the slot.
-    pub fn set_slot(&mut self, slot: usize, text: &str) -> bool {
+    pub(crate) fn set_slot(&mut self, slot: usize, text: &str) -> bool {
         let kinds = &self.slots.slots[slot];
         let value = &mut self.values[slot];
         value.text.clear();
@@ -81,7 +81,7 @@ impl<'a> Person<'a> {
         std::mem::replace(&mut value.is_set, true)
     }
 
-    pub fn key(&self) -> Option<&str> {
+    pub(crate) fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 

@@ -7,7 +7,7 @@ use super::person::Person;
 
 /// The evaluation of a toggle for one user.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ToggleTrace {
+pub(crate) struct ToggleTrace {
     /// What the user is served.
     pub verdict: Verdict,
     /// The part of the document that serves it; `None` if several are possible, or if SDKs do not get the toggle.
@@ -22,7 +22,7 @@ pub struct ToggleTrace {
 
 /// A serve of a document.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum ServePlace {
+pub(crate) enum ServePlace {
     /// The rule with this index.
     Rule(usize),
     Default,
@@ -31,7 +31,7 @@ pub enum ServePlace {
 
 /// The evaluation of a prerequisite.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PrerequisiteTrace {
+pub(crate) struct PrerequisiteTrace {
     /// Whether it is met.
     pub truth: Truth,
     /// What its toggle serves; `None` if the repository does not have it.
@@ -40,7 +40,7 @@ pub struct PrerequisiteTrace {
 
 /// The evaluation of a rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct RuleTrace {
+pub(crate) struct RuleTrace {
     /// Whether all of its conditions match.
     pub truth: Truth,
     /// Whether each of its conditions matches, in order.
@@ -49,7 +49,7 @@ pub struct RuleTrace {
 
 /// A serve that is possible.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ServeTrace {
+pub(crate) struct ServeTrace {
     pub place: ServePlace,
     /// What it gives the user.
     pub verdict: Verdict,
@@ -62,7 +62,7 @@ impl Evaluator {
     ///
     /// # Panics
     /// If the index is not one that the compiler returned.
-    pub fn trace(&self, toggle: usize, person: &Person<'_>) -> ToggleTrace {
+    pub(crate) fn trace(&self, toggle: usize, person: &Person<'_>) -> ToggleTrace {
         let verdict = self.evaluate(toggle, person);
         let toggle = &self.toggles[toggle];
         let mut trace = ToggleTrace {

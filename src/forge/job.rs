@@ -11,7 +11,7 @@ use crate::transport::{Secret, SecretSource};
 
 /// A service that hosts repositories or runs CI jobs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Forge {
+pub(crate) enum Forge {
     /// Azure DevOps.
     Azure,
     /// Bitbucket Cloud.
@@ -28,7 +28,7 @@ pub enum Forge {
 
 /// The pull request of a CI job.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct PullRequest {
+pub(crate) struct PullRequest {
     /// The CI system.
     pub forge: Forge,
     /// The name of the target branch, without `refs/heads/`.
@@ -53,7 +53,7 @@ struct Job<'a> {
 impl PullRequest {
     /// Returns the pull request of a CI job; `None` outside of a job for one. `variable` returns the value of an environment
     /// variable, and `file` the content of a file: GitHub and Gitea describe the event in one.
-    pub fn of_job(
+    pub(crate) fn of_job(
         variable: &dyn Fn(&str) -> Option<String>,
         file: &dyn Fn(&str) -> Option<String>,
     ) -> Option<Self> {
@@ -149,7 +149,7 @@ impl Job<'_> {
 
 impl Forge {
     /// Returns how a job of this forge fetches the whole history of all branches.
-    pub fn fetch_history(self) -> &'static str {
+    pub(crate) fn fetch_history(self) -> &'static str {
         match self {
             Self::Azure => "set `fetchDepth: 0` in the `checkout` step",
             Self::Bitbucket => "set `clone: depth: full` in `bitbucket-pipelines.yml`",

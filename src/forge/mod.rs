@@ -20,9 +20,9 @@ mod status;
 
 pub(crate) use client::{ForgeClient, ForgeError};
 pub(crate) use comment::{CommentDraft, CommentKey, CommentPlan, CommentResult};
-pub use job::{Forge, PullRequest};
+pub(crate) use job::{Forge, PullRequest};
 pub(crate) use job::{ForgeSettings, ForgeTarget};
 pub(crate) use reviews::ForgeReviews;
-pub use routes::{ApiUrl, ApiUrlError, ForgeApi};
+pub(crate) use routes::{ApiUrl, ForgeApi};
 pub(crate) use status::CommitStatus;
-pub use status::CommitVerdict;
+pub(crate) use status::CommitVerdict;

@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-pub use report::{ImportReport, ImportResult, ImportStop, SkipReason};
-pub use scope::ImportScope;
+pub(crate) use report::{ImportReport, ImportResult, ImportStop, SkipReason};
+pub(crate) use scope::ImportScope;
 
 use existing::existing_documents;
 use found::Found;
@@ -41,7 +41,7 @@ use crate::source::worktree::{self, WorkTree};
 
 /// The settings of an import.
 #[derive(Clone, Debug)]
-pub struct ImportConfig {
+pub(crate) struct ImportConfig {
     /// A folder of the work tree.
     pub repo: PathBuf,
     /// The folder of the documents, relative to the top of the work tree.
@@ -60,7 +60,7 @@ pub struct ImportConfig {
 
 /// Where the toggles of an import come from.
 #[derive(Clone, Debug)]
-pub enum ImportSource {
+pub(crate) enum ImportSource {
     /// What the service has of toggles that differ from what was applied, with what was applied. A document that means
     /// that is replaced.
     Drifted(BTreeMap<ToggleId, (Payload, LiveContent)>),
@@ -74,7 +74,7 @@ pub enum ImportSource {
 
 /// Why an import could not begin.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub(crate) enum ImportError {
     /// The work tree cannot be used.
     #[error(transparent)]
     Source(#[from] source::Error),
@@ -108,7 +108,7 @@ impl ImportError {
 
 /// A step of an import.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ImportEvent {
+pub(crate) enum ImportEvent {
     /// This many toggles are going to be read.
     Begins(usize),
     /// One of them has its result.
@@ -119,7 +119,7 @@ pub enum ImportEvent {
 ///
 /// # Errors
 /// If the import could not begin. Every later failure is part of the report.
-pub async fn import(
+pub(crate) async fn import(
     config: ImportConfig,
     stop: watch::Receiver<bool>,
     observe: impl Fn(ImportEvent),

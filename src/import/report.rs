@@ -50,7 +50,7 @@ impl SkipReason {
 
 /// What an import did with one toggle. Paths are relative to the top of the work tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum ImportResult {
+pub(crate) enum ImportResult {
     /// A document exists that means something else, and it stays.
     Different {
         /// The document.
@@ -131,7 +131,7 @@ impl ImportResult {
 
 /// Why an import ended before it had tried every toggle.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum ImportStop {
+pub(crate) enum ImportStop {
     /// The disk is full.
     Disk(String),
     /// The import itself failed.
@@ -184,7 +184,7 @@ impl fmt::Display for ImportStop {
 
 /// The result of an import.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct ImportReport {
+pub(crate) struct ImportReport {
     /// The top of the work tree.
     pub top: PathBuf,
     /// The results by toggle. The name of a result that concerns several toggles is an environment, a project or a place

@@ -4,7 +4,7 @@ use crate::model::Scope;
 
 /// The globs of the command and those of `--only`. A toggle is imported if both match it.
 #[derive(Clone, Debug, Default)]
-pub struct ImportScope {
+pub(crate) struct ImportScope {
     /// The globs of the command; none means everything.
     pub globs: Scope,
     /// The globs of `--only`.

@@ -5,8 +5,10 @@ macro_rules! words {
     ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ })+) => { $(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        #[allow(unreachable_pub, reason = "some modules are private to the crate")]
         pub enum $name { $($(#[$variant_meta])* $variant,)+ }
 
+        #[allow(dead_code, unreachable_pub, reason = "not every enum needs all of it, nor outside of the crate")]
         impl $name {
             pub const ALL: [Self; [$($word,)+].len()] = [$(Self::$variant,)+];
             /// The names of all variants.

@@ -7,8 +7,6 @@
 
 mod message;
 
-pub use crate::notification::message::ChangeKind;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -110,7 +108,7 @@ impl DeliveryTask {
 
 /// A receiver of notifications.
 #[derive(Clone, Debug)]
-pub struct Receiver {
+pub(crate) struct Receiver {
     /// The `https` URL, read again for each delivery. A secret, because the URL of a chat permits writing to it.
     pub url: SecretSource,
     /// The format of messages.
@@ -119,7 +117,7 @@ pub struct Receiver {
 
 /// The format of messages to a receiver.
 #[derive(Clone, Debug)]
-pub enum ReceiverFormat {
+pub(crate) enum ReceiverFormat {
     /// `{"text": …}`, for Slack and compatible services.
     Slack,
     /// A Standard Webhook, signed if there is a secret.
@@ -194,7 +192,7 @@ impl DeliveryError {
 const FILE: &str = "notifications.json";
 
 /// Starts a task that sends the changes in `status` to `receivers`.
-pub fn spawn(
+pub(crate) fn spawn(
     receivers: Vec<Receiver>,
     network: &Network,
     metrics: &Metrics,

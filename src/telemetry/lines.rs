@@ -162,7 +162,7 @@ fn event_name(metadata: &Metadata<'_>) -> Option<&'static str> {
 
 /// An output stream of the process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Stream {
+pub(crate) enum Stream {
     /// Errors, logs, and progress.
     Stderr,
     /// Results.
@@ -170,7 +170,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    pub fn is_terminal(self) -> bool {
+    pub(crate) fn is_terminal(self) -> bool {
         match self {
             Self::Stderr => io::stderr().is_terminal(),
             Self::Stdout => io::stdout().is_terminal(),
@@ -178,12 +178,12 @@ impl Stream {
     }
 
     /// Returns whether the stream is a terminal that can move its cursor, and no CI job, whose log would keep every move.
-    pub fn redraws(self) -> bool {
+    pub(crate) fn redraws(self) -> bool {
         self.is_terminal() && redraws(|name| std::env::var_os(name))
     }
 
     /// Decides whether to use color on this stream, by `choice` and the environment of this process.
-    pub fn color(self, choice: ColorChoice) -> Color {
+    pub(crate) fn color(self, choice: ColorChoice) -> Color {
         let terminal = if self.is_terminal() { Color::Always } else { Color::Never };
         color(choice, terminal, |name| std::env::var_os(name))
     }
@@ -192,7 +192,7 @@ impl Stream {
     ///
     /// # Errors
     /// If the write fails, except for a closed pipe.
-    pub fn print(self, text: &str) -> io::Result<()> {
+    pub(crate) fn print(self, text: &str) -> io::Result<()> {
         self.print_with(|to| to.write_all(text.as_bytes()))
     }
 
@@ -200,7 +200,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Self::print`].
-    pub fn print_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn print_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         match self {
             Self::Stderr => print(io::stderr().lock(), write),
             Self::Stdout => print(io::stdout().lock(), write),

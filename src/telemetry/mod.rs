@@ -18,10 +18,15 @@ use tracing_subscriber::{Layer, Registry};
 use crate::config::{ColorChoice, Command, LogFormat, LogLevel};
 use crate::model::Color;
 
-pub use lines::Stream;
+pub(crate) use lines::Stream;
 
 /// Starts to log to stderr. Explicit settings override RUST_LOG. A second call has no effect.
-pub fn start(command: Command, format: Option<LogFormat>, level: Option<LogLevel>, color: ColorChoice) {
+pub(crate) fn start(
+    command: Command,
+    format: Option<LogFormat>,
+    level: Option<LogLevel>,
+    color: ColorChoice,
+) {
     let usual = match (command, Stream::Stderr.is_terminal()) {
         // DESIGN, section 3: only the log of a daemon without a terminal is read by a machine.
         (Command::Run, false) => LogFormat::Json,
@@ -56,7 +61,7 @@ struct Levels {
 }
 
 /// The target of the events before the first request, which are logged at every level: the service and the source.
-pub const ANNOUNCEMENT: &str = "gitoggle::announcement";
+pub(crate) const ANNOUNCEMENT: &str = "gitoggle::announcement";
 
 /// The prefix of gitoggle's own targets.
 const OURS: &str = "gitoggle";
