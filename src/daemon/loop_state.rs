@@ -30,6 +30,9 @@ pub(super) struct LoopState {
     pub(super) probe: HeadProbe,
     /// The source revision of the last pass; none if that pass found none, so that any revision is new.
     pub(super) seen: Option<CommitId>,
+    /// The wall time at which a suspension ends or a change window opens, in seconds since 1970-01-01 UTC. Compared with
+    /// the clock, because a wait would be wrong if that is set or the machine sleeps.
+    pub(super) wakes_at: Option<i64>,
     /// Why the last pass failed.
     failure: Option<String>,
     notes: Vec<String>,
@@ -49,6 +52,7 @@ impl LoopState {
             drift: DriftState::new(drift_interval),
             probe,
             seen: None,
+            wakes_at: None,
             failure: None,
             notes: Vec::new(),
             withheld: Withheld::default(),

@@ -46,7 +46,7 @@ impl Driver {
             self.metrics.succeeded_at(at);
         }
         let suspensions = planning::suspensions(reconciler.view(), at);
-        schedule_next(reconciler, &suspensions, &result, state, at);
+        schedule_next(reconciler, &suspensions, result.as_ref().ok(), state, at);
         if let Some(toggles) = &mut toggles {
             show(toggles, &DriftFacts::new(), &state.drift.facts);
             self.count(toggles, state);
@@ -54,6 +54,7 @@ impl Driver {
         self.metrics.suspensions(&suspensions);
         let next = state.schedule.due().saturating_duration_since(Instant::now());
         let next_pass = at.saturating_add(i64::try_from(next.as_secs()).unwrap_or(i64::MAX));
+        let next_pass = state.wakes_at.map_or(next_pass, |wakes_at| wakes_at.min(next_pass));
         let (drifted, awaits_scan) = (state.drift.drifted(), state.drift.awaits_scan());
         // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
@@ -121,7 +122,7 @@ impl Driver {
 fn schedule_next(
     reconciler: &Reconciler,
     suspensions: &Suspensions,
-    result: &Result<Report, String>,
+    report: Option<&Report>,
     state: &mut LoopState,
     at: i64,
 ) {
@@ -129,11 +130,7 @@ fn schedule_next(
     if let Some(wait) = order::next_retry(&reconciler.view().failures().tries, at) {
         state.schedule.retry_after(Instant::now(), wait);
     }
-    let opens = result.as_ref().ok().and_then(Report::opens_at);
-    if let Some(until) = suspensions.next_end().into_iter().chain(opens).min() {
-        let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
-        state.schedule.no_later_than(Instant::now() + left);
-    }
+    state.wakes_at = suspensions.next_end().into_iter().chain(report.and_then(Report::opens_at)).min();
 }
 
 /// Returns the status of the source after a pass with this report.

@@ -142,7 +142,9 @@ impl Driver {
                 false
             }
             Wakeup::Found(head) => state.is_new(*head),
-            Wakeup::Tick => state.is_ref_moved(),
+            Wakeup::Tick => {
+                state.wakes_at.is_some_and(|at| at <= self.config.clock.unix()) || state.is_ref_moved()
+            }
             Wakeup::Command(_) | Wakeup::ScanDue | Wakeup::Stop => false,
         };
         let paused_until = is_wanted.then(|| self.paused_until(state, now)).flatten();

@@ -2,7 +2,9 @@
 //! change fails. The source is a local repository.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -12,11 +14,12 @@ use tokio::time::Instant;
 
 use super::{Driver, Heartbeat, Metrics, Status, Trigger};
 use crate::daemon::{Control, PassResult};
-use crate::model::{Suspension, SuspensionScope};
+use crate::model::{HoldKind, Suspension, SuspensionScope};
 use crate::pass::{ChangeResult, Config, Event, PassContext, PassInputs, Reconciler, Runtime, StopReason};
 use crate::plan::FirstPass;
 use crate::service::ClientConfig;
 use crate::source::testing::Repo;
+use crate::state::{Clock, SimulatedClock};
 use crate::transport::{Network, Secret, SecretSource};
 
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -56,13 +59,18 @@ impl RunningDriver {
 
     /// Starts a driver with its state in this folder.
     fn on(state: &Path, first_pass: FirstPass) -> Self {
+        Self::with(state, first_pass, |_| {})
+    }
+
+    /// Starts a driver with other settings.
+    fn with(state: &Path, first_pass: FirstPass, set: impl FnOnce(&mut Driver)) -> Self {
         let repo = Repo::new();
         repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
         let trigger = Trigger::default();
         let (control, commands) = Control::new(trigger.clone());
         let (sender, status) = watch::channel(Status::default());
         let heartbeat = Heartbeat::new(INTERVAL);
-        let driver = Driver {
+        let mut driver = Driver {
             config: settings(repo.path(), state, first_pass),
             poll_interval: INTERVAL,
             drift_interval: Duration::ZERO,
@@ -75,6 +83,7 @@ impl RunningDriver {
             heartbeat: heartbeat.clone(),
             stale_after: INTERVAL * 10,
         };
+        set(&mut driver);
         let (stop, stopped) = watch::channel(false);
         Self {
             repo,
@@ -220,6 +229,63 @@ async fn a_clock_that_jumps_a_day_causes_one_pass_and_no_burst() {
     assert!(now - start <= Duration::from_secs(1), "{:?}", now - start);
     assert_eq!(driver.passes_within(INTERVAL.mul_f64(0.8)).await, 0);
     assert_eq!(driver.heartbeat.stalled_for(), None);
+    driver.end().await;
+}
+
+/// A wall clock that stands still until a test sets it, beside a monotonic one in virtual time.
+#[derive(Debug)]
+struct WallClock(AtomicI64);
+
+impl SimulatedClock for WallClock {
+    fn elapsed(&self) -> Duration {
+        Clock::System.elapsed()
+    }
+    fn unix(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+    fn instant(&self) -> Instant {
+        Instant::now()
+    }
+    fn sleep(&self, duration: Duration) {
+        Clock::System.sleep(duration);
+    }
+    fn sleep_until(&self, at: Instant) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep_until(at))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_window_opens_when_the_wall_clock_says_so_however_it_jumps() {
+    let state = tempfile::tempdir().unwrap();
+    let clock = Arc::new(WallClock(AtomicI64::new(0)));
+    let jump = |to: &str| clock.0.store(crate::model::seconds(to).unwrap(), Ordering::SeqCst);
+    jump("2027-01-02T23:50:00Z");
+    let mut driver = RunningDriver::with(state.path(), FirstPass::Adopt, |driver| {
+        driver.poll_interval = Duration::from_secs(30 * 86_400);
+        driver.config.clock = Clock::Simulated(Arc::clone(&clock) as Arc<dyn SimulatedClock>);
+        let windows = r#"[{ "deny": "**", "at": "2026-12-24 - 2027-01-02", "zone": "UTC" }]"#;
+        driver.config.rules.policy.windows = windows.parse().unwrap();
+    });
+    driver.pass().await;
+    let held = |driver: &RunningDriver| driver.status.borrow().toggles[0].kind() == Some(HoldKind::Window);
+    for (meanwhile, then) in [
+        // The clock stands still, or was set back by as much as has passed, and then goes on.
+        (Duration::from_secs(900), "2027-01-03T00:00:00Z"),
+        (Duration::ZERO, "2028-01-01T00:00:00Z"),
+    ] {
+        jump("2027-01-02T23:50:00Z");
+        driver.repo.commit_file("shop/prod/pay.yaml", &DOCUMENT.replace('x', then));
+        let (_, result) = driver.pass().await;
+        assert!(!failed(&result) && held(&driver), "{result:?}");
+        driver.passes_within(meanwhile).await;
+        assert!(held(&driver));
+        jump(then);
+        let start = Instant::now();
+        let (now, result) = driver.pass().await;
+        assert!(now - start <= Duration::from_secs(2), "{:?}", now - start);
+        // There is no service to send it to.
+        assert!(failed(&result), "{result:?}");
+    }
     driver.end().await;
 }
 
