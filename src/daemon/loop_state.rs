@@ -11,7 +11,7 @@ use crate::daemon::schedule::{DriftScans, PassOutcome, Schedule};
 use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, HoldKind, Override, ToggleState};
 use crate::pass::publish::order;
-use crate::pass::{ChangeResult, PassInputs, Reconciler, Report, StopReason};
+use crate::pass::{ChangeResult, Error, PassInputs, Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, History, LiveDifferences, OnDrift};
 use crate::state::Revisions;
 
@@ -202,17 +202,13 @@ impl LoopState {
 
     /// Logs once that passes fail, and once that they have recovered.
     pub(super) fn log_result(&mut self, result: &PassResult) {
-        match result {
-            PassResult::Failed(reason) if self.failure.as_ref() != Some(reason) => {
+        let before = std::mem::replace(&mut self.failure, result.failure().map(str::to_owned));
+        match &self.failure {
+            Some(reason) if before.as_ref() != Some(reason) => {
                 tracing::error!(name: "pass_failed", reason, "the pass failed");
-                self.failure = Some(reason.clone());
             }
-            PassResult::Failed(_) => {}
-            PassResult::Noop | PassResult::Success => {
-                if self.failure.take().is_some() {
-                    tracing::info!(name: "recovered", "recovered");
-                }
-            }
+            None if before.is_some() => tracing::info!(name: "recovered", "recovered"),
+            _ => {}
         }
     }
 }
@@ -225,10 +221,10 @@ pub(super) fn overwrites_drift(reconciler: &Reconciler) -> bool {
 }
 
 /// Classifies a pass; none if it was interrupted.
-pub(super) fn pass_result(result: &Result<Report, String>) -> Option<PassResult> {
+pub(super) fn pass_result(result: &Result<Report, Error>) -> Option<PassResult> {
     Some(match result {
-        Err(reason) => PassResult::Failed(reason.clone()),
-        Ok(Report { error: Some(error), .. }) => PassResult::Failed(error.in_full()),
+        Err(error) => PassResult::of_error(error),
+        Ok(Report { error: Some(error), .. }) => PassResult::of_error(error),
         Ok(report) => match report.failure() {
             Some(reason) => PassResult::Failed(reason),
             // The next pass follows immediately, and its result counts.

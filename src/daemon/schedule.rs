@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::model::{FoldedId, HeldRequest, Hold, HoldKind, ToggleId};
-use crate::pass::{ChangeResult, Report, StopReason};
+use crate::pass::{ChangeResult, Error, Report, StopReason};
 use crate::plan::Plan;
 use crate::service::retry::{self, PROBE_INTERVAL};
 
@@ -201,9 +201,14 @@ pub(crate) struct PassOutcome {
 }
 
 impl PassOutcome {
-    pub(crate) fn of(result: &Result<Report, String>) -> Self {
+    /// Returns the outcome of a pass that made no report.
+    pub(crate) fn failed() -> Self {
+        Self { failed: true, ..Self::default() }
+    }
+
+    pub(crate) fn of(result: &Result<Report, Error>) -> Self {
         let Ok(report) = result else {
-            return Self { failed: true, ..Self::default() };
+            return Self::failed();
         };
         let mut outcome = Self {
             failed: report.error.is_some() || report.failure().is_some(),

@@ -15,26 +15,32 @@ const MOST_LINES: usize = 20;
 /// In characters.
 const LONGEST_REASON: usize = 300;
 const LONGEST_LINE_REASON: usize = 100;
+/// A whole pass is held for one reason, which ends with the way out.
+const LONGEST_PASS_REASON: usize = 1000;
 
 /// Returns the body of a Standard Webhook: a type, a time, and data.
 pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
-    let Notification { repo, reference, revision, changes } = notification;
-    let named: Vec<Value> = changes.iter().take(MOST_NAMED).map(named).collect();
-    json!({
-        "type": "toggles.changed",
-        "timestamp": timestamp,
-        "data": {
-            "repo": repo,
-            "ref": reference,
-            "revision": revision,
-            "counts": ChangeKind::ALL
+    let Notification { repo, reference, revision, news } = notification;
+    let mut data = json!({ "repo": repo, "ref": reference, "revision": revision });
+    let name = match news {
+        News::Changes(changes) => {
+            let named: Vec<Value> = changes.iter().take(MOST_NAMED).map(named).collect();
+            data["counts"] = ChangeKind::ALL
                 .into_iter()
                 .map(|kind| (kind.as_str().to_owned(), json!(count(changes, kind))))
-                .collect::<serde_json::Map<_, _>>(),
-            "omitted": changes.len() - named.len(),
-            "changes": named,
-        },
-    })
+                .collect::<serde_json::Map<_, _>>()
+                .into();
+            data["omitted"] = json!(changes.len() - named.len());
+            data["changes"] = json!(named);
+            "toggles.changed"
+        }
+        News::PassHeld(reason) => {
+            data["reason"] = json!(cut(&escaped(reason).to_string(), LONGEST_PASS_REASON));
+            "pass.held"
+        }
+        News::PassReleased => "pass.released",
+    };
+    json!({ "type": name, "timestamp": timestamp, "data": data })
 }
 
 fn named(change: &ToggleChange) -> Value {
@@ -44,18 +50,29 @@ fn named(change: &ToggleChange) -> Value {
 
 /// Returns the body of a message for Slack or a compatible service.
 pub(super) fn slack(notification: &Notification) -> Value {
-    let changes = &notification.changes;
-    let counts: Vec<String> = ChangeKind::ALL
-        .into_iter()
-        .map(|kind| (count(changes, kind), kind.as_str()))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    let mut text = format!("gitoggle: {}", counts.join(", "));
+    let headline = match &notification.news {
+        News::Changes(changes) => {
+            let counts = ChangeKind::ALL.into_iter().map(|kind| (count(changes, kind), kind.as_str()));
+            let counts =
+                counts.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+            counts.collect::<Vec<_>>().join(", ")
+        }
+        News::PassHeld(_) => "nothing is published".to_owned(),
+        News::PassReleased => "publishing continues".to_owned(),
+    };
+    let mut text = format!("gitoggle: {headline}");
     if let Some(revision) = &notification.revision {
         text.push_str(&format!(" at {}", code(&revision.short(), LONGEST_LINE_REASON)));
     }
     text.push_str(&format!(" of {}", code(&notification.repo, LONGEST_LINE_REASON)));
+    let changes = match &notification.news {
+        News::Changes(changes) => changes.as_slice(),
+        News::PassHeld(reason) => {
+            text.push_str(&format!(": {}", code(reason, LONGEST_PASS_REASON)));
+            &[]
+        }
+        News::PassReleased => &[],
+    };
     for change in changes.iter().take(MOST_LINES) {
         let toggle = code(change.toggle.as_str(), usize::MAX);
         text.push_str(&format!("\n• {} {toggle}", change.change.as_str()));
@@ -111,23 +128,38 @@ pub(super) struct ToggleChange {
     pub(super) reason: Option<String>,
 }
 
-/// The changes of one pass.
+/// What one pass changed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Notification {
     /// The repository, as configured.
     pub(super) repo: String,
     /// The ref, once it is resolved.
     pub(super) reference: Option<String>,
-    /// The commit of the pass.
+    /// The commit of the pass; none if the pass was held.
     pub(super) revision: Option<CommitId>,
-    /// The changes, failed toggles first, then by toggle. Never empty.
-    pub(super) changes: Vec<ToggleChange>,
+    pub(super) news: News,
 }
 
-/// The failed, drifted and held toggles of the notifications so far. Kept in a file, so that a restart repeats nothing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum News {
+    /// The changes of toggles, failed ones first, then by toggle. Never empty.
+    Changes(Vec<ToggleChange>),
+    /// Passes are held until someone decides, for this reason.
+    PassHeld(String),
+    /// Passes were held and no longer are.
+    PassReleased,
+}
+
+/// The troubles of the notifications so far. Kept in a file, so that a restart repeats nothing.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(transparent)]
-pub(super) struct SentNotifications(BTreeMap<ToggleId, Trouble>);
+pub(super) struct SentNotifications {
+    /// Whether the last message about a pass says that it is held. An id of a toggle contains a slash.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_held: bool,
+    /// The failed, drifted and held toggles.
+    #[serde(flatten)]
+    toggles: BTreeMap<ToggleId, Trouble>,
+}
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -138,26 +170,39 @@ enum Trouble {
 }
 
 impl SentNotifications {
-    /// Returns the notification about a pass and records it as sent; none after a pass that failed as a whole.
-    pub(super) fn update(&mut self, status: &Status) -> Option<Notification> {
-        match &status.last_pass {
-            None => return None,
+    /// Returns the notifications about a pass and records them as sent. A pass that failed is retried, so only the metrics
+    /// and `/readyz` report it; a pass that is held waits for someone, who must learn of it.
+    pub(super) fn update(&mut self, status: &Status) -> Vec<Notification> {
+        let news = match status.last_pass.as_ref().map(|pass| &pass.result) {
             // The states of the toggles are unknown after such a pass.
-            Some(pass) if matches!(pass.result, PassResult::Failed(_)) => return None,
-            Some(_) => {}
-        }
-        let before = std::mem::take(&mut self.0);
+            None | Some(PassResult::Failed(_)) => Vec::new(),
+            Some(PassResult::Held(reason)) => {
+                let is_new = !std::mem::replace(&mut self.is_held, true);
+                is_new.then(|| News::PassHeld(reason.clone())).into_iter().collect()
+            }
+            Some(PassResult::Success | PassResult::Noop) => {
+                let released = std::mem::take(&mut self.is_held).then_some(News::PassReleased);
+                let changes = Some(self.changes(status)).filter(|changes| !changes.is_empty());
+                released.into_iter().chain(changes.map(News::Changes)).collect()
+            }
+        };
+        let notification = |news| Notification {
+            repo: status.source.repo.clone(),
+            reference: status.source.reference.clone(),
+            revision: status.source.revision.filter(|_| !self.is_held),
+            news,
+        };
+        news.into_iter().map(notification).collect()
+    }
+
+    fn changes(&mut self, status: &Status) -> Vec<ToggleChange> {
+        let before = std::mem::take(&mut self.toggles);
         let mut changes = self.absent(&before, &status.toggles);
         for toggle in status.toggles.iter() {
             changes.extend(self.one(before.get(&toggle.toggle).copied(), toggle, status.awaits_scan));
         }
         changes.sort_by(|a, b| (a.change, &a.toggle).cmp(&(b.change, &b.toggle)));
-        (!changes.is_empty()).then(|| Notification {
-            repo: status.source.repo.clone(),
-            reference: status.source.reference.clone(),
-            revision: status.source.revision,
-            changes,
-        })
+        changes
     }
 
     fn one(
@@ -177,7 +222,7 @@ impl SentNotifications {
             ToggleState::Pending => before,
         };
         if let Some(problem) = after {
-            self.0.insert(now.toggle.clone(), problem);
+            self.toggles.insert(now.toggle.clone(), problem);
         }
         let change = match (before, after) {
             (before, after) if before == after => return None,
@@ -228,7 +273,7 @@ mod tests {
                 repo: "https://git.example.org/acme/toggles".to_owned(),
                 reference: Some("refs/heads/main".to_owned()),
                 revision: Some(CommitId(ObjectId([0xab; 20]))),
-                changes,
+                news: News::Changes(changes),
             }
         }
 
@@ -292,6 +337,30 @@ mod tests {
             assert!(text.ends_with("\n… and 99980 more"), "{text}");
             assert!(text.chars().count() < 4000, "{}", text.chars().count());
         }
+
+        #[test]
+        fn a_held_pass_is_a_message_of_its_own() {
+            let held = Notification {
+                revision: None,
+                news: News::PassHeld("revision `ab` is not signed".to_owned()),
+                ..notification(Vec::new())
+            };
+            let body = standard(&held, "");
+            assert_eq!(
+                (&body["type"], &body["data"]["reason"]),
+                (&json!("pass.held"), &json!("revision `ab` is not signed"))
+            );
+            assert_eq!(
+                slack(&held)["text"],
+                "gitoggle: nothing is published of `https://git.example.org/acme/toggles`: `revision 'ab' is not signed`"
+            );
+            let released = Notification { news: News::PassReleased, ..notification(Vec::new()) };
+            assert_eq!(standard(&released, "")["type"], "pass.released");
+            assert_eq!(
+                slack(&released)["text"],
+                "gitoggle: publishing continues at `ababababab` of `https://git.example.org/acme/toggles`"
+            );
+        }
     }
 
     mod change {
@@ -311,9 +380,16 @@ mod tests {
             }
         }
 
-        fn lines(notification: Option<Notification>) -> Vec<String> {
-            let changes = notification.map(|notification| notification.changes).unwrap_or_default();
-            changes.iter().map(|change| format!("{} {}", change.toggle, change.change.as_str())).collect()
+        fn lines(notifications: Vec<Notification>) -> Vec<String> {
+            let lines = notifications.into_iter().flat_map(|notification| match notification.news {
+                News::Changes(changes) => changes
+                    .iter()
+                    .map(|change| format!("{} {}", change.toggle, change.change.as_str()))
+                    .collect(),
+                News::PassHeld(reason) => vec![format!("held: {reason}")],
+                News::PassReleased => vec!["released".to_owned()],
+            });
+            lines.collect()
         }
 
         #[test]
@@ -358,7 +434,7 @@ mod tests {
             let kept = serde_json::to_string(&sent).unwrap();
             assert_eq!(kept, r#"{"a/b/c":"failed","a/b/d":"held"}"#);
             let mut sent: SentNotifications = serde_json::from_str(&kept).unwrap();
-            assert_eq!(sent.update(&bad), None);
+            assert_eq!(sent.update(&bad), []);
         }
 
         #[test]
@@ -366,27 +442,47 @@ mod tests {
             let (held, failed) = (("a/b/d", ToggleState::Held), ("a/b/e", ToggleState::Failed));
             let mut sent = SentNotifications::default();
             let bad = status(&[("a/b/c", ToggleState::Drifted), held, failed]);
-            assert_eq!(sent.update(&bad).unwrap().changes.len(), 3);
+            assert_eq!(lines(sent.update(&bad)).len(), 3);
             let good = ["a/b/c", "a/b/d", "a/b/e"].map(|id| (id, ToggleState::InSync));
             let unscanned = Status { awaits_scan: true, ..status(&good) };
             // A pass finds out on its own that the others are in sync.
             assert_eq!(lines(sent.update(&unscanned)), ["a/b/e recovered", "a/b/d released"]);
-            assert_eq!(sent.update(&unscanned), None);
+            assert_eq!(sent.update(&unscanned), []);
             let drifted = [("a/b/c", ToggleState::Drifted), good[1], good[2]];
-            assert_eq!(sent.update(&status(&drifted)), None);
+            assert_eq!(sent.update(&status(&drifted)), []);
             assert_eq!(lines(sent.update(&status(&good))), ["a/b/c released"]);
         }
 
         #[test]
         fn a_pass_that_failed_as_a_whole_sends_nothing() {
             let mut sent = SentNotifications::default();
-            assert!(sent.update(&status(&[("a/b/c", ToggleState::Failed)])).is_some());
-            let mut broken = status(&[]);
-            broken.last_pass.as_mut().unwrap().result = PassResult::Failed("no network".to_owned());
-            assert_eq!(sent.update(&broken), None);
-            assert_eq!(sent.update(&Status::default()), None);
+            assert_eq!(lines(sent.update(&status(&[("a/b/c", ToggleState::Failed)]))), ["a/b/c failed"]);
+            assert_eq!(sent.update(&ended(PassResult::Failed("no network".to_owned()))), []);
+            assert_eq!(sent.update(&Status::default()), []);
             assert_eq!(lines(sent.update(&status(&[]))), ["a/b/c recovered"]);
             assert_eq!(sent, SentNotifications::default());
+        }
+
+        fn ended(result: PassResult) -> Status {
+            let mut status = status(&[]);
+            status.last_pass.as_mut().unwrap().result = result;
+            status
+        }
+
+        #[test]
+        fn a_pass_that_waits_for_someone_is_sent_when_it_begins_and_when_it_ends() {
+            let held = |reason: &str| ended(PassResult::Held(reason.to_owned()));
+            let mut sent = SentNotifications::default();
+            assert_eq!(lines(sent.update(&status(&[("a/b/c", ToggleState::Failed)]))), ["a/b/c failed"]);
+            assert_eq!(lines(sent.update(&held("not signed"))), ["held: not signed"]);
+            assert_eq!(sent.update(&held("not signed either")), []);
+            assert_eq!(sent.update(&ended(PassResult::Failed("no network".to_owned()))), []);
+            let kept = serde_json::to_string(&sent).unwrap();
+            assert_eq!(kept, r#"{"is_held":true,"a/b/c":"failed"}"#);
+            let mut sent: SentNotifications = serde_json::from_str(&kept).unwrap();
+            assert_eq!(sent.update(&held("not signed")), []);
+            assert_eq!(lines(sent.update(&status(&[]))), ["released", "a/b/c recovered"]);
+            assert_eq!(sent.update(&status(&[])), []);
         }
 
         fn state() -> impl Strategy<Value = ToggleState> {
@@ -400,11 +496,16 @@ mod tests {
                 let mut last: BTreeMap<ToggleId, ChangeKind> = BTreeMap::new();
                 for [first, second] in states {
                     let status = status(&[("a/b/c", first), ("a/b/d", second)]);
-                    for change in sent.update(&status).map(|notification| notification.changes).unwrap_or_default() {
-                        let before = last.insert(change.toggle, change.change);
-                        prop_assert_ne!(before, Some(change.change));
+                    for notification in sent.update(&status) {
+                        let News::Changes(changes) = notification.news else {
+                            panic!("no pass is held");
+                        };
+                        for change in changes {
+                            let before = last.insert(change.toggle, change.change);
+                            prop_assert_ne!(before, Some(change.change));
+                        }
                     }
-                    prop_assert_eq!(sent.update(&status), None);
+                    prop_assert_eq!(sent.update(&status), vec![]);
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! Sends notifications when a toggle fails, recovers, is held or is released.
+//! Sends notifications when a toggle fails, recovers, is held or is released, and when a whole pass is held.
 //!
 //! A pass that changed something sends one message, so that changes are grouped by commit. A toggle is in a message
-//! once per change of state, across restarts. Nothing waits for a receiver: one that is unreachable costs a metric.
+//! once per change of state, across restarts. So is a pass that waits for someone, such as one of an unsigned revision. Nothing waits for a receiver: one that is unreachable costs a metric.
 //!
 //! Invariant: a receiver gets text of a repository or the service only as JSON, or in Slack's case in a code span.
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use crate::daemon::{Metrics, Status};
+use crate::daemon::{Metrics, Role, Status};
 use crate::notification::message::{Notification, SentNotifications};
 use crate::transport::{Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError};
 
@@ -214,19 +214,22 @@ pub(crate) fn spawn(
         while status.changed().await.is_ok() {
             let now = status.borrow_and_update().clone();
             // While another process is the writer, that process sends notifications and records them in the file.
-            if now.last_success.is_none() {
+            if now.role != Role::Writer {
                 continue;
             }
             // Read only as the writer, because another process may have changed the file until then.
             let sent = sent.get_or_insert_with(|| read(&file));
-            let Some(notification) = sent.update(&now) else {
+            let notifications = sent.update(&now);
+            if notifications.is_empty() {
                 continue;
-            };
+            }
             // Recorded first: a lost notification is better than one that every restart repeats.
             if let Err(error) = write(&file, sent) {
                 tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
             }
-            notifiers.iter().for_each(|notifier| notifier.send(notification.clone()));
+            for notification in notifications {
+                notifiers.iter().for_each(|notifier| notifier.send(notification.clone()));
+            }
         }
     });
 }
@@ -250,7 +253,7 @@ mod tests {
     use super::ReceiverFormat;
     use super::*;
     use crate::git::testing::{Answer, Server};
-    use crate::notification::message::{ChangeKind, ToggleChange};
+    use crate::notification::message::{ChangeKind, News, ToggleChange};
     use crate::transport::{Secret, SecretSource, SigningKey};
 
     fn statuses(statuses: &[u16]) -> Server {
@@ -274,11 +277,11 @@ mod tests {
             repo: "/srv/toggles".to_owned(),
             reference: None,
             revision: None,
-            changes: vec![ToggleChange {
+            news: News::Changes(vec![ToggleChange {
                 toggle: "a/b/c".parse().unwrap(),
                 change: ChangeKind::Failed,
                 reason: Some("400".to_owned()),
-            }],
+            }]),
         }
     }
 

@@ -24,12 +24,12 @@ impl Driver {
     pub(super) fn conclude(
         &self,
         reconciler: &Reconciler,
-        result: Result<Report, Error>,
+        result: &Result<Report, Error>,
         mut toggles: Option<Vec<ToggleStatus>>,
         took: Duration,
         state: &mut LoopState,
     ) {
-        if let Err(error) = &result
+        if let Err(error) = result
             && let Some(path) = self.awaited(error)
         {
             self.wait_for_checkout(path);
@@ -38,10 +38,9 @@ impl Driver {
         }
         let at = self.config.clock.unix();
         let refused = result.as_ref().err().and_then(Error::refused_revision);
-        let result = result.map_err(|error| error.in_full());
         state.drift.recall(reconciler);
-        let pass_result = self.take_result(&result, took, state);
-        let is_success = pass_result.as_ref().is_some_and(PassResult::is_success);
+        let pass_result = self.take_result(result, took, state);
+        let is_success = pass_result.as_ref().is_some_and(|result| result.failure().is_none());
         if is_success {
             self.metrics.succeeded_at(at);
         }
@@ -59,7 +58,7 @@ impl Driver {
         // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
             status.source.refused = refused;
-            if let Ok(report) = &result {
+            if let Ok(report) = result {
                 status.source = source_after(report, status.source.clone());
                 status.plan = Some(LastPlan(Arc::clone(&report.plan)));
             }
@@ -85,7 +84,7 @@ impl Driver {
     /// Updates the schedule, the metrics of passes and the log.
     fn take_result(
         &self,
-        result: &Result<Report, String>,
+        result: &Result<Report, Error>,
         took: Duration,
         state: &mut LoopState,
     ) -> Option<PassResult> {

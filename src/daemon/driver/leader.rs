@@ -84,9 +84,9 @@ impl Driver {
 
     /// Reports a failed pass, because no pass can run without the state.
     fn on_open_failed(&self, error: &Error, took: Duration, state: &mut LoopState) {
-        let result = PassResult::Failed(error.in_full());
+        let result = PassResult::of_error(error);
         self.metrics.pass_ended(&result, took);
-        state.on_pass_finished(&PassOutcome::of(&Err(error.in_full())), self.token_fingerprint());
+        state.on_pass_finished(&PassOutcome::failed(), self.token_fingerprint());
         state.log_result(&result);
         self.status.send_modify(|status| {
             // Otherwise `/readyz` would report that the process is starting, not why the state cannot be opened.

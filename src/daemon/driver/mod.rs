@@ -215,7 +215,7 @@ impl Driver {
         }
         state.revisions = revisions;
         self.follow_up(&running, &mut reconciler);
-        span.in_scope(|| self.conclude(&reconciler, result, toggles, took, state));
+        span.in_scope(|| self.conclude(&reconciler, &result, toggles, took, state));
         // Last, because the pass itself parks toggles.
         if running.retries_parked {
             state.retry_parked();

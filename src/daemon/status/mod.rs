@@ -21,6 +21,7 @@ use crate::model::{
     Commit, CommitId, EnvironmentId, Format, Hold, HoldKind, Suspension, SuspensionScope, Suspensions,
     ToggleId, ToggleState, rfc3339,
 };
+use crate::pass::Error;
 use crate::plan::{DriftedToggle, History, Plan};
 use crate::state::Clock;
 
@@ -116,11 +117,22 @@ pub enum PassResult {
     Noop,
     /// The pass could not run or finish, such as without source, state or token. Holds the reason.
     Failed(String),
+    /// Nothing was sent, and nothing will be until someone decides or the source moves on. Holds the reason.
+    Held(String),
 }
 
 impl PassResult {
-    pub(super) fn is_success(&self) -> bool {
-        !matches!(self, Self::Failed(_))
+    pub(super) fn of_error(error: &Error) -> Self {
+        let result = if error.is_hold() { Self::Held } else { Self::Failed };
+        result(error.in_full())
+    }
+
+    /// Returns why the pass was not a success.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed(reason) | Self::Held(reason) => Some(reason),
+            Self::Success | Self::Noop => None,
+        }
     }
 
     /// Returns `success`, `noop` or `error`, as in metric labels.
@@ -128,7 +140,7 @@ impl PassResult {
         match self {
             Self::Success => "success",
             Self::Noop => "noop",
-            Self::Failed(_) => "error",
+            Self::Failed(_) | Self::Held(_) => "error",
         }
     }
 }

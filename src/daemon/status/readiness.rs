@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{LastPass, PassResult, Role, Status};
+use super::{Role, Status};
 
 /// Whether the daemon keeps the service up to date.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -63,7 +63,7 @@ impl Status {
     }
 
     fn freshness(&self, now: Instant, stale_after: Duration) -> Readiness {
-        if let Some(LastPass { result: PassResult::Failed(reason), .. }) = &self.last_pass {
+        if let Some(reason) = self.last_pass.as_ref().and_then(|pass| pass.result.failure()) {
             return Readiness::Unready(format!("the last pass failed: {reason}"));
         }
         let Some(success) = self.last_success else {
@@ -83,7 +83,7 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::status::Success;
+    use crate::daemon::status::{LastPass, PassResult, Success};
 
     fn ready(when: Instant) -> Status {
         Status {

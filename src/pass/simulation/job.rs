@@ -233,7 +233,7 @@ impl Site {
             }
         });
         let head = self.revisions.head();
-        let result = self.pass(machine, reconciler, &context, order, inputs).map_err(|error| chain(&error));
+        let result = self.pass(machine, reconciler, &context, order, inputs);
         let now = machine.instant();
         schedule.on_pass_finished(&PassOutcome::of(&result), None, now, fastrand::f64());
         if let Some(wait) = order::next_retry(&reconciler.view().failures().tries, machine.unix()) {

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 
+use crate::support::keys::SshKey;
 use crate::support::{Answer, Daemon, Gitoggle, Request, Service, World, body, doc, eventually};
 
 const SECRET: &str = "whsec_Z2l0b2dnbGUtdGVzdHM=";
@@ -121,6 +122,73 @@ fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
     assert_eq!(received(&receiver), ["shop/prod/zoo recovered", "shop/prod/pay released"]);
     daemon.stops_cleanly();
     assert_eq!(receiver.count(), 0);
+}
+
+/// Returns the type and the reason of the next message to the receiver.
+#[track_caller]
+fn received_about_the_pass(receiver: &Service) -> (String, String) {
+    receiver.wait_for(1);
+    let message = receiver.take().remove(0).body();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&message["type"]), text(&message["data"]["reason"]))
+}
+
+#[test]
+fn a_refused_revision_is_reported_once_and_so_is_its_release() {
+    let world = World::with_pay_applied();
+    let receiver = Service::start();
+    let alice = SshKey::new(&world, "alice");
+    let signers = world.write("signers", &alice.line("alice@example.com", ""));
+    world.repo.commit_pay(21, "Change pay");
+    let start = || {
+        let telling = telling(&world, &receiver);
+        Daemon::start(&world, |run| telling(run).set("allowed-signers", &signers))
+    };
+    // Also if the first pass is refused.
+    let daemon = start();
+    let (kind, reason) = received_about_the_pass(&receiver);
+    assert_eq!(kind, "pass.held");
+    let says =
+        [&format!("revision {} is not signed", world.repo.head()), "git commit --allow-empty --gpg-sign"];
+    assert!(says.iter().all(|says| reason.contains(says)), "{reason}");
+    world.repo.commit_pay(22, "Change it again");
+    daemon.is_unready_for(&[&world.repo.head()]);
+    more_passes(&daemon, 2.0);
+    daemon.stops_cleanly();
+    let daemon = start();
+    daemon.is_unready_for(&["is not signed"]);
+    more_passes(&daemon, 2.0);
+    assert_eq!(receiver.count(), 0, "{:?}", receiver.requests());
+    alice.commit(&world, "Approve");
+    assert_eq!(received_about_the_pass(&receiver).0, "pass.released");
+    daemon.is_ready();
+    world.sent(&[("shop/prod/pay", body(22, "Change it again"))]);
+    // A key that is revoked.
+    std::fs::write(&signers, "").unwrap();
+    let (kind, reason) = received_about_the_pass(&receiver);
+    assert_eq!(kind, "pass.held");
+    assert!(reason.contains("is signed by a key that is not trusted"), "{reason}");
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_stale_checkout_is_reported_once() {
+    let world = World::with_pay_applied();
+    let receiver = Service::start();
+    let daemon = Daemon::ready(&world, telling(&world, &receiver));
+    world.repo.commit_pay(21, "Change pay");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    world.service.wait_for(1);
+    world.repo.force("HEAD~1");
+    let (kind, reason) = received_about_the_pass(&receiver);
+    assert_eq!(kind, "pass.held");
+    assert!(reason.contains("this checkout is stale") && reason.contains("revert in Git"), "{reason}");
+    more_passes(&daemon, 2.0);
+    assert_eq!(receiver.count(), 0, "{:?}", receiver.requests());
+    world.repo.commit_pay(22, "Another change");
+    more_passes(&daemon, 2.0);
+    assert_eq!(receiver.count(), 0, "still stale: {:?}", receiver.requests());
+    daemon.stops_cleanly();
 }
 
 #[test]
