@@ -1,19 +1,14 @@
 //! Changes documents in a work tree for their authors (DESIGN, section 13.4). Commits nothing and needs no service.
 
-mod environments;
 mod formatting;
-mod new_files;
 mod promotion;
 pub(crate) mod target_folder;
 #[cfg(test)]
 mod target_folder_tests;
 
-pub(crate) use environments::{DocumentPlace, EnvironmentDocuments};
 pub(crate) use formatting::{FormatMode, FormatReport, FormatRequest, format};
-pub(crate) use new_files::create_files;
-pub(crate) use target_folder::{Existing, WriteResult};
-
-pub(crate) use promotion::{PromotionReport, PromotionResult, promote};
+pub(crate) use promotion::{DocumentPlace, EnvironmentDocuments, PromotionReport, PromotionResult, promote};
+pub(crate) use target_folder::{Existing, WriteResult, create_files};
 
 use crate::authoring::target_folder::FolderError;
 use crate::model::{EnvironmentId, chain};

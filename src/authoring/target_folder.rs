@@ -1,31 +1,24 @@
 //! Reads and writes files below one folder of a work tree, and nowhere else.
 //!
-//! Every folder on the way is opened relative to its parent without following links, so that a link cannot lead out of
-//! the folder, even if another process creates it meanwhile. A file is complete or absent: it is written under a
-//! temporary name and then renamed. A work tree is not state, so nothing is synced to disk. A file that is committed but not
-//! checked out exists, so it is never created.
+//! Every folder on the way is examined before it is entered, so that a link in the work tree cannot lead out of the folder.
+//! A file is complete or absent: it is written under a temporary name and then renamed. A work tree is not state, so nothing
+//! is synced to disk. A file that is committed but not checked out exists, so it is never created.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};
-use rustix::io::Errno;
-
+use super::AuthoringError;
 use crate::document::LARGEST_DOCUMENT;
 use crate::model::{Blob, escaped};
 use crate::source::{self, worktree};
 
-/// The temporary name in the folder of a document. The lock makes one name sufficient, so a killed process leaves at most
-/// one such file in a folder, which the next one replaces.
-const TEMPORARY: &str = ".gitoggle.tmp";
-
 /// A folder of a work tree that this process may write, locked against other processes.
 #[derive(Debug)]
 pub(crate) struct TargetFolder {
-    top: OwnedFd,
+    top: PathBuf,
+    lock: File,
     /// The path of the folder below the top, without outer slashes; may be empty.
     root: String,
     /// The files that are committed but not checked out, relative to the root.
@@ -65,23 +58,21 @@ pub(crate) enum WriteResult {
 impl Drop for TargetFolder {
     fn drop(&mut self) {
         // A child that is forked and has not called `exec` yet has a copy of the descriptor, which would keep the lock.
-        let _ = rustix::fs::flock(&self.top, FlockOperation::Unlock);
+        let _ = self.lock.unlock();
     }
 }
 
 impl TargetFolder {
     /// Opens the folder `root` of the work tree whose top is `top`. The folder need not exist yet.
     pub(crate) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
-        let shown = top.to_string_lossy().into_owned();
-        let left_out = worktree::not_checked_out(top, root)?.into_keys();
-        let left_out = left_out.filter_map(|path| String::from_utf8(path).ok()).collect();
-        let top = rustix::fs::open(top, FOLDER, Mode::empty()).map_err(io_error("open", &shown))?;
+        let left_out = worktree::not_checked_out(top, root)?;
+        let left_out = left_out.into_keys().filter_map(|path| String::from_utf8(path).ok()).collect();
+        let lock = File::open(top).map_err(io_error("open", &top.to_string_lossy()))?;
         // Any other error means that the file system has no locks, which must not prevent a write.
-        if rustix::fs::flock(&top, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(FolderError::Busy);
         }
-        let root = root.trim_matches('/').to_owned();
-        Ok(Self { top, root, left_out })
+        Ok(Self { top: top.to_owned(), lock, root: root.trim_matches('/').to_owned(), left_out })
     }
 
     /// Returns `path`, which is relative to the root, as messages show it: relative to the top.
@@ -100,18 +91,11 @@ impl TargetFolder {
     /// Reads the file at `path`, relative to the root.
     pub(crate) fn read(&self, path: &str) -> Result<Blob, FolderError> {
         let shown = self.shown(path);
-        let (folder, name) = self.parent(&shown, Missing::Fails)?;
-        if let Some(refused) = refusal(&folder, name, &shown) {
-            return Err(refused);
-        }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file =
-            rustix::fs::openat(&folder, name, flags, Mode::empty()).map_err(io_error("read", &shown))?;
+        let file = File::open(self.place(&shown)?).map_err(io_error("read", &shown))?;
         let mut content = Vec::new();
         // One byte more shows that the file is larger than a document may be.
-        let limit = LARGEST_DOCUMENT as u64 + 1;
-        let read = File::from(file).take(limit).read_to_end(&mut content);
-        let size = read.map_err(|source| FolderError::Io { what: "read", path: shown, source })?;
+        let read = file.take(LARGEST_DOCUMENT as u64 + 1).read_to_end(&mut content);
+        let size = read.map_err(io_error("read", &shown))?;
         if size > LARGEST_DOCUMENT { Ok(Blob::TooLarge(size as u64)) } else { Ok(Blob::Content(content)) }
     }
 
@@ -129,146 +113,80 @@ impl TargetFolder {
                 Existing::Replace => Err(refused(&shown, "committed but not checked out")),
             };
         }
-        let (folder, name) = self.parent(&shown, Missing::IsCreated)?;
-        if let Some(refused) = refusal(&folder, name, &shown) {
-            return Err(refused);
-        }
-        if existing == Existing::Keep && exists(&folder, name) {
+        let file = self.place(&shown)?;
+        let found = fs::metadata(&file).ok();
+        if found.is_some() && existing == Existing::Keep {
             return Ok(WriteResult::Exists);
         }
-        let mode = mode(&folder, name);
-        let written = write_temporary(&folder, text, mode).and_then(|()| rename(&folder, name, existing));
-        match written {
-            Ok(result) => Ok(result),
-            Err(source) => {
-                // The error that is reported is the first one.
-                let _ = rustix::fs::unlinkat(&folder, TEMPORARY, AtFlags::empty());
-                Err(FolderError::Io { what: "write", path: shown, source })
-            }
-        }
+        let permissions = found.map(|found| found.permissions());
+        write(&file, text, permissions).map_err(io_error("write", &shown))?;
+        Ok(WriteResult::Written)
     }
 
-    /// Opens the folder that contains `path`, which is relative to the top. Returns the name of the file, too.
-    fn parent<'p>(&self, path: &'p str, missing: Missing) -> Result<(OwnedFd, &'p str), FolderError> {
-        let mut folder = self.top.try_clone().map_err(|source| FolderError::Io {
-            what: "open",
-            path: path.to_owned(),
-            source,
-        })?;
-        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let mut end = 0;
-        for part in folders.split('/').filter(|part| !part.is_empty()) {
-            end += part.len();
-            let shown = &path[..end];
-            end += 1;
-            folder = subfolder(&folder, part, shown, missing)?;
+    /// Returns the place of a file, `path` below the top, if only ordinary folders lead to it and nothing but an ordinary
+    /// file is there.
+    fn place(&self, path: &str) -> Result<PathBuf, FolderError> {
+        let mut place = self.top.clone();
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        for end in ends {
+            let (shown, is_folder) = (&path[..end], end < path.len());
+            place = self.top.join(shown);
+            let refusal = match fs::symlink_metadata(&place) {
+                Ok(found) if found.is_symlink() => "a symbolic link",
+                Ok(found) if is_folder && !found.is_dir() => "not a folder",
+                // A submodule or a nested repository, whose files belong to another history.
+                Ok(_) if is_folder && fs::symlink_metadata(place.join(".git")).is_ok() => {
+                    "a separate repository"
+                }
+                Ok(found) if !is_folder && !found.is_file() => "not a regular file",
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(io_error("open", shown)(error));
+                }
+                Ok(_) | Err(_) => continue,
+            };
+            return Err(refused(shown, refusal));
         }
-        Ok((folder, name))
-    }
-}
-
-/// What happens to a folder that does not exist.
-#[derive(Clone, Copy)]
-enum Missing {
-    Fails,
-    IsCreated,
-}
-
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::CLOEXEC);
-
-fn subfolder(parent: &OwnedFd, name: &str, shown: &str, missing: Missing) -> Result<OwnedFd, FolderError> {
-    let open = || rustix::fs::openat(parent, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-    let opened = match (open(), missing) {
-        (Err(Errno::NOENT), Missing::IsCreated) => {
-            match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => open(),
-                Err(error) => return Err(io_error("create", shown)(error)),
-            }
-        }
-        (opened, _) => opened,
-    };
-    let folder = opened.map_err(|error| match kind(parent, name) {
-        Some(FileType::Symlink) => refused(shown, "a symbolic link"),
-        Some(FileType::Directory) | None => io_error("open", shown)(error),
-        Some(_) => refused(shown, "not a folder"),
-    })?;
-    match exists(&folder, ".git") {
-        // A submodule or a nested repository, whose files belong to another history.
-        true => Err(refused(shown, "a separate repository")),
-        false => Ok(folder),
+        Ok(place)
     }
 }
 
-/// Returns why the file `name` is neither read nor written, if it exists and is not a regular file.
-fn refusal(folder: &OwnedFd, name: &str, shown: &str) -> Option<FolderError> {
-    match kind(folder, name)? {
-        FileType::RegularFile => None,
-        FileType::Symlink => Some(refused(shown, "a symbolic link")),
-        _ => Some(refused(shown, "not a regular file")),
+/// Writes a file under a temporary name, with the permissions of the file that it replaces, and renames it.
+fn write(file: &Path, text: &str, permissions: Option<Permissions>) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(file);
+    fs::create_dir_all(folder)?;
+    // The lock makes one name sufficient, so a killed process leaves at most one such file in a folder, which the next one
+    // replaces.
+    let temporary = folder.join(".gitoggle.tmp");
+    let _ = fs::remove_file(&temporary);
+    let written = File::create_new(&temporary).and_then(|mut new| {
+        permissions.map_or(Ok(()), |permissions| new.set_permissions(permissions))?;
+        new.write_all(text.as_bytes())?;
+        fs::rename(&temporary, file)
+    });
+    if written.is_err() {
+        // The error that is reported is the first one.
+        let _ = fs::remove_file(&temporary);
     }
+    written
 }
 
-fn kind(folder: &OwnedFd, name: &str) -> Option<FileType> {
-    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(FileType::from_raw_mode(found.st_mode))
+/// Creates the files of a starter repository: `files`, paths relative to `folder` with their contents. Leaves those alone that
+/// exist.
+///
+/// # Errors
+/// If a file cannot be written. Those before it stay.
+pub(crate) fn create_files<'f>(
+    folder: &Path,
+    files: &[(&'f str, &str)],
+) -> Result<Vec<(&'f str, WriteResult)>, AuthoringError> {
+    let target = TargetFolder::open(folder, "")?;
+    let create = |(path, text): &(&'f str, &str)| Ok((*path, target.write(path, text, Existing::Keep)?));
+    files.iter().map(create).collect()
 }
 
-fn exists(folder: &OwnedFd, name: &str) -> bool {
-    kind(folder, name).is_some()
-}
-
-/// Returns the permissions of the file `name`, if it exists.
-fn mode(folder: &OwnedFd, name: &str) -> Option<Mode> {
-    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(Mode::from_raw_mode(found.st_mode))
-}
-
-/// Writes the temporary file, with the permissions `mode` of the file that it replaces.
-fn write_temporary(folder: &OwnedFd, text: &str, mode: Option<Mode>) -> io::Result<()> {
-    let create = || {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        rustix::fs::openat(folder, TEMPORARY, flags, Mode::from_raw_mode(0o666))
-    };
-    let file = match create() {
-        Err(Errno::EXIST) => {
-            rustix::fs::unlinkat(folder, TEMPORARY, AtFlags::empty())?;
-            create()
-        }
-        created => created,
-    };
-    let file = file?;
-    if let Some(mode) = mode {
-        rustix::fs::fchmod(&file, mode)?;
-    }
-    File::from(file).write_all(text.as_bytes())
-}
-
-fn rename(folder: &OwnedFd, name: &str, existing: Existing) -> io::Result<WriteResult> {
-    let folder = folder.as_fd();
-    let plain = || rustix::fs::renameat(folder, TEMPORARY, folder, name);
-    let renamed = match existing {
-        Existing::Replace => plain(),
-        Existing::Keep => {
-            match rustix::fs::renameat_with(folder, TEMPORARY, folder, name, RenameFlags::NOREPLACE) {
-                // Some file systems lack the flag. The file did not exist a moment ago.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => plain(),
-                renamed => renamed,
-            }
-        }
-    };
-    match renamed {
-        Ok(()) => Ok(WriteResult::Written),
-        Err(Errno::EXIST) => {
-            rustix::fs::unlinkat(folder, TEMPORARY, AtFlags::empty())?;
-            Ok(WriteResult::Exists)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn io_error(what: &'static str, path: &str) -> impl Fn(Errno) -> FolderError {
+fn io_error(what: &'static str, path: &str) -> impl Fn(io::Error) -> FolderError {
     let path = path.to_owned();
-    move |error| FolderError::Io { what, path: path.clone(), source: error.into() }
+    move |source| FolderError::Io { what, path: path.clone(), source }
 }
 
 fn refused(path: &str, what: &'static str) -> FolderError {

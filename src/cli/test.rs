@@ -11,7 +11,7 @@ use super::explain::{Explanation, Lookup, Subject, label, text};
 use super::failure::{ExitStatus, Failure, JsonError};
 use super::{color, note, print as print_text, show, unsupported_output, validate};
 use crate::config::{OutputFormat, Settings};
-use crate::document::{self, Diagnostic, Expectation, ServeLines, expectations, serve_lines, tree};
+use crate::document::{self, Diagnostic, Expectation, ServeLines, expectations, layout, serve_lines};
 use crate::evaluate::{Compiler, Definitions, Evaluator, ServePlace};
 use crate::model::{
     Color, JunitCase, JunitKind, JunitProblem, JunitSuite, Targeting, ToggleId, closest, counted, escaped,
@@ -175,7 +175,7 @@ fn load(
     findings: &mut Vec<Diagnostic>,
 ) -> Result<Option<(Targeting, Vec<Expectation>)>, Failure> {
     let Some(found) = found else {
-        findings.push(tree::test_without_toggle(id, &file.path, similar(id, documents)));
+        findings.push(layout::test_without_toggle(id, &file.path, similar(id, documents)));
         return Ok(None);
     };
     let targeting = found.document.payload.as_ref().map(crate::model::Payload::targeting);

@@ -1,13 +1,15 @@
-//! Checks conditions: types and predicates that the service knows, and the objects compared with.
+//! Checks conditions: the types and predicates that a service knows (`featureprobe-behaviour.md`, 5.2 and 5.3), and the objects
+//! compared with.
+//!
+//! The documented API has no such list, so only the objects of `number` conditions are checked there.
+
+use regex::{Error, RegexBuilder};
 
 use super::check;
+use super::check::{Check, example, quoted};
 use super::finding::{At, Finding, Part, add, shown, suggest};
-use super::help::{example, quoted};
-use super::pattern::PatternChecker;
-use super::raw::{RawCondition, Text};
-use super::resolve::has_optional_subject;
-use super::vocabulary;
-use crate::model::{ServiceKind, listed};
+use super::resolve::{RawCondition, Text, has_optional_subject};
+use crate::model::{ServiceKind, datetime_numbers, is_semver, listed};
 
 /// Checks conditions for one kind of service.
 pub(super) struct ConditionChecker<'a> {
@@ -58,10 +60,10 @@ impl ConditionChecker<'_> {
             let finding = list.finding(&check::NO_OBJECTS, Part::Key, message);
             add(self.findings, finding.help(help));
         }
-        let is_regex = self.kind == ServiceKind::FeatureProbe && vocabulary::is_regex(kind, predicate);
+        let is_regex = self.kind == ServiceKind::FeatureProbe && is_regex(kind, predicate);
         for (index, Text(object)) in objects.iter().enumerate() {
             let at = list.item(index);
-            if let Some((check, what, help)) = vocabulary::operand(self.kind, kind, object) {
+            if let Some((check, what, help)) = operand(self.kind, kind, object) {
                 let message = format!("`{}` is not {what}", shown(object));
                 add(self.findings, at.finding(check, Part::Value, message).help(help));
             }
@@ -84,7 +86,7 @@ impl ConditionChecker<'_> {
         if kind.is_empty() {
             return;
         }
-        let Some(predicates) = vocabulary::predicates(kind) else {
+        let Some(predicates) = predicates(kind) else {
             return self.unknown_type(kind, at);
         };
         match predicate {
@@ -101,7 +103,7 @@ impl ConditionChecker<'_> {
             ServiceKind::Documented => &check::UNDOCUMENTED_CONDITION_TYPE,
             ServiceKind::FeatureProbe => &check::UNKNOWN_CONDITION_TYPE,
         };
-        let types: Vec<&str> = vocabulary::types().collect();
+        let types: Vec<&str> = types().collect();
         let help = suggest(self.findings, kind, types.iter().copied());
         let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&types))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
@@ -166,8 +168,236 @@ impl ConditionChecker<'_> {
     }
 
     fn side(&mut self, name: &'static str, predicate: Option<&str>, at: &At<'_>) {
-        if let Some(predicate) = predicate.filter(|one| !vocabulary::COMPARISONS.contains(one)) {
-            self.unknown_predicate("number", predicate, vocabulary::COMPARISONS, &at.key(name));
+        if let Some(predicate) = predicate.filter(|one| !COMPARISONS.contains(one)) {
+            self.unknown_predicate("number", predicate, COMPARISONS, &at.key(name));
         }
+    }
+}
+
+pub(super) const COMPARISONS: &[&str] = &["=", "!=", ">", ">=", "<", "<="];
+
+const REGEX: [&str; 2] = ["matches regex", "does not match regex"];
+
+const CONDITIONS: &[(&str, &[&str])] = &[
+    (
+        "string",
+        &[
+            "is one of",
+            "is not any of",
+            "starts with",
+            "does not start with",
+            "ends with",
+            "does not end with",
+            "contains",
+            "does not contain",
+            REGEX[0],
+            REGEX[1],
+        ],
+    ),
+    ("number", &["=", "!=", ">", ">=", "<", "<=", "between"]),
+    ("semver", COMPARISONS),
+    ("datetime", &["after", "before"]),
+    ("segment", &["is in", "is not in"]),
+];
+
+/// Returns the types of condition that FeatureProbe knows.
+pub(super) fn types() -> impl Iterator<Item = &'static str> {
+    CONDITIONS.iter().map(|(kind, _)| *kind)
+}
+
+/// Returns the predicates that FeatureProbe knows for a type; `None` for a type it does not know.
+pub(super) fn predicates(kind: &str) -> Option<&'static [&'static str]> {
+    CONDITIONS.iter().find(|(name, _)| *name == kind).map(|(_, predicates)| *predicates)
+}
+
+/// Returns whether the objects of such a condition are regular expressions.
+pub(super) fn is_regex(kind: &str, predicate: Option<&str>) -> bool {
+    kind == "string" && predicate.is_some_and(|predicate| REGEX.contains(&predicate))
+}
+
+/// Returns the failed check on an object of a condition of type `kind`, with what the object should be and the help.
+pub(super) fn operand(
+    service: ServiceKind,
+    kind: &str,
+    object: &str,
+) -> Option<(&'static Check, &'static str, &'static str)> {
+    match (kind, service) {
+        // DESIGN, section 2, defines decimal numbers for every kind of service.
+        ("number", _) if !is_decimal(object) => Some((
+            &check::NOT_A_NUMBER,
+            "a decimal number",
+            "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`",
+        )),
+        ("semver", ServiceKind::FeatureProbe) if !is_semver(object) => Some((
+            &check::BAD_SEMVER,
+            "a semantic version",
+            "write three numbers without a leading `v`, such as `1.2.3`",
+        )),
+        ("datetime", ServiceKind::FeatureProbe) if !is_datetime(object) => Some((
+            &check::BAD_DATETIME,
+            "a time that the service can parse",
+            "write it in UTC, such as `2024-12-31T23:59:59+00:00`",
+        )),
+        _ => None,
+    }
+}
+
+/// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal digits,
+/// no `_`, no NaN, no infinity.
+pub(super) fn is_decimal(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    is_digits(whole)
+        && fraction.is_none_or(is_digits)
+        && exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}
+
+/// Returns whether FeatureProbe can parse `text` as a time that exists: `YYYY-MM-DDThh:mm:ss+hh:mm` with a `+` offset,
+/// whose minutes are at most 19 (`featureprobe-behaviour.md`, 5.3).
+pub(super) fn is_datetime(text: &str) -> bool {
+    // The service rejects `Z`, negative offsets and fractions of a second.
+    datetime_numbers(text).is_some_and(
+        |[year, month, day, hour, minute, second, offset_hours, offset_minutes]| {
+            // The service accepts days that do not exist, and rolls them over to another date.
+            (1..=12).contains(&month)
+                && (1..=days(year, month)).contains(&day)
+                && hour < 24
+                && minute < 60
+                && second < 60
+                && offset_hours < 24
+                && offset_minutes < 20
+        },
+    )
+}
+
+fn days(year: u32, month: u32) -> u32 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// How much one document may cost to check: its patterns are compiled with growing limits until one suffices, and each
+/// attempt costs the limit, in units of 16 KiB. A thousand simple patterns are far below.
+const MOST_UNITS: usize = 8192;
+
+const UNIT: usize = 16 * 1024;
+
+/// Compiles the patterns of one document.
+pub(super) struct PatternChecker {
+    units: usize,
+}
+
+impl Default for PatternChecker {
+    fn default() -> Self {
+        Self { units: MOST_UNITS }
+    }
+}
+
+impl PatternChecker {
+    /// Checks that the `regex` crate compiles `pattern` with its default limits, as the Rust SDK does.
+    ///
+    /// # Errors
+    /// The reason in one line, without the pattern.
+    pub(super) fn check(&mut self, pattern: &str) -> Result<(), String> {
+        // The limit of the crate itself, to which the SDK keeps.
+        const LARGEST: usize = 10 * 1024 * 1024;
+        for limit in [UNIT, 16 * UNIT, LARGEST] {
+            let left = self.units.checked_sub(limit / UNIT);
+            let Some(left) = left else {
+                return Err("the regular expressions of this document are too large to be checked".to_owned());
+            };
+            self.units = left;
+            match RegexBuilder::new(pattern).size_limit(limit).build() {
+                Ok(_) => return Ok(()),
+                Err(Error::CompiledTooBig(_)) => {}
+                // The last line has the reason; the others repeat the pattern and point into it.
+                Err(error) => {
+                    let text = error.to_string();
+                    let reason = text.lines().last().unwrap_or_default();
+                    return Err(reason.strip_prefix("error: ").unwrap_or(reason).to_owned());
+                }
+            }
+        }
+        Err("compiled, it is larger than 10 MiB".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decimal_number_has_sign_digits_fraction_and_exponent() {
+        for good in ["0", "18", "-1", "+1", "1.10", "007", "1e3", "1E-3", "-0.5e+10"] {
+            assert!(is_decimal(good), "{good}");
+        }
+        for bad in
+            ["", "-", ".5", "5.", "1e", "0x1F", "1_000", "NaN", "inf", ".inf", " 1", "1 ", "1d", "١", "1.2.3"]
+        {
+            assert!(!is_decimal(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_what_the_service_reads_as_one() {
+        for good in ["2024-02-29T23:59:59+00:00", "2023-01-01T00:00:00+08:00"] {
+            assert!(is_datetime(good), "{good}");
+        }
+        for bad in [
+            "2023-02-29T00:00:00+00:00",
+            "2023-19-01T00:00:00+00:00",
+            "2023-01-01T00:00:00Z",
+            "2023-01-01T00:00:00-01:00",
+            "2023-01-01T00:00:00+05:30",
+            "2023-01-01T00:00:00.5+00:00",
+            "2023-01-01",
+            "",
+        ] {
+            assert!(!is_datetime(bad), "{bad}");
+        }
+    }
+
+    fn check(pattern: &str) -> Result<(), String> {
+        PatternChecker::default().check(pattern)
+    }
+
+    #[test]
+    fn a_pattern_is_one_of_the_regex_crate() {
+        for good in ["", "^a+$", r"\w{2,}@example\.com", "(?i)paris", r"\p{Greek}", "(a|b)*"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for (bad, reason) in [
+            ("(", "unclosed group"),
+            ("[a", "unclosed character class"),
+            ("*", "repetition operator missing expression"),
+            (r"(a)\1", "backreferences are not supported"),
+            ("(?=a)", "look-around, including look-ahead and look-behind, is not supported"),
+            (r"\w{1000}{1000}", "compiled, it is larger than 10 MiB"),
+        ] {
+            assert_eq!(check(bad), Err(reason.to_owned()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_patterns_of_a_document_are_checked_in_bounded_time() {
+        let mut checker = PatternChecker::default();
+        assert!((0..1000).all(|_| checker.check("^a+$").is_ok()));
+        let error = (0..1000).find_map(|_| checker.check(r"\w{40}").err());
+        assert!(error.is_some_and(|reason| reason.contains("too large to be checked")));
     }
 }

@@ -1,14 +1,12 @@
-//! Reads the expectations of `NAME.test.yaml`, which `gitoggle test` compares with what `NAME.yaml` serves.
+//! Reads the expectations of `NAME.test.yaml`, which `gitoggle test` compares with what `NAME.yaml` serves, and the lines of the
+//! serves in a document, for reports about them.
 
 use std::collections::BTreeMap;
 
-use super::check;
-use super::diagnostic::{self, Diagnostic};
-use super::finding::{Finding, Spot, did_you_mean, shown};
-use super::node::{Node, NodeKind, Span};
-use super::scalar;
-use super::shape::{Field, ShapeReader};
-use super::{is_empty, syntax, text};
+use super::finding::{Diagnostic, Finding, Spot, did_you_mean, shown};
+use super::node::{Node, NodeKind, PathStep, Span};
+use super::shape::{Field, ShapeReader, first_line_of};
+use super::{check, finding, is_empty, shape, syntax, text};
 use crate::model::{Blob, Variation, seconds};
 
 /// What a toggle must serve to a user.
@@ -63,7 +61,7 @@ pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>
     }
     Expectations {
         list: findings.is_empty().then_some(list),
-        diagnostics: diagnostic::diagnose(path, text, loaded.root.as_ref(), findings),
+        diagnostics: finding::diagnose(path, text, loaded.root.as_ref(), findings),
     }
 }
 
@@ -77,7 +75,7 @@ impl ShapeReader<'_> {
     fn expectations(&mut self, root: &Node, variations: Option<&[Variation]>) -> Vec<Expectation> {
         let field = Field { name: "expectations", key: root.span, node: root };
         let NodeKind::Sequence(items) = &root.kind else {
-            let span = super::shape::first_line_of(root);
+            let span = first_line_of(root);
             self.add(
                 Finding::at(&check::WRONG_TYPE, span, "this file is a list of expectations").help(EXAMPLE),
             );
@@ -86,7 +84,7 @@ impl ShapeReader<'_> {
         let mut names: BTreeMap<String, Span> = BTreeMap::new();
         let mut list = Vec::new();
         for node in items {
-            let span = super::shape::first_line_of(node);
+            let span = first_line_of(node);
             let item = Field { node, key: span, ..field };
             let Some((expectation, name)) = self.expectation(&item, variations) else {
                 continue;
@@ -144,7 +142,7 @@ impl ShapeReader<'_> {
         };
         let mut given: BTreeMap<String, (String, Span)> = BTreeMap::new();
         for (key, node) in entries {
-            let name = match scalar::text("attribute", &key.kind) {
+            let name = match shape::text("attribute", &key.kind) {
                 Ok(name) => name,
                 Err(problem) => {
                     self.problem(field, problem);
@@ -187,4 +185,33 @@ impl ShapeReader<'_> {
         });
         self.add(Finding::at(&check::UNKNOWN_VARIATION, field.span(), message).help(help));
     }
+}
+
+/// The lines of the serves of a document, from 1.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ServeLines {
+    /// The first line of each rule.
+    pub rules: Vec<u32>,
+    /// The line of `defaultServe`.
+    pub default_serve: u32,
+    /// The line of `disabledServe`.
+    pub disabled_serve: u32,
+}
+
+/// Returns the lines of the serves of a document with `rules` rules; `None` if the parser with positions cannot read it.
+pub fn serve_lines(content: &Blob, rules: usize) -> Option<ServeLines> {
+    let text = text("", content).ok()?;
+    let root = syntax::parse(text).root?;
+    let content = PathStep::Key("content");
+    let rule = |index| line(&root, &[content, PathStep::Key("rules"), PathStep::Item(index)]);
+    Some(ServeLines {
+        rules: (0..rules).map(rule).collect(),
+        default_serve: line(&root, &[content, PathStep::Key("defaultServe")]),
+        disabled_serve: line(&root, &[content, PathStep::Key("disabledServe")]),
+    })
+}
+
+fn line(root: &Node, path: &[PathStep]) -> u32 {
+    let located = root.locate(path);
+    located.key.unwrap_or(located.value).start.line
 }

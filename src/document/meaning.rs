@@ -5,17 +5,16 @@
 
 use std::collections::HashMap;
 
-use super::check::{self, Check};
-use super::condition::ConditionChecker;
-use super::finding::{At, Finding, Part, add, shown};
-use super::limits;
+use super::check;
+use super::check::{Check, ROLLOUT, SERVE_FORMS, STOPS, VANISHES, example, quoted};
+use super::condition::{ConditionChecker, PatternChecker};
+use super::finding::{At, Finding, Part, Spot, add, shown, suggest};
 use super::node::PathStep;
-use super::pattern::PatternChecker;
-use super::prerequisites::prerequisites;
-use super::raw::{RawContent, RawDocument, RawRule, RawServe, RawVariation};
-use super::serves::{IfEmpty, ServeChecker};
-use super::variation_names::VariationNames;
-use crate::model::{Serve, ServiceKind};
+use super::resolve::{
+    NameError, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation,
+    ServeError, SplitError, VariationNames,
+};
+use crate::model::{Payload, ReturnType, Serve, ServiceKind, WHOLE, listed, percent, variation_fits};
 
 /// Returns all findings on the meaning of `document`.
 pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
@@ -57,9 +56,9 @@ impl MeaningChecker {
         }
         self.variation_names(variations, &list);
         if self.kind == ServiceKind::FeatureProbe {
-            limits::variations(variations, &list, &mut self.findings);
+            variation_lengths(variations, &list, &mut self.findings);
         }
-        if let Some(finding) = limits::splits(content, variations.len()) {
+        if let Some(finding) = size_of_splits(content, variations.len()) {
             return self.add(finding);
         }
         let names = VariationNames::new(variations);
@@ -255,4 +254,251 @@ fn repeated<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<(usize, usi
         }
     }
     found
+}
+
+/// Checks serves for one kind of service.
+pub(super) struct ServeChecker<'a> {
+    pub(super) findings: &'a mut Vec<Finding>,
+    pub(super) kind: ServiceKind,
+    pub(super) variations: &'a [RawVariation],
+    pub(super) names: &'a VariationNames<'a>,
+}
+
+/// What happens if a serve serves nothing (DESIGN, section 8.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum IfEmpty {
+    Allowed,
+    /// The SDKs stop updating.
+    Stops,
+    /// The service does not deliver the toggle.
+    Vanishes,
+}
+
+impl ServeChecker<'_> {
+    pub(super) fn check(&mut self, serve: &RawServe, if_empty: IfEmpty, at: &At<'_>) {
+        if serve.split.is_some() && self.kind == ServiceKind::Documented {
+            let split = at.key("split");
+            let finding = split.finding(&check::UNKNOWN_KEY, Part::Key, "a serve has no `split`");
+            return add(self.findings, finding.help(ROLLOUT));
+        }
+        let error = match self.names.resolve(serve) {
+            Ok(Serve::Nothing) if if_empty != IfEmpty::Allowed => return self.empty(if_empty, at),
+            Ok(_) => return,
+            Err(error) => error,
+        };
+        match error {
+            ServeError::Choice => {
+                let message = "a serve has one of `select`, `variation` and `split`, not several";
+                let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
+                add(self.findings, finding.help(SERVE_FORMS));
+            }
+            ServeError::OutOfRange => {
+                let select = serve.select.unwrap_or_default();
+                let last = self.names.count().saturating_sub(1);
+                let message = format!("`select` is {select}, but the last variation is {last}");
+                let at = at.key("select");
+                let finding = at.finding(&check::SELECT_OUT_OF_RANGE, Part::Value, message);
+                add(self.findings, finding.help("the first variation is 0"));
+            }
+            ServeError::Split(errors) => {
+                for error in errors {
+                    self.split(serve.split.as_ref(), error, &at.key("split"));
+                }
+            }
+            ServeError::Variation(error) => {
+                let name = serve.variation.as_deref().unwrap_or_default();
+                self.name(name, error, Part::Value, &at.key("variation"));
+            }
+        }
+    }
+
+    fn empty(&mut self, if_empty: IfEmpty, at: &At<'_>) {
+        let help = match self.kind {
+            ServiceKind::Documented => format!(
+                "{SERVE_FORMS}; an empty `defaultServe` needs `service_kind: featureprobe` and `disabled: true`"
+            ),
+            ServiceKind::FeatureProbe if if_empty == IfEmpty::Stops => format!("{SERVE_FORMS}; {STOPS}"),
+            ServiceKind::FeatureProbe => format!("{SERVE_FORMS}; {VANISHES}"),
+        };
+        let message = "a serve needs one of `select`, `variation` and `split`";
+        let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
+        add(self.findings, finding.help(help));
+    }
+
+    fn name(&mut self, name: &str, error: NameError, part: Part, at: &At<'_>) {
+        let wanted = shown(name);
+        let (check, message, help) = match error {
+            NameError::Ambiguous => (
+                &check::AMBIGUOUS_VARIATION,
+                format!("more than one variation is named `{wanted}`"),
+                "give each variation a unique name".to_owned(),
+            ),
+            NameError::Unknown => {
+                let names = self.variations.iter().filter_map(|variation| variation.name.as_deref());
+                let help = suggest(self.findings, name, names.clone()).unwrap_or_else(|| {
+                    // A hostile document can have any number of names, so the help shows only the first ones.
+                    let names: Vec<String> = names.take(8).map(|name| format!("`{}`", shown(name))).collect();
+                    format!("the variations begin with {}", names.join(", "))
+                });
+                (&check::UNKNOWN_VARIATION, format!("no variation is named `{wanted}`"), help)
+            }
+        };
+        add(self.findings, at.finding(check, part, message).help(help));
+    }
+
+    fn split(&mut self, split: Option<&RawSplit>, error: SplitError, at: &At<'_>) {
+        match (error, split) {
+            (SplitError::Variation(index, error), Some(RawSplit::ByName(shares))) => {
+                self.name(&shares[index].0, error, Part::Key, &at.entry(index));
+            }
+            (SplitError::Share(index), Some(RawSplit::ByName(shares))) => {
+                let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
+                let help = "write a number from 0 to 100 with at most two decimals, such as `12.5`";
+                let finding = at.entry(index).finding(&check::SPLIT_SHARE, Part::Value, message);
+                add(self.findings, finding.help(help));
+            }
+            (SplitError::Share(index), Some(RawSplit::ByIndex(weights))) => {
+                let weight = &weights[index].0;
+                let message = format!("`{}` is not a weight", shown(weight));
+                let mut help =
+                    "write hundredths of a percent from 0 to 10000, or percentages by name, such as \
+                                `split: { \"on\": 12.5, \"off\": 87.5 }`"
+                        .to_owned();
+                if weight.starts_with('-') {
+                    help = format!("{help}; {STOPS}");
+                }
+                let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
+                add(self.findings, finding.help(help));
+            }
+            (SplitError::TooMany(index), _) => {
+                let message =
+                    format!("this weight is number {}, but there are only {index} variations", index + 1);
+                let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
+                add(self.findings, finding);
+            }
+            (SplitError::Sum(sum), split) => {
+                let sum_in_percent = u32::try_from(sum).map_or_else(|_| "more than 100".to_owned(), percent);
+                let message = match split {
+                    Some(RawSplit::ByIndex(_)) => format!("the weights add up to {sum}, not {WHOLE}"),
+                    _ => format!("the percentages add up to {sum_in_percent}, not 100"),
+                };
+                let help =
+                    "every user needs a variation, and no user can have two: give the rest to one of them";
+                let finding = at.finding(&check::SPLIT_SUM, Part::Key, message);
+                add(self.findings, finding.help(help));
+            }
+            // The others belong to a split by name.
+            (SplitError::Variation(..) | SplitError::Share(_), _) => {}
+        }
+    }
+}
+
+/// Reports prerequisites that the service cannot handle, or that it has no promise to handle.
+pub(super) fn prerequisites(
+    all: &[RawPrerequisite],
+    kind: ServiceKind,
+    list: &At<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    if kind == ServiceKind::Documented {
+        let message = "`content` has no `prerequisites`";
+        let finding = list.finding(&check::UNKNOWN_KEY, Part::Key, message);
+        return add(findings, finding.help("prerequisites need `service_kind: featureprobe`"));
+    }
+    let mut first = HashMap::new();
+    for (index, prerequisite) in all.iter().enumerate() {
+        let at = list.item(index);
+        one(prerequisite, &at, findings);
+        let Some(key) = prerequisite.key.as_deref() else {
+            continue;
+        };
+        // FeatureProbe compares keys without case (`featureprobe-behaviour.md`, section 0).
+        let other = *first.entry(key.to_lowercase()).or_insert(index);
+        if other != index {
+            let message = format!("another prerequisite is the toggle `{}`, too", shown(key));
+            let help =
+                "keep one of the two: a toggle serves one value to a user, and every prerequisite must match";
+            let finding = at.key("key").finding(&check::DUPLICATE_PREREQUISITE, Part::Value, message);
+            let first = list.item(other).key("key").spot(Part::Value);
+            add(findings, finding.help(help).related(first, "the first one"));
+        }
+    }
+}
+
+fn one(prerequisite: &RawPrerequisite, at: &At<'_>, findings: &mut Vec<Finding>) {
+    let RawPrerequisite { key, value, kind } = prerequisite;
+    if key.as_deref() == Some("") {
+        let finding = at.key("key").finding(&check::EMPTY_TEXT, Part::Value, "`key` is empty");
+        add(findings, finding.help(example("key")));
+    }
+    let Some(kind) = kind else { return };
+    let type_finding = |check, message| at.key("type").finding(check, Part::Value, message);
+    let Ok(return_type) = kind.parse::<ReturnType>() else {
+        let words = ReturnType::WORDS;
+        let help = suggest(findings, kind, words.iter().copied())
+            .unwrap_or_else(|| format!("the types are {}", listed(&quoted(words))));
+        let message = format!("`{}` is not a type of toggle", shown(kind));
+        return add(findings, type_finding(&check::PREREQUISITE_TYPE, message).help(help));
+    };
+    if return_type == ReturnType::Json {
+        let message = "the service's own pages do not offer toggles with JSON values as prerequisites";
+        let help = "let a boolean toggle stand for the condition: SDKs may not agree on when two JSON values are equal";
+        add(findings, type_finding(&check::JSON_PREREQUISITE, message.to_owned()).help(help));
+    }
+    if let Some(Err(reason)) = value.as_deref().map(|value| variation_fits(return_type, value)) {
+        let message = format!("this value {reason}");
+        let help = "write the value of a variation of the other toggle; with any other, callers always get the disabled serve";
+        let finding = at.key("value").finding(&check::PREREQUISITE_VALUE, Part::Value, message);
+        add(findings, finding.help(help));
+    }
+}
+
+/// The maximum length of a variation's name, in characters.
+const LONGEST_NAME: usize = 128;
+/// The maximum length of a variation's value, in bytes.
+const LONGEST_VALUE: usize = 65_535;
+/// The maximum size of the content, in bytes of the JSON that is sent.
+pub(super) const LARGEST_CONTENT: usize = 1024 * 1024;
+
+/// Reports names and values that FeatureProbe cannot store.
+fn variation_lengths(variations: &[RawVariation], list: &At<'_>, findings: &mut Vec<Finding>) {
+    for (index, variation) in variations.iter().enumerate() {
+        let at = list.item(index);
+        let name = variation.name.as_deref().unwrap_or_default().chars().count();
+        if name > LONGEST_NAME {
+            let message = format!("this name has {name} characters, over the limit of {LONGEST_NAME}");
+            let finding = at.key("name").finding(&check::NAME_TOO_LONG, Part::Value, message);
+            add(findings, finding.help("shorten it, and put the rest into `description`"));
+        }
+        let value = variation.value.as_deref().unwrap_or_default().len();
+        if value > LONGEST_VALUE {
+            let message = format!("this value has {value} bytes, over the limit of {LONGEST_VALUE}");
+            let help = "serve a key or a URL instead, and keep the data where the application can fetch it";
+            let finding = at.key("value").finding(&check::VALUE_TOO_LONG, Part::Value, message);
+            add(findings, finding.help(help));
+        }
+    }
+}
+
+/// Returns an error if the splits alone make the content too large. As sent, each split has a weight for every
+/// variation, so a small document could take gigabytes.
+fn size_of_splits(content: &RawContent, variations: usize) -> Option<Finding> {
+    let serves = content.rules.iter().flatten().map(|rule| &rule.serve);
+    let serves = serves.chain([&content.disabled_serve, &content.default_serve]).flatten();
+    let splits = serves.filter(|serve| serve.split.is_some()).count();
+    let size = splits.saturating_mul(variations).saturating_mul("0,".len());
+    (size > LARGEST_CONTENT).then(|| too_large(size, "at least "))
+}
+
+/// Returns an error if the content of `payload` is larger than FeatureProbe accepts.
+pub(super) fn size_as_sent(payload: &Payload) -> Option<Finding> {
+    let size = payload.content_len();
+    (size > LARGEST_CONTENT).then(|| too_large(size, ""))
+}
+
+fn too_large(size: usize, at_least: &str) -> Finding {
+    let message =
+        format!("the content has {at_least}{size} bytes as sent, over the limit of {LARGEST_CONTENT}");
+    Finding::new(&check::CONTENT_TOO_LARGE, Spot::WholeFile, message)
+        .help("split a long list into several toggles, or compare with a segment")
 }

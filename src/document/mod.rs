@@ -9,58 +9,39 @@
 
 mod check;
 mod condition;
-mod diagnostic;
 mod expectation;
 mod finding;
-mod foreign;
 mod format;
-mod formats;
-mod help;
-mod layout;
-mod limits;
-mod lines;
+pub(crate) mod layout;
 mod meaning;
 mod mistake;
 mod node;
 mod owners;
-mod parts;
-mod pattern;
-mod prerequisites;
 mod print;
 mod quick;
-mod raw;
-mod render;
 mod resolve;
-mod scalar;
 mod schema;
-mod serves;
 mod service_json;
 mod shape;
-mod split;
 mod syntax;
 #[cfg(test)]
 mod tests;
-pub mod tree;
-mod variation_names;
-mod vocabulary;
 mod waiver;
 
 pub use check::{CHECKS, Check, Severity};
-pub use diagnostic::Diagnostic;
-pub use expectation::{Expectation, Expectations, expectations};
+pub use expectation::{Expectation, Expectations, ServeLines, expectations, serve_lines};
+pub use finding::{Diagnostic, render};
 pub use format::{Formatting, format};
 pub use layout::{Layout, LayoutError, PathKind, Unread};
-pub use lines::{ServeLines, serve_lines};
 pub(crate) use owners::{CodeOwners, OWNER_FILES};
 pub use print::print;
-pub use render::render;
 pub use schema::schema;
 pub use service_json::{Inexpressible, from_service};
 pub(crate) use waiver::kept;
 
 use self::finding::{Finding, Spot};
-use self::node::{Node, Position};
-use self::raw::RawDocument;
+use self::node::{Node, Position, Span};
+use self::resolve::RawDocument;
 use self::syntax::Syntax;
 use crate::model::{Blob, Payload, ServiceKind, Targeting};
 
@@ -89,7 +70,7 @@ pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
         Err(diagnostic) => return refused(*diagnostic),
     };
     // A parser would report a pointer as a syntax error or as a file without keys, which hides the cause.
-    if foreign::is_lfs_pointer(text) {
+    if is_lfs_pointer(text) {
         return refused(lfs_pointer(path));
     }
     File { path, text, kind }.read()
@@ -179,7 +160,7 @@ impl File<'_> {
             Ok(payload) => Document { payload: Some(payload), diagnostics: Vec::new() },
             Err(finding) => Document {
                 payload: None,
-                diagnostics: diagnostic::diagnose(self.path, self.text, None, vec![*finding]),
+                diagnostics: finding::diagnose(self.path, self.text, None, vec![*finding]),
             },
         }
     }
@@ -189,7 +170,7 @@ impl File<'_> {
         match self.kind {
             ServiceKind::Documented => Ok(payload),
             ServiceKind::FeatureProbe => {
-                limits::content(&payload).map_or(Ok(payload), |finding| Err(Box::new(finding)))
+                meaning::size_as_sent(&payload).map_or(Ok(payload), |finding| Err(Box::new(finding)))
             }
         }
     }
@@ -220,13 +201,13 @@ impl File<'_> {
         }
         mistake::name_comments(self.text, &mut findings);
         // The markers cause the other findings, so the conflict replaces them; valid text may contain a marker line.
-        if let Some(conflict) = foreign::conflict_marker(self.text).filter(|_| payload.is_none()) {
+        if let Some(conflict) = conflict_marker(self.text).filter(|_| payload.is_none()) {
             findings = vec![conflict];
         }
         if self.kind == ServiceKind::FeatureProbe {
             findings.iter_mut().for_each(Finding::explain);
         }
-        let diagnostics = diagnostic::diagnose(self.path, self.text, tree.root.as_ref(), findings);
+        let diagnostics = finding::diagnose(self.path, self.text, tree.root.as_ref(), findings);
         Document { payload, diagnostics }
     }
 }
@@ -238,4 +219,31 @@ fn is_empty(root: &Node) -> bool {
 fn empty_document() -> Finding {
     Finding::new(&check::EMPTY_DOCUMENT, Spot::WholeFile, "this file contains no document")
         .help("remove the file to stop managing the toggle; write `disabled: true` to disable it")
+}
+
+/// Returns whether `text` is the pointer that Git LFS leaves in place of a file.
+fn is_lfs_pointer(text: &str) -> bool {
+    // `hawser` was the name of Git LFS before its first release.
+    text.starts_with("version https://git-lfs.github.com/spec/")
+        || text.starts_with("version https://hawser.github")
+}
+
+/// Returns the error at the first conflict marker in `text`. Call it only for a file that cannot be read: a line of a
+/// multi-line text may begin with a marker.
+fn conflict_marker(text: &str) -> Option<Finding> {
+    let (index, line) = text.lines().enumerate().find(|(_, line)| is_marker(line))?;
+    let span =
+        Span { start: Position::new(index + 1, 1), end: Position::new(index + 1, line.chars().count() + 1) };
+    let message = "this file contains an unresolved merge conflict";
+    let finding = Finding::at(&check::CONFLICT_MARKER, span, message);
+    Some(finding.help("resolve the conflict, then commit the file again"))
+}
+
+fn is_marker(line: &str) -> bool {
+    let has_name = ["<<<<<<<", "|||||||", ">>>>>>>"]
+        .iter()
+        .filter_map(|marker| line.strip_prefix(marker))
+        .any(|rest| rest.is_empty() || rest.starts_with(' '));
+    // Git writes no name after this marker, so a longer line is ordinary text.
+    has_name || line == "======="
 }

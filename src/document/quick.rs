@@ -3,7 +3,7 @@
 //! `Some` is exactly the result of serde_yaml. `None` means that serde_yaml decides; no error is reported here. Accepts
 //! printable ASCII only, without tabs, escapes, properties, block scalars and multi-line values.
 
-use super::raw::{
+use super::resolve::{
     RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
     has_repeated_name,
 };

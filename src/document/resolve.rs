@@ -1,12 +1,12 @@
-//! Resolves serves to variations, and complete raw documents to targeting.
+//! A document as it is written, and what it means: every field is optional and every text verbatim; names of variations become
+//! indices, and a complete document becomes targeting.
+//!
+//! A field that is absent or cannot be read is `None`. That lets one set of checks run on valid and on broken documents.
 
-use super::raw::{
-    RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawVariation, Text,
-};
-use super::split::{self, SplitError};
-use super::variation_names::{NameError, VariationNames};
+use std::collections::{HashMap, HashSet};
+
 use crate::model::{
-    Between, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,
+    Between, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation, WHOLE,
 };
 
 /// Why a serve does not resolve to a variation.
@@ -31,7 +31,7 @@ impl VariationNames<'_> {
                 Ok(Serve::Select(index))
             }
             (None, None, Some(split)) => {
-                let weights = split::weights(split, self).map_err(ServeError::Split)?;
+                let weights = weights(split, self).map_err(ServeError::Split)?;
                 Ok(Serve::Split(weights))
             }
             (None, None, None) => Ok(Serve::Nothing),
@@ -131,5 +131,216 @@ impl RawVariation {
             // The only optional field: a missing description means the empty text (DESIGN, section 2).
             description: description.unwrap_or_default(),
         })
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RawDocument {
+    pub(super) disabled: Option<bool>,
+    pub(super) content: Option<RawContent>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RawContent {
+    pub(super) rules: Option<Vec<RawRule>>,
+    pub(super) disabled_serve: Option<RawServe>,
+    pub(super) default_serve: Option<RawServe>,
+    pub(super) variations: Option<Vec<RawVariation>>,
+    pub(super) prerequisites: Option<Vec<RawPrerequisite>>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RawRule {
+    pub(super) name: Option<String>,
+    pub(super) serve: Option<RawServe>,
+    pub(super) conditions: Option<Vec<RawCondition>>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RawCondition {
+    pub(super) kind: Option<String>,
+    pub(super) subject: Option<String>,
+    pub(super) predicate: Option<String>,
+    pub(super) objects: Option<Vec<Text>>,
+    pub(super) left_predicate: Option<String>,
+    pub(super) right_predicate: Option<String>,
+    pub(super) right_objects: Option<Vec<Text>>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RawServe {
+    pub(super) select: Option<u32>,
+    pub(super) variation: Option<String>,
+    pub(super) split: Option<RawSplit>,
+}
+
+/// The shares of a split as they are written.
+#[derive(Debug, PartialEq)]
+pub(super) enum RawSplit {
+    /// Percentages by the name of the variation; no name is repeated.
+    ByName(Vec<(String, Text)>),
+    /// Hundredths of a percent by the index of the variation.
+    ByIndex(Vec<Text>),
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RawVariation {
+    pub(super) value: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RawPrerequisite {
+    pub(super) key: Option<String>,
+    pub(super) value: Option<String>,
+    pub(super) kind: Option<String>,
+}
+
+/// A scalar as it is written: `1.10` stays `1.10`. An unquoted null is an error.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Text(pub(super) String);
+
+pub(super) fn has_repeated_name(shares: &[(String, Text)]) -> bool {
+    let mut names = HashSet::with_capacity(shares.len());
+    !shares.iter().all(|(name, _)| names.insert(name))
+}
+
+/// Why a split does not resolve. The index is that of an entry as it is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum SplitError {
+    /// Not a percentage or not a weight.
+    Share(usize),
+    /// The sum, in hundredths of a percent.
+    Sum(u64),
+    /// There are fewer variations.
+    TooMany(usize),
+    /// The name is not that of a variation.
+    Variation(usize, NameError),
+}
+
+/// Returns one weight per variation, in hundredths of a percent. The weights add up to [`WHOLE`].
+pub(super) fn weights(split: &RawSplit, names: &VariationNames<'_>) -> Result<Vec<u32>, Vec<SplitError>> {
+    let mut weights = vec![0; names.count() as usize];
+    let mut errors = Vec::new();
+    match split {
+        RawSplit::ByName(shares) => {
+            for (at, (name, share)) in shares.iter().enumerate() {
+                let (index, weight) = (names.index(name), percentage(&share.0));
+                if let Err(error) = index {
+                    errors.push(SplitError::Variation(at, error));
+                }
+                match (index, weight) {
+                    (Ok(index), Some(weight)) => weights[index as usize] = weight,
+                    (Err(_), Some(_)) => {}
+                    (_, None) => errors.push(SplitError::Share(at)),
+                }
+            }
+        }
+        RawSplit::ByIndex(shares) if shares.len() > weights.len() => {
+            errors.push(SplitError::TooMany(weights.len()));
+        }
+        RawSplit::ByIndex(shares) => {
+            for (at, (weight, share)) in weights.iter_mut().zip(shares).enumerate() {
+                match whole_number(&share.0) {
+                    Some(share) => *weight = share,
+                    None => errors.push(SplitError::Share(at)),
+                }
+            }
+        }
+    }
+    let sum: u64 = weights.iter().copied().map(u64::from).sum();
+    match errors.is_empty() {
+        true if sum == u64::from(WHOLE) => Ok(weights),
+        true => Err(vec![SplitError::Sum(sum)]),
+        // Without the shares that cannot be read, the sum means nothing.
+        false => Err(errors),
+    }
+}
+
+/// Returns hundredths of a percent, at most 99,999.
+fn whole_number(text: &str) -> Option<u32> {
+    let is_plain = (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    // YAML parsers disagree on leading zeros.
+    let is_octal = text.len() > 1 && text.starts_with('0');
+    (is_plain && !is_octal).then(|| text.parse().ok()).flatten()
+}
+
+/// Returns a percentage with at most two decimals as hundredths of a percent.
+fn percentage(text: &str) -> Option<u32> {
+    // Digits, not floats: as a float, 0.29 × 100 is not 29.
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_decimals = matches!(decimals.len(), 1 | 2) && decimals.bytes().all(|byte| byte.is_ascii_digit());
+    let hundredths: u32 = is_decimals.then(|| format!("{decimals:0<2}").parse().ok()).flatten()?;
+    Some(whole_number(whole)? * 100 + hundredths)
+}
+
+/// The variations of one document by name.
+pub(super) struct VariationNames<'a> {
+    /// The index of each name; none if the name is ambiguous.
+    by_name: HashMap<&'a str, Option<u32>>,
+    count: u32,
+}
+
+/// Why a name is not that of a variation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum NameError {
+    Ambiguous,
+    Unknown,
+}
+
+impl<'a> VariationNames<'a> {
+    pub(super) fn new(variations: &'a [RawVariation]) -> Self {
+        let mut by_name = HashMap::with_capacity(variations.len());
+        let indices = 0_u32..;
+        for (index, variation) in indices.zip(variations) {
+            if let Some(name) = &variation.name {
+                by_name
+                    .entry(name.as_str())
+                    // The name stays as ambiguous: without it, a serve by this name would be reported as unknown.
+                    .and_modify(|index| *index = None)
+                    .or_insert(Some(index));
+            }
+        }
+        Self { by_name, count: u32::try_from(variations.len()).unwrap_or(u32::MAX) }
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(super) fn index(&self, name: &str) -> Result<u32, NameError> {
+        match self.by_name.get(name) {
+            Some(Some(index)) => Ok(*index),
+            Some(None) => Err(NameError::Ambiguous),
+            None => Err(NameError::Unknown),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_has_at_most_two_decimals_and_no_rounding() {
+        for (text, expected) in
+            [("0", 0), ("25", 2500), ("12.5", 1250), ("0.29", 29), ("100.00", 10_000), ("33.33", 3333)]
+        {
+            assert_eq!(percentage(text), Some(expected), "{text}");
+        }
+        for bad in
+            ["", ".5", "5.", "25%", "-1", "+1", "1e1", "0.125", "025", "1.2.3", "1,5", "NaN", "100000", " 1"]
+        {
+            assert_eq!(percentage(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_weight_is_a_whole_number() {
+        assert_eq!(["0", "1", "2500", "10000"].map(whole_number), [0, 1, 2500, 10_000].map(Some));
+        for bad in ["", "-1", "+1", "1.0", "007", "0x10", "1_000", "100000"] {
+            assert_eq!(whole_number(bad), None, "{bad}");
+        }
     }
 }

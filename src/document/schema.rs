@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::vocabulary;
+use super::condition;
 use crate::model::{ReturnType, ServiceKind, WHOLE};
 
 /// Returns the JSON Schema (2020-12) of a document for one kind of service.
@@ -157,12 +157,12 @@ fn documented_condition() -> Value {
 
 fn known_condition() -> Value {
     let mut condition = condition(&["type", "predicate", "objects"]);
-    let comparison = json!({ "enum": vocabulary::COMPARISONS });
+    let comparison = json!({ "enum": condition::COMPARISONS });
     for (name, schema) in [
         ("leftPredicate", comparison.clone()),
         ("rightPredicate", comparison),
         ("rightObjects", objects("number")),
-        ("type", json!({ "enum": vocabulary::types().collect::<Vec<_>>() })),
+        ("type", json!({ "enum": condition::types().collect::<Vec<_>>() })),
     ] {
         condition["properties"][name] = schema;
     }
@@ -182,8 +182,8 @@ fn known_condition() -> Value {
             "else": { "properties": { "leftPredicate": false, "rightPredicate": false, "rightObjects": false } }
         }),
     ];
-    rules.extend(vocabulary::types().map(|kind| {
-        let predicates = vocabulary::predicates(kind).unwrap_or_default();
+    rules.extend(condition::types().map(|kind| {
+        let predicates = condition::predicates(kind).unwrap_or_default();
         json!({ "if": is("type", kind), "then": { "properties": { "predicate": { "enum": predicates } } } })
     }));
     condition["allOf"] = Value::Array(rules);

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::limits::LARGEST_CONTENT;
+use super::meaning::LARGEST_CONTENT;
 use crate::model::{
     Between, Condition, Content, Payload, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,
     WHOLE, escaped, listed,

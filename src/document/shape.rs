@@ -1,13 +1,16 @@
-//! Converts parsed nodes to a raw document and checks keys and types.
+//! Reads the tree of a document as a raw document, and checks keys and types.
 //!
-//! Reports all errors at once and continues with the rest. Used only for JSON and for files with findings.
+//! Reports all errors at once and continues with the rest.
+
+use std::collections::HashMap;
 
 use super::check;
+use super::check::{Check, ROLLOUT, SERVE_FORMS, example, quoted};
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
-use super::help::{example, quoted};
-use super::node::{Node, NodeKind, Span};
-use super::raw::RawDocument;
-use super::scalar::{self, Problem};
+use super::node::{Node, NodeKind, Span, Style, is_null};
+use super::resolve::{
+    RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
+};
 use crate::model::{closest, listed};
 
 pub(super) const DOCUMENT: &[&str] = &["disabled", "content"];
@@ -23,9 +26,7 @@ pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument 
         return RawDocument::default();
     };
     RawDocument {
-        disabled: reader
-            .required(&fields, "disabled")
-            .and_then(|field| reader.scalar(&field, scalar::boolean)),
+        disabled: reader.required(&fields, "disabled").and_then(|field| reader.scalar(&field, boolean)),
         content: reader.required(&fields, "content").and_then(|field| reader.content(&field)),
     }
 }
@@ -103,7 +104,7 @@ impl ShapeReader<'_> {
     }
 
     pub(super) fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<&'static str>) {
-        let problem = scalar::wrong_type(field.name, &field.node.kind, wanted, help);
+        let problem = wrong_type(field.name, &field.node.kind, wanted, help);
         self.problem(field, problem);
     }
 
@@ -122,7 +123,7 @@ impl ShapeReader<'_> {
     }
 
     pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
-        self.scalar(field, scalar::text)
+        self.scalar(field, text)
     }
 
     /// Returns the entries of a mapping. Reports unknown and repeated keys.
@@ -246,4 +247,339 @@ impl<'n> Fields<'n> {
     pub(super) fn optional(&self, name: &str) -> Option<Field<'n>> {
         self.entries.iter().find(|field| field.name == name).copied()
     }
+}
+
+pub(super) const CONTENT: &[&str] =
+    &["rules", "disabledServe", "defaultServe", "variations", "prerequisites"];
+pub(super) const RULE: &[&str] = &["name", "serve", "conditions"];
+pub(super) const CONDITION: &[&str] =
+    &["type", "subject", "predicate", "objects", "leftPredicate", "rightPredicate", "rightObjects"];
+const SERVE: &[&str] = &["select", "variation", "split"];
+pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
+pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
+
+/// Returns whether a key occurs anywhere in a document.
+pub(super) fn is_known_key(name: &str) -> bool {
+    [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE]
+        .iter()
+        .any(|keys| keys.contains(&name))
+}
+
+impl ShapeReader<'_> {
+    pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {
+        let Some(fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
+            self.wrong_type(field, "a mapping", None);
+            return None;
+        };
+        Some(RawContent {
+            rules: self.list(&fields, "rules", Self::rule),
+            disabled_serve: self.required_serve(&fields, "disabledServe"),
+            default_serve: self.required_serve(&fields, "defaultServe"),
+            variations: self.list(&fields, "variations", Self::variation),
+            prerequisites: fields
+                .optional("prerequisites")
+                .and_then(|field| self.items(&field, Self::prerequisite)),
+        })
+    }
+
+    fn rule(&mut self, field: &Field<'_>) -> Option<RawRule> {
+        let fields = self.item(field, "a rule", RULE)?;
+        Some(RawRule {
+            name: self.required_text(&fields, "name"),
+            serve: self.required_serve(&fields, "serve"),
+            conditions: self.list(&fields, "conditions", Self::condition),
+        })
+    }
+
+    fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
+        let fields = self.item(field, "a condition", CONDITION)?;
+        let kind = self.required_text(&fields, "type");
+        let subject = match kind.as_deref() {
+            // Whether it needs one depends on the kind of service. The default is not a second report.
+            Some("segment") => fields.optional("subject").map(|field| self.text(&field).unwrap_or_default()),
+            _ => self.required_text(&fields, "subject"),
+        };
+        Some(RawCondition {
+            kind,
+            subject,
+            predicate: self.required_text(&fields, "predicate"),
+            objects: self.list(&fields, "objects", Self::object),
+            left_predicate: self.optional_text(&fields, "leftPredicate"),
+            right_predicate: self.optional_text(&fields, "rightPredicate"),
+            right_objects: fields.optional("rightObjects").and_then(|field| self.items(&field, Self::object)),
+        })
+    }
+
+    /// Returns the fields of an item of a list, which is a mapping.
+    fn item<'n>(
+        &mut self,
+        field: &Field<'n>,
+        what: &'static str,
+        known: &[&'static str],
+    ) -> Option<Fields<'n>> {
+        let fields = self.fields(field.node, field.key, what, known);
+        if fields.is_none() {
+            self.wrong_type(field, "a list of mappings", None);
+        }
+        fields
+    }
+
+    fn required_text(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<String> {
+        let field = self.required(fields, name)?;
+        self.text(&field)
+    }
+
+    fn optional_text(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<String> {
+        let field = fields.optional(name)?;
+        self.text(&field)
+    }
+
+    fn required_serve(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<RawServe> {
+        let field = self.required(fields, name)?;
+        self.serve(&field)
+    }
+
+    fn object(&mut self, field: &Field<'_>) -> Option<Text> {
+        self.text(field).map(Text)
+    }
+
+    fn serve(&mut self, field: &Field<'_>) -> Option<RawServe> {
+        let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
+            self.wrong_type(field, "a mapping", Some(SERVE_FORMS));
+            return None;
+        };
+        let serve = RawServe {
+            select: fields.optional("select").and_then(|field| self.scalar(&field, index)),
+            variation: self.optional_text(&fields, "variation"),
+            split: fields.optional("split").and_then(|field| self.split(&field)),
+        };
+        let RawServe { select, variation, split } = &serve;
+        let read = [select.is_some(), variation.is_some(), split.is_some()];
+        let is_complete = read.into_iter().filter(|is_read| *is_read).count() == entries(field.node);
+        // A field that is unknown, repeated or cannot be read was reported already.
+        is_complete.then_some(serve)
+    }
+
+    /// Reads the shares of a split. Nothing is returned if one of them cannot be read, because the others would not add
+    /// up.
+    fn split(&mut self, field: &Field<'_>) -> Option<RawSplit> {
+        match &field.node.kind {
+            NodeKind::Mapping(entries) => {
+                let mut first: HashMap<&str, Span> = HashMap::new();
+                let mut shares = Vec::new();
+                for (key, node) in entries {
+                    let name = self.share_name(field, key);
+                    let share = self.share(key.span, node);
+                    let (Some(name), Some(share)) = (name, share) else {
+                        continue;
+                    };
+                    if let Some(first) = first.insert(name, key.span) {
+                        self.duplicate_key(name, key.span, first);
+                        continue;
+                    }
+                    shares.push((name.to_owned(), share));
+                }
+                (shares.len() == entries.len()).then_some(RawSplit::ByName(shares))
+            }
+            NodeKind::Sequence(items) => {
+                let weights: Vec<Text> =
+                    items.iter().filter_map(|node| self.share(field.key, node)).collect();
+                (weights.len() == items.len()).then_some(RawSplit::ByIndex(weights))
+            }
+            _ => {
+                self.wrong_type(field, "percentages by name, or a list of weights", Some(ROLLOUT));
+                None
+            }
+        }
+    }
+
+    fn share_name<'n>(&mut self, field: &Field<'_>, key: &'n Node) -> Option<&'n str> {
+        match &key.kind {
+            NodeKind::Scalar(name, _) if !key.is_null() => Some(name),
+            NodeKind::Refused => None,
+            _ => {
+                let span = if key.span.is_empty() { field.key } else { first_line_of(key) };
+                let message = "a key of a split is the name of a variation";
+                let finding = Finding::at(&check::NULL_TEXT, span, message);
+                self.add(finding.help("quote the name, such as `\"null\"`"));
+                None
+            }
+        }
+    }
+
+    fn share(&mut self, key: Span, node: &Node) -> Option<Text> {
+        let field = Field { name: "split", key, node };
+        match &node.kind {
+            NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
+            _ => {
+                self.wrong_type(&field, "made of numbers", None);
+                None
+            }
+        }
+    }
+
+    fn prerequisite(&mut self, field: &Field<'_>) -> Option<RawPrerequisite> {
+        let fields = self.item(field, "a prerequisite", PREREQUISITE)?;
+        Some(RawPrerequisite {
+            key: self.required_text(&fields, "key"),
+            value: self.required_text(&fields, "value"),
+            kind: self.required_text(&fields, "type"),
+        })
+    }
+
+    fn variation(&mut self, field: &Field<'_>) -> Option<RawVariation> {
+        let fields = self.item(field, "a variation", VARIATION)?;
+        Some(RawVariation {
+            value: self.required_text(&fields, "value"),
+            name: self.required_text(&fields, "name"),
+            description: self.optional_text(&fields, "description"),
+        })
+    }
+}
+
+/// Returns the number of entries of a mapping.
+fn entries(node: &Node) -> usize {
+    match &node.kind {
+        NodeKind::Mapping(entries) => entries.len(),
+        _ => 0,
+    }
+}
+
+/// A value that cannot be read.
+pub(super) struct Problem {
+    pub(super) check: &'static Check,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+/// A value; without one, the problem, or `None` if it was reported already.
+type Read<T> = Result<T, Option<Problem>>;
+
+/// Returns the problem that the value of `name` is not `wanted`.
+pub(super) fn wrong_type(
+    name: &str,
+    value: &NodeKind,
+    wanted: &str,
+    help: Option<&'static str>,
+) -> Option<Problem> {
+    let found = match value {
+        NodeKind::Mapping(_) => "a mapping".to_owned(),
+        NodeKind::Scalar(text, Style::Plain) if is_null(text) => "null".to_owned(),
+        NodeKind::Scalar(text, Style::Plain) => format!("`{}`", shown(text)),
+        NodeKind::Scalar(text, Style::Quoted) => format!("the text `{}`", shown(text)),
+        NodeKind::Sequence(_) => "a list".to_owned(),
+        NodeKind::Refused => return None,
+    };
+    Some(Problem {
+        check: &check::WRONG_TYPE,
+        message: format!("`{}` is {wanted}, not {found}", shown(name)),
+        help: help.map(str::to_owned),
+    })
+}
+
+/// Reads a text verbatim.
+pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
+    match value {
+        // A null where text is expected is an error (DESIGN, section 2), because YAML parsers disagree on what it
+        // means.
+        NodeKind::Scalar(text, Style::Plain) if is_null(text) => {
+            let name = shown(name);
+            let (message, help) = match text.as_str() {
+                "" => (format!("`{name}` has no value"), format!("write `{name}: \"\"` for empty text")),
+                text => (
+                    format!("`{name}` is text, and this is null"),
+                    format!("write `\"{text}\"` if the text is meant"),
+                ),
+            };
+            Err(Some(Problem { check: &check::NULL_TEXT, message, help: Some(help) }))
+        }
+        // A plain scalar is text as well: `1.10` must stay `1.10` (DESIGN, section 2).
+        NodeKind::Scalar(text, _) => Ok(text.clone()),
+        _ => Err(wrong_type(name, value, "text", Some("if it is text, put it in quotes"))),
+    }
+}
+
+/// Reads a boolean of YAML's core schema.
+pub(super) fn boolean(name: &str, value: &NodeKind) -> Read<bool> {
+    if let NodeKind::Scalar(text, Style::Plain) = value {
+        match text.as_str() {
+            "true" | "True" | "TRUE" => return Ok(true),
+            "false" | "False" | "FALSE" => return Ok(false),
+            _ => {}
+        }
+    }
+    let help = match value {
+        NodeKind::Scalar(text, _) => match text.to_ascii_lowercase().as_str() {
+            // YAML 1.1 reads these words as booleans, so authors write them.
+            "true" | "yes" | "on" | "y" => "write `true`, without quotes",
+            "false" | "no" | "off" | "n" => "write `false`, without quotes",
+            text if text.ends_with(',') => "remove the comma: outside of brackets, a line ends without one",
+            text if text.contains("//") => "begin comments with `# `, not with `//`",
+            _ => "write `true` or `false`, without quotes",
+        },
+        _ => "write `true` or `false`",
+    };
+    Err(wrong_type(name, value, "`true` or `false`", Some(help)))
+}
+
+/// Reads the index of a variation.
+pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
+    let not_whole = |help| Err(wrong_type(name, value, "a whole number", help));
+    let text = match value {
+        // A percent sign is an attempt at a percentage rollout, so the help explains that.
+        NodeKind::Scalar(text, _) if text.ends_with('%') => return not_whole(Some(ROLLOUT)),
+        NodeKind::Scalar(text, Style::Plain) => text,
+        NodeKind::Scalar(..) => {
+            return not_whole(Some("write it without quotes, or write `variation` to name a variation"));
+        }
+        _ => return not_whole(Some(ROLLOUT)),
+    };
+    match integer(text) {
+        Integer::Index(index) => Ok(index),
+        Integer::Negative => Err(Some(Problem {
+            check: &check::SELECT_NEGATIVE,
+            message: format!("`select` is `{}`, below zero", shown(text)),
+            help: Some("the first variation is 0".to_owned()),
+        })),
+        Integer::TooLarge => Err(Some(Problem {
+            check: &check::SELECT_OUT_OF_RANGE,
+            message: format!("`select` is `{}`, and no toggle has that many variations", shown(text)),
+            help: None,
+        })),
+        Integer::No if is_null(text) => not_whole(None),
+        Integer::No if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            not_whole(Some("write it in decimal digits without leading zeros"))
+        }
+        Integer::No => not_whole(Some("write `variation` instead of `select` to name a variation")),
+    }
+}
+
+/// A plain scalar as an index.
+enum Integer {
+    Index(u32),
+    Negative,
+    No,
+    TooLarge,
+}
+
+/// Reads a plain scalar by the core schema of YAML 1.2: decimal with an optional sign, `0x` or `0o`. Refuses leading
+/// zeros.
+fn integer(text: &str) -> Integer {
+    let is_negative = text.starts_with('-');
+    // The core schema allows a sign only before decimal digits, so the prefixes are tried on the text with its sign.
+    let (digits, radix) = [("0x", 16), ("0o", 8)]
+        .into_iter()
+        .find_map(|(prefix, radix)| Some((text.strip_prefix(prefix)?, radix)))
+        .unwrap_or((text.strip_prefix(['+', '-']).unwrap_or(text), 10));
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Integer::No;
+    }
+    // Other YAML parsers read a leading zero as octal, so the value would depend on the parser.
+    if radix == 10 && digits.len() > 1 && digits.starts_with('0') {
+        return Integer::No;
+    }
+    if is_negative {
+        return Integer::Negative;
+    }
+    u32::from_str_radix(digits, radix).map_or(Integer::TooLarge, Integer::Index)
 }

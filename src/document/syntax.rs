@@ -16,7 +16,7 @@ use granit_parser::{
 };
 
 use super::check;
-use super::diagnostic::lines;
+use super::finding::lines;
 use super::finding::{Finding, add};
 use super::mistake::{self, Mistake};
 use super::node::{Node, NodeKind, Position, Span, Style};

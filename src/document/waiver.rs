@@ -6,7 +6,8 @@
 
 use super::Document;
 use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER};
-use super::diagnostic::{self, Diagnostic};
+use super::finding;
+use super::finding::Diagnostic;
 use super::finding::{Finding, did_you_mean, shown};
 use super::node::{Node, NodeKind, Position, Span};
 use super::syntax::{self, Comment, Syntax};
@@ -35,7 +36,7 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
         });
     }
-    let added = diagnostic::diagnose(path, text, None, findings);
+    let added = finding::diagnose(path, text, None, findings);
     document.diagnostics.extend(added);
     document.diagnostics.sort();
 }

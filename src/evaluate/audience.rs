@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::compiler::{Compiler, Definitions};
+use super::condition::Person;
 use super::condition::{Served, Verdict};
 use super::evaluator::Evaluator;
-use super::person::Person;
 use crate::model::{Payload, ToggleId};
 
 /// The examples of users who switch, and the broken lines, that are kept.

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use regex::Regex;
 use semver::Version;
+use serde_json::{Map, Value};
 
 use super::evaluator::Slots;
-use super::person::Person;
-use crate::model::{Condition, datetime_numbers};
+use crate::model::{Condition, Prerequisite, ReturnType, datetime_numbers};
 
 /// A test of one attribute.
 #[derive(Debug)]
@@ -360,6 +360,123 @@ pub(crate) enum Verdict {
     Known(Served),
 }
 
+/// Returns whether a toggle that serves `value` meets `prerequisite`. The prerequisite's type is taken for the type of the
+/// toggle, because a document does not have one.
+pub(super) fn meets(prerequisite: &Prerequisite, value: &str) -> Truth {
+    let expected = prerequisite.value.as_str();
+    let is_equal = match prerequisite.kind {
+        ReturnType::String => value == expected,
+        // The service reads every text but `true` as false.
+        ReturnType::Boolean => value.eq_ignore_ascii_case("true") == expected.eq_ignore_ascii_case("true"),
+        ReturnType::Number => match (value.parse::<f64>(), expected.parse::<f64>()) {
+            _ if value == expected => true,
+            // The SDK compares `1` and `1.0` as different, and the service decides how it writes them.
+            (Ok(a), Ok(b)) if a == b => return Truth::Unknown(Doubt::UnsureEquality),
+            (Ok(_), Ok(_)) => false,
+            _ => return Truth::Unknown(Doubt::UnknownPrerequisite),
+        },
+        ReturnType::Json => {
+            let object = |text: &str| serde_json::from_str::<Map<String, Value>>(text);
+            match (object(value), object(expected)) {
+                (Ok(a), Ok(b)) => a == b,
+                _ => return Truth::Unknown(Doubt::UnknownPrerequisite),
+            }
+        }
+    };
+    is_equal.into()
+}
+
+/// A user: a key and attributes. The values of a [`Person`] can be replaced, so that one serves a whole audience.
+#[derive(Clone, Debug)]
+pub(crate) struct Person<'a> {
+    slots: &'a Slots,
+    key: Option<String>,
+    now: Option<i64>,
+    values: Vec<AttributeValue>,
+}
+
+/// The value of an attribute in the forms that conditions compare. A text that cannot be parsed has no such form.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AttributeValue {
+    is_set: bool,
+    pub(super) text: String,
+    pub(super) word: Option<u32>,
+    pub(super) number: Option<f64>,
+    pub(super) version: Option<Version>,
+    /// Seconds since 1970-01-01 UTC.
+    pub(super) time: Option<u128>,
+}
+
+impl<'a> Person<'a> {
+    pub(super) fn new(slots: &'a Slots, now: Option<i64>) -> Self {
+        Self { slots, key: None, now, values: vec![AttributeValue::default(); slots.slots.len()] }
+    }
+
+    /// Removes all attributes and sets the key.
+    pub(crate) fn reset(&mut self, key: Option<&str>) {
+        match key {
+            Some(key) => self.set_key(key),
+            None => self.key = None,
+        }
+        for value in &mut self.values {
+            value.is_set = false;
+        }
+    }
+
+    pub(crate) fn set_key(&mut self, key: &str) {
+        // One buffer serves a whole audience.
+        let buffer = self.key.get_or_insert_default();
+        buffer.clear();
+        buffer.push_str(key);
+    }
+
+    /// Sets an attribute, which is ignored if no condition compares it. Returns whether it was set before.
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> bool {
+        self.slots.find(name).is_some_and(|slot| self.set_slot(slot, text))
+    }
+
+    /// Returns the slot of the attribute `name`, if a condition compares it.
+    pub(crate) fn slot(&self, name: &str) -> Option<usize> {
+        self.slots.find(name)
+    }
+
+    /// Sets the attribute of a slot. Returns whether it was set before.
+    ///
+    /// # Panics
+    /// If [`Self::slot`] did not return the slot.
+    pub(crate) fn set_slot(&mut self, slot: usize, text: &str) -> bool {
+        let kinds = &self.slots.slots[slot];
+        let value = &mut self.values[slot];
+        value.text.clear();
+        value.text.push_str(text);
+        value.word = kinds.word(text);
+        // The same parsers as in the SDK: they define which texts are numbers, versions and times.
+        if kinds.is_number {
+            value.number = text.parse().ok();
+        }
+        if kinds.is_semver {
+            value.version = text.parse().ok();
+        }
+        if kinds.is_time {
+            value.time = text.parse().ok();
+        }
+        std::mem::replace(&mut value.is_set, true)
+    }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// Returns the time of evaluation in seconds since 1970-01-01 UTC, if it is given.
+    pub(super) fn now(&self) -> Option<i64> {
+        self.now
+    }
+
+    pub(super) fn value(&self, slot: usize) -> Option<&AttributeValue> {
+        self.values.get(slot).filter(|value| value.is_set)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,6 +512,29 @@ mod tests {
                 let text = format!("{year:04}-{month:02}-01T00:00:00+00:00");
                 assert_eq!(seconds(&text), Some(expected.as_second()), "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn a_prerequisite_compares_values_of_its_type() {
+        let equality = Truth::Unknown(Doubt::UnsureEquality);
+        let unknown = Truth::Unknown(Doubt::UnknownPrerequisite);
+        for (kind, expected, value, truth) in [
+            (ReturnType::String, "a", "a", Truth::True),
+            (ReturnType::String, "a", "A", Truth::False),
+            (ReturnType::Boolean, "true", "TRUE", Truth::True),
+            (ReturnType::Boolean, "false", "no", Truth::True),
+            (ReturnType::Boolean, "true", "false", Truth::False),
+            (ReturnType::Number, "1", "1", Truth::True),
+            (ReturnType::Number, "1", "1.0", equality),
+            (ReturnType::Number, "1", "2", Truth::False),
+            (ReturnType::Number, "1", "one", unknown),
+            (ReturnType::Json, r#"{"a":1,"b":2}"#, r#"{"b": 2, "a": 1}"#, Truth::True),
+            (ReturnType::Json, r#"{"a":1}"#, r#"{"a":2}"#, Truth::False),
+            (ReturnType::Json, "[]", "[]", unknown),
+        ] {
+            let prerequisite = Prerequisite { key: "other".into(), value: expected.into(), kind };
+            assert_eq!(meets(&prerequisite, value), truth, "{kind:?} {expected} {value}");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use sha1::{Digest, Sha1};
 
 use super::compiler::{CompiledPrerequisite, CompiledRule, CompiledServe, CompiledToggle};
+use super::condition::Person;
 use super::condition::{Doubt, Served, Truth, Verdict};
-use super::person::Person;
 use crate::model::WHOLE;
 
 /// The number of toggles in a chain of prerequisites that the SDK evaluates.

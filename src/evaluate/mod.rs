@@ -20,15 +20,10 @@ mod audience;
 mod compiler;
 mod condition;
 mod evaluator;
-mod expected;
-mod person;
 #[cfg(test)]
 mod tests;
-mod trace;
 
 pub(crate) use audience::{Audience, Impact, Tally, UserImpact, Users};
-pub(crate) use compiler::{Compiler, Definitions};
-pub(crate) use condition::{Doubt, Served, Truth, Verdict, misfit};
+pub(crate) use compiler::{Compiler, Definitions, PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace};
+pub(crate) use condition::{Doubt, Person, Served, Truth, Verdict, misfit};
 pub(crate) use evaluator::Evaluator;
-pub(crate) use person::Person;
-pub(crate) use trace::{PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace};

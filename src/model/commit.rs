@@ -1,11 +1,14 @@
 //! A commit with the comment and the trailers of its message.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use super::{ObjectId, Override, cut};
+use super::{EnvironmentId, ObjectId, Payload, ToggleId, cut, hex};
 
 /// The id of a commit, shown in full.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -154,12 +157,252 @@ pub enum HistoryEvidence {
     Nowhere,
 }
 
+/// The SHA-256 of a toggle and the targeting that would be sent for it. Commits, comments and actions are not part of it,
+/// so that it survives a merge, and does not depend on what is applied.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct ChangeDigest([u8; 32]);
+
+/// The reason why a text is not the digest of a change.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a digest is `sha256:` and 64 digits `0`–`9` or `a`–`f`")]
+pub struct ChangeDigestError;
+
+impl ChangeDigest {
+    /// Returns the digest of the request that sends `payload` for a toggle.
+    pub fn new(id: &ToggleId, payload: &Payload) -> Self {
+        // Without a separator, two different requests could have the same bytes.
+        let hash = Sha256::new().chain_update(id.as_str()).chain_update([0]);
+        Self(hash.chain_update(payload.to_json()).finalize().into())
+    }
+
+    /// Returns the part of the digest that a review lists. 128 bits, so that a comment has room for thousands.
+    fn listed(self) -> ListedDigest {
+        *self.0.first_chunk().expect("the digest is longer")
+    }
+}
+
+impl fmt::Display for ChangeDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", hex(&self.0))
+    }
+}
+
+impl FromStr for ChangeDigest {
+    type Err = ChangeDigestError;
+
+    fn from_str(text: &str) -> Result<Self, ChangeDigestError> {
+        let digits = text.strip_prefix("sha256:").ok_or(ChangeDigestError)?;
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if digits.len() != 64 || !digits.bytes().all(is_digit) {
+            return Err(ChangeDigestError);
+        }
+        let mut digest = [0; 32];
+        for (byte, at) in digest.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| ChangeDigestError)?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+type ListedDigest = [u8; LISTED];
+const LISTED: usize = 16;
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ReviewedChanges(BTreeSet<ListedDigest>);
+
+impl ReviewedChanges {
+    /// Returns all digests as bytes, one after the other.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flatten().copied().collect()
+    }
+
+    /// Returns the digests that [`Self::to_bytes`] has returned; `None` if it has not returned these.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (digests, rest) = bytes.as_chunks::<LISTED>();
+        rest.is_empty().then(|| Self(digests.iter().copied().collect()))
+    }
+
+    /// Returns the number of digests.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether nothing was reviewed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<ChangeDigest> for ReviewedChanges {
+    fn from_iter<T: IntoIterator<Item = ChangeDigest>>(digests: T) -> Self {
+        Self(digests.into_iter().map(ChangeDigest::listed).collect())
+    }
+}
+
+/// The reviews that count for one pass.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Reviews {
+    changes: ReviewedChanges,
+    /// For the commits of pull requests, which one each came from, and why its review does not list a change.
+    requests: BTreeMap<CommitId, String>,
+    /// The same for any other commit, after its id.
+    others: String,
+}
+
+impl Reviews {
+    /// Returns no reviews. `others` continues the sentence about a commit that is of no pull request.
+    pub fn none(others: impl Into<String>) -> Self {
+        Self { changes: ReviewedChanges::default(), requests: BTreeMap::new(), others: others.into() }
+    }
+
+    pub fn add(&mut self, review: ReviewedChanges) {
+        self.changes.0.extend(review.0);
+    }
+
+    /// Names the pull request that `commits` came from, and why its review does not list a change.
+    pub fn name(&mut self, commits: impl IntoIterator<Item = CommitId>, request: &str) {
+        for commit in commits {
+            self.requests.entry(commit).or_insert_with(|| request.to_owned());
+        }
+    }
+
+    pub fn list(&self, change: ChangeDigest) -> bool {
+        self.changes.0.contains(&change.listed())
+    }
+
+    /// Returns what an unlisted change of `commit` came from, and why no review lists it.
+    pub(crate) fn origin(&self, commit: Option<&Commit>) -> String {
+        match commit {
+            None => format!("files that are not committed, {}", self.others),
+            Some(commit) => match self.requests.get(&commit.id) {
+                Some(request) => request.clone(),
+                None => format!("commit {}, {}", commit.id.short(), self.others),
+            },
+        }
+    }
+}
+
+/// A decision that an operator can make at run time (DESIGN, section 9.2).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Override {
+    /// Record the documents of an environment in which nothing is applied as applied.
+    FirstPassAdopt,
+    /// Publish every toggle of an environment in which nothing is applied.
+    FirstPassAssert,
+    /// Apply a revision that does not descend from the recorded one.
+    History,
+    /// Lift the rails of an environment, even if all of its documents were removed.
+    MassChange,
+    /// Overwrite changes that were made on the service.
+    OverwriteDrift,
+    /// Publish outside the change windows of an environment.
+    Window,
+}
+
+impl Override {
+    /// All overrides, in display order.
+    pub const ALL: [Self; 6] = [
+        Self::FirstPassAssert,
+        Self::FirstPassAdopt,
+        Self::MassChange,
+        Self::History,
+        Self::OverwriteDrift,
+        Self::Window,
+    ];
+
+    /// Returns the name, such as `mass-change`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FirstPassAdopt => "first-pass-adopt",
+            Self::FirstPassAssert => "first-pass-assert",
+            Self::History => "history",
+            Self::MassChange => "mass-change",
+            Self::OverwriteDrift => "overwrite-drift",
+            Self::Window => "window",
+        }
+    }
+
+    /// Returns whether it decides on a first pass.
+    pub fn is_first_pass(self) -> bool {
+        matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A text that is not the name of an override.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{}` cannot be allowed; use one of {}", super::escaped(.0), Override::ALL.map(Override::as_str).join(", "))]
+pub struct OverrideError(String);
+
+impl FromStr for Override {
+    type Err = OverrideError;
+
+    fn from_str(text: &str) -> Result<Self, OverrideError> {
+        let found = Self::ALL.into_iter().find(|what| what.as_str() == text);
+        found.ok_or_else(|| OverrideError(text.to_owned()))
+    }
+}
+
+/// An override that an operator gave to a daemon, or a run to itself. Valid as long as its revision is the one to apply.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Allowance {
+    pub what: Override,
+    /// The environment; `None` for `history`, which concerns the source.
+    pub environment: Option<EnvironmentId>,
+    /// The source revision.
+    pub revision: CommitId,
+    /// The caller's address.
+    pub by: String,
+    /// The time, in seconds since 1970-01-01 UTC.
+    pub at: i64,
+    /// The live versions that `overwrite-drift` covers: those that the operator could see. None for the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<BTreeMap<ToggleId, u64>>,
+}
+
+impl Allowance {
+    /// Returns whether both answer the same question, so that the later one replaces the earlier one.
+    pub fn replaces(&self, other: &Self) -> bool {
+        // The two decisions on a first pass contradict each other, so only the later one can be valid.
+        let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());
+        is_same && self.environment == other.environment && self.covers(other)
+    }
+
+    /// Returns whether this one covers every toggle of an earlier one that may still be valid.
+    fn covers(&self, other: &Self) -> bool {
+        match (&self.versions, &other.versions) {
+            (Some(versions), Some(others)) if self.revision == other.revision => {
+                others.keys().all(|id| versions.contains_key(id))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`, the form of the trailers of applied commits.
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, environment, revision: _, by, at, versions: _ } = self;
+        write!(f, "{what}")?;
+        if let Some(environment) = environment {
+            write!(f, " {environment}")?;
+        }
+        write!(f, " by {} at {}", super::escaped(by), super::rfc3339(*at))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::Attribution;
+    use crate::model::{Attribution, ObjectId};
 
     fn commit(message: &str) -> Commit {
         Commit { id: CommitId(ObjectId([0xab; 20])), message: message.to_owned(), committed_at: 0 }
@@ -224,5 +467,89 @@ mod attribution_tests {
             assert_eq!(attribution.label(), label);
             assert_eq!(attribution.comment(9), comment);
         }
+    }
+
+    #[test]
+    fn a_digest_is_sha256_and_64_digits() {
+        let digits = "0123456789abcdef".repeat(4);
+        let text = format!("sha256:{digits}");
+        assert_eq!(text.parse::<ChangeDigest>().unwrap().to_string(), text);
+        for text in [
+            "",
+            "sha256:",
+            &digits,
+            &format!("SHA256:{digits}"),
+            &format!("sha256:{}", digits.to_uppercase()),
+            &format!("sha256:{digits}0"),
+            &format!("sha256:{}", &digits[1..]),
+            &format!("sha256:{}g", &digits[1..]),
+            &format!("sha1:{digits}"),
+        ] {
+            assert_eq!(text.parse::<ChangeDigest>(), Err(ChangeDigestError), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_digests_of_a_review_are_read_back_whole_or_not_at_all() {
+        let digest = |byte| ChangeDigest([byte; 32]);
+        let review: ReviewedChanges = [digest(1), digest(2), digest(1)].into_iter().collect();
+        let bytes = review.to_bytes();
+        assert_eq!((review.len(), bytes.len()), (2, 32));
+        assert_eq!(ReviewedChanges::from_bytes(&bytes), Some(review.clone()));
+        assert_eq!(ReviewedChanges::from_bytes(&bytes[1..]), None);
+        let mut reviews = Reviews::none("");
+        reviews.add(review);
+        assert!(reviews.list(digest(2)) && !reviews.list(digest(3)));
+    }
+
+    #[test]
+    fn an_override_has_one_spelling() {
+        for what in Override::ALL {
+            assert_eq!(what.as_str().parse(), Ok(what));
+            assert_eq!(serde_json::to_value(what).unwrap(), what.as_str());
+        }
+        let error = "everything\n".parse::<Override>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("`everything\\n` cannot be allowed; use one of first-pass-assert, "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_later_decision_about_the_same_question_replaces_the_earlier_one() {
+        let allowance = |what, environment: &str| Allowance {
+            what,
+            environment: Some(environment.parse().unwrap()),
+            revision: CommitId(ObjectId([1; 20])),
+            by: "127.0.0.1:4711".to_owned(),
+            at: 0,
+            versions: None,
+        };
+        let assert = allowance(Override::FirstPassAssert, "shop/prod");
+        assert!(allowance(Override::FirstPassAdopt, "shop/prod").replaces(&assert));
+        assert!(!allowance(Override::FirstPassAdopt, "shop/test").replaces(&assert));
+        assert!(!allowance(Override::MassChange, "shop/prod").replaces(&assert));
+    }
+
+    #[test]
+    fn a_later_order_to_overwrite_replaces_an_earlier_one_only_if_it_covers_its_toggles() {
+        let order = |revision, toggles: &[&str]| Allowance {
+            what: Override::OverwriteDrift,
+            environment: Some("shop/prod".parse().unwrap()),
+            revision: CommitId(ObjectId([revision; 20])),
+            by: "127.0.0.1:4711".to_owned(),
+            at: 0,
+            versions: Some(toggles.iter().map(|id| (id.parse().unwrap(), 3)).collect()),
+        };
+        let (pay, ship) = (["shop/prod/pay"], ["shop/prod/ship"]);
+        let both = order(1, &[pay, ship].concat());
+        assert!(both.replaces(&order(1, &pay)));
+        assert!(!order(1, &ship).replaces(&both));
+        assert!(order(2, &ship).replaces(&both));
+        let older = Allowance { versions: None, ..both.clone() };
+        assert!(order(1, &pay).replaces(&older));
+        let text = serde_json::to_string(&older).unwrap();
+        assert!(!text.contains("versions"), "{text}");
+        assert_eq!(serde_json::from_str::<Allowance>(&text).unwrap(), older);
     }
 }

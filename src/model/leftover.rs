@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AuthoredCommit, CommitId, Serve, Targeting, ToggleId, words};
+use super::{AuthoredCommit, CommitId, Serve, Targeting, ToggleId};
 
-words! {
+super::words! {
     /// Why a toggle does not decide anything.
     LeftoverKind {
         /// It is disabled.

@@ -3,58 +3,69 @@
 //! All types are values; nothing here reads a clock, a disk or a network. Ids, targeting and globs are always valid,
 //! because parsing is the only way to create them.
 
-mod allowance;
-mod build;
 mod commit;
 mod deployment;
-mod escape;
-mod hold;
 mod id;
 mod junit;
 mod leftover;
 mod live;
 mod packed;
-mod return_type;
-mod review;
 mod scope;
-mod semantic_version;
-mod sent;
-mod state;
 mod suspension;
 mod targeting;
 mod text;
-mod time;
 mod tree;
-mod version;
-mod words;
 
-pub use allowance::{Allowance, Override, OverrideError};
-pub use build::{BUILD, Build};
 pub(crate) use commit::AuthoredCommit;
-pub use commit::{Attribution, Commit, CommitId, HistoryEvidence};
+pub use commit::{
+    Allowance, Attribution, ChangeDigest, ChangeDigestError, Commit, CommitId, HistoryEvidence, Override,
+    OverrideError, ReviewedChanges, Reviews,
+};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
-pub use escape::{Color, HarmlessJsonWriter, escaped, harmless_json, is_harmful};
-pub use hold::{Alone, HeldRequest, Hold, HoldKind};
 pub use id::{
     EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId,
 };
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use leftover::LeftoverKind;
 pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle};
-pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
-pub use return_type::{ReturnType, variation_fits};
-pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Reviews};
+pub use live::{
+    Action, Alone, Certainty, Format, HeldRequest, Hold, HoldKind, Live, LiveContent, LiveDraft, LiveToggle,
+    LiveVersion, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest, ToggleState, Version,
+};
 pub use scope::{Scope, ScopeError, Unmatched};
-pub use semantic_version::is_semver;
-pub use sent::{Action, Certainty, RequestDigest, Sent, SentNote, TargetingDigest};
-pub use state::{PublishOutcome, ToggleState};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{
-    Between, Condition, Content, Payload, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,
-    WHOLE, percent,
+    Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, ServiceKind, Targeting,
+    Variation, WHOLE, is_semver, percent, variation_fits,
 };
-pub use text::{chain, closest, counted, cut, hex, html, listed, plain, similar_names};
-pub use time::{datetime_numbers, duration, rfc3339, seconds};
+pub use text::{
+    Color, HarmlessJsonWriter, chain, closest, counted, cut, datetime_numbers, duration, escaped,
+    harmless_json, hex, html, is_harmful, listed, plain, rfc3339, seconds, similar_names,
+};
+pub(crate) use text::{not_a_word, words};
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};
-pub use version::{Format, Version};
-pub(crate) use words::{not_a_word, words};
+
+/// The build of this program.
+pub const BUILD: Build = Build {
+    version: env!("CARGO_PKG_VERSION"),
+    commit: if env!("BUILD_COMMIT").is_empty() { None } else { Some(env!("BUILD_COMMIT")) },
+    date: if env!("BUILD_DATE").is_empty() { None } else { Some(env!("BUILD_DATE")) },
+    target: env!("BUILD_TARGET"),
+    text: concat!(env!("CARGO_PKG_VERSION"), " ", env!("BUILD_TEXT")),
+};
+
+/// The build of a program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Build {
+    /// The version of the package.
+    pub version: &'static str,
+    /// The first ten digits of the commit, followed by `-dirty` if the sources differed from it. `None` if it is not
+    /// known, such as in a build of an archive.
+    pub commit: Option<&'static str>,
+    /// The day of the commit, such as `2026-11-22`, if it is known.
+    pub date: Option<&'static str>,
+    /// The target triple.
+    pub target: &'static str,
+    /// All of it, such as `0.1.0 (d77f556a01 2026-11-22, x86_64-unknown-linux-gnu)`.
+    pub text: &'static str,
+}

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
-use super::{ReturnType, packed};
+use super::packed;
 
 super::words! {
     /// The kind of service, which determines the features that gitoggle relies on.
@@ -304,6 +305,103 @@ impl<'de> Deserialize<'de> for Serve {
     }
 }
 
+super::words! {
+    /// The type of the values that a toggle returns, and that a prerequisite compares with.
+    ReturnType {
+        /// `true` or `false`.
+        Boolean = "boolean",
+        /// A JSON object.
+        Json = "json",
+        /// A decimal number.
+        Number = "number",
+        /// Any text.
+        String = "string",
+    }
+}
+
+impl ReturnType {
+    /// Returns the type of a new toggle with these values (DESIGN, section 8.6).
+    pub fn of(values: &[&str]) -> Self {
+        let all = |test: &dyn Fn(&str) -> bool| !values.is_empty() && values.iter().all(|value| test(value));
+        let fits = |return_type| move |value: &str| variation_fits(return_type, value).is_ok();
+        match () {
+            () if all(&|value| matches!(value, "true" | "false")) => Self::Boolean,
+            () if all(&fits(Self::Number)) => Self::Number,
+            () if all(&fits(Self::Json)) => Self::Json,
+            () => Self::String,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ReturnType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        word.parse().map_err(Error::custom)
+    }
+}
+
+/// Checks that FeatureProbe can deliver the variation `value` of a toggle of this type (`featureprobe-behaviour.md`,
+/// sections 5.1 and 5.6).
+///
+/// # Errors
+/// The reason in words, without the value.
+pub fn variation_fits(return_type: ReturnType, value: &str) -> Result<(), String> {
+    let reason = match return_type {
+        // The service delivers every other text as `false`.
+        ReturnType::Boolean if !["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word)) => {
+            "is neither `true` nor `false`"
+        }
+        ReturnType::Number if !is_big_decimal(value) => "is not a decimal number",
+        // The SDKs read a number as a 64-bit float.
+        ReturnType::Number if !value.parse().is_ok_and(f64::is_finite) => "is too large for a number",
+        ReturnType::Json if serde_json::from_str::<Map<String, Value>>(value).is_err() => {
+            "is not a JSON object"
+        }
+        _ => return Ok(()),
+    };
+    Err(format!("{reason}, but the toggle's type is `{}`", return_type.as_str()))
+}
+
+/// Returns whether Java's `BigDecimal` parses `text`: optional sign, digits with at most one point, exponent.
+fn is_big_decimal(text: &str) -> bool {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) =
+        text.split_once(['e', 'E']).map_or((text, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let has_digits = !(whole.is_empty() && fraction.is_empty());
+    let is_exponent = |text: &str| {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        !digits.is_empty() && is_digits(digits)
+    };
+    has_digits && is_digits(whole) && is_digits(fraction) && exponent.is_none_or(is_exponent)
+}
+
+/// Returns whether `text` is a semantic version (SemVer 2.0), without a leading `v`.
+pub fn is_semver(text: &str) -> bool {
+    // Build metadata is removed first, because it may contain the `-` that begins a prerelease.
+    let (text, build) = match text.split_once('+') {
+        Some((text, build)) => (text, Some(build)),
+        None => (text, None),
+    };
+    let (core, pre) = match text.split_once('-') {
+        Some((core, pre)) => (core, Some(pre)),
+        None => (text, None),
+    };
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    // SemVer forbids leading zeros in the three numbers and in numeric identifiers of a prerelease.
+    let is_number = |part: &str| is_digits(part) && (part == "0" || !part.starts_with('0'));
+    let is_word = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    core.split('.').count() == 3
+        && core.split('.').all(is_number)
+        && pre.is_none_or(|pre| {
+            pre.split('.').all(|part| is_word(part) && (!is_digits(part) || is_number(part)))
+        })
+        && build.is_none_or(|build| build.split('.').all(is_word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,6 +516,61 @@ mod serve_tests {
             r#"{"variation":"on"}"#,
         ] {
             assert!(serde_json::from_str::<Serve>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_new_toggle_has_the_narrowest_type_of_all_its_variations() {
+        for (values, expected) in [
+            (&["true", "false"][..], ReturnType::Boolean),
+            (&["true", "False"], ReturnType::String),
+            (&["1", "-2.5"], ReturnType::Number),
+            (&["1", "NaN"], ReturnType::String),
+            (&["{}", "{\"a\":1}"], ReturnType::Json),
+            (&["{}", "[]"], ReturnType::String),
+            (&["1", "true"], ReturnType::String),
+            (&[], ReturnType::String),
+        ] {
+            assert_eq!(ReturnType::of(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_variation_fits_the_type_that_the_service_parses_it_as() {
+        for (return_type, good, bad) in [
+            (ReturnType::Boolean, &["true", "False", "TRUE"][..], &["", "yes", " true", "1"][..]),
+            (
+                ReturnType::Number,
+                &["0", "-1", "+1.50", ".5", "5.", "1e3", "1E-3", "007"],
+                &["", ".", "-", "1e", "1e+", "NaN", "inf", "0x1F", " 1", "1_0", "1.2.3", "1e999", "one"],
+            ),
+            (
+                ReturnType::Json,
+                &["{}", r#" {"a":[1,null]} "#],
+                &["", "[]", "1", "null", "{", "{} x", r#"{"a":1e999}"#],
+            ),
+            (ReturnType::String, &["", "any"], &[]),
+        ] {
+            for value in good {
+                assert_eq!(variation_fits(return_type, value), Ok(()), "{return_type:?} {value}");
+            }
+            for value in bad {
+                assert!(variation_fits(return_type, value).is_err(), "{return_type:?} {value}");
+            }
+        }
+        insta::assert_snapshot!(
+            variation_fits(ReturnType::Json, "[]").unwrap_err(),
+            @"is not a JSON object, but the toggle's type is `json`"
+        );
+    }
+
+    #[test]
+    fn a_semantic_version_has_three_numbers() {
+        for good in ["1.2.3", "0.0.0", "1.2.3-rc.1", "1.2.3+build.01", "1.2.3-0a+x", "1.2.3--"] {
+            assert!(is_semver(good), "{good}");
+        }
+        for bad in ["", "v1.2.3", "1.2", "1.2.3.4", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3+", "1.2.3-a..b"] {
+            assert!(!is_semver(bad), "{bad}");
         }
     }
 }

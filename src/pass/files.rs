@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, MOST_FILES, PathKind, tree};
+use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, MOST_FILES, PathKind, layout};
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{Blob, EntryKind, Format, ObjectId, ServiceKind, ToggleId, Tree, TreeEntry, Trees};
 use crate::pass::Error;
@@ -159,7 +159,7 @@ impl DocumentFiles {
 
     fn duplicates(&self, id: &ToggleId, claims: &[DocumentFile]) -> Vec<Diagnostic> {
         let paths: Vec<String> = claims.iter().map(|file| join(&self.root, &file.path)).collect();
-        tree::duplicate(id, &paths, &[])
+        layout::duplicate(id, &paths, &[])
     }
 }
 

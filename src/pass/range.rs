@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{Diagnostic, tree};
+use crate::document::{Diagnostic, layout};
 use crate::model::{CommitId, EntryKind, EnvironmentId, ObjectId, Trees, escaped, similar_names};
 use crate::pass::Error;
 use crate::pass::attribution::Attributions;
@@ -171,7 +171,7 @@ impl BaseRevision {
         let mut kept = Vec::new();
         for finding in findings.drain(..) {
             let path = finding.path.strip_prefix(rules.root.as_str()).unwrap_or(&finding.path);
-            let is_old = tree::is_about_path(&finding) && {
+            let is_old = layout::is_about_path(&finding) && {
                 let now = file_at(&trees, Some(head), path)?;
                 now.is_some() && now == file_at(&trees, self.tree, path)?
             };

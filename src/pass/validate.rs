@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::Error;
 use super::planning::with_snapshot;
-use crate::document::{Diagnostic, Layout, tree};
+use crate::document::{Diagnostic, Layout, layout};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
 use crate::pass::files::Folder;
@@ -113,7 +113,7 @@ impl Run<'_> {
             "" => ".",
             root => root,
         };
-        Checked { findings: vec![tree::too_many_files(root)], ..Checked::default() }
+        Checked { findings: vec![layout::too_many_files(root)], ..Checked::default() }
     }
 
     /// Returns the paths of the files.

@@ -5,17 +5,14 @@
 //! dash, a key, a value. It knows nothing of the parser, and is asked only about files that are invalid.
 
 mod brackets;
-mod indentation;
-mod line;
 
 use super::check;
-use super::diagnostic::lines;
+use super::finding::lines;
 use super::finding::{Finding, Spot};
 use super::node::{Position, Span};
+use super::shape::is_known_key;
 use crate::model::escaped;
-use brackets::flow;
-use indentation::indentation;
-use line::{foreign, in_line};
+use brackets::{bad_escape, flow, reserved, trailing};
 
 /// What is wrong, where, and how to write it.
 #[derive(Debug)]
@@ -254,4 +251,285 @@ fn is_odd(c: char) -> bool {
 
 fn is_white(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
+}
+
+/// Finds a mistake that one line shows.
+fn in_line(lines: &[Line<'_>], at: usize) -> Option<Found> {
+    let line = &lines[at];
+    if line.is_empty() {
+        return None;
+    }
+    bullet(line, at).or_else(|| match line.colon {
+        Some(_) => value(line, at),
+        None => no_colon(lines, at),
+    })
+}
+
+/// Finds text of another language.
+fn foreign(line: &Line<'_>, at: usize) -> Option<Found> {
+    let content = line.text.trim_start();
+    let found = |message: &str, help: &str| {
+        Some(Found::new(at, line.text.len() - content.len(), line.text.trim_end().len(), message, help))
+    };
+    if content.starts_with("```") {
+        return found("a Markdown fence is not YAML", "remove this line");
+    }
+    if content.starts_with("{%") || content.starts_with("{{") {
+        return found("a template is not YAML", "render the template, and commit the result");
+    }
+    if content.starts_with("//")
+        || content.starts_with("/*")
+        || content.starts_with("--") && !content.starts_with("---")
+    {
+        return found("this is not a comment in YAML", "begin comments with `# `, or remove it");
+    }
+    if content.starts_with('%') {
+        return found(
+            "a directive (`%`) has no place in a document",
+            "remove this line, or put a value that begins with `%` in quotes",
+        );
+    }
+    let (from, c) = line.text.char_indices().find(|(_, c)| c.is_control() && *c != '\t' && *c != '\r')?;
+    let message = format!("the control character U+{:04X} is not allowed", u32::from(c));
+    let help = format!("remove it, or write it as `\\u{:04x}` in double quotes", u32::from(c));
+    Some(Found::new(at, from, from + c.len_utf8(), message, help))
+}
+
+/// Finds a list item without a proper dash.
+fn bullet(line: &Line<'_>, at: usize) -> Option<Found> {
+    let content = &line.text[line.content..];
+    let c = content.chars().next()?;
+    let rest = &content[c.len_utf8()..];
+    match c {
+        '-' if rest.starts_with(|c: char| c.is_alphabetic() || c == '"') && !content.starts_with("--") => {
+            let help = format!("write `- {}`", escaped(rest.trim_end()));
+            Some(Found::new(at, line.content, line.content + 1, "no space follows the dash", help))
+        }
+        '*' | '+' | '•' | '·' | '‣' | '–' | '—' | '−' if rest.starts_with(' ') => {
+            let message = format!("a list item begins with `-`, not `{c}`");
+            let help = match rest.trim_start().starts_with("- ") {
+                // The lines of a diff were pasted.
+                true => format!("remove the `{c}`"),
+                false => format!("write `- {}`", escaped(rest.trim())),
+            };
+            Some(Found::new(at, line.content, line.content + c.len_utf8(), message, help))
+        }
+        _ => None,
+    }
+}
+
+/// Finds what is wrong with the value behind a key.
+fn value(line: &Line<'_>, at: usize) -> Option<Found> {
+    let value = line.plain_value();
+    let c = value.chars().next()?;
+    let to = line.value + value.len();
+    if let '"' | '\'' = c {
+        let end = line.value + closing(value, c)? + 1;
+        return bad_escape(line.text, at, line.value, end)
+            .and_then(|()| after_quote(line, at, c, end))
+            .err()
+            .map(|found| *found);
+    }
+    if line.is_block_header() {
+        return None;
+    }
+    if let Some(found) = reserved(value, at, line.value) {
+        return Some(found);
+    }
+    if let Some(c) = value
+        .chars()
+        .last()
+        .filter(|c| matches!(c, ']' | '}') && !matches!(value.chars().next(), Some('[' | '{')))
+    {
+        let open = if c == ']' { '[' } else { '{' };
+        let help = format!("write `{open}` before the value, or remove the `{c}`");
+        return Some(Found::new(at, to - 1, to, format!("this `{c}` closes nothing"), help));
+    }
+    let key = line.key();
+    let quoted = |text: &str| format!("`{}: \"{}\"`", escaped(key), escaped(&text.replace('"', "\\\"")));
+    let more = value.find(": ").or_else(|| value.ends_with(':').then(|| value.len() - 1));
+    if let Some(more) = more.filter(|_| !matches!(c, '[' | '{')) {
+        let help = match value.trim_end_matches(':') {
+            word if word.len() < value.len() => {
+                format!("remove it, or put the value in quotes: {}", quoted(value))
+            }
+            _ => format!("put the value in quotes: {}", quoted(value)),
+        };
+        let from = line.value + more;
+        return Some(Found::new(at, from, from + 1, "a value cannot contain a second `: `", help));
+    }
+    None
+}
+
+/// Checks what follows a text in quotes.
+fn after_quote(line: &Line<'_>, at: usize, quote: char, end: usize) -> Scanned<()> {
+    let rest = line.plain_value().get(end - line.value..).unwrap_or_default();
+    if !rest.contains(quote) {
+        return trailing(line, at, end);
+    }
+    let to = line.value + line.plain_value().len();
+    match quote {
+        '"' => {
+            let help = "write `\\\"` for a quote in the text, or put the text in single quotes";
+            found(at, end - 1, to, "this `\"` ends the text", help)
+        }
+        _ => {
+            let help = "write `''` for an apostrophe in the text, or put the text in double quotes";
+            found(at, end - 1, to, "this `'` ends the text", help)
+        }
+    }
+}
+
+/// Finds out why a line has no key.
+fn no_colon(lines: &[Line<'_>], at: usize) -> Option<Found> {
+    let line = &lines[at];
+    let content = line.text[line.content..].trim_end();
+    let to = line.content + content.len();
+    let is_other = content.starts_with(['"', '\'']) || !line.has_dash();
+    if let Some(found) = reserved(content, at, line.content).filter(|_| !is_other) {
+        return Some(found);
+    }
+    let word = content.find(|c: char| !(c.is_alphanumeric() || c == '"')).unwrap_or(content.len());
+    let (word, rest) = content.split_at(word);
+    let key = word.trim_matches('"');
+    let from = line.content + word.len();
+    if is_known_key(key) {
+        let c = rest.trim_start().chars().next();
+        let value = rest.trim_start_matches(|c: char| is_white(c) || matches!(c, ':' | '=' | ';' | '：'));
+        let help = format!("write `{}`", escaped(format!("{word}: {value}").trim_end()));
+        let message = match c {
+            None => format!("the key `{key}` has no colon"),
+            Some(':') if rest[1..].starts_with(is_odd) => {
+                let odd = rest[1..].chars().next().map_or(0, u32::from);
+                format!("the invisible character U+{odd:04X} is not a space")
+            }
+            Some(':') => "no space follows the colon".to_owned(),
+            Some(c @ ('=' | ';' | '：')) => format!("a key is followed by `:`, not by `{c}`"),
+            Some(_) => format!("the key `{key}` has no colon"),
+        };
+        let skipped = rest.len() - rest.trim_start().len();
+        let end = c.map_or(from, |c| {
+            if matches!(c, ':' | '=' | ';' | '：') { from + skipped + c.len_utf8() } else { from }
+        });
+        let start = if end > from { from + skipped } else { line.content };
+        return Some(Found::new(at, start, end, message, help));
+    }
+    let above = lines[..at].iter().rposition(|line| !line.is_empty())?;
+    let above = &lines[above];
+    if !line.has_dash()
+        && above.colon.is_some()
+        && line.indent <= above.content
+        && above.value < above.text.len()
+    {
+        let message = format!("this text is not indented as a part of `{}`", escaped(above.key()));
+        let spaces = above.content + 2;
+        let help = format!("indent it by {spaces} spaces, or write the value in one line");
+        return Some(Found::new(at, line.content, to, message, help));
+    }
+    None
+}
+
+/// An indentation that lines above have.
+#[derive(Clone, Copy)]
+struct Column {
+    at: usize,
+    is_item: bool,
+    line: usize,
+}
+
+/// Finds out why the indentation of a line fits to none above.
+fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
+    let line = &lines[at];
+    let open = columns(&lines[..at]);
+    let first = lines.iter().position(|line| !line.is_empty())?;
+    let to = line.text.trim_end().len();
+    let here = |message: String, help: String| Some(Found::new(at, line.indent, to, message, help));
+    if lines[first].indent > line.indent {
+        let spaces = lines[first].indent;
+        let message = "the first line is indented, and a later one is not";
+        return Some(Found::new(first, 0, spaces, message, "remove the spaces before it"));
+    }
+    let inner = open
+        .iter()
+        .filter(|column| column.at <= line.indent)
+        .max_by_key(|column| (column.at, !column.is_item))?;
+    let above = &lines[inner.line];
+    let name = escaped(above.key());
+    if line.indent > inner.at && !inner.is_item && !above.plain_value().is_empty() && above.colon.is_some() {
+        return Some(too_deep(lines, at, inner));
+    }
+    if inner.at == 0 && inner.is_item && line.indent == 0 && !line.has_dash() {
+        let message = "a document has keys at its top, not a list";
+        return Some(Found::new(first, 0, 1, message, "remove the dash"));
+    }
+    if inner.at == line.indent && inner.is_item && !line.has_dash() {
+        let spaces = lines[inner.line].content;
+        let message = "the next item of the list begins here, and it has no dash".to_owned();
+        return here(
+            message,
+            format!("indent the line by {spaces} spaces like the keys above, or write `- ` before it"),
+        );
+    }
+    if inner.at == line.indent && !inner.is_item && line.has_dash() {
+        let message = format!("a list item cannot be beside the key `{name}`");
+        return here(
+            message,
+            format!("write either keys or `- ` items at this indentation: check `{name}` and this line"),
+        );
+    }
+    if inner.at != line.indent {
+        let nearest =
+            open_columns(lines, at).into_iter().min_by_key(|column| column.abs_diff(line.indent))?;
+        let message = format!("no line above is indented by {} spaces", line.indent);
+        return here(message, format!("indent it by {nearest} spaces"));
+    }
+    None
+}
+
+/// Returns the mistake of a line that is indented by more than a key that has a value.
+fn too_deep(lines: &[Line<'_>], at: usize, inner: &Column) -> Found {
+    let (line, above) = (&lines[at], &lines[inner.line]);
+    let name = escaped(above.key());
+    let mut before = lines[..inner.line].iter().rev().filter(|line| !line.is_empty());
+    let is_last = lines[inner.line + 1..at].iter().all(Line::is_empty);
+    if is_last && before.any(|before| before.content == line.indent) {
+        let message = format!("`{name}` is not indented like the lines around it");
+        let help = format!("indent it by {} spaces", line.indent);
+        return Found::new(inner.line, above.indent, above.text.trim_end().len(), message, help);
+    }
+    let message = format!("nothing can be indented below `{name}`, which has a value");
+    let help = format!("indent this line by {} spaces, or remove that value", inner.at);
+    Found::new(at, line.indent, line.text.trim_end().len(), message, help)
+}
+
+/// Returns the indentations to which the next line can return.
+fn columns(lines: &[Line<'_>]) -> Vec<Column> {
+    let mut open: Vec<Column> = Vec::new();
+    for (number, above) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+        open.retain(|column| column.at <= above.indent);
+        let mut add = |at, is_item| {
+            if !open.iter().any(|column: &Column| column.at == at && column.is_item == is_item) {
+                open.push(Column { at, is_item, line: number });
+            } else if let Some(column) =
+                open.iter_mut().find(|column| column.at == at && column.is_item == is_item)
+            {
+                column.line = number;
+            }
+        };
+        if above.has_dash() {
+            add(above.indent, true);
+        }
+        add(above.content, false);
+    }
+    open
+}
+
+/// Returns the indentations of the lines directly above that have the same kind, keys or items.
+fn open_columns(lines: &[Line<'_>], at: usize) -> Vec<usize> {
+    let above = lines[..at].iter().rev().filter(|line| !line.is_empty()).take(8);
+    let column = |above: &Line<'_>| match lines[at].has_dash() {
+        true => above.has_dash().then_some(above.indent),
+        false => Some(above.content),
+    };
+    above.filter_map(column).collect()
 }

@@ -177,20 +177,20 @@ fn what_is_found_in_a_file_is_found_at_its_place() {
 fn what_is_found_in_a_tree_names_the_files() {
     let (first, second) = ("shop/prod/pay".parse::<ToggleId>().unwrap(), "shop/Prod/pay".parse().unwrap());
     let paths = ["shop/prod/pay.yml".to_owned(), "shop/prod/pay.yaml".to_owned()];
-    let both = tree::duplicate(&first, &paths, &[]);
+    let both = layout::duplicate(&first, &paths, &[]);
     assert_eq!(both.len(), 2);
     assert!(both[0].message.ends_with("and by `shop/prod/pay.yaml`"), "{}", both[0].message);
     assert_eq!(both[0].path, paths[0]);
     for (diagnostic, id) in [
         (both[1].clone(), "duplicate-toggle"),
-        (tree::case_only_difference(&first, &paths[0], &second), "case-only-difference"),
-        (tree::elsewhere("package.yaml", "{project}/{environment}/{toggle}.yaml"), "elsewhere"),
-        (tree::bad_key("a/b/c d.yaml", "c d", &KeyError::BadCharacter(' ')), "bad-key"),
-        (tree::unread("a/b/c.YAML", Unread::ExtensionCase, None), "extension-case"),
-        (tree::unread("a/b/c.json", Unread::Json, Some(&first)), "json-file"),
-        (tree::unread("a/b/c.yaml", Unread::Link, None), "link"),
-        (tree::too_many_files("."), "too-many-files"),
-        (tree::not_utf8_path(b"a/\xff/c.yaml"), "not-utf8"),
+        (layout::case_only_difference(&first, &paths[0], &second), "case-only-difference"),
+        (layout::elsewhere("package.yaml", "{project}/{environment}/{toggle}.yaml"), "elsewhere"),
+        (layout::bad_key("a/b/c d.yaml", "c d", &KeyError::BadCharacter(' ')), "bad-key"),
+        (layout::not_read("a/b/c.YAML", Unread::ExtensionCase, None), "extension-case"),
+        (layout::not_read("a/b/c.json", Unread::Json, Some(&first)), "json-file"),
+        (layout::not_read("a/b/c.yaml", Unread::Link, None), "link"),
+        (layout::too_many_files("."), "too-many-files"),
+        (layout::not_utf8_path(b"a/\xff/c.yaml"), "not-utf8"),
     ] {
         assert_eq!((diagnostic.id, diagnostic.line), (id, 0));
     }

@@ -111,7 +111,7 @@ fn the_lines_of_serves_are_those_of_the_file() {
 #[test]
 fn expectations_without_a_toggle_are_an_error() {
     let id = crate::model::ToggleId::new("shop", "prod", "pya").unwrap();
-    let found = tree::test_without_toggle(&id, "shop/prod/pya.test.yaml", Some("shop/prod/pay"));
+    let found = layout::test_without_toggle(&id, "shop/prod/pya.test.yaml", Some("shop/prod/pay"));
     assert_eq!((found.id, found.severity), ("test-without-toggle", Severity::Error));
     assert!(found.help.unwrap().contains("did you mean `shop/prod/pay`?"));
 }

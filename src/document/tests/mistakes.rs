@@ -592,7 +592,7 @@ proptest! {
         proptest::sample::select(vec!["a", ":", " ", "- ", "\"", "'", "[", "}", ",", "\n", "\t", "#", "\\u", "é", "\u{a0}", "//", "=", "|"]), 0..40,
     )) {
         let text = pieces.concat();
-        let lines = diagnostic::lines(&text);
+        let lines = finding::lines(&text);
         for line in 0..=u32::try_from(lines.len()).unwrap_or_default() + 1 {
             let _ = mistake::explain(&lines, line);
         }

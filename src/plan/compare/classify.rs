@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{AppliedTree, Claims, Comparison, Difference, File, Places, join};
-use crate::document::{Diagnostic, Layout, PathKind, Unread, tree};
+use crate::document::{Diagnostic, Layout, PathKind, Unread, layout};
 use crate::model::{EntryKind, EnvironmentId, FoldedId, ToggleId, Tree, TreeDiff, TreeEntry};
 
 /// Files, by the toggle that they claim.
@@ -78,16 +78,16 @@ impl<'a> Classifier<'a> {
             // A link is never followed, so its name does not matter elsewhere.
             _ if !is_file(entry) => {}
             PathKind::Unread { id: None, why } => {
-                self.found.findings.push(tree::unread(&self.shown(path), why, None));
+                self.found.findings.push(layout::not_read(&self.shown(path), why, None));
             }
             // A mistake outside `--only` must not stop the toggles inside it.
             PathKind::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
             PathKind::BadKey { component, error, .. } => {
-                let finding = tree::bad_key(&self.shown(path), &component, &error);
+                let finding = layout::bad_key(&self.shown(path), &component, &error);
                 self.found.findings.push(finding);
             }
             PathKind::Elsewhere => {
-                let finding = tree::elsewhere(&self.shown(path), self.places.layout.pattern());
+                let finding = layout::elsewhere(&self.shown(path), self.places.layout.pattern());
                 self.found.findings.push(finding);
             }
             PathKind::Ignored => {}
@@ -97,7 +97,7 @@ impl<'a> Classifier<'a> {
 
     pub(super) fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
         let path = [join(self.places.root, prefix).as_bytes(), b"/", name].concat();
-        self.found.findings.push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
+        self.found.findings.push(layout::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
     }
 
     /// Compares the folder of one environment. Skips files that are equal on both sides unless another file could claim
@@ -244,7 +244,7 @@ impl<'a> Classifier<'a> {
                 let file = document.desired.first();
                 if let Some(file) = file.filter(|_| self.places.scope.contains(&document.id)) {
                     let path = join(self.places.root, &self.places.layout.path(&document.id, file.format));
-                    let finding = tree::case_only_difference(&document.id, &path, &former.id);
+                    let finding = layout::case_only_difference(&document.id, &path, &former.id);
                     self.found.findings.push(finding);
                 }
             }
@@ -269,7 +269,7 @@ impl<'a> Classifier<'a> {
         for (path, id, why) in std::mem::take(&mut self.unread) {
             if self.places.scope.contains(&id) {
                 let held = held.get(&FoldedId::from(&id));
-                self.found.findings.push(tree::unread(&self.shown(&path), why, held));
+                self.found.findings.push(layout::not_read(&self.shown(&path), why, held));
             }
         }
     }
@@ -329,7 +329,7 @@ fn clash(difference: &Difference, places: &Places<'_>) -> Vec<Diagnostic> {
             others.push(path);
         }
     }
-    tree::duplicate(&difference.id, &own, &others)
+    layout::duplicate(&difference.id, &own, &others)
 }
 
 /// Counts the toggles of environments whose ids differ only in case together: they are one environment.
