@@ -17,8 +17,8 @@ use crate::evaluate::{
 };
 use crate::model::{Condition, Payload, Rule, Serve, Targeting, ToggleId, WHOLE, closest, escaped, rfc3339};
 use crate::pass::{DocumentFiles, ReadDocument};
-use crate::plan::wording;
-use crate::plan::wording::quoted;
+use crate::plan::sentences;
+use crate::plan::sentences::quoted;
 
 pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus, Failure> {
     let attributes = attributes(args)?;
@@ -279,7 +279,7 @@ impl Explanation {
             served_by: trace.place.map(|place| label(subject.targeting, place)),
             prerequisites: prerequisites
                 .map(|(prerequisite, trace)| ExplainedPrerequisite {
-                    label: wording::prerequisite(prerequisite),
+                    label: sentences::prerequisite(prerequisite),
                     matches: trace.truth.into(),
                     reason: prerequisite_reason(trace),
                 })
@@ -333,7 +333,7 @@ pub(crate) fn label(targeting: &Targeting, place: ServePlace) -> String {
     match place {
         ServePlace::Default => "the default serve".to_owned(),
         ServePlace::Disabled => "the disabled serve".to_owned(),
-        ServePlace::Rule(index) => wording::label(&targeting.content.rules[index], index),
+        ServePlace::Rule(index) => sentences::label(&targeting.content.rules[index], index),
     }
 }
 
@@ -353,19 +353,19 @@ fn rule(subject: &Subject<'_>, trace: &ToggleTrace, index: usize, rule: &Rule) -
     let conditions = reached.iter().flat_map(|trace| &trace.conditions);
     ExplainedRule {
         name: rule.name.clone(),
-        label: wording::label(rule, index),
+        label: sentences::label(rule, index),
         matches: reached.map_or(MatchResult::NotReached, |trace| trace.truth.into()),
         conditions: rule
             .conditions
             .iter()
             .zip(conditions)
             .map(|(condition, truth)| ExplainedCondition {
-                condition: wording::condition(condition),
+                condition: sentences::condition(condition),
                 matches: (*truth).into(),
                 reason: reason(condition, *truth, subject),
             })
             .collect(),
-        serves: wording::served(&rule.serve, variations),
+        serves: sentences::served(&rule.serve, variations),
     }
 }
 

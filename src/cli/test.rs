@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::pass::{CheckTarget, DocumentFiles, ReadDocument, TestFile};
 use crate::plan::compare::is_within;
-use crate::plan::wording::quoted;
+use crate::plan::sentences::quoted;
 use crate::report::failed_suite;
 
 pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Failure> {

@@ -44,12 +44,11 @@ pub(crate) mod hold;
 mod json;
 mod live;
 mod policy;
-mod sentences;
+pub(crate) mod sentences;
 #[cfg(test)]
 mod tests;
 mod value;
 mod window;
-pub(crate) mod wording;
 
 pub(crate) use change::document_text;
 pub use change::{

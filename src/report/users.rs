@@ -3,7 +3,7 @@
 use super::markup::code;
 use crate::evaluate::{Impact, UserImpact};
 use crate::model::{ToggleId, escaped};
-use crate::plan::wording::quoted;
+use crate::plan::sentences::quoted;
 
 /// The switches of one change that are listed.
 const MOST_SWITCHES: usize = 5;

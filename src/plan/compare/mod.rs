@@ -3,22 +3,21 @@
 //! Reads no document. With the default layout both trees have the same shape, so a commit that changes ten files costs
 //! ten folders. Any other layout is compared file by file (DESIGN, section 4, "Compare").
 
-mod claims;
 mod classify;
-mod matched;
 #[cfg(test)]
 mod tests;
 mod walk;
 
+pub(crate) use walk::Claims;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::document::{Diagnostic, Layout};
-use crate::model::{EnvironmentId, Format, ObjectId, Scope, ToggleId, Trees};
-pub(crate) use claims::Claims;
-pub(crate) use matched::has_document;
-use matched::unmatched;
+use classify::is_hidden;
 use walk::Walk;
+
+use crate::document::{Diagnostic, Layout, PathKind};
+use crate::model::{EntryKind, EnvironmentId, Format, ObjectId, Scope, ToggleId, Trees};
 
 /// One document on either side. Its path follows from its toggle and the layout.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -153,4 +152,67 @@ pub(crate) fn join(prefix: &str, name: &str) -> String {
         (prefix, "") => prefix.to_owned(),
         (prefix, name) => format!("{prefix}/{name}"),
     }
+}
+
+// Finds the globs of `--only` that match no toggle: with a mistyped glob, every pass would succeed without an effect.
+
+/// Returns the globs that match no toggle in the source, in the state or in `found`.
+pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
+    source: &S,
+    applied: Option<&A>,
+    roots: Roots,
+    places: &Places<'_>,
+    found: &Comparison,
+) -> Result<Vec<String>, E> {
+    let mut unmatched = places.scope.unmatched();
+    for difference in &found.differences {
+        unmatched.remove_matching(difference.id.as_str());
+    }
+    if unmatched.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut remove = |kind| {
+        match kind {
+            PathKind::Document { id, .. } => unmatched.remove_matching(id.as_str()),
+            // A file with an invalid key has its own error, so its glob is not called mistyped.
+            PathKind::BadKey { claim, .. } => unmatched.remove_matching(&claim),
+            _ => {}
+        }
+        unmatched.is_empty()
+    };
+    let found = search(source, roots.source, places.layout, &mut remove)?;
+    if let (Some(applied), Some(root), false) = (applied, roots.applied, found) {
+        search(applied, root, places.side.layout(places.layout).as_ref(), &mut remove)?;
+    }
+    Ok(unmatched.globs())
+}
+
+/// Returns whether there is a document under `root`.
+pub(crate) fn has_document<T: Trees>(trees: &T, root: ObjectId, layout: &Layout) -> Result<bool, T::Error> {
+    search(trees, root, layout, &mut |kind| matches!(kind, PathKind::Document { .. }))
+}
+
+/// Classifies the files under `root` until `is_enough` returns `true`; returns whether it did.
+fn search<T: Trees>(
+    trees: &T,
+    root: ObjectId,
+    layout: &Layout,
+    is_enough: &mut impl FnMut(PathKind) -> bool,
+) -> Result<bool, T::Error> {
+    let mut folders = vec![(String::new(), root)];
+    while let Some((prefix, folder)) = folders.pop() {
+        let tree = trees.tree(folder)?;
+        for entry in tree.entries() {
+            if is_hidden(entry.name) {
+                continue;
+            }
+            let path = join(&prefix, &String::from_utf8_lossy(entry.name));
+            match entry.kind() {
+                EntryKind::Tree => folders.push((path, entry.id)),
+                EntryKind::Blob if is_enough(layout.classify(path.as_bytes())) => return Ok(true),
+                EntryKind::Blob | EntryKind::Other => {}
+            }
+        }
+    }
+    Ok(false)
 }
