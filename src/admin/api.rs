@@ -13,10 +13,8 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use serde::{Deserialize, Serialize};
 
+use super::{PageLimit, Parameters, invalid, json_body, problem, problem_with_hint, shutting_down, valid};
 use crate::admin::AdminState;
-use crate::admin::answer::{
-    PageLimit, Parameters, invalid, json_body, problem, problem_with_hint, shutting_down, valid,
-};
 use crate::admin::webhook::Deliveries;
 use crate::daemon::{
     DeploymentJson, DeploymentLog, DeploymentPart, Overview, Readiness, Status, StatusJson, ToggleState,

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json as value;
 
-use crate::admin::answer::{command, json, problem, problem_with_hint};
+use super::{command, json, problem, problem_with_hint};
 use crate::admin::{AdminState, signature};
 use crate::daemon::{AllowRequest, Control, ControlError, Rejection, Released, ScopedSuspensionJson};
 use crate::model::{

@@ -5,7 +5,6 @@
 //!
 //! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
 
-mod answer;
 mod api;
 mod control;
 mod page;
@@ -14,17 +13,27 @@ mod signature;
 mod web;
 mod webhook;
 
-use std::sync::{Arc, Mutex};
+pub(crate) use server::serve;
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
-use crate::admin::answer::StatusCache;
-use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Status};
+use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Readiness, Status};
+use crate::model::{escaped, harmless_json};
 use crate::report::Links;
 use crate::transport::SecretSource;
-
-pub(crate) use server::serve;
 
 /// From accept to close. A connection carries one request, so this is also the longest request.
 const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
@@ -100,3 +109,218 @@ fn now() -> i64 {
 
 #[cfg(test)]
 mod tests;
+
+// The responses that all endpoints share, `GET /healthz`, `/readyz` and `/metrics`, and what readers share until the status
+// changes.
+
+/// Returns a refusal: a status and its reason.
+fn problem(status: StatusCode, reason: &str) -> Response {
+    json(status, &json!({ "error": reason }))
+}
+
+/// Returns a refusal with a way out.
+fn problem_with_hint(status: StatusCode, reason: &str, hint: &str) -> Response {
+    json(status, &json!({ "error": reason, "hint": hint }))
+}
+
+/// Returns the refusal of a parameter or a body, with an example of a valid request.
+fn invalid(reason: &str, example: &str) -> Response {
+    problem_with_hint(StatusCode::BAD_REQUEST, &escaped(reason).to_string(), example)
+}
+
+fn shutting_down() -> Response {
+    problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down")
+}
+
+/// Parameters that may not be valid.
+type Parameters<T> = Result<Query<T>, QueryRejection>;
+
+/// Returns the parameters of a request.
+///
+/// # Errors
+/// The first parameter that is not valid, with the reason.
+fn valid<T>(parameters: Parameters<T>) -> Result<T, String> {
+    let reason = |rejection: QueryRejection| {
+        let text = rejection.body_text();
+        // The parameter follows the words of a library.
+        let reason = text.strip_prefix("Failed to deserialize query string: ");
+        reason.map_or_else(|| text.clone(), str::to_owned)
+    };
+    parameters.map(|Query(parameters)| parameters).map_err(reason)
+}
+
+/// The most entries of a response. Not zero, because a response without entries cannot say where the next page begins.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "String")]
+struct PageLimit(NonZeroUsize);
+
+impl PageLimit {
+    fn get(self) -> usize {
+        self.0.get()
+    }
+}
+
+impl TryFrom<String> for PageLimit {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let limit = text.parse();
+        limit.map(Self).map_err(|_| format!("`{text}` is not a number from 1 on"))
+    }
+}
+
+fn json(status: StatusCode, value: &Value) -> Response {
+    let body = format!("{}\n", harmless_json(&value.to_string()));
+    (status, json_body(body)).into_response()
+}
+
+/// Returns a success whose body is JSON.
+fn json_body(body: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body.into()).into_response()
+}
+
+/// Reads the body of a command, a JSON object.
+fn command<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    // As a list, a command would be accepted without the names of its fields.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err("could not read the command: the body is not a JSON object".to_owned());
+    }
+    serde_json::from_slice(body).map_err(|error| format!("could not read the command: {error}"))
+}
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+impl Admin {
+    /// Returns whether the daemon is ready now.
+    fn readiness(&self) -> Readiness {
+        let now = tokio::time::Instant::now();
+        self.status.borrow().readiness(now, self.stale_after)
+    }
+}
+
+async fn health(State(shared): State<AdminState>) -> Response {
+    // Depends on the loop alone, whatever the pass results (DESIGN, section 9).
+    match shared.0.admin.heartbeat.stalled_for() {
+        None => text(StatusCode::OK, &["ok".to_owned()]),
+        Some(silence) => {
+            let reason = format!("the driver loop has not run for {} s", silence.as_secs());
+            text(StatusCode::SERVICE_UNAVAILABLE, &[reason])
+        }
+    }
+}
+
+async fn readiness(State(shared): State<AdminState>) -> Response {
+    let admin = &shared.0.admin;
+    match admin.readiness() {
+        Readiness::Ready => {
+            let status = admin.status.borrow().clone();
+            let mut parts = vec!["ready".to_owned()];
+            parts.extend(status.remarks());
+            let mut lines = vec![parts.join("; ")];
+            lines.extend(status.explanations());
+            lines.extend(shared.deliveries().and_then(|webhooks| webhooks.explanation()));
+            text(StatusCode::OK, &lines)
+        }
+        Readiness::Unready(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &[reason]),
+    }
+}
+
+async fn metrics(State(shared): State<AdminState>) -> Response {
+    let headers = [(header::CONTENT_TYPE, OPEN_METRICS)];
+    (headers, shared.0.admin.metrics.encode()).into_response()
+}
+
+impl AdminState {
+    /// Makes a response that may take a while, in turn with others, on a thread that serves no other requests. Returns
+    /// nothing while the process is shutting down.
+    async fn page<T: Send + 'static>(&self, make: impl FnOnce(&Self) -> T + Send + 'static) -> Option<T> {
+        let turn = Arc::clone(&self.0.pages).acquire_owned().await.ok()?;
+        let shared = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let answer = make(&shared);
+            // Dropped after the work on this thread, because the client may disconnect before.
+            drop(turn);
+            answer
+        })
+        .await
+        .ok()
+    }
+}
+
+fn text(status: StatusCode, lines: &[String]) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+    let lines: String = lines.iter().map(|line| format!("{}\n", escaped(line))).collect();
+    (status, headers, lines).into_response()
+}
+
+/// The last `capacity` values that were made from the current status, by key.
+#[derive(Debug)]
+struct StatusCache<K, V> {
+    capacity: usize,
+    /// Contended by readers, for the time of one lookup.
+    entries: Mutex<CacheEntries<K, V>>,
+}
+
+#[derive(Debug)]
+struct CacheEntries<K, V> {
+    status: watch::Receiver<Status>,
+    /// Counts the statuses. A value that was made from an older one is not kept.
+    generation: u64,
+    /// The newest first.
+    values: VecDeque<(K, V)>,
+}
+
+impl<K: PartialEq, V: Clone> StatusCache<K, V> {
+    fn new(status: watch::Receiver<Status>, capacity: usize) -> Self {
+        Self {
+            capacity,
+            entries: Mutex::new(CacheEntries { status, generation: 0, values: VecDeque::new() }),
+        }
+    }
+
+    /// Returns the value for `key`, if one that `is_usable` was made from the current status.
+    fn get(&self, key: &K, is_usable: impl Fn(&V) -> bool) -> Option<V> {
+        self.with(|entries| entries.get(key, is_usable))
+    }
+
+    /// Returns the same, or the value that `make` returns for the current status. Two callers may make it at the same
+    /// time, because neither waits for the other.
+    fn get_or_make(&self, key: K, is_usable: impl Fn(&V) -> bool, make: impl FnOnce(&Status, &K) -> V) -> V {
+        let found = self.with(|entries| {
+            let known = entries.get(&key, is_usable);
+            // Cloned, because the driver, which publishes the status, must not wait. It shares its lists.
+            known.ok_or_else(|| Box::new((entries.status.borrow().clone(), entries.generation)))
+        });
+        let (status, generation) = match found {
+            Ok(value) => return value,
+            Err(basis) => *basis,
+        };
+        let value = make(&status, &key);
+        self.with(|entries| {
+            if entries.generation == generation {
+                entries.values.retain(|(other, _)| *other != key);
+                entries.values.truncate(self.capacity - 1);
+                entries.values.push_front((key, value.clone()));
+            }
+        });
+        value
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut CacheEntries<K, V>) -> T) -> T {
+        act(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<K: PartialEq, V: Clone> CacheEntries<K, V> {
+    fn get(&mut self, key: &K, is_usable: impl Fn(&V) -> bool) -> Option<V> {
+        // After the last sender is gone, the status no longer changes.
+        if self.status.has_changed().unwrap_or(false) {
+            self.status.mark_unchanged();
+            self.generation += 1;
+            self.values.clear();
+        }
+        let mut values = self.values.iter();
+        let (_, value) = values.find(|(other, value)| other == key && is_usable(value))?;
+        Some(value.clone())
+    }
+}

@@ -21,13 +21,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::answer::problem;
+use super::problem;
 use super::signature::WebhookKind;
+use crate::admin;
 use crate::admin::control::LARGEST_BODY;
 use crate::admin::web::asset_response;
-use crate::admin::{
-    Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, answer, api, control, page, webhook,
-};
+use crate::admin::{Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, api, control, page, webhook};
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
@@ -96,9 +95,9 @@ fn router(admin: Admin) -> Router {
     Router::new()
         // The files of the page are the same everywhere, so they need no token.
         .route("/assets/{name}", get(async |Path(name): Path<String>| asset_response(&name)))
-        .route("/healthz", get(answer::health))
-        .route("/readyz", get(answer::readiness))
-        .route("/metrics", get(answer::metrics))
+        .route("/healthz", get(admin::health))
+        .route("/readyz", get(admin::readiness))
+        .route("/metrics", get(admin::metrics))
         .route("/reconcile", post(control::reconcile))
         .route("/allow", post(control::allow))
         .route("/suspend", post(control::suspend))

@@ -16,9 +16,9 @@ use http_body_util::BodyExt as _;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
-use super::answer::{json, problem};
 use super::signature::{self, Forged, WebhookCheck, WebhookKind};
 use super::{AdminState, LONGEST_REQUEST};
+use super::{json, problem};
 use crate::model::rfc3339;
 
 /// The largest webhook, in bytes.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::attributes::Command;
+use super::ConfigErrors;
+use super::definition::Command;
 use super::definition::{SettingInfo, settings, variable};
-use super::error::ConfigErrors;
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::place::{state_dir, untrusted_tree, work_trees};
 use super::settings::{FORGE, Settings};

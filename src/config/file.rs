@@ -4,7 +4,7 @@ use std::path::Path;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, options};
 
-use super::error::ConfigError;
+use super::ConfigError;
 use crate::transport::read_limited_text;
 
 /// In bytes.

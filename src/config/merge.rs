@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 
+use super::ConfigError;
 use super::definition::{SettingInfo, settings, variable};
-use super::error::ConfigError;
 use super::file::{self, FileLine};
 use super::place::untrusted_tree;
 use super::settings::Settings;

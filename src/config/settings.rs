@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use super::attributes::Command::{
-    self, Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Log, Plan, Promote, Reconcile, Resume,
-    Run, Sandbox, Schema, Stale, Status, Suspend, Test, Validate,
+use super::definition::Command;
+use super::definition::Command::{
+    Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Log, Plan, Promote, Reconcile, Resume, Run,
+    Sandbox, Schema, Stale, Status, Suspend, Test, Validate,
 };
-use super::attributes::SettingArg as _;
-use super::attributes::Sources::{File, Flag, FlagAndVariable, Variable};
+use super::definition::SettingArg as _;
+use super::definition::Sources::{File, Flag, FlagAndVariable, Variable};
 use super::values::{
     ColorChoice, LogFormat, LogLevel, OutputFormat, Reviewed, StateRemote, any_text, count, interval, listen,
     notify_url, positive_duration, ratio, reference, revision, root, scope, secret, size, state_name,

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::{DriftScan, Scan, ScanDepth, ScanRequest, versions_from};
 use crate::drift::memory::{AppliedDocuments, ScanMemory};
 use crate::drift::reading::{EnvironmentPlan, ExpectedLive};
-use crate::drift::scan::{DriftScan, Scan, ScanDepth, ScanRequest, versions_from};
 use crate::model::{
     Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Scope, ToggleId, chain,
 };

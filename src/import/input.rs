@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::found::Found;
+use super::Found;
+use super::reading::ImportScope;
 use super::report::{ImportResult, ImportStop, SkipReason};
-use super::scope::ImportScope;
 use crate::document::from_service;
 use crate::model::{IdError, ServiceKind, ToggleId, escaped};
 

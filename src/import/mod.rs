@@ -7,30 +7,25 @@
 //! Invariant: a pass reads each written document as exactly the targeting that was found. Each document is parsed before
 //! it is written, and a toggle for which this fails is skipped with the reason.
 
-mod existing;
-mod found;
 mod input;
 mod reading;
 mod report;
-mod scope;
 #[cfg(test)]
 mod tests;
 mod writer;
+
+pub(crate) use reading::ImportScope;
+pub(crate) use report::{ImportReport, ImportResult, ImportStop, SkipReason};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
-
-pub(crate) use report::{ImportReport, ImportResult, ImportStop, SkipReason};
-pub(crate) use scope::ImportScope;
-
-use existing::existing_documents;
-use found::Found;
 use input::InputReading;
 use reading::ToggleReading;
-use writer::DocumentWriter;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::{mpsc, watch};
+use writer::{DocumentWriter, existing_documents};
 
 use crate::authoring::target_folder::{Existing, TargetFolder};
 use crate::document::Layout;
@@ -176,11 +171,11 @@ fn top(repo: &Path) -> Result<PathBuf, source::Error> {
     Err(source::Error::NoRepository(repo.to_owned()))
 }
 
-fn start(config: &ImportConfig, found: mpsc::Sender<Found>) -> Result<(), ImportError> {
+fn start(config: &ImportConfig, found: Sender<Found>) -> Result<(), ImportError> {
     let input = InputReading { kind: config.kind, scope: config.scope.clone(), found: found.clone() };
     match &config.from {
         ImportSource::Drifted(toggles) => {
-            tokio::spawn(found::give(toggles.clone(), found));
+            tokio::spawn(give(toggles.clone(), found));
         }
         // A thread that is not the runtime's, because nothing can interrupt a read from a terminal.
         ImportSource::Stdin => {
@@ -265,5 +260,40 @@ impl Collection<'_> {
         if self.report.stopped.is_none() {
             (self.report.unmatched, self.report.unmatched_only) = (globs.globs(), only.globs());
         }
+    }
+}
+
+// What a service or an input contains, on its way to the writer.
+
+/// A piece of what an import reads.
+#[derive(Debug)]
+enum Found {
+    /// Everything was found.
+    Ended,
+    /// All lists have been read: this many toggles are going to be.
+    Listed(usize),
+    /// A result that needs no document, by the name of a toggle, a folder of toggles or a place of the input.
+    Result(String, ImportResult),
+    /// A toggle exists, in scope or not.
+    Seen(String),
+    /// The search ended early, for this reason.
+    Stopped(ImportStop),
+    /// The targeting of a toggle in scope.
+    Targeting(ToggleId, Payload),
+}
+
+/// Sends what the service has of drifted toggles.
+async fn give(toggles: BTreeMap<ToggleId, (Payload, LiveContent)>, to: Sender<Found>) {
+    let mut all = vec![Found::Listed(toggles.len())];
+    all.extend(toggles.into_iter().map(|(id, (_, live))| match live {
+        LiveContent::Known(payload) => Found::Targeting(id, payload),
+        LiveContent::Inexpressible(reason) => {
+            Found::Result(id.to_string(), ImportResult::Skipped(SkipReason::Inexpressible, reason))
+        }
+    }));
+    all.push(Found::Ended);
+    for found in all {
+        // The send fails only if the import has ended for another reason.
+        let _ = to.send(found).await;
     }
 }

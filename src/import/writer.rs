@@ -1,14 +1,16 @@
 //! Writes the documents of toggles, and leaves those alone that exist.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use super::existing::ExistingDocument;
 use super::report::{ImportResult, ImportStop, SkipReason};
-use super::{ImportConfig, ImportSource};
+use super::{ImportConfig, ImportError, ImportSource};
 use crate::authoring::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
-use crate::document::{self, PathKind, Severity};
+use crate::document::{self, MOST_FILES, PathKind, Severity};
 use crate::git::is_full;
 use crate::model::{Blob, Format, Payload, ToggleId, chain, escaped, listed};
+use crate::source;
+use crate::source::worktree::WorkTree;
 
 /// Writes documents into a work tree.
 #[derive(Debug)]
@@ -148,4 +150,42 @@ fn clash(paths: impl Iterator<Item = String>) -> ImportResult {
     let paths: Vec<String> = paths.map(|path| format!("`{}`", escaped(&path))).collect();
     let reason = format!("{} claim it; keep one of them", listed(&paths));
     ImportResult::Skipped(SkipReason::Duplicate, reason)
+}
+
+// Finds the documents that a work tree has before an import, checked out or not.
+
+/// One document of a work tree.
+#[derive(Clone, Debug)]
+pub(super) struct ExistingDocument {
+    pub(super) id: ToggleId,
+    /// Relative to the root.
+    pub(super) path: String,
+}
+
+/// Returns the documents of the work tree whose top is `top`, by the folded id of their toggle: several if they clash.
+/// Files that Git ignores are not documents.
+pub(super) fn existing_documents(
+    top: &Path,
+    folder: &TargetFolder,
+    config: &ImportConfig,
+) -> Result<HashMap<String, Vec<ExistingDocument>>, ImportError> {
+    let mut files = match WorkTree::open(top, &config.root) {
+        Ok(tree) => tree.files()?,
+        // The import creates the folder.
+        Err(source::Error::NoFolder(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    files.extend(folder.left_out().iter().map(|path| path.clone().into_bytes()));
+    if files.len() > MOST_FILES {
+        return Err(ImportError::TooManyFiles);
+    }
+    let mut documents: HashMap<String, Vec<ExistingDocument>> = HashMap::new();
+    for path in files {
+        if let PathKind::Document { id, .. } = config.layout.classify(&path) {
+            let path = String::from_utf8_lossy(&path).into_owned();
+            let same = documents.entry(id.as_str().to_ascii_lowercase()).or_default();
+            same.push(ExistingDocument { id, path });
+        }
+    }
+    Ok(documents)
 }

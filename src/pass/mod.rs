@@ -40,7 +40,6 @@
 mod attribution;
 mod compare;
 mod config;
-mod context;
 mod error;
 mod files;
 mod history;
@@ -50,25 +49,24 @@ mod range;
 mod read;
 mod record;
 mod report;
-mod reviews;
 #[cfg(test)]
 mod simulation;
 mod stale;
 mod staleness;
 mod validate;
 
+pub(crate) use config::cores;
 pub use config::{Config, OriginState, Rules, SharedState, check_scope};
-pub(crate) use context::cores;
-pub use context::{Event, Observe, PassContext, PublishAnswer, Runtime};
+pub use config::{Event, Observe, PassContext, PublishAnswer, Runtime};
 pub use error::{Error, Stale};
 pub use files::{DocumentFiles, ReadDocument, TestFile};
 pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader, name_subjects};
+pub(crate) use planning::ReviewSource;
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use range::{BranchRange, FetchHints, FindingScope, Range, RangeError, TargetOrigin, plan_range};
 pub(crate) use record::applied_tree;
 pub use report::{ChangeResult, Report, StopReason};
-pub(crate) use reviews::ReviewSource;
 pub(crate) use stale::{StaleQuery, stale};
 pub use validate::{CheckTarget, Checked, Checks, check};
 
@@ -84,8 +82,8 @@ use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
 use compare::{AppliedSide, attribute, committed, compare, decide, hold};
 use planning::Precheck;
+use publish::Service;
 use publish::order::{Inherited, Order};
-use publish::service::Service;
 use publish::{PublishJob, sent};
 use record::{Documents, abandon, publish_with_checkpoints};
 use report::PublishSummary;
@@ -123,7 +121,7 @@ pub struct Reconciler {
     inherited: Inherited,
     verifier: CommitVerifier,
     #[cfg(test)]
-    pub(super) simulated: Option<Arc<dyn publish::service::SimulatedService>>,
+    pub(super) simulated: Option<Arc<dyn publish::SimulatedService>>,
 }
 
 impl Reconciler {

@@ -1,14 +1,15 @@
 //! Plans without side effects, for `plan` and `status`, and the checks before documents are compared.
 
 use crate::document::PathKind;
+use crate::forge::ForgeReviews;
 use crate::git::CommitVerifier;
-use crate::model::{CommitId, Suspensions};
+use crate::model::{CommitId, ReviewedChanges, Reviews, Suspensions, escaped};
 use crate::pass::Error;
 use crate::pass::compare::{AppliedSide, PlanFiles, committed, plan_files};
 use crate::pass::config::{Config, Rules};
 use crate::pass::files::Folder;
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
-use crate::plan::{History, LiveDifferences, Plan, SourceInfo};
+use crate::plan::{Change, History, LiveDifferences, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::place::{self, Place};
 use crate::state::{self, CleanPass, StateSnapshot};
@@ -285,4 +286,53 @@ fn count(source: &SourceConfig, rules: &Rules, snapshot: &Snapshot) -> Option<us
         inner.is_some_and(|inner| matches!(rules.layout.classify(inner), PathKind::Document { .. }))
     };
     Some(differing.iter().filter(is_document).count())
+}
+
+// The reviews that count for a pass (`apply --reviewed`).
+//
+// On a forge, they are those of every pull request merged since the recorded revision: a job that did not run, or two
+// quick merges, need nobody. A change that an earlier pass did not get done is older than the recorded revision, so the
+// search also goes back to the commit of each change.
+
+/// Where the reviews of changes are.
+#[derive(Clone, Debug)]
+pub(crate) enum ReviewSource {
+    /// In a file that `plan -o json` wrote.
+    File {
+        /// The path as it was given.
+        name: String,
+        /// The changes that it lists.
+        changes: ReviewedChanges,
+    },
+    /// In the comments on pull requests.
+    Forge(Box<ForgeReviews>),
+}
+
+impl ReviewSource {
+    /// Reads the reviews of `changes`. `recorded` is the revision that was applied last.
+    pub(super) fn read(
+        &self,
+        changes: &[Change],
+        snapshot: &Snapshot,
+        recorded: Option<CommitId>,
+    ) -> Result<Reviews, Error> {
+        let forge = match self {
+            Self::File { name, changes } => {
+                let mut reviews =
+                    Reviews::none(format!("which the review `{}` does not list", escaped(name)));
+                reviews.add(changes.clone());
+                return Ok(reviews);
+            }
+            Self::Forge(forge) => forge,
+        };
+        let commits = changes.iter().filter_map(|change| Some(change.attribution.commit()?.id));
+        let ends = commits.chain(recorded).collect();
+        let history = snapshot.history_since(&ends)?;
+        let is_enough = |reviews: &Reviews| changes.iter().all(|change| reviews.list(change.digest()));
+        forge.read(&history, &is_enough).map_err(|error| Error::Reviews {
+            repository: forge.repository().to_owned(),
+            hint: error.hint(forge.api()),
+            error: error.into(),
+        })
+    }
 }

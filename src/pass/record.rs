@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
+use super::config::Waited;
 use crate::document::{LARGEST_DOCUMENT, Layout};
 use crate::git::ObjectReader;
 use crate::model::{
@@ -12,7 +13,6 @@ use crate::model::{
     Trees,
 };
 use crate::pass::config::Rules;
-use crate::pass::context::Waited;
 use crate::pass::publish::{PublishJob, order, publish};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Error, planning};

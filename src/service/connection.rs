@@ -13,9 +13,9 @@ use reqwest::header::{
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
+use super::classify::LARGEST_BODY;
+use super::outcome::TokenState;
 use crate::model::Certainty;
-use crate::service::response::LARGEST_BODY;
-use crate::service::retry::TokenState;
 use crate::service::{BaseUrl, Body, Outcome, ServiceResponse};
 use crate::transport::{
     CertificateFault, Network, NetworkError, Secret, SecretError, SecretSource, certificate_fault,

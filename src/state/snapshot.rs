@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::applied::{AppliedRepository, Tip};
 use super::error::Error;
 use super::journal::JournalFile;
-use super::journal::index::JournalIndex;
-use super::journal::lines::{JournalHeader, Replay};
+use super::journal::JournalIndex;
+use super::journal::file::{JournalHeader, Replay};
 use super::shared::SharedRemote;
+use super::shared::head;
 use super::shared::head::SharedHead;
-use super::shared::merge::{JournalAge, merge, unlist_unstarted};
-use super::shared::seen;
+use super::shared::protocol::{JournalAge, merge, unlist_unstarted};
 use super::sidecar::{self, CleanPass, Failures};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
@@ -284,7 +284,7 @@ impl StateSnapshot {
         let Some(reader) = self.reader()? else {
             return Ok(None);
         };
-        seen::cached(reader.repository())
+        head::cached(reader.repository())
     }
 
     /// Opens the applied documents for reading; none if the repository does not exist yet.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::applied::{AppliedEdit, AppliedRepository, DocumentReader, PassHead, SkipIfUnchanged, unkept};
 use super::error::Error;
-use super::journal::index::{JournalIndex, JournalTrim};
 use super::journal::{Journal, JournalFile, fresh_id};
+use super::journal::{JournalIndex, JournalTrim};
 use super::lock::{self, Lock};
 use super::orders::Orders;
 use super::place::{self, Place};

@@ -12,7 +12,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use url::Url;
 
 use super::network::Schemes;
-use super::network_failure::no_response;
+use super::network::no_response;
 use super::{Network, NetworkError, Reason, Secret};
 
 /// In bytes; more than the status of a million toggles.

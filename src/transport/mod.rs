@@ -7,17 +7,16 @@
 
 mod daemon;
 mod network;
-mod network_failure;
 mod retry;
 mod secret;
 mod webhook_signature;
 
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
-pub use network::{Network, NetworkError, Proxies, ProxySettingError, provider};
-pub use network_failure::{
+pub use network::{
     CertificateFault, ProxyFault, Reason, certificate_fault, is_without_tls, proxy_fault, reason,
 };
+pub use network::{Network, NetworkError, Proxies, ProxySettingError, provider};
 pub use retry::{LONGEST_WAIT, TRIES, backoff};
 pub(crate) use retry::{growing, retry_after};
 pub use secret::{Secret, SecretError, SecretSource};

@@ -1,5 +1,6 @@
 //! Tests of the endpoints over TCP.
 
+mod answers;
 mod connections;
 mod history;
 mod orders;

@@ -14,7 +14,7 @@ use super::dispatch::Job;
 use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
 use crate::model::{Action, Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
-use crate::pass::context::{Event, PublishAnswer};
+use crate::pass::config::{Event, PublishAnswer};
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
 use crate::service::Outcome;
 use crate::state::Begun;
@@ -156,7 +156,7 @@ impl Sender {
             ..sent(change, &self.job.plan)
         };
         #[cfg(test)]
-        if let super::service::Service::Simulated(service) = &self.job.service {
+        if let super::Service::Simulated(service) = &self.job.service {
             service.begins(&change.id, &body(&sent));
         }
         let begun = self.begin(&change.id, &sent).await?;

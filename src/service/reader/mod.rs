@@ -23,11 +23,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::Instrument as _;
 use url::Url;
 
+use super::classify::{Length, decoded};
+use super::outcome::{Again, PassEffect, RetryContext, decide};
 use crate::model::{Certainty, Key};
 use crate::service::classify::description;
 use crate::service::connection::{Authorization, Received, ReceivedBody, ServiceConnection};
-use crate::service::response::{Length, decoded};
-use crate::service::retry::{Again, PassEffect, RetryContext, decide};
 use crate::service::{BaseUrl, Body, ClientConfig, ClientError, Outcome, ServiceTrust, classify};
 use crate::transport::Secret;
 

@@ -2,15 +2,10 @@
 //! documents.
 
 pub(crate) mod commit;
-mod documents;
-pub(crate) mod edit;
 mod history;
 #[cfg(test)]
 mod history_tests;
-mod message;
-mod revisions;
-mod tree;
-mod tree_changes;
+pub(crate) mod tree;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -18,21 +13,21 @@ use std::path::{Path, PathBuf};
 use git2::Repository;
 
 use super::Error;
-use super::journal::index::{JournalEntry, JournalIndex, JournalTrim};
+use super::journal::{JournalEntry, JournalIndex, JournalTrim};
 use crate::git::pack::{self, Object, ObjectKind, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints, Libgit2Error};
 use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId};
 use commit::{APPLIED, CommitOrigin};
-use documents::document;
-use edit::{CommitEdits, RecordedChange};
+use tree::document;
+use tree::{CommitEdits, RecordedChange};
 
 pub use commit::Tip;
-pub use documents::DocumentReader;
-pub(crate) use documents::unkept;
-pub use edit::AppliedEdit;
 pub use history::{AppliedHistory, DeploymentQuery, DocumentPair};
-pub use revisions::{AppliedRevision, Revisions};
+pub use history::{AppliedRevision, Revisions};
+pub use tree::AppliedEdit;
+pub use tree::DocumentReader;
+pub(crate) use tree::unkept;
 
 /// The number of documents that are not worth two processes.
 const FEW: usize = 100;

@@ -1,14 +1,20 @@
 //! Splices documents into the applied tree. Reads and writes only the trees on the path to a change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use git2::Repository;
 
-use super::edit::RecordedChange;
+use super::commit::Tip;
 use crate::git;
-use crate::git::pack::{Object, ObjectKind};
-use crate::model::{EntryKind, Format, ObjectId, ToggleId, Tree, TreeEntry};
+use crate::git::ObjectReader;
+use crate::git::pack::{Object, ObjectKind, id_of};
+use crate::model::{
+    Action, CommitId, DeploymentEffect, EntryKind, EnvironmentId, Format, ObjectId, Scope, Sent, SentNote,
+    ToggleId, Tree, TreeDiff, TreeEntry, Trees,
+};
 use crate::state::Error;
+use crate::state::journal::{JournalEntry, JournalTrim};
 
 /// Entries by name, folders with a trailing slash, which is the order of a Git tree.
 type TreeEntries = BTreeMap<Vec<u8>, (u32, ObjectId)>;
@@ -93,4 +99,253 @@ fn write(entries: &TreeEntries, new: &mut Vec<Object>) -> ObjectId {
     let id = object.id;
     new.push(object);
     id
+}
+
+// Reads the documents of the source for the record.
+
+/// Reads the documents that the record does not have.
+pub trait DocumentReader {
+    /// The error of a read.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Returns the content of `document`.
+    ///
+    /// # Errors
+    /// If the source does not have it, or cannot be read.
+    fn read(&mut self, document: ObjectId) -> Result<Vec<u8>, Self::Error>;
+
+    /// Returns the folder of the repository that many documents can be copied from.
+    fn repository(&self) -> Option<&Path> {
+        None
+    }
+}
+
+impl<F, E> DocumentReader for F
+where
+    F: FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    type Error = E;
+
+    fn read(&mut self, document: ObjectId) -> Result<Vec<u8>, E> {
+        self(document)
+    }
+}
+
+/// Fails: the repository has the document of a confirmed request since before the request.
+pub(crate) fn unkept(object: ObjectId) -> Result<Vec<u8>, std::io::Error> {
+    Err(std::io::Error::other(format!("document {object} was not kept")))
+}
+
+/// Returns the content of `object`, which must have that id.
+pub(super) fn document(object: ObjectId, documents: &mut impl DocumentReader) -> Result<Vec<u8>, Error> {
+    let found =
+        documents.read(object).map_err(|source| Error::Document { object, source: Box::new(source) })?;
+    // The source may be damaged, but the record must have exactly what was sent.
+    match id_of(ObjectKind::Blob, &found) == object {
+        true => Ok(found),
+        false => Err(Error::WrongContent { object }),
+    }
+}
+
+// Collects the changes of one commit of the applied ref.
+
+/// A change to the record without a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum AppliedEdit {
+    /// The document counts as applied: it was adopted, or has the same meaning as the recorded one.
+    Put {
+        id: ToggleId,
+        /// The document's blob.
+        object: ObjectId,
+        /// The document's extension.
+        format: Format,
+        /// Why it counts as applied.
+        effect: DeploymentEffect,
+    },
+    /// Removes the document, and an unknown outcome.
+    Remove { id: ToggleId },
+    /// Ends the asserted first pass of an environment.
+    EndFirstPass { environment: EnvironmentId },
+    /// Records only the revision, for other processes with the same shared state.
+    Seen,
+}
+
+/// What a commit records of one toggle.
+#[derive(Debug)]
+pub(crate) struct RecordedChange {
+    /// The new document: its extension and its blob, or none.
+    pub(crate) document: Option<(Format, ObjectId)>,
+    pub(crate) effect: DeploymentEffect,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct CommitEdits {
+    /// The changes; the last one of a toggle counts.
+    pub(crate) changes: Vec<(ToggleId, RecordedChange)>,
+    /// The toggles whose outcome this commit records in the tree.
+    pub(crate) outcomes: BTreeSet<ToggleId>,
+    /// The asserted first passes that the confirmed requests belong to, by environment.
+    pub(crate) asserted: BTreeMap<EnvironmentId, CommitId>,
+    /// The environments whose first pass ends.
+    pub(crate) ended: BTreeSet<EnvironmentId>,
+    /// Whether to record the revision.
+    seen: bool,
+    /// The entries that may leave the journal after the commit.
+    pub(crate) trim: JournalTrim,
+}
+
+impl CommitEdits {
+    /// Returns the asserted first passes that have not ended after a commit on `tip`. The newest decision counts.
+    pub(crate) fn unfinished(&self, tip: Option<&Tip>) -> BTreeMap<EnvironmentId, CommitId> {
+        let earlier = tip.into_iter().flat_map(|tip| &tip.asserted);
+        let all = earlier.chain(&self.asserted);
+        let unfinished = all.filter(|(environment, _)| !self.ended.contains(environment));
+        unfinished.map(|(environment, revision)| (environment.clone(), *revision)).collect()
+    }
+
+    /// Returns whether to commit on `tip` even without changes.
+    pub(crate) fn is_due(&self, tip: Option<&Tip>) -> bool {
+        let ends = |tip: &Tip| tip.asserted.keys().any(|environment| self.ended.contains(environment));
+        self.seen || tip.is_some_and(ends)
+    }
+
+    /// Adds a confirmed request.
+    pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &JournalEntry) {
+        let Sent { action, object, format, note, asserted, .. } = &entry.sent;
+        let document = match action {
+            // Without a document, a file that comes back is a create (DESIGN, section 4, *Orphans*).
+            Action::Disable => None,
+            Action::Adopt | Action::Create | Action::Update => Some((*format, *object)),
+        };
+        let effect = match (note, action) {
+            (Some(SentNote::Converged), Action::Disable) => DeploymentEffect::Forget,
+            (Some(SentNote::Converged), _) => DeploymentEffect::Converge,
+            (Some(SentNote::Overwrites), Action::Create | Action::Update) => DeploymentEffect::Overwrite,
+            _ => DeploymentEffect::of_action(*action),
+        };
+        self.changes.push((id.clone(), RecordedChange { document, effect }));
+        if let Some(revision) = asserted {
+            self.asserted.insert(id.environment(), *revision);
+        }
+        self.outcomes.insert(id.clone());
+        self.trim.recorded.push(entry.number);
+    }
+
+    pub(crate) fn add(&mut self, edit: &AppliedEdit) {
+        let (id, document, effect) = match edit {
+            AppliedEdit::Put { id, object, format, effect } => {
+                // What is adopted is not unknown anymore. Other edits leave a newer request on the list.
+                match effect {
+                    DeploymentEffect::Adopt => self.outcomes.insert(id.clone()),
+                    _ => self.outcomes.remove(id),
+                };
+                (id, Some((*format, *object)), *effect)
+            }
+            AppliedEdit::Remove { id } => {
+                self.outcomes.insert(id.clone());
+                self.trim.forgotten.push(id.clone());
+                (id, None, DeploymentEffect::Forget)
+            }
+            AppliedEdit::EndFirstPass { environment } => {
+                self.ended.insert(environment.clone());
+                return;
+            }
+            AppliedEdit::Seen => {
+                self.seen = true;
+                return;
+            }
+        };
+        self.changes.push((id.clone(), RecordedChange { document, effect }));
+    }
+}
+
+// Compares two applied trees by toggle, in the order of toggles.
+
+/// How the document of a toggle differs between two applied trees.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum TreeChange {
+    Added,
+    Changed,
+    Removed,
+}
+
+/// The toggles to compare.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ToggleRange<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) after: Option<&'a ToggleId>,
+    /// The number of differences that are enough.
+    pub(super) most: usize,
+}
+
+impl<'a> ToggleRange<'a> {
+    pub(super) const fn all(scope: &'a Scope) -> Self {
+        Self { scope, after: None, most: usize::MAX }
+    }
+
+    pub(super) fn contains(&self, id: &ToggleId) -> bool {
+        self.after.is_none_or(|after| id > after) && self.scope.contains(id)
+    }
+
+    /// Returns whether the range can have toggles whose ids start with `folder`.
+    fn reaches(&self, folder: &str) -> bool {
+        let is_before =
+            |after: &ToggleId| after.as_str().as_bytes().get(..folder.len()) > Some(folder.as_bytes());
+        !self.after.is_some_and(is_before) && self.scope.may_contain_in(folder)
+    }
+}
+
+/// Returns the toggles of `range` whose documents differ. With more than `range.most` differences, the last environment
+/// that is compared is complete, and the ones after it are left out.
+pub(super) fn tree_changes(
+    reader: &ObjectReader,
+    [before, after]: [Option<ObjectId>; 2],
+    range: ToggleRange<'_>,
+) -> Result<BTreeMap<ToggleId, TreeChange>, Error> {
+    let mut changes = BTreeMap::new();
+    let mut folders = vec![(String::new(), before, after)];
+    while let Some((prefix, before, after)) = folders.pop() {
+        if changes.len() > range.most {
+            break;
+        }
+        if before == after {
+            continue;
+        }
+        let tree = |id: Option<ObjectId>| id.map_or_else(|| Ok(Tree::empty()), |id| reader.tree(id));
+        let (before, after) = (tree(before)?, tree(after)?);
+        let mut nested = Vec::new();
+        for (old, new) in TreeDiff::new(&before, &after) {
+            let Some(entry) = old.or(new) else {
+                continue;
+            };
+            let name = String::from_utf8_lossy(entry.name);
+            if entry.kind() == EntryKind::Tree {
+                let [old, new] = [old, new].map(|entry| entry.map(|entry| entry.id));
+                nested.push((format!("{prefix}{name}/"), old, new));
+                continue;
+            }
+            let toggle = name.rsplit_once('.').map_or(&*name, |(toggle, _)| toggle);
+            let Ok(id) = format!("{prefix}{toggle}").parse::<ToggleId>() else {
+                continue;
+            };
+            if !range.contains(&id) {
+                continue;
+            }
+            let change = match (old, new) {
+                (None, _) => TreeChange::Added,
+                (_, None) => TreeChange::Removed,
+                (Some(_), Some(_)) => TreeChange::Changed,
+            };
+            // A document whose extension changed is removed at one name and added at another.
+            let known = changes.entry(id).or_insert(change);
+            if *known != change {
+                *known = TreeChange::Changed;
+            }
+        }
+        nested.retain(|(folder, ..)| range.reaches(folder));
+        // The last one is compared first.
+        folders.extend(nested.into_iter().rev());
+    }
+    Ok(changes)
 }

@@ -8,16 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use git2::Repository;
-
 use super::protocol::{RefStatus, TERM, silence};
 use crate::git::pack::{Object, ObjectKind};
-use crate::git::{blob, object_id, oid};
+use crate::git::{Repository, blob, object_id, oid, refs};
 use crate::model::{CommitId, DeploymentEffect, Sent, ToggleId, escaped};
 use crate::state::Error;
-use crate::state::applied::Tip;
 use crate::state::applied::commit::{self, CommitOrigin, trailer};
-use crate::state::journal::lines;
+use crate::state::applied::{AppliedRepository, Tip};
+use crate::state::journal::file;
 
 const LIST: &str = "intents.jsonl";
 
@@ -139,7 +137,7 @@ impl SharedHead {
     /// Returns the objects of the commit that lists the unknown toggles, that commit last.
     fn list(&self, now: i64) -> Vec<Object> {
         let lines = self.unknown.iter().zip(1..);
-        let text: String = lines.map(|((id, sent), number)| lines::intent(number, id, None, sent)).collect();
+        let text: String = lines.map(|((id, sent), number)| file::intent(number, id, None, sent)).collect();
         let blob = Object::new(ObjectKind::Blob, text.into_bytes());
         let tree = [format!("100644 {LIST}\0").as_bytes(), &blob.id.0].concat();
         let tree = Object::new(ObjectKind::Tree, tree);
@@ -215,6 +213,27 @@ fn listed(repository: &Repository, list: CommitId) -> Result<BTreeMap<ToggleId, 
     let tree = commit.tree().map_err(broken())?;
     let entry = tree.get_name(LIST).ok_or_else(foreign)?;
     let text = blob(repository, object_id(entry.id()))?;
-    let replay = lines::replay(&text).map_err(|_| foreign())?;
+    let replay = file::replay(&text).map_err(|_| foreign())?;
     Ok(replay.index.unknown_requests())
+}
+
+// Records in the state folder the last commit seen at the ref. A ref that was deleted is restored from that commit.
+
+const SEEN: &str = "refs/gitoggle/seen/";
+
+pub(super) fn look_up(applied: &AppliedRepository, state: &str) -> Result<Option<CommitId>, Error> {
+    Ok(refs::look_up(applied.repository(), &format!("{SEEN}{state}"))?)
+}
+
+pub(super) fn keep(applied: &AppliedRepository, state: &str, commit: CommitId) -> Result<(), Error> {
+    let name = format!("{SEEN}{state}");
+    let kept = applied.repository().reference(&name, oid(commit.0), true, "seen");
+    kept.map(drop).map_err(applied.broken())
+}
+
+/// Returns the name of the state that the folder caches.
+pub(crate) fn cached(repository: &Repository) -> Result<Option<String>, Error> {
+    let names =
+        refs::short_names(repository, &format!("{SEEN}*")).map_err(Error::repository(repository.path()))?;
+    Ok(names.iter().find_map(|name| name.rsplit('/').next().map(str::to_owned)))
 }

@@ -1,8 +1,8 @@
 //! Looks up the shared ref, and relates its content to the state folder.
 
+use super::head;
 use super::head::SharedHead;
-use super::seen;
-use super::tracked_ref::TrackedRef;
+use super::remote::TrackedRef;
 use crate::state::applied::{AppliedRepository, Tip};
 use crate::state::{Error, Stop};
 
@@ -33,7 +33,7 @@ impl FoundState {
         applied: &AppliedRepository,
         stop: Stop<'_>,
     ) -> Result<Self, Error> {
-        let seen = seen::look_up(applied, &tracked.remote.name)?;
+        let seen = head::look_up(applied, &tracked.remote.name)?;
         tracked.fetch(applied, stop)?;
         // A deleted ref is restored from the last commit that this folder saw.
         let head = match tracked.at.or(seen) {

@@ -4,14 +4,10 @@
 //! is the content of its commit. [`merge`] adds the journal of a folder to the ref's list. Invariant: unless a toggle is on
 //! that list, the service has the document in the ref's tree.
 
-mod fault;
 pub(crate) mod head;
-mod lease;
 mod lookup;
-pub(crate) mod merge;
 pub(crate) mod protocol;
 mod remote;
-pub(crate) mod seen;
 pub(crate) mod session;
 #[cfg(test)]
 mod simulated_remote;
@@ -19,9 +15,8 @@ mod simulated_remote;
 mod simulation;
 #[cfg(test)]
 mod tests;
-mod tracked_ref;
 
-pub use fault::RemoteFault;
-pub(crate) use lease::Lease;
+pub use remote::RemoteFault;
 pub use remote::SharedRemote;
+pub(crate) use session::Lease;
 pub use session::{MayRestore, SharedOptions};

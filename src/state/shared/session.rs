@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Lease;
+use tokio::sync::watch;
+
+use super::head;
 use super::head::{Announcement, SharedHead};
 use super::lookup::{FoundState, StateOrigin};
-use super::merge::{JournalAge, merge, unlist_unstarted};
-use super::protocol::{HolderWatch, QueueStep, Term, UnknownList, open_for};
-use super::remote::SharedRemote;
-use super::seen;
-use super::tracked_ref::{POLL, Patience, RETRY, TrackedRef, log_retry};
+use super::protocol::{
+    HolderWatch, JournalAge, Permission, QueueStep, Term, UnknownList, merge, open_for, unlist_unstarted,
+};
+use super::remote::{POLL, Patience, RETRY, SharedRemote, TrackedRef, log_retry};
 use crate::git::Failpoints;
 use crate::model::{CommitId, Sent, ToggleId};
 use crate::state::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
-use crate::state::journal::JournalFile;
-use crate::state::journal::index::{JournalIndex, JournalTrim};
+use crate::state::journal::{JournalFile, JournalIndex, JournalTrim};
 use crate::state::place::{self, Place};
 use crate::state::{Clock, Error, Stop};
 
@@ -204,7 +204,7 @@ impl SharedSession {
             }
             self.tracked.push_within(Patience::failures(RETRY), applied, &record, now, stop)?;
         } else if let Some(at) = self.tracked.at {
-            seen::keep(applied, &self.tracked.remote.name, at)?;
+            head::keep(applied, &self.tracked.remote.name, at)?;
         }
         // Emptied last: until the push, only the journal has these requests.
         journal.replace(JournalIndex::default())
@@ -384,5 +384,100 @@ impl SharedSession {
 
     fn now(&self) -> Duration {
         self.tracked.clock.elapsed()
+    }
+}
+
+// Grants a pass the permission to start requests. The thread of the pass renews it; the lanes that send wait for it.
+
+/// The permission to start requests until the pass ends; on shared state, only within the term of the last push.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    clock: Clock,
+    state: watch::Sender<LeaseState>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LeaseState {
+    /// None if state is not shared.
+    term: Option<Term>,
+    is_over: bool,
+    /// Whether the remote refused the last push, so that no request starts until a push succeeds.
+    is_refused: bool,
+}
+
+impl Lease {
+    pub(crate) fn new(clock: Clock, term: Option<Term>) -> Self {
+        let (state, _) = watch::channel(LeaseState { term, is_over: false, is_refused: false });
+        Self { clock, state }
+    }
+
+    /// Begins a new term at the start of a successful push.
+    pub(crate) fn renew(&self, began: Duration) {
+        self.state.send_modify(|state| {
+            state.is_refused = false;
+            if let Some(term) = &mut state.term {
+                term.began = began;
+            }
+        });
+    }
+
+    /// Holds requests back until a push succeeds.
+    pub(crate) fn hold(&self) {
+        self.state.send_modify(|state| state.is_refused = true);
+    }
+
+    /// Returns whether the term passes `test` now; false if state is not shared.
+    pub(crate) fn check(&self, test: fn(&Term, Duration) -> bool) -> bool {
+        let term = self.state.borrow().term;
+        term.is_some_and(|term| test(&term, self.clock.elapsed()))
+    }
+
+    /// Returns how long pushes may still fail before the pass ends; none if state is not shared.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let term = self.state.borrow().term;
+        term.map(|term| term.left(self.clock.elapsed()))
+    }
+
+    /// Refuses all further requests.
+    pub(crate) fn end(&self) {
+        self.state.send_modify(|state| state.is_over = true);
+    }
+
+    /// Waits until the lease refuses all further requests.
+    pub(crate) async fn ended(&self) {
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = self.state.subscribe().wait_for(|state| state.is_over).await;
+    }
+
+    /// Returns whether a request may start now.
+    pub(crate) fn permission(&self) -> Permission {
+        let state = *self.state.borrow();
+        match state.term {
+            _ if state.is_over => Permission::Expired,
+            None => Permission::Granted,
+            Some(term) => match term.permission(self.clock.elapsed()) {
+                Permission::Granted if state.is_refused => Permission::AfterPush,
+                permission => permission,
+            },
+        }
+    }
+
+    /// Waits until a request may start.
+    ///
+    /// # Errors
+    /// [`Error::LeaseOver`] if requests may no longer start in this pass.
+    pub(crate) async fn granted(&self) -> Result<(), Error> {
+        let mut changes = self.state.subscribe();
+        loop {
+            // Marked before the check, so that a change during the check ends the wait.
+            changes.mark_unchanged();
+            match self.permission() {
+                Permission::Granted => return Ok(()),
+                Permission::Expired => return Err(Error::LeaseOver),
+                Permission::AfterPush => {}
+            }
+            // The thread of the pass renews or ends the lease. The sender lives in `self`, so waiting cannot fail.
+            let _ = changes.changed().await;
+        }
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::{Fate, TIMEOUT, ToggleService};
 use crate::model::{Certainty, Live, LiveVersion, ToggleId};
-use crate::pass::publish::service::{Simulated, SimulatedService};
+use crate::pass::publish::{Simulated, SimulatedService};
 use crate::pass::simulation::live_store::LiveStore;
 use crate::pass::simulation::machine::Machine;
 use crate::service::Outcome;

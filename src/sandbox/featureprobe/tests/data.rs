@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Faults, Service};
-use crate::sandbox::featureprobe::{data, store};
+use crate::sandbox::featureprobe::store;
 
 fn load(text: &str) -> Result<(), String> {
-    data::load(&mut store::World::new(), text, jiff::Timestamp::UNIX_EPOCH)
+    store::load(&mut store::World::new(), text, jiff::Timestamp::UNIX_EPOCH)
 }
 
 #[test]
