@@ -1,8 +1,8 @@
 //! Tests shared state with faults of the host, of other jobs and of the ref.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::shared::age;
@@ -94,30 +94,50 @@ fn a_host_that_fails_once_at_any_moment_costs_neither_the_pass_nor_a_second_publ
     hosted.state.git(&["fsck", "--strict", "--no-dangling"]);
 }
 
-#[test]
-fn an_outage_in_the_middle_of_a_pass_loses_no_outcome() {
+/// Runs a job during which the host is away for `length`, from the first request to the service on, which takes `latency`.
+fn an_outage_loses_no_outcome(length: Duration, latency: Duration) {
     let hosted = Hosted::new();
-    hosted
-        .world()
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/zoo.yaml", doc(21))
-        .commit("Change both");
-    hosted.world().service.always(|_| Answer::applied().slowly(Duration::from_secs(4)));
-    let began = Instant::now();
-    hosted.remote.host_answers(move |_| {
-        let is_down = (4..9).contains(&began.elapsed().as_secs());
-        is_down.then(|| Answer::status(503))
+    for toggle in ["pay", "zoo"] {
+        hosted.world().repo.file(&format!("shop/prod/{toggle}.yaml"), doc(21));
+    }
+    hosted.world().repo.commit("Change both");
+    let (began, refused) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
+    let (start, refusals) = (Arc::clone(&began), Arc::clone(&refused));
+    hosted.world().service.always(move |_| {
+        start.get_or_init(Instant::now);
+        Answer::applied().slowly(latency)
     });
-    hosted.job("disk").exit(0).any_output();
+    hosted.remote.host_answers(move |_| {
+        let is_away = began.get().is_some_and(|began: &Instant| began.elapsed() < length);
+        is_away.then(|| {
+            refusals.fetch_add(1, Ordering::SeqCst);
+            Answer::closes()
+        })
+    });
+    hosted.job("disk").within_seconds(120).exit(0).any_output();
+    assert!(refused.load(Ordering::SeqCst) > 0, "the host was away");
     assert_eq!(hosted.world().service.take().len(), 2);
     hosted.job("empty").exit(0).any_output();
     hosted.world().nothing_sent();
 }
 
-/// Runs a job that sends three requests, from the first of which on the host answers pushes with `refusal` five times. Nothing
-/// may be sent between the first refusal and the end of the refusals.
-fn a_refusal_is_survived(refusal: &Answer) {
+#[test]
+fn a_host_that_is_away_for_1_s_in_the_middle_of_a_pass_costs_no_outcome() {
+    an_outage_loses_no_outcome(Duration::from_secs(1), Duration::from_millis(50));
+}
+
+#[test]
+fn a_host_that_is_away_for_30_s_in_the_middle_of_a_pass_costs_no_outcome() {
+    an_outage_loses_no_outcome(Duration::from_secs(30), Duration::from_secs(4));
+}
+
+/// Runs a job that sends three requests, from the first of which on the host answers pushes with this refusal five times.
+/// Nothing may be sent between the first refusal and the end of the refusals.
+fn a_refusal_is_survived(status: u16, shown: &str) {
+    let refusal = Answer::status(status)
+        .header("WWW-Authenticate", "Basic realm=\"git\"")
+        .header("Content-Type", "text/plain")
+        .body("Maintenance of the accounts: try again soon.\n");
     let hosted = Hosted::new();
     for toggle in ["pay", "search", "zoo"] {
         hosted.world().repo.file(&format!("shop/prod/{toggle}.yaml"), doc(30));
@@ -136,7 +156,7 @@ fn a_refusal_is_survived(refusal: &Answer) {
         }
         Answer::applied().slowly(Duration::from_secs(3))
     });
-    let (refusals, refusal) = (Arc::clone(&left), refusal.clone());
+    let refusals = Arc::clone(&left);
     hosted.remote.host_answers(move |request| {
         let is_of_push = request.path.contains("git-receive-pack");
         let is_left = is_of_push && refusals.load(Ordering::SeqCst) > 0;
@@ -145,7 +165,8 @@ fn a_refusal_is_survived(refusal: &Answer) {
             refusal.clone()
         })
     });
-    hosted.job("disk").exit(0).any_output();
+    let said = hosted.job("disk").exit(0);
+    said.stderr_contains(&["WARN the host of the shared state refuses a push; retrying", shown]).any_stdout();
     assert_eq!(left.load(Ordering::SeqCst), 0, "the host has refused");
     assert!(sent_while_refused.load(Ordering::SeqCst) <= 1, "only what was about to start");
     assert_eq!(hosted.world().service.take().len(), 3);
@@ -155,7 +176,8 @@ fn a_refusal_is_survived(refusal: &Answer) {
 
 #[test]
 fn a_401_while_a_password_is_rotated_does_not_end_a_pass() {
-    a_refusal_is_survived(&Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""));
+    // Git asks for a password before it shows what the host says.
+    a_refusal_is_survived(401, "requires credentials");
 }
 
 #[test]
@@ -191,31 +213,37 @@ fn a_password_that_is_rotated_during_a_pass_is_read_again() {
 
 #[test]
 fn a_403_for_a_moment_does_not_end_a_pass() {
-    a_refusal_is_survived(&Answer::status(403));
+    a_refusal_is_survived(403, "Maintenance of the accounts: try again soon.");
 }
 
 #[test]
 fn a_404_for_a_moment_does_not_end_a_pass() {
-    a_refusal_is_survived(&Answer::status(404));
+    a_refusal_is_survived(404, "Maintenance of the accounts: try again soon.");
 }
 
 #[test]
 fn a_hook_that_rejects_for_a_moment_does_not_end_a_pass() {
     let hosted = Hosted::new();
     hosted.change(31, "Change pay");
-    hosted.world().write_program("hosted/state.git/hooks/update", "#!/bin/sh\n[ ! -e reject ]\n");
+    hosted.world().write_program(
+        "hosted/state.git/hooks/update",
+        "#!/bin/sh\n[ ! -e reject ] || { echo Frozen for a moment. >&2; exit 1; }\n",
+    );
     let reject = hosted.state.path().join("reject");
     let rejects = reject.clone();
     hosted.world().service.always(move |_| {
         std::fs::write(&rejects, "").unwrap();
         Answer::applied()
     });
-    let running = hosted.job("disk").start();
+    let log = hosted.world().path("log");
+    let running = hosted.job("disk").start_logged(&log);
     hosted.world().service.wait_for(1);
     // Longer than the first retries of a push take.
     std::thread::sleep(Duration::from_secs(8));
     std::fs::remove_file(&reject).unwrap();
     assert_eq!(running.wait(), Some(0));
+    let said = std::fs::read_to_string(log).unwrap();
+    assert!(said.contains("hook declined") && said.contains("Frozen for a moment."), "{said}");
     assert_eq!(hosted.world().service.take().len(), 1);
     hosted.job("empty").exit(0).any_output();
     hosted.world().nothing_sent();

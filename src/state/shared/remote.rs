@@ -19,7 +19,7 @@ use crate::git::{
     self, Failpoints, GitAccess, GitError, Libgit2Error, PushVerdict, RepoUrl, RepositoryPool,
     UnsupportedFormat, refs,
 };
-use crate::model::CommitId;
+use crate::model::{CommitId, chain};
 use crate::state::applied::AppliedRepository;
 use crate::state::{Clock, Error, Stop};
 
@@ -287,6 +287,8 @@ pub(super) struct TrackedRef {
     /// Commits that were pushed without a verdict, and the start of the first push of each. If the ref points to one of
     /// them, that push succeeded.
     unconfirmed: BTreeMap<CommitId, Duration>,
+    /// Why the host refuses pushes, as it was logged.
+    refusal: Option<String>,
 }
 
 impl TrackedRef {
@@ -298,6 +300,7 @@ impl TrackedRef {
             head: SharedHead::default(),
             failpoints,
             unconfirmed: BTreeMap::new(),
+            refusal: None,
         }
     }
 
@@ -345,6 +348,7 @@ impl TrackedRef {
                 Ok(Pushed::Done) => {
                     (self.at, self.head) = (Some(new), head.clone());
                     self.unconfirmed.clear();
+                    self.refusal = None;
                     head::keep(applied, &self.remote.name, new)?;
                     return Ok(began);
                 }
@@ -383,12 +387,19 @@ impl TrackedRef {
             if self.clock.elapsed().saturating_sub(began) >= patience.limit {
                 return Err(error);
             }
-            log_retry(&error);
+            self.log_retry(&error);
             self.clock.sleep(POLL);
         }
     }
-}
 
-pub(super) fn log_retry(error: &Error) {
-    tracing::debug!(name: "shared_state_retry", %error, "could not reach the shared state; retrying");
+    /// Logs that a failure is retried. A refusal may hold publishing back for long, and only the host's words explain it.
+    pub(super) fn log_retry(&mut self, error: &Error) {
+        let reason = chain(error);
+        if error.is_transient() {
+            tracing::debug!(name: "shared_state_retry", reason, "could not reach the shared state; retrying");
+        } else if self.refusal.as_ref() != Some(&reason) {
+            tracing::warn!(name: "shared_state_refused", reason, "the host of the shared state refuses a push; retrying, and sending nothing meanwhile");
+            self.refusal = Some(reason);
+        }
+    }
 }

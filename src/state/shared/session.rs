@@ -12,7 +12,7 @@ use super::lookup::{FoundState, StateOrigin};
 use super::protocol::{
     HolderWatch, JournalAge, Permission, QueueStep, Term, UnknownList, merge, open_for, unlist_unstarted,
 };
-use super::remote::{POLL, Patience, RETRY, SharedRemote, TrackedRef, log_retry};
+use super::remote::{POLL, Patience, RETRY, SharedRemote, TrackedRef};
 use crate::git::Failpoints;
 use crate::model::{CommitId, Sent, ToggleId};
 use crate::state::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
@@ -310,7 +310,7 @@ impl SharedSession {
             if !error.is_transient() {
                 lease.hold();
             }
-            log_retry(&error);
+            self.tracked.log_retry(&error);
             return Ok(false);
         }
         if has_given_up {
