@@ -471,6 +471,38 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_is_silent_for_too_long_is_ended_with_its_children() {
+        // Accepts connections, and says nothing.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let running = || {
+            let processes = std::fs::read_dir("/proc").unwrap().flatten();
+            let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+            lines.filter(|line| String::from_utf8_lossy(line).contains(&port.to_string())).count()
+        };
+        let access = GitAccess {
+            network: Network::default(),
+            credentials: None,
+            timeout: Duration::from_secs(2),
+            user_config: UserConfig::Ignored,
+        };
+        for address in [format!("ssh://127.0.0.1:{port}/a"), format!("https://127.0.0.1:{port}/a")] {
+            let url: RepoUrl = address.parse().unwrap();
+            let (ended, seen) = std::thread::scope(|scope| {
+                let step = scope.spawn(|| ls_remote(&url, &access));
+                let connection = silent.accept().unwrap();
+                let seen = running();
+                let ended = step.join().unwrap();
+                drop(connection);
+                (ended, seen)
+            });
+            assert!(seen >= 2, "git and its child: {seen}");
+            assert!(matches!(ended, Err(GitError::TimedOut { .. })), "{ended:?}");
+            assert_eq!(running(), 0, "{address}");
+        }
+    }
+
+    #[test]
     fn a_version_has_two_numbers_and_a_tail() {
         for (text, version) in [
             ("2.39.5", Some((2, 39))),

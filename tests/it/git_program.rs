@@ -1,12 +1,14 @@
 //! The `git` program, which does the network: what it is given, what it may execute, and when it ends.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::command::Running;
 use crate::support::git_host::{self, Door};
-use crate::support::{Answer, Daemon, Gitoggle, Remote, Repo, Request, TOKEN, World, body, eventually};
+use crate::support::{Answer, Daemon, Gitoggle, Remote, Repo, Request, Sshd, TOKEN, World, body, eventually};
 
 /// The header value of `ada:pw-5678`.
 const ADA: &str = "Basic YWRhOnB3LTU2Nzg=";
@@ -102,29 +104,88 @@ fn wait_for_push(remote: &Remote) {
     eventually("a push", || remote.host.requests().iter().any(is_push).then_some(()));
 }
 
+/// Sends `signal` to a job while `git` hangs, and asserts that both end, and that no process of `git` shows a secret.
+fn is_ended_by(signal: &str, mut job: Running) {
+    let (count, shown) = descendants(job.id());
+    assert!(count >= 2 && shown.contains("git"), "{count} {shown}");
+    for secret in ["pw-5678", "YWRhOnB3LTU2Nzg=", TOKEN, "GITOGGLE_"] {
+        assert!(!shown.contains(secret), "{secret} in {shown}");
+    }
+    let children = running_git(job.id());
+    let began = Instant::now();
+    let sent = std::process::Command::new("kill").args([signal, &job.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    while !job.has_ended() {
+        assert!(began.elapsed() < Duration::from_secs(25), "{signal}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(job.wait(), Some(1), "{signal}");
+    eventually("the children to end", || children.iter().all(|id| !is_git(*id)).then_some(()));
+}
+
 #[test]
 fn a_hanging_push_shows_no_secret_and_a_signal_ends_it_with_its_children() {
     for signal in ["-TERM", "-INT"] {
         let (remote, job) = hanging_push();
-        let mut job = job.start();
+        let job = job.start();
         wait_for_push(&remote);
-        let (count, shown) = descendants(job.id());
-        assert!(count >= 2 && shown.contains("git"), "{count} {shown}");
-        for secret in ["pw-5678", "YWRhOnB3LTU2Nzg=", TOKEN, "GITOGGLE_"] {
-            assert!(!shown.contains(secret), "{secret} in {shown}");
-        }
-        let children: Vec<u32> = running_git(job.id());
-        let began = Instant::now();
-        let sent = std::process::Command::new("kill").args([signal, &job.id().to_string()]).status();
-        assert!(sent.unwrap().success());
-        while !job.has_ended() {
-            assert!(began.elapsed() < Duration::from_secs(25), "{signal}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        assert_eq!(job.wait(), Some(1), "{signal}");
-        eventually("the children to end", || children.iter().all(|id| !is_git(*id)).then_some(()));
+        is_ended_by(signal, job);
         remote.world.nothing_sent();
     }
+}
+
+fn a_push_that_hangs_over_ssh_is_ended_by(signal: &str) {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let state = Repo::bare(&world.path("state.git"));
+    let Some(server) = Sshd::hanging(world.path("sshd")) else {
+        return;
+    };
+    let job = world.apply().set("state-remote", server.url(state.path())).set("first-pass", "assert");
+    let job = job.env("GIT_SSH_COMMAND", server.command()).start();
+    eventually("a push", || world.path("sshd/pushed").exists().then_some(()));
+    let (_, shown) = descendants(job.id());
+    assert!(shown.contains("git-receive-pack") && shown.contains("BatchMode=yes"), "{shown}");
+    is_ended_by(signal, job);
+    world.nothing_sent();
+}
+
+#[test]
+fn a_push_that_hangs_over_ssh_is_ended_with_its_children_by_sigterm() {
+    a_push_that_hangs_over_ssh_is_ended_by("-TERM");
+}
+
+#[test]
+fn a_push_that_hangs_over_ssh_is_ended_with_its_children_by_ctrl_c() {
+    a_push_that_hangs_over_ssh_is_ended_by("-INT");
+}
+
+#[test]
+fn a_lookup_that_hangs_over_ssh_is_ended_with_its_children_at_once() {
+    // Accepts connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ssh://{}/toggles.git", silent.local_addr().unwrap());
+    for signal in ["-TERM", "-INT"] {
+        let world = World::new();
+        let job = world.apply().set("repo", &url).env("GIT_SSH_COMMAND", "ssh -F none").start();
+        let connection = silent.accept().unwrap();
+        let began = Instant::now();
+        is_ended_by(signal, job);
+        assert!(
+            began.elapsed() < Duration::from_secs(8),
+            "before ssh itself gives up: {:?}",
+            began.elapsed()
+        );
+        drop(connection);
+    }
+    let world = World::new();
+    let daemon = Daemon::start(&world, |run| run.set("repo", &url).env("GIT_SSH_COMMAND", "ssh -F none"));
+    let connection = silent.accept().unwrap();
+    let children = running_git(daemon.id());
+    assert!(children.len() >= 2, "{children:?}");
+    daemon.stops_cleanly();
+    eventually("the children to end", || children.iter().all(|id| !is_git(*id)).then_some(()));
+    drop(connection);
 }
 
 fn is_git(id: u32) -> bool {

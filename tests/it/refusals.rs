@@ -43,6 +43,12 @@ fn the_text_of_a_refusal_over_https_is_shown() {
                 .body("The token lacks the scope read:repository\n"),
             "The token lacks the scope read:repository",
         ),
+        (
+            Answer::status(404)
+                .header("Content-Type", "text/plain")
+                .body("The project was moved to `shop`\n"),
+            "The project was moved to `shop`",
+        ),
         (Answer::html(200), "is this a git repository?"),
         (Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""), "check the address"),
     ] {

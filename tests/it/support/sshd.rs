@@ -16,6 +16,22 @@ pub(crate) struct Sshd {
 impl Sshd {
     /// Starts a server whose keys are in `folder`; nothing where it cannot be started.
     pub(crate) fn start(folder: PathBuf) -> Option<Self> {
+        Self::with(folder, "")
+    }
+
+    /// Starts a server that accepts each push, and never says anything about it. It makes the file `pushed` in `folder`.
+    pub(crate) fn hanging(folder: PathBuf) -> Option<Self> {
+        let pushed = folder.join("pushed").display().to_string();
+        let hang = format!("git-receive-pack*) touch {pushed}; exec cat >/dev/null");
+        Self::with(
+            folder,
+            &format!(
+                "ForceCommand case \"$SSH_ORIGINAL_COMMAND\" in {hang};; esac; exec sh -c \"$SSH_ORIGINAL_COMMAND\"\n"
+            ),
+        )
+    }
+
+    fn with(folder: PathBuf, more: &str) -> Option<Self> {
         let program = Path::new("/usr/sbin/sshd");
         if !program.exists() {
             return None;
@@ -30,7 +46,7 @@ impl Sshd {
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}/host\nAuthorizedKeysFile {0}/client.pub\n\
              StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-             PermitRootLogin yes\nPidFile none\n",
+             PermitRootLogin yes\nPidFile none\n{more}",
             folder.display()
         );
         std::fs::write(folder.join("config"), config).unwrap();
