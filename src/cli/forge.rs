@@ -1,5 +1,7 @@
-//! Calls the forge for `plan` and `apply`: the comment, the status, and the reviews.
+//! What `plan` and `apply` know of the forge, and call it for: the revisions of a pull request, links to its pages, the comment,
+//! the status, and the reviews.
 
+use std::cmp::Ordering;
 use std::error::Error;
 use std::fs::File;
 use std::io::BufReader;
@@ -8,16 +10,109 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::failure::{ExitStatus, Failure};
-use super::{note, pull_request, setup};
+use super::show::word;
+use super::{note, setup};
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
-    CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient,
-    ForgeError, ForgeReviews, ForgeSettings, ForgeTarget,
+    CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, Forge, ForgeApi,
+    ForgeClient, ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, PullRequest,
 };
 use crate::model::{ChangeDigestError, ReviewedChanges, escaped};
-use crate::pass::ReviewSource;
+use crate::pass::{BranchRange, FetchHints, Range, ReviewSource, TargetOrigin};
 use crate::plan::Plan;
-use crate::report;
+use crate::report::{self, ForgePages, Links};
+use crate::source::{CacheMode, Source};
+
+/// Returns the revisions to compare; `None` if the plan compares the source with the state.
+///
+/// # Errors
+/// A usage failure for `--pull-request` without a target branch.
+pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
+    if let Some(from) = settings.from_revision.clone() {
+        let to = settings.to.clone();
+        return Ok(Some(Range::Revisions { from, to }));
+    }
+    if settings.pull_request {
+        pull_request(settings.target.as_deref(), of_job()).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+/// Returns the advice for a plan whose source does not descend from the recorded revision, if this is a job for a pull
+/// request.
+pub(super) fn pull_request_hint() -> Option<String> {
+    let request = of_job()?;
+    Some(format!(
+        "this job is for a pull request: `gitoggle plan --pull-request` shows what its branch changes, compared with \
+         `{}`, and needs no state",
+        escaped(&request.target)
+    ))
+}
+
+/// Returns the newest commit of the pull request of this job; `None` if the plan is about a revision of the user's choice.
+fn head(settings: &Settings) -> Option<String> {
+    match settings.from_revision {
+        Some(_) => None,
+        None => of_job()?.head,
+    }
+}
+
+/// Compares the ages of two commits: less if `one` is an ancestor of `other`. Returns `None` if neither is an ancestor
+/// of the other one, or if this clone does not show it.
+fn order(settings: &Settings, one: &str, other: &str) -> Option<Ordering> {
+    let source = Source::new(setup::source(settings, CacheMode::Untouched));
+    let revisions = source.revisions().ok()??;
+    let [one, other] = [one, other].map(|id| Some(revisions.find(id).ok()?.commit));
+    let (one, other) = (one?, other?);
+    let bases = revisions.merge_bases(one, other).ok()??;
+    match bases.as_slice() {
+        [base] if *base == one => Some(Ordering::Less),
+        [base] if *base == other => Some(Ordering::Greater),
+        _ => None,
+    }
+}
+
+/// Returns the pull request of this process's CI job.
+fn of_job() -> Option<PullRequest> {
+    PullRequest::of_job(&|name| std::env::var(name).ok(), &|path| std::fs::read_to_string(path).ok())
+}
+
+fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, Failure> {
+    let own = job.as_ref().map(|job| job.target.as_str());
+    let Some(target) = flag.or(own).map(str::to_owned) else {
+        let message = "`--pull-request` found no pull request in the variables of this job";
+        return Err(Failure::new(ExitStatus::Usage, message.to_owned()).hint(
+            "name the target branch with `--target`, or compare two revisions with `--from` and `--to`; the variables \
+             of GitHub, GitLab, Gitea, Forgejo, Bitbucket, Azure DevOps and Jenkins are known",
+        ));
+    };
+    let target_origin =
+        if flag.is_none_or(|flag| Some(flag) == own) { TargetOrigin::Job } else { TargetOrigin::Flag };
+    let fetch = fetch_hints(&target, job.as_ref().map(|job| job.forge));
+    let (head, source) = job.map_or((None, None), |job| (job.head, job.source));
+    Ok(Range::PullRequest(BranchRange { target, target_origin, head, source, fetch }))
+}
+
+fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
+    let history = match forge {
+        Some(forge) => {
+            format!("fetch the whole history: {}, or run `git fetch --unshallow`", forge.fetch_history())
+        }
+        None => "fetch the whole history: `git fetch --unshallow`".to_owned(),
+    };
+    let branch = target.strip_prefix("refs/heads/").unwrap_or(target);
+    // The name of a branch may contain `$(…)`, and commands are copied.
+    let refs = word(&format!("+refs/heads/{branch}:refs/remotes/origin/{branch}"));
+    let fetch = format!("`git fetch origin {}`", escaped(&refs));
+    FetchHints {
+        history,
+        target: match forge {
+            Some(forge) => format!("{}, or run {fetch}", forge.fetch_history()),
+            None => format!("check the name, or run {fetch}"),
+        },
+    }
+}
 
 /// Said by a comment that has more changes than it can list.
 const UNLISTED: &str = "> [!WARNING]\n> This comment has no room to list all changes, so `--reviewed` will \
@@ -50,7 +145,7 @@ pub(super) fn comment(
     plan: &Plan,
     page: impl FnOnce(usize) -> String,
 ) -> Result<(), Failure> {
-    let head = pull_request::head(settings).unwrap_or_else(|| plan.source().revision.to_string());
+    let head = head(settings).unwrap_or_else(|| plan.source().revision.to_string());
     let (key, api) = (key(settings), request.target.api);
     let reviewed = CommentPlan::of(plan.reviewed(), api);
     let unlisted = match reviewed {
@@ -93,7 +188,7 @@ fn put_failure(
     key: &CommentKey,
     failure: &Failure,
 ) -> Result<(), Failure> {
-    let head = pull_request::head(settings);
+    let head = head(settings);
     let revision = head.clone().or_else(|| settings.to.clone());
     let revision = revision.or_else(|| request.target.commit.clone());
     let page = report::failed(revision.as_deref().or(Some("HEAD")), &failure.to_string());
@@ -113,7 +208,7 @@ fn put(
     let RequestTarget { target, number } = request;
     let place = format!("pull request {number} of `{}`", escaped(&target.repository));
     let api = target.api;
-    let order = |shown: &str| pull_request::order(settings, shown, head?);
+    let order = |shown: &str| order(settings, shown, head?);
     let draft = CommentDraft { key, body, head, order: &order };
     let client = ForgeClient::new(target, &setup::network(settings));
     let result = client.and_then(|client| client.put_comment(number, &draft));
@@ -256,4 +351,108 @@ fn warn(attempt: String, error: ForgeError, api: ForgeApi) -> Result<(), Failure
 
 fn usage(flag: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
     Failure::new(ExitStatus::Usage, error).hint(format!("`{flag}` calls the API of a forge"))
+}
+
+/// Returns the pages of the source, from the variables of a CI job in its repository, or of a well-known forge.
+pub(super) fn links(settings: &Settings) -> Option<Links> {
+    let source = Source::new(setup::source(settings, CacheMode::Untouched));
+    let url = source.origin_url().ok().flatten()?;
+    pages(&url, |name| std::env::var(name).ok())
+}
+
+fn pages(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Links> {
+    let (host, path) = host_and_path(url)?;
+    let is = |name: &str| variable(name).as_deref() == Some("true");
+    let github =
+        if is("GITEA_ACTIONS") || is("FORGEJO_ACTIONS") { ForgePages::Gitea } else { ForgePages::Github };
+    for (is_job, forge, server, repository) in [
+        (is("GITHUB_ACTIONS"), github, "GITHUB_SERVER_URL", "GITHUB_REPOSITORY"),
+        (is("GITLAB_CI"), ForgePages::Gitlab, "CI_SERVER_URL", "CI_PROJECT_PATH"),
+    ] {
+        // A job can check out other repositories, too.
+        let repository = variable(repository).filter(|name| is_job && is_end_of(&path, name));
+        if let Some((server, repository)) = variable(server).zip(repository) {
+            return Links::new(forge, &server, &repository);
+        }
+    }
+    let forge = match host.as_str() {
+        "github.com" => ForgePages::Github,
+        "gitlab.com" => ForgePages::Gitlab,
+        "codeberg.org" | "gitea.com" => ForgePages::Gitea,
+        _ => return None,
+    };
+    Links::new(forge, &format!("https://{host}"), &path)
+}
+
+/// Returns whether a path on the host ends with the name of a repository.
+fn is_end_of(path: &str, name: &str) -> bool {
+    let (path, name) = (path.to_lowercase(), name.to_lowercase());
+    let folder = path.strip_suffix(name.as_str());
+    !name.is_empty() && folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+}
+
+/// Returns the host in lower case and the path of an https or ssh address, without user, port and `.git`.
+fn host_and_path(url: &str) -> Option<(String, String)> {
+    let rest = match url.split_once("://") {
+        Some(("https" | "ssh", rest)) => rest.to_owned(),
+        Some(_) => return None,
+        // `user@host:path`
+        None => url.replacen(':', "/", 1),
+    };
+    let (authority, path) = rest.split_once('/')?;
+    let host = authority.rsplit('@').next()?.split(':').next()?;
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    Some((host.to_lowercase(), path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(url: &str, variables: &[(&str, &str)]) -> Option<String> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let id = crate::model::CommitId(crate::model::ObjectId([4; 20]));
+        pages(url, variable).map(|links| links.commit(id).replace(&id.to_string(), "ID"))
+    }
+
+    #[test]
+    fn well_known_forges_need_no_variables_and_others_have_no_links() {
+        for (url, page) in [
+            ("https://github.com/team/toggles.git", Some("https://github.com/team/toggles/commit/ID")),
+            ("git@github.com:team/toggles.git", Some("https://github.com/team/toggles/commit/ID")),
+            ("ssh://git@GitLab.com:22/a/b/c/", Some("https://gitlab.com/a/b/c/-/commit/ID")),
+            ("https://user:secret@codeberg.org/a/b", Some("https://codeberg.org/a/b/commit/ID")),
+            ("https://git.example.com/team/toggles", None),
+            ("https://github.com.example.com/team/toggles", None),
+            ("/srv/git/github.com/team/toggles", None),
+            ("http://github.com/team/toggles", None),
+        ] {
+            assert_eq!(found(url, &[]).as_deref(), page, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_variables_of_a_job_count_for_its_own_repository_only() {
+        let github = [
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_SERVER_URL", "https://git.example.com"),
+            ("GITHUB_REPOSITORY", "team/toggles"),
+        ];
+        let page = |pages: &str| Some(format!("https://git.example.com/team/toggles{pages}/commit/ID"));
+        assert_eq!(found("https://git.example.com/team/toggles", &github), page(""));
+        assert_eq!(found("ssh://git@ssh.example.com:2222/Team/Toggles.git", &github), page(""));
+        assert_eq!(found("https://git.example.com/team/other-toggles", &github), None);
+        let gitlab = [
+            ("GITLAB_CI", "true"),
+            ("CI_SERVER_URL", "https://git.example.com"),
+            ("CI_PROJECT_PATH", "team/toggles"),
+        ];
+        let url = "https://gitlab-ci-token:secret@git.example.com/team/toggles.git";
+        assert_eq!(found(url, &gitlab), page("/-"));
+        assert_eq!(found(url, &gitlab[1..]), None);
+    }
 }

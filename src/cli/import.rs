@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::args::ImportArgs;
 use super::failure::{ExitStatus, Failure, JsonError};
-use super::progress_bar::{begin, progress_bar};
+use super::observer::{begin, progress_bar};
 use super::show::{with_flags, word};
-use super::{drift, note, print, setup, show, signals};
+use super::{drift, note, print, setup, show};
 use crate::authoring::Existing;
 use crate::config::{Command, Flags, OutputFormat, Settings};
 use crate::drift::ScanDepth;
@@ -88,7 +88,7 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
     let runtime = setup::runtime(THREADS)?;
     let bar = progress_bar();
     let report = runtime.block_on(async {
-        let stop = signals::stop_on_signal().map_err(Failure::failed)?;
+        let stop = setup::stop_on_signal().map_err(Failure::failed)?;
         let observe = |event| match event {
             ImportEvent::Begins(count) => begin(&bar, count),
             ImportEvent::Done => bar.inc(1),

@@ -1,36 +1,28 @@
 //! The command line: parses arguments, loads settings, runs a command and returns its exit code.
 //!
-//! One file per command. Results go to stdout and everything else to stderr. A closed pipe is not an error.
+//! A command has a file with its name, or is a function of that name in `authoring`, `describe` or `remote`. Results go to
+//! stdout and everything else to stderr. A closed pipe is not an error.
 
 pub mod args;
 
 mod apply;
 mod audience;
-mod completions;
+mod authoring;
 mod demo;
-mod diff;
+mod describe;
 mod drift;
 mod explain;
 mod failure;
-mod fmt;
 mod forge;
 mod import;
-mod init;
-mod links;
 mod log;
-mod man;
 mod observer;
 mod plan;
-mod progress_bar;
-mod promote;
-mod pull_request;
 mod remote;
 mod run;
 mod sandbox;
-mod schema;
 mod setup;
 mod show;
-mod signals;
 mod stale;
 mod status;
 mod test;
@@ -132,7 +124,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     );
     let may_run_git = settings.repo.local_path().is_none() || settings.state_remote.is_some();
     if may_run_git && !handles_signals {
-        signals::exit_on_signal().map_err(Failure::failed)?;
+        setup::exit_on_signal().map_err(Failure::failed)?;
     }
     // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
     let result = match setup::check_secrets(command, &settings) {
@@ -186,25 +178,25 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
     match args {
         CommandArgs::Allow(args) => remote::allow(settings, args),
         CommandArgs::Apply => apply::run(settings),
-        CommandArgs::Completions { shell } => completions::run(*shell),
+        CommandArgs::Completions { shell } => describe::completions(*shell),
         CommandArgs::Demo(args) => demo::run(settings, args),
         CommandArgs::Drift(args) => drift::run(settings, args, flags),
         CommandArgs::Explain(args) => explain::run(settings, args),
-        CommandArgs::Diff { before, after, exit } => diff::run(settings, [before, after], *exit),
+        CommandArgs::Diff { before, after, exit } => authoring::diff(settings, [before, after], *exit),
         CommandArgs::Log(args) => log::run(settings, args),
-        CommandArgs::Init { folder } => init::run(settings, folder),
+        CommandArgs::Init { folder } => authoring::init(settings, folder),
         CommandArgs::Promote { before, after, globs, create } => {
-            promote::run(settings, [before, after], globs, *create)
+            authoring::promote(settings, [before, after], globs, *create)
         }
-        CommandArgs::Fmt { paths, mode } => fmt::run(settings, paths, *mode),
+        CommandArgs::Fmt { paths, mode } => authoring::fmt(settings, paths, *mode),
         CommandArgs::Import(args) => import::run(settings, args, flags),
-        CommandArgs::Man { command, out } => man::run(command.as_deref(), out.as_deref()),
+        CommandArgs::Man { command, out } => describe::man(command.as_deref(), out.as_deref()),
         CommandArgs::Plan { files, exit, audience } => plan::run(settings, *files, *exit, audience.as_ref()),
         CommandArgs::Reconcile => remote::reconcile(settings),
         CommandArgs::Resume(args) => remote::resume(settings, args),
         CommandArgs::Run => run::run(settings),
         CommandArgs::Sandbox(args) => sandbox::run(settings, args),
-        CommandArgs::Schema { of } => schema::run(settings, *of),
+        CommandArgs::Schema { of } => describe::schema(settings, *of),
         CommandArgs::Stale(args) => stale::run(settings, args),
         CommandArgs::Status { list } => status::run(settings, *list),
         CommandArgs::Suspend(args) => remote::suspend(settings, args),

@@ -1,17 +1,177 @@
-//! Counts and logs what the passes of `gitoggle run` do.
+//! Shows what passes do: `apply` has a bar on a terminal and one line per change when it ends; `run` counts and logs.
 //!
 //! A toggle that fails again in the next pass for the same reason is logged only at DEBUG.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::config::LogFormat;
 use crate::daemon::Metrics;
-use crate::model::{HoldKind, ToggleId, ToggleState};
+use crate::model::{Action, HoldKind, ToggleId, ToggleState, counted, escaped};
 use crate::pass::{ChangeResult, Event, PublishAnswer, Report};
 use crate::plan::{Change, Plan};
-use crate::telemetry::ANNOUNCEMENT;
+use crate::telemetry::{ANNOUNCEMENT, Stream};
+
+/// The time at which results are printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ResultTiming {
+    /// Each when its change ends, so that the log of a killed CI job is complete.
+    AsTheyEnd,
+    /// All together, because the format is a single value.
+    AtTheEnd,
+}
+
+/// Shows a bar with count, rate and remaining time, and the results.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    host: String,
+    format: Option<LogFormat>,
+    results: ResultTiming,
+    /// Contended by lanes, for the time of one line.
+    printed: Mutex<PrintedResults>,
+}
+
+#[derive(Default)]
+struct PrintedResults {
+    toggles: BTreeSet<ToggleId>,
+    lines: ResultLines,
+}
+
+impl Progress {
+    /// `host` is the service; `format` is the explicit format of log lines.
+    pub(super) fn new(host: String, format: Option<LogFormat>, results: ResultTiming) -> Self {
+        Self { bar: progress_bar(), host, format, results, printed: Mutex::default() }
+    }
+
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Returns the lines of a change, unless they were printed.
+    pub(super) fn unprinted(&self, change: &Change, result: &ChangeResult) -> Option<String> {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_printed = printed.toggles.contains(&change.id);
+        (!is_printed).then(|| printed.lines.next(change, result))
+    }
+
+    fn print(&self, change: &Change, result: &ChangeResult) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = printed.lines.next(change, result);
+        // A line that is printed while the bar is drawn would be mixed with it.
+        let done = self.bar.suspend(|| Stream::Stdout.print(&lines));
+        // A failed line is printed again at the end, where its error is reported.
+        if done.is_ok() {
+            printed.toggles.insert(change.id.clone());
+        }
+    }
+
+    fn announce(&self, plan: &Plan) {
+        let (source, changes) = (plan.source(), plan.changes());
+        let adopted = changes.iter().filter(|change| change.action == Action::Adopt).count();
+        match self.format {
+            // A consumer of JSON log lines cannot read plain text among them.
+            Some(LogFormat::Json) => log_begin(&self.host, plan),
+            Some(LogFormat::Pretty) | None => {
+                let (host, reference) = (escaped(&self.host), escaped(&source.reference));
+                let published = changes.len() - adopted;
+                let work = match (published, adopted) {
+                    (published, 0) => format!("publishing {} to", counted(published, "change")),
+                    (0, adopted) => format!("comparing {} with", counted(adopted, "document")),
+                    (published, adopted) => format!(
+                        "publishing {} to, and comparing {} with",
+                        counted(published, "change"),
+                        counted(adopted, "document")
+                    ),
+                };
+                let text = format!("{work} {host} from {reference} at {}\n", source.revision);
+                let over: String = changes.iter().filter_map(over).collect();
+                let _ = Stream::Stderr.print(&(text + &over));
+            }
+        }
+    }
+
+    pub(super) fn observe(&self, event: &Event<'_>) {
+        match event {
+            Event::Begins(plan) => {
+                self.announce(plan);
+                begin(&self.bar, plan.changes().len());
+            }
+            Event::Ended(change, result, answer) => self.ended(change, result, *answer),
+            Event::Answered(..) | Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) => {}
+        }
+    }
+
+    fn ended(&self, change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
+        self.bar.inc(1);
+        match self.results {
+            ResultTiming::AsTheyEnd => {
+                self.print(change, result);
+                log_answer(change, result, answer);
+            }
+            ResultTiming::AtTheEnd => log_result(change, result, answer),
+        }
+    }
+}
+
+/// Formats changes with their results, one after the other. A reason that several share is printed with the first.
+#[derive(Debug, Default)]
+pub(crate) struct ResultLines {
+    /// The first change with each reason.
+    reasons: BTreeMap<String, ToggleId>,
+}
+
+impl ResultLines {
+    /// Returns the lines about the next change.
+    pub(crate) fn next(&mut self, change: &Change, result: &ChangeResult) -> String {
+        let word = result.as_str().replace('_', " ");
+        let (id, action) = (&change.id, change.action.as_str());
+        let mut text = format!("{word} {id} ({action})");
+        if let Some(attribution) = change.known_attribution() {
+            let _ = write!(text, " {}", escaped(&attribution.label()));
+        }
+        text.push('\n');
+        if let Some(reason) = result.reason() {
+            let _ = match self.reasons.get(reason) {
+                Some(first) => writeln!(text, "  for the same reason as {first}"),
+                None => writeln!(text, "  {}", escaped(reason)),
+            };
+            let first = self.reasons.entry(reason.to_owned());
+            first.or_insert_with(|| id.clone());
+        }
+        text
+    }
+}
+
+/// Returns the line about what a change publishes over.
+fn over(change: &Change) -> Option<String> {
+    let live = change.overwrites()?;
+    Some(format!("  {} publishes over what was changed on the service: {live}\n", change.id))
+}
+
+/// Returns a bar with count, rate and remaining time, which is shown on a terminal only, and not before it begins.
+pub(super) fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} · {rate}/s · {eta} left")
+        .expect("the template is well formed")
+        .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = write!(out, "{:.0}", state.per_sec());
+        });
+    ProgressBar::hidden().with_style(style)
+}
+
+/// Shows the bar of this many toggles.
+pub(super) fn begin(bar: &ProgressBar, count: usize) {
+    bar.set_length(count as u64);
+    // The rate is that since now.
+    bar.reset();
+    if Stream::Stderr.redraws() {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+}
 
 /// Counts and logs the events of passes.
 pub(super) struct RunObserver {
@@ -72,7 +232,7 @@ impl RunObserver {
 }
 
 /// Logs a plan before its first request.
-pub(super) fn log_begin(host: &str, plan: &Plan) {
+fn log_begin(host: &str, plan: &Plan) {
     let source = plan.source();
     tracing::info!(
         name: "publishing",
@@ -85,7 +245,7 @@ pub(super) fn log_begin(host: &str, plan: &Plan) {
     );
 }
 
-pub(super) fn log_result(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
+fn log_result(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
     let toggle = &change.id;
     let (status, took_ms) = (answer.and_then(|answer| answer.status), took_ms(answer));
     match result {
@@ -117,7 +277,7 @@ pub(super) fn log_result(change: &Change, result: &ChangeResult, answer: Option<
 }
 
 /// Logs the last request for a change whose result was printed.
-pub(super) fn log_answer(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
+fn log_answer(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
     let (toggle, outcome) = (&change.id, result.as_str());
     let (status, took_ms) = (answer.and_then(|answer| answer.status), took_ms(answer));
     tracing::info!(name: "publish_ended", %toggle, outcome, status, took_ms, "publish ended");

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::args::{AudienceArgs, PlanExit};
 use super::failure::{ExitStatus, Failure};
-use super::{audience, color, forge, links, note, print, pull_request, setup, show};
+use super::{audience, color, forge, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::escaped;
@@ -77,7 +77,7 @@ fn page(
     files: pass::Files,
     audience: Option<&AudienceArgs>,
 ) -> Result<PlanPage, Failure> {
-    let pass::Planned { plan, notes, .. } = match pull_request::range(settings)? {
+    let pass::Planned { plan, notes, .. } = match forge::range(settings)? {
         Some(range) => {
             let findings = match settings.all_findings {
                 false => FindingScope::Changed,
@@ -93,7 +93,7 @@ fn page(
                 false => pass::plan(&config, files)?,
             };
             if !planned.is_forward {
-                planned.notes.extend(pull_request::hint());
+                planned.notes.extend(forge::pull_request_hint());
             }
             planned
         }
@@ -105,7 +105,7 @@ fn page(
     let is_linked = settings.comment_on.is_some()
         || matches!(settings.output, OutputFormat::Github | OutputFormat::Markdown);
     // Uncommitted files have no pages.
-    let links = (is_linked && files == pass::Files::Committed).then(|| links::links(settings));
+    let links = (is_linked && files == pass::Files::Committed).then(|| forge::links(settings));
     Ok(PlanPage { plan, notes, users, links: links.flatten() })
 }
 

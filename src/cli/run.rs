@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::failure::{ExitStatus, Failure};
 use super::observer::RunObserver;
-use super::{links, setup, signals};
+use super::{forge, setup};
 use crate::admin::{self, Admin};
 use crate::config::Settings;
 use crate::daemon::{
@@ -37,7 +37,7 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
 
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     // First, so that a signal during the start has the same exit code as a later one.
-    let stop = signals::stop_on_signal().map_err(Failure::failed)?;
+    let stop = setup::stop_on_signal().map_err(Failure::failed)?;
     let mut config = setup::config(settings, CacheMode::Keep)?;
     config.ignore_user_git_config();
     // Bound before the first pass, so that a port in use ends the process at startup.
@@ -48,7 +48,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let metrics = Metrics::new();
     let stale_after = settings.stale_after.unwrap_or(settings.poll_interval * 10);
     let heartbeat = Heartbeat::new(Duration::from_secs(90).max(settings.poll_interval * 3));
-    signals::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
+    setup::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
     notify(settings, &config, &metrics, status.clone());
     let watching = watch_source(settings, &status, &lookup);
     if let Some(listener) = listener {
@@ -62,7 +62,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
             admin_token: settings.admin_token.clone(),
             page_token: settings.page_token.clone(),
             webhook_secret: settings.webhook_secret.clone(),
-            links: links::links(settings),
+            links: forge::links(settings),
             paths: DocumentPaths { root: config.rules.root.clone(), layout: config.rules.layout.clone() },
         };
         tokio::spawn(admin::serve(listener, admin, raised(stop.clone())));

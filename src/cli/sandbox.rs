@@ -6,7 +6,7 @@ use crate::sandbox::{Faults, Sandbox, SandboxConfig};
 
 use super::args::{FaultArgs, SandboxArgs};
 use super::failure::{ExitStatus, Failure};
-use super::{print, setup, signals};
+use super::{print, setup};
 
 pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
     setup::runtime(1)?.block_on(serve(settings, args))
@@ -15,7 +15,7 @@ pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus,
 async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
     let data = data(settings.service_kind, args)?;
     let token = settings.sandbox_token.read().map_err(Failure::failed)?;
-    let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
+    let mut stop = setup::stop_on_signal().map_err(Failure::failed)?;
     let sandbox = Sandbox::start(SandboxConfig {
         listen: args.listen,
         ca_file: args.ca_out.clone(),

@@ -1,13 +1,19 @@
 //! Converts settings to the configuration of a pass, and reads every secret and the CA file at startup, so that a missing
 //! file is reported before a pass needs it.
+//!
+//! Handles signals, too. SIGHUP triggers a pass of the daemon. The first SIGINT or SIGTERM stops new requests and waits for open
+//! ones, for 25 s at most; the second ends the process. Processes of `git` end with this one.
 
+use std::io;
 use std::time::Duration;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::failure::{ExitStatus, Failure};
 use crate::config::{Command, OutputFormat, Settings, StateRemote, settings};
-use crate::git::{GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
+use crate::daemon::Control;
+use crate::git::{self, GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
 use crate::model::{ServiceKind, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass;
@@ -17,6 +23,7 @@ use crate::report::MOST_SHOWN;
 use crate::service::{BaseUrl, ClientConfig, ClientError};
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, SharedRemote};
+use crate::telemetry::Stream;
 use crate::transport::{Network, Secret, SecretSource};
 
 /// The maximum silence of a process of Git.
@@ -254,8 +261,8 @@ pub(super) fn stoppable() -> Result<(tokio::runtime::Runtime, watch::Receiver<bo
     let runtime = runtime(1)?;
     let stop = {
         let _entered = runtime.enter();
-        let stop = super::signals::stop_on_signal().map_err(Failure::failed)?;
-        super::signals::limit_stop(stop.clone());
+        let stop = stop_on_signal().map_err(Failure::failed)?;
+        limit_stop(stop.clone());
         stop
     };
     Ok((runtime, stop))
@@ -336,4 +343,87 @@ fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {
     let hint = error.hint();
     let flag = name.replace('_', "-");
     Err(Failure::could_not(format!("use `--{flag}-file`"))(error).hint(hint))
+}
+
+/// How long a command that is told to end may take to record what it did, as the daemon may.
+const GRACE: Duration = Duration::from_secs(25);
+
+/// The signals that end a process.
+struct EndSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl EndSignals {
+    fn new() -> io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next signal. Returns 128 plus its number, as in shells.
+    async fn next(&mut self) -> i32 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 130,
+            _ = self.terminate.recv() => 143,
+        }
+    }
+}
+
+/// Returns a flag that the first signal sets. Must be called within a runtime.
+///
+/// # Errors
+/// If the handlers cannot be installed.
+pub(super) fn stop_on_signal() -> io::Result<watch::Receiver<bool>> {
+    let mut signals = EndSignals::new()?;
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        signals.next().await;
+        git::wind_down();
+        let _ = stop.send(true);
+        // The second signal does not wait for open requests (DESIGN, section 9).
+        exit(signals.next().await);
+    });
+    Ok(stopped)
+}
+
+/// Ends a command that was told to end and has not ended after a while: a request that is still open is then unknown, and
+/// the journal has it. Must be called within a runtime.
+fn limit_stop(mut stop: watch::Receiver<bool>) {
+    tokio::spawn(async move {
+        if stop.wait_for(|stop| *stop).await.is_ok() {
+            tokio::time::sleep(GRACE).await;
+            let _ =
+                Stream::Stderr.print("error: interrupted while a request was open; the next run continues\n");
+            exit(1);
+        }
+    });
+}
+
+/// Ends the process at the first signal, together with its processes of `git`, which do not get the signals of a terminal.
+///
+/// # Errors
+/// If the handlers cannot be installed.
+pub(super) fn exit_on_signal() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _entered = runtime.enter();
+        EndSignals::new()?
+    };
+    std::thread::spawn(move || exit(runtime.block_on(signals.next())));
+    Ok(())
+}
+
+fn exit(code: i32) {
+    git::kill_all();
+    std::process::exit(code);
+}
+
+/// Triggers a pass at every SIGHUP. Every pass reads secrets and the CA file again.
+pub(super) fn reload_on_hangup(control: Control) -> io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            control.trigger().fire();
+        }
+    });
+    Ok(())
 }

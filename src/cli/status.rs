@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{HoldKind, counted, escaped};
 use crate::plan::Plan;
-use crate::report::code;
+use crate::report::{code, fitting};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, Failure> {
@@ -156,42 +156,26 @@ fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
 
 /// Formats the toggles that are not in sync as Markdown of at most `limit` bytes.
 fn markdown(status: &Status, limit: usize) -> String {
-    const MOST: usize = 200;
-    /// The room for the last line.
-    const LAST_LINE: usize = 100;
     let Status { source, toggles, .. } = status;
-    let mut text = format!("### gitoggle status\n\n{}\n\n{}", counts(toggles), code(&source.repo));
+    let mut head = format!("### gitoggle status\n\n{}\n\n{}", counts(toggles), code(&source.repo));
     if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
-        let _ = write!(text, " {} {}", code(reference), code(&revision.short()));
+        let _ = write!(head, " {} {}", code(reference), code(&revision.short()));
     }
-    text.push_str("\n\n");
+    head.push_str("\n\n");
     for (scope, suspension) in status.suspensions.iter() {
         let reason = suspension.reason.as_deref().unwrap_or("no reason given");
         let globs = scope.globs().map(|globs| format!(" {}", code(&globs)));
-        let _ = writeln!(text, "* **suspended**{}: {}", globs.unwrap_or_default(), code(reason));
+        let _ = writeln!(head, "* **suspended**{}: {}", globs.unwrap_or_default(), code(reason));
     }
     if let Some(failure) = &status.drift_failure {
-        let _ = writeln!(text, "* **not compared**: {}", code(failure));
+        let _ = writeln!(head, "* **not compared**: {}", code(failure));
     }
-    let behind = || toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
-    let mut shown = 0;
-    for toggle in behind().take(MOST) {
-        let state = toggle.state().as_str();
-        let mut line = format!("* **{state}** {}", code(toggle.toggle.as_str()));
-        if let Some(reason) = toggle.reason() {
-            let _ = write!(line, ": {}", code(reason));
-        }
-        if text.len() + line.len() > limit.saturating_sub(LAST_LINE) {
-            break;
-        }
-        let _ = writeln!(text, "{line}");
-        shown += 1;
-    }
-    let more = behind().count() - shown;
-    if more > 0 {
-        let _ = writeln!(text, "\n{more} more are not in sync; to list them, run `gitoggle status`.");
-    }
-    text
+    let behind = toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
+    let rows = behind.map(|toggle| {
+        let reason = toggle.reason().map_or_else(String::new, |reason| format!(": {}", code(reason)));
+        format!("* **{}** {}{reason}\n", toggle.state().as_str(), code(toggle.toggle.as_str()))
+    });
+    fitting([head].into_iter().chain(rows), limit)
 }
 
 fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {

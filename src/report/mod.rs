@@ -7,8 +7,6 @@
 
 mod difference;
 mod drift;
-mod drift_message;
-mod environments;
 mod findings;
 mod history;
 mod junit;
@@ -20,8 +18,7 @@ mod text;
 mod users;
 
 pub(crate) use difference::{Preview, findings_in};
-pub(crate) use drift::{drift_markdown, drift_text};
-pub(crate) use drift_message::drift_message;
+pub(crate) use drift::{drift_markdown, drift_message, drift_text};
 pub(crate) use findings::{annotations, code_quality, failed_annotation, github, sarif};
 pub(crate) use history::{history_markdown, history_text};
 pub(crate) use junit::{JunitHolds, failed_suite, junit_documents, junit_plan, junit_results};

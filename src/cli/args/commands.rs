@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Subcommand};
 use clap_complete::Shell;
 
-use super::parsers::{attribute, either, environment, glob, key_glob, part, place};
+use super::{attribute, either, environment, glob, key_glob, part, place};
 use crate::authoring::FormatMode;
 use crate::config::{Command, LogLevel, count, ratio};
 use crate::drift::ScanDepth;

@@ -7,8 +7,6 @@
 )]
 
 mod commands;
-mod parsers;
-mod pointers;
 mod program;
 #[cfg(test)]
 mod tests;
@@ -25,9 +23,12 @@ pub use program::program;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use clap::{ArgMatches, FromArgMatches as _};
+use clap::builder::{BoolValueParser, StyledStr, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, Command as Clap, FromArgMatches as _};
 
 use crate::config::{Command, Flags, SettingInfo, settings};
+use crate::model::{EnvironmentId, Scope, ToggleId, chain, listed};
 use commands::Verbosity;
 
 /// The parsed arguments.
@@ -47,7 +48,7 @@ pub struct Invocation {
 /// A `clap::Error` with the message to print: the requested help or version, or a usage error. See [`exit_code`].
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let typed: Vec<OsString> = typed.into_iter().collect();
-    let matches = program().try_get_matches_from(&typed).map_err(|error| pointers::pointed(error, &typed))?;
+    let matches = program().try_get_matches_from(&typed).map_err(|error| pointed(error, &typed))?;
     let Some((name, flags_of)) = matches.subcommand() else {
         unreachable!("a subcommand is required");
     };
@@ -102,4 +103,128 @@ fn switched(setting: &SettingInfo, matches: &ArgMatches) -> Option<String> {
     }
     let opposite = setting.opposite.as_deref().filter(|flag| is_given(flag))?;
     Some((!turns_off(opposite)).to_string())
+}
+
+/// Adds a pointer to a usage error, where there is one. `typed` are all arguments, the program's name first.
+fn pointed(mut error: clap::Error, typed: &[OsString]) -> clap::Error {
+    if !error.use_stderr() {
+        return error;
+    }
+    let mut program = program();
+    program.build();
+    let value = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let unknown = value(ContextKind::InvalidArg);
+    let is_unknown = |word: &str| unknown.as_ref().is_some_and(|unknown| word.starts_with(unknown.as_str()));
+    let words = typed.iter().skip(1).filter_map(|word| word.to_str());
+    let command = words.take_while(|word| !is_unknown(word)).find_map(|word| program.find_subcommand(word));
+    let pointer = match error.kind() {
+        ErrorKind::UnknownArgument => unknown.and_then(|arg| of_argument(&program, command, &arg)),
+        ErrorKind::MissingRequiredArgument if command.is_some_and(|command| command.get_name() == "diff") => {
+            Some(DIFF.to_owned())
+        }
+        _ => None,
+    };
+    if error.kind() == ErrorKind::UnknownArgument {
+        // clap shows the usage with the flags that it guesses by their spelling.
+        let usage = command.unwrap_or(&program).clone().render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
+    if let Some(pointer) = pointer {
+        // A guess by spelling would contradict the pointer.
+        for guess in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand] {
+            error.remove(guess);
+        }
+        let pointer = vec![StyledStr::from(pointer)];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(pointer));
+    }
+    error
+}
+
+const DIFF: &str = "to compare the repository with what was applied, run `gitoggle plan`; to compare two revisions, run \
+                    `gitoggle plan --from main --to HEAD`";
+
+/// Returns the pointer for an argument that `command`, or the program if there is none, does not have.
+fn of_argument(program: &Clap, command: Option<&Clap>, arg: &str) -> Option<String> {
+    let arg = arg.split('=').next().unwrap_or(arg);
+    let owners: Vec<&Clap> = program.get_subcommands().filter(|clap| has(clap, arg)).collect();
+    let Some(command) = command else {
+        return (!owners.is_empty()).then(|| format!("flags follow the command: `gitoggle COMMAND {arg}`"));
+    };
+    if !arg.starts_with('-') {
+        let pointer = "`--only 'PROJECT/ENVIRONMENT/*'` selects toggles";
+        return has(command, "--only").then(|| pointer.to_owned());
+    }
+    let owners: Vec<String> = owners.iter().map(|clap| format!("`{}`", clap.get_name())).collect();
+    (!owners.is_empty()).then(|| format!("`{arg}` belongs to {}", listed(&owners)))
+}
+
+/// Returns whether a command has a flag, written with its dashes.
+fn has(command: &Clap, flag: &str) -> bool {
+    let long = flag.strip_prefix("--");
+    let short = flag.strip_prefix('-').filter(|_| long.is_none());
+    command.get_arguments().any(|arg| match (long, short) {
+        (Some(long), _) => arg.get_long() == Some(long),
+        (_, Some(short)) => arg.get_short().is_some_and(|known| short.starts_with(known)),
+        (None, None) => false,
+    })
+}
+
+fn attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE, such as age=20".to_owned()),
+    }
+}
+
+/// Parses an environment, or a toggle.
+fn place(text: &str) -> Result<String, String> {
+    match (text.parse::<EnvironmentId>(), text.parse::<ToggleId>()) {
+        (Err(error), Err(_)) => Err(error.to_string()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// Parses a part of the toggles as a glob over whole toggles.
+fn part(text: &str) -> Result<String, String> {
+    match text.parse::<EnvironmentId>() {
+        Ok(environment) => Ok(format!("{environment}/**")),
+        Err(_) => glob(text),
+    }
+}
+
+/// Parses a flag without a value as one of two values: whether it is `given`, or `absent`.
+fn either<T: Clone + Send + Sync + 'static>(given: T, absent: T) -> impl TypedValueParser<Value = T> {
+    BoolValueParser::new().map(move |is_given| match is_given {
+        true => given.clone(),
+        false => absent.clone(),
+    })
+}
+
+fn environment(text: &str) -> Result<EnvironmentId, String> {
+    text.parse().map_err(|error| chain(&error))
+}
+
+/// Parses a glob over whole toggles.
+fn glob(text: &str) -> Result<String, String> {
+    let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
+    match scope.unmatchable().next() {
+        None => Ok(text.to_owned()),
+        Some(_) => Err(
+            "it matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not cross a slash; \
+             use `**`"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Parses a glob over the keys of toggles.
+fn key_glob(text: &str) -> Result<String, String> {
+    Scope::new(&[text]).map_err(|error| error.to_string())?;
+    match text.contains('/') {
+        false => Ok(text.to_owned()),
+        true => Err("it is compared with the key of the toggle, which has no slash".to_owned()),
+    }
 }

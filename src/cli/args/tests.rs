@@ -139,3 +139,70 @@ fn the_short_help_fits_a_screen() {
         assert!(count(&short) < count(&long), "{name}");
     }
 }
+
+/// Returns the message for a command line, which must be a usage error.
+fn message(line: &str) -> String {
+    let typed = std::iter::once("gitoggle").chain(line.split(' '));
+    let error = parse(typed.map(OsString::from)).expect_err(line);
+    assert_eq!(exit_code(&error), 64, "{line}");
+    error.render().to_string()
+}
+
+fn built() -> Clap {
+    let mut program = program();
+    program.build();
+    program
+}
+
+#[test]
+fn a_flag_of_another_command_names_that_command() {
+    let program = built();
+    let commands: Vec<&Clap> = program.get_subcommands().filter(|clap| clap.get_name() != "help").collect();
+    let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for command in &commands {
+        for arg in command.get_arguments() {
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            let short = arg.get_short().map(|short| format!("-{short}"));
+            for flag in long.into_iter().chain(short) {
+                let owner = format!("`{}`", command.get_name());
+                owners.entry(flag).or_default().push(owner);
+            }
+        }
+    }
+    let mut checked = 0;
+    for command in &commands {
+        for (flag, owners) in owners.iter().filter(|(flag, _)| !has(command, flag)) {
+            let pointer = of_argument(&program, Some(command), flag);
+            let expected = format!("`{flag}` belongs to {}", listed(owners));
+            assert_eq!(pointer, Some(expected), "{}", command.get_name());
+            checked += 1;
+        }
+    }
+    assert!(checked > 1000, "{checked}");
+    let tip = "tip: `--listen` belongs to `run` and `sandbox`\n";
+    assert!(message("apply --listen").contains(tip));
+    for line in ["apply --listen", "apply --ca-file a --poll-interval 5s", "apply --token=x"] {
+        let usage = "\n\nUsage: gitoggle apply [OPTIONS]\n\n";
+        assert!(message(line).contains(usage), "{}", message(line));
+    }
+    assert!(message("--bogus").contains("\n\nUsage: gitoggle <COMMAND>\n\n"));
+}
+
+#[test]
+fn a_flag_before_the_command_has_a_pointer() {
+    for line in ["--repo . plan", "-v plan", "--output=json status", "--repo"] {
+        let flag = line.split([' ', '=']).next().unwrap();
+        let pointer = format!("tip: flags follow the command: `gitoggle COMMAND {flag}`\n");
+        assert!(message(line).contains(&pointer), "{}", message(line));
+    }
+}
+
+#[test]
+fn diff_without_environments_and_a_surplus_word_have_pointers() {
+    for line in ["diff", "diff shop/staging"] {
+        assert!(message(line).contains(DIFF), "{}", message(line));
+    }
+    let pointer = "tip: `--only 'PROJECT/ENVIRONMENT/*'` selects toggles\n";
+    assert!(message("apply shop/production").contains(pointer));
+    assert!(!message("apply --bogus").contains("tip: `--only"));
+}

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::DemoArgs;
 use super::failure::{ExitStatus, Failure};
-use super::{setup, signals};
+use super::setup;
 use crate::config::Settings;
 use crate::model::{Color, Commit, ToggleId, escaped};
 use crate::pass::{ChangeResult, Report};
@@ -20,7 +20,7 @@ use stage::{CHECKOUT, DemoOutput, FILES, STAGING, Stage, expect, original};
 
 pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Failure> {
     setup::runtime(2)?.block_on(async {
-        let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
+        let mut stop = setup::stop_on_signal().map_err(Failure::failed)?;
         tokio::select! {
             result = show(settings, args) => result.map(|()| ExitStatus::Clean),
             _ = stop.wait_for(|stop| *stop) => Ok(ExitStatus::Clean),

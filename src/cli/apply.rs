@@ -1,0 +1,361 @@
+//! `gitoggle apply`: makes one pass, and prints its results.
+//!
+//! Text has one line per change, printed when the change ends. The other formats are printed at the end. Every format
+//! includes an error that ended the pass after it had sent requests.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::failure::{ExitStatus, Failure, JsonError};
+use super::forge::{self, links};
+use super::observer::{Progress, ResultTiming};
+use super::{color, note, plan, print, setup, show};
+use crate::config::{OutputFormat, Settings};
+use crate::drift::{DriftScanner, overwritable};
+use crate::forge::CommitVerdict;
+use crate::model::{
+    Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, chain, counted, escaped,
+};
+use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, ReviewSource, Runtime};
+use crate::plan::{OnDrift, PlanJson, StateEdit, json};
+use crate::report::{self, JunitHolds, Links, PlanView, code, fitting};
+use crate::source::CacheMode;
+use crate::state;
+
+/// The maximum wait for another process that writes to the state.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
+    let repository = forge::repository(settings)?;
+    let result = forge::reviews(settings).and_then(|reviews| pass(settings, reviews));
+    // A job that was run again for an old commit does not know how the newest one went.
+    let is_stale = result.as_ref().is_err_and(Failure::is_stale);
+    if let Some(repository) = repository.filter(|_| !is_stale) {
+        forge::set_status(settings, repository, verdict(&result))?;
+    }
+    let result = result.and_then(|pass| {
+        let status = pass.status(settings.exit_zero_when_held);
+        pass.printed.map(|()| status)
+    });
+    match (result, settings.exit_zero_when_held) {
+        // A hold of the whole pass, such as a stale checkout, is an error without a report.
+        (Err(failure), true) if failure.status() == ExitStatus::Held => Err(failure.with(ExitStatus::Clean)),
+        (result, _) => result,
+    }
+}
+
+/// A pass, and the comparison with the service before it.
+struct FinishedPass {
+    report: Report,
+    /// Failed if drift was to be overwritten, and not every toggle could be compared.
+    comparison: ExitStatus,
+    /// Failed if the report could not be printed.
+    printed: Result<(), Failure>,
+}
+
+impl FinishedPass {
+    fn status(&self, exit_zero_when_held: bool) -> ExitStatus {
+        status(&self.report, exit_zero_when_held).and(self.comparison)
+    }
+}
+
+fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPass, Failure> {
+    let config = Config { reviews, ..setup::config(settings, CacheMode::Keep)? };
+    let host = setup::service(&config);
+    let mut reconciler = open(config)?;
+    let (runtime, stop) = setup::stoppable()?;
+    let results = match settings.output {
+        OutputFormat::Human => ResultTiming::AsTheyEnd,
+        _ => ResultTiming::AtTheEnd,
+    };
+    let progress = Arc::new(Progress::new(host, settings.log_format, results));
+    let observer = Arc::clone(&progress);
+    let handle = Runtime::Tokio(runtime.handle().clone());
+    let context = PassContext::new(handle, stop, move |event| observer.observe(event));
+    let (inputs, drift) =
+        if overwrites(settings) { overwritable(reconciler.config(), &context)? } else { Default::default() };
+    let unread = drift.failure();
+    let report = reconciler.pass(&context, inputs);
+    // The bar ends before an error is printed below it.
+    progress.clear();
+    let mut report = report?;
+    // Without it, the next scan for drift reads these toggles, so this is not a failure.
+    if let Err(error) = DriftScanner::keep_published(reconciler.config(), &report) {
+        tracing::info!(name: "live_versions_lost", reason = chain(&error), "could not keep which versions were applied");
+    }
+    let comparison = ExitStatus::Failed.when(unread.is_some());
+    report.notes.extend(unread.map(|unread| escaped(&unread).to_string()));
+    let printed = print_report(&report, &progress, settings);
+    Ok(FinishedPass { report, comparison, printed })
+}
+
+fn print_report(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
+    for text in &report.notes {
+        note(&format!("note: {text}\n"))?;
+    }
+    print_results(report, progress, settings)?;
+    print_end(report)
+}
+
+/// Returns whether the pass also publishes what was changed on the service only.
+fn overwrites(settings: &Settings) -> bool {
+    let overwrites = settings.overwrite_drift || settings.on_drift == OnDrift::Overwrite;
+    overwrites && settings.service_kind == ServiceKind::FeatureProbe
+}
+
+/// Opens the state. Prints the holder of the lock before waiting for it.
+fn open(config: Config) -> Result<Reconciler, Failure> {
+    // The holder is printed before the wait, so that a CI log explains the delay.
+    match Reconciler::open(config.clone(), Duration::ZERO) {
+        Err(pass::Error::State(state::Error::Locked { holder, .. })) => {
+            note(&format!("waiting for {holder}, which is writing to this state\n"))?;
+            Ok(Reconciler::open(config, LOCK_WAIT)?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
+    let failed = ExitStatus::Failed.when(!report.is_complete());
+    let held = match exit_zero_when_held {
+        false if report.has_held() => plan::invalid(&report.plan).and(ExitStatus::Held),
+        false => plan::held(&report.plan),
+        // Only holds become a success: invalid documents and failures keep their exit codes (DESIGN, section 3).
+        true => plan::invalid(&report.plan),
+    };
+    held.and(failed)
+}
+
+/// Returns the text of the commit status.
+fn verdict(result: &Result<FinishedPass, Failure>) -> forge::PassVerdict {
+    // A hold is pending even if it does not fail the job.
+    let status = match result {
+        Ok(pass) => pass.status(false),
+        Err(failure) => failure.status(),
+    };
+    let (description, commit) = match result {
+        Ok(FinishedPass { report, .. }) => {
+            (one_line(report), Some(report.plan.source().revision.to_string()))
+        }
+        Err(_) => ("nothing was applied; the job has the reason".to_owned(), None),
+    };
+    forge::PassVerdict {
+        verdict: match status {
+            ExitStatus::Clean | ExitStatus::Changes => CommitVerdict::Success,
+            ExitStatus::Held => CommitVerdict::Pending,
+            ExitStatus::Failed | ExitStatus::Invalid | ExitStatus::Usage => CommitVerdict::Failure,
+        },
+        description,
+        commit,
+    }
+}
+
+fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
+    match settings.output {
+        OutputFormat::Github => {
+            print(&report::github(&report.plan, &report.notes))?;
+            // First, so that it is printed even if the summary cannot be written.
+            note(&format!("note: {}\n", one_line(report)))?;
+            let links = links(settings);
+            show::step_summary(|limit| markdown(report, settings.service_kind, limit, links.as_ref()))
+        }
+        OutputFormat::Human => {
+            let left: String =
+                report.lines().filter_map(|(change, result)| progress.unprinted(change, result)).collect();
+            print(&(left + &rest(report, settings.service_kind, color(settings))))
+        }
+        OutputFormat::Json => show::json(&ReportJson::of(report)),
+        OutputFormat::Junit => {
+            // A hold that the exit code does not show is not a failed test either.
+            let held = if settings.exit_zero_when_held { JunitKind::Skipped } else { JunitKind::Failure };
+            print(&junit(report, held))
+        }
+        OutputFormat::Gitlab | OutputFormat::Sarif => Err(super::unsupported_output(settings.output)),
+        OutputFormat::Markdown => {
+            print(&markdown(report, settings.service_kind, report::ANY_COMMENT, links(settings).as_ref()))
+        }
+    }
+}
+
+/// Prints why the pass ended early, if it did.
+fn print_end(report: &Report) -> Result<(), Failure> {
+    if let Some(stopped) = &report.stopped {
+        let is_last = |result: &ChangeResult| result.reason() == stopped.last();
+        // The line of the toggle has the outcome already.
+        let text = if stopped.last().is_some() && report.count(is_last) > 0 {
+            stopped.verdict()
+        } else {
+            stopped.to_string()
+        };
+        note(&format!("error: the pass ended early: {}\n", escaped(&text)))?;
+        if let Some(hint) = stopped.hint() {
+            note(&format!("hint: {hint}\n"))?;
+        }
+    }
+    match &report.error {
+        Some(error) => note(&Failure::of(error).to_string()),
+        None => Ok(()),
+    }
+}
+
+/// Returns the text after the lines about the changes: holds, findings and totals. If no change was tried, returns the
+/// whole plan.
+fn rest(report: &Report, kind: ServiceKind, color: Color) -> String {
+    let mut text = match (report.results.is_empty(), report.plan.stopped()) {
+        (true, None) => report::text(&report.plan, color),
+        (true, Some(stopped)) => format!("{}{stopped}\n", report::text(&report.plan, color)),
+        (false, _) => report::rest(&report.plan, color),
+    };
+    let total = total(report, kind);
+    if !text.is_empty() && !total.is_empty() {
+        text.push('\n');
+    }
+    text + &total
+}
+
+/// Returns the totals in one line.
+fn one_line(report: &Report) -> String {
+    let counts = report.plan.counts();
+    let mut parts = match report.lines().count() {
+        0 => vec!["nothing to publish".to_owned()],
+        changes => vec![format!("applied {} of {}", report.applied(), counted(changes, "change"))],
+    };
+    if counts.held > 0 {
+        parts.push(format!("{} held", counts.held));
+    }
+    if counts.invalid > 0 {
+        parts.push(counted(counts.invalid, "invalid document"));
+    }
+    parts.join(" · ")
+}
+
+fn total(report: &Report, kind: ServiceKind) -> String {
+    let mut text = String::new();
+    let converged = report.count(|result| *result == ChangeResult::Converged);
+    let recorded = report.plan.state_edits().len() + converged;
+    if recorded > 0 && report.plan.stopped().is_none() && report.error.is_none() {
+        let toggles = counted(recorded, "toggle");
+        let _ = writeln!(text, "recorded without publishing: {toggles}");
+        let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
+        if report.plan.state_edits().iter().any(is_adopted) {
+            let comparing = match kind {
+                ServiceKind::Documented => "--service-kind featureprobe",
+                ServiceKind::FeatureProbe => "--on-drift hold",
+            };
+            let _ = writeln!(
+                text,
+                "the adopted documents were not compared with the service (`{comparing}` does that)"
+            );
+        }
+    }
+    let changes = report.lines().count() - converged;
+    if changes > 0 {
+        let _ = write!(text, "applied {} of {}", report.applied(), counted(changes, "change"));
+        let held = report.count(ChangeResult::is_held);
+        if held > 0 {
+            let _ = write!(text, ", {held} held");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Formats the results as Markdown of at most `limit` bytes, unapplied changes first, then the plan.
+fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Links>) -> String {
+    let view = PlanView { notes: &report.notes, links, ..PlanView::of(&report.plan) };
+    let total = total(report, kind);
+    if total.is_empty() {
+        return report::markdown(view, limit);
+    }
+    let mut head = format!("### gitoggle apply\n\n{total}\n");
+    if let Some(error) = &report.error {
+        let _ = writeln!(head, "**error**: {}\n", code(&chain(error.as_ref())));
+    }
+    let (applied, others): (Vec<_>, Vec<_>) =
+        report.lines().partition(|(_, result)| matches!(result, ChangeResult::Applied));
+    let rows = others.into_iter().chain(applied).map(|(change, result)| {
+        let commit = change.attribution.commit().map(|commit| commit.id.short());
+        let reason = result.reason().map_or_else(String::new, |reason| format!(": {}", code(reason)));
+        format!(
+            "* **{}** {} ({}) {}{reason}\n",
+            result.as_str().replace('_', " "),
+            code(change.id.as_str()),
+            change.action.as_str(),
+            code(&commit.unwrap_or_default())
+        )
+    });
+    // The plan needs room, too.
+    let results = fitting([head].into_iter().chain(rows), limit / 2) + "\n";
+    let plan = report::markdown(view, limit.saturating_sub(results.len()));
+    results + &plan
+}
+
+/// Formats the results as JUnit XML: one test per change, which fails if the change was not applied. `held` is the kind of
+/// a test whose change is held.
+fn junit(report: &Report, held: JunitKind) -> String {
+    let problem = |kind, text: &str| Some(JunitProblem::new(kind, &escaped(text).to_string()));
+    let of = |result: &ChangeResult| {
+        let reason = result.reason().unwrap_or_default();
+        match result {
+            ChangeResult::Applied | ChangeResult::Converged => None,
+            ChangeResult::Held(_) if result.is_held() => problem(held, reason),
+            ChangeResult::Held(_) => problem(JunitKind::Failure, reason),
+            ChangeResult::NotSent => problem(JunitKind::Error, "the pass ended before it was sent"),
+        }
+    };
+    let lines = report.lines().map(|(change, result)| (change, of(result)));
+    // A plan that was not approved has changes without results.
+    let left = report.plan.changes().iter().skip(report.results.len());
+    let stopped = report.plan.stopped().map(|stopped| stopped.to_string());
+    let left = left.map(|change| {
+        let why = stopped.as_deref().unwrap_or("nothing was sent");
+        (change, problem(JunitKind::Skipped, why))
+    });
+    let error = report.error.as_ref().map(|error| chain(error.as_ref()));
+    let error = error.or_else(|| report.stopped.as_ref().map(ToString::to_string));
+    let error = error.map(|error| escaped(&error).to_string());
+    let holds = JunitHolds { first_pass: held, other: held };
+    report::junit_results(&report.plan, lines.chain(left), holds, error.as_deref(), &report.notes)
+}
+
+/// The plan as JSON, with the result of each change.
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    #[serde(flatten)]
+    plan: PlanJson<'a>,
+    results: Vec<ResultLine<'a>>,
+    stopped: Option<String>,
+    error: Option<JsonError>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct ResultLine<'a> {
+    toggle: &'a ToggleId,
+    result: &'static str,
+    /// The kind of reason of a held change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<HoldKind>,
+    reason: Option<&'a str>,
+}
+
+impl<'a> ReportJson<'a> {
+    fn of(report: &'a Report) -> Self {
+        let results = report.lines().map(|(change, result)| ResultLine {
+            toggle: &change.id,
+            result: result.as_str(),
+            kind: result.hold().filter(|_| result.is_held()).and_then(|hold| hold.kind),
+            reason: result.reason(),
+        });
+        Self {
+            plan: json(&report.plan),
+            results: results.collect(),
+            stopped: report.stopped.as_ref().map(ToString::to_string),
+            error: report.error.as_deref().map(|error| JsonError::new(error, error.hint())),
+            notes: &report.notes,
+        }
+    }
+}
