@@ -1,6 +1,5 @@
 //! Creates a small repository for demonstrations, with real commits but without the `git` program.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use git2::{IndexAddOption, Oid, Repository, RepositoryInitOptions, Signature};
@@ -30,15 +29,11 @@ impl Sample {
         Ok(Self { folder: folder.to_owned(), repository })
     }
 
-    /// Writes and commits `files`: paths with their content, or `None` to remove a file.
+    /// Writes and commits `files`: paths with their content.
     ///
     /// # Errors
     /// If a file or the repository cannot be written.
-    pub fn commit(
-        &self,
-        message: &str,
-        files: &BTreeMap<&str, Option<&str>>,
-    ) -> Result<CommitId, RepositoryError> {
+    pub fn commit(&self, message: &str, files: &[(&str, &str)]) -> Result<CommitId, RepositoryError> {
         let parents: Vec<Oid> = self.head().into_iter().collect();
         let commit = self.write(message, files, &parents)?;
         self.move_main(commit)?;
@@ -53,12 +48,12 @@ impl Sample {
         &self,
         message: &str,
         merge: &str,
-        files: &BTreeMap<&str, Option<&str>>,
+        files: &[(&str, &str)],
     ) -> Result<CommitId, RepositoryError> {
         let before: Vec<Oid> = self.head().into_iter().collect();
         let branch = self.write(message, files, &before)?;
         let parents: Vec<Oid> = before.into_iter().chain([branch]).collect();
-        let merge = self.write(merge, &BTreeMap::new(), &parents)?;
+        let merge = self.write(merge, &[], &parents)?;
         self.move_main(merge)?;
         Ok(CommitId(object_id(merge)))
     }
@@ -72,14 +67,9 @@ impl Sample {
         moved.map(drop).map_err(RepositoryError::git(&self.folder))
     }
 
-    fn write(
-        &self,
-        message: &str,
-        files: &BTreeMap<&str, Option<&str>>,
-        parents: &[Oid],
-    ) -> Result<Oid, RepositoryError> {
+    fn write(&self, message: &str, files: &[(&str, &str)], parents: &[Oid]) -> Result<Oid, RepositoryError> {
         for (path, content) in files {
-            self.put(path, *content)?;
+            self.put(path, content)?;
         }
         self.commit_all(message, parents).map_err(RepositoryError::git(&self.folder))
     }
@@ -98,13 +88,10 @@ impl Sample {
         self.repository.commit(None, &author, &author, message, &tree, &parents)
     }
 
-    fn put(&self, path: &str, content: Option<&str>) -> Result<(), RepositoryError> {
+    fn put(&self, path: &str, content: &str) -> Result<(), RepositoryError> {
         let full = self.folder.join(path);
         let folder = full.parent().unwrap_or(&self.folder);
-        let written = match content {
-            Some(content) => std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&full, content)),
-            None => std::fs::remove_file(&full),
-        };
+        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&full, content));
         written.map_err(RepositoryError::io("write", &full))
     }
 }

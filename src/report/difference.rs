@@ -109,7 +109,7 @@ fn painted(text: String, color: Color) -> String {
 }
 
 /// Colors text with this code of ANSI.
-pub(super) fn paint(text: &str, code: &str, color: Color) -> String {
+pub(crate) fn paint(text: &str, code: &str, color: Color) -> String {
     match color {
         Color::Always => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
         Color::Never => text.to_owned(),

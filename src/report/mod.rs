@@ -17,7 +17,7 @@ mod stale;
 mod text;
 mod users;
 
-pub(crate) use difference::{Preview, findings_in};
+pub(crate) use difference::{Preview, findings_in, paint};
 pub(crate) use drift::{drift_markdown, drift_message, drift_text};
 pub(crate) use findings::{annotations, code_quality, failed_annotation, github, sarif};
 pub(crate) use history::{history_markdown, history_text};
