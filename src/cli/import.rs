@@ -147,10 +147,7 @@ pub(super) fn config(settings: &Settings, globs: &[String]) -> Result<ImportConf
             globs: Scope::new(globs).map_err(Failure::failed)?,
             only: settings.only.clone(),
         },
-        on_different: match settings.overwrite {
-            false => Existing::Keep,
-            true => Existing::Replace,
-        },
+        on_different: if settings.overwrite { Existing::Replace } else { Existing::Keep },
         from: from(settings)?,
     })
 }
@@ -423,9 +420,10 @@ fn next_commands(report: &ImportReport, all: &Settings, flags: &Flags) -> String
 }
 
 fn git(report: &ImportReport) -> String {
-    match std::env::current_dir().is_ok_and(|folder| is_same_folder(&folder, &report.top)) {
-        true => "git".to_owned(),
-        false => format!("git -C {}", word(&top(report))),
+    if std::env::current_dir().is_ok_and(|folder| is_same_folder(&folder, &report.top)) {
+        "git".to_owned()
+    } else {
+        format!("git -C {}", word(&top(report)))
     }
 }
 

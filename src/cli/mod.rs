@@ -55,10 +55,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Prints the requested help or version, or a usage error.
 fn unparsed(error: &clap::Error, typed: &[OsString]) -> ExitCode {
-    let stream = match error.use_stderr() {
-        true => Stream::Stderr,
-        false => Stream::Stdout,
-    };
+    let stream = if error.use_stderr() { Stream::Stderr } else { Stream::Stdout };
     if let Some(output) = output(typed).filter(|_| error.use_stderr()) {
         let _ = show_failure(args::command_in(typed), output, &misused(error));
     }
@@ -207,10 +204,7 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
 
 /// Checks that `command` has this output. Comes before the command, because a pass must not end without a report.
 fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
-    match has_output(command, output) {
-        false => Err(unsupported_output(output)),
-        true => Ok(()),
-    }
+    if has_output(command, output) { Ok(()) } else { Err(unsupported_output(output)) }
 }
 
 fn has_output(command: Command, output: OutputFormat) -> bool {
@@ -256,10 +250,7 @@ impl From<crate::pass::Error> for Failure {
 impl Failure {
     /// Converts the error that prevented or ended a pass.
     fn of(error: &std::sync::Arc<crate::pass::Error>) -> Self {
-        let status = match error.is_hold() {
-            true => ExitStatus::Held,
-            false => ExitStatus::Failed,
-        };
+        let status = if error.is_hold() { ExitStatus::Held } else { ExitStatus::Failed };
         Self::new(status, std::sync::Arc::clone(error)).maybe_hint(error.hint())
     }
 }

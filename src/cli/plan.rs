@@ -79,18 +79,16 @@ fn page(
 ) -> Result<PlanPage, Failure> {
     let pass::Planned { plan, notes, .. } = match forge::range(settings)? {
         Some(range) => {
-            let findings = match settings.all_findings {
-                false => FindingScope::Changed,
-                true => FindingScope::All,
-            };
+            let findings = if settings.all_findings { FindingScope::All } else { FindingScope::Changed };
             let source = setup::source(settings, CacheMode::Untouched);
             pass::plan_range(&source, &setup::rules(settings), &range, findings)?
         }
         None => {
             let config = setup::config(settings, CacheMode::Untouched)?;
-            let mut planned = match settings.read_by().is_some() {
-                true => live(&config, files)?,
-                false => pass::plan(&config, files)?,
+            let mut planned = if settings.read_by().is_some() {
+                live(&config, files)?
+            } else {
+                pass::plan(&config, files)?
             };
             if !planned.is_forward {
                 planned.notes.extend(forge::pull_request_hint());

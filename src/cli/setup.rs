@@ -106,10 +106,7 @@ pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
         location: settings.repo.clone(),
         reference: settings.reference.clone(),
         root: settings.root.clone(),
-        first_parent: match settings.first_parent {
-            false => Parents::All,
-            true => Parents::First,
-        },
+        first_parent: if settings.first_parent { Parents::First } else { Parents::All },
         access: access(
             settings,
             settings.repo.host(),
@@ -129,14 +126,8 @@ fn policy(settings: &Settings) -> Policy {
         on_invalid: settings.on_invalid,
         max_change_ratio: settings.max_change_ratio,
         max_change_count: settings.max_change_count,
-        trailer: match settings.allow_trailer {
-            false => Trailer::Ignored,
-            true => Trailer::Allowed,
-        },
-        mass_change: match settings.allow_mass_change {
-            false => MassChange::Held,
-            true => MassChange::Allowed,
-        },
+        trailer: if settings.allow_trailer { Trailer::Allowed } else { Trailer::Ignored },
+        mass_change: if settings.allow_mass_change { MassChange::Allowed } else { MassChange::Held },
         windows: settings.windows.clone(),
         ignores_windows: settings.ignore_windows,
         comment_max_chars: settings.comment_max_chars,

@@ -9,7 +9,7 @@ use super::args::StatusList;
 use super::failure::{ExitStatus, Failure};
 use super::{note, plan, setup, show};
 use crate::config::Settings;
-use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
+use crate::daemon::{self, Readiness, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{HoldKind, counted, escaped};
 use crate::plan::Plan;
 use crate::report::{code, fitting};
@@ -77,39 +77,9 @@ fn readiness(status: &Status) -> Readiness {
 }
 
 fn text(status: &Status, list: StatusList) -> String {
-    // Destructured, so that a new field needs a decision here.
-    let Status {
-        service: _,
-        source,
-        last_pass: _,
-        last_success: _,
-        role: _,
-        suspensions,
-        toggles,
-        waiting: _,
-        withheld: _,
-        drift_failure,
-        awaits_scan: _,
-        next_pass: _,
-        overview: _,
-        plan: _,
-        drifted: _,
-        doubt: _,
-    } = status;
-    let SourceStatus {
-        repo,
-        reference,
-        revision,
-        subject: _,
-        committed_at: _,
-        history: _,
-        refused: _,
-        fetched_at: _,
-        stale: _,
-        awaited: _,
-    } = source;
-    let mut text = escaped(repo).to_string();
-    if let (Some(reference), Some(revision)) = (reference, revision) {
+    let Status { source, suspensions, toggles, drift_failure, .. } = status;
+    let mut text = escaped(&source.repo).to_string();
+    if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
         let _ = write!(text, " {} at {}", escaped(reference), revision.short());
     }
     text.push('\n');

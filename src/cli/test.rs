@@ -361,14 +361,12 @@ fn summary(run: &TestRun) -> String {
     if !run.findings.is_empty() {
         parts.push(counted(run.findings.len(), "finding"));
     }
-    let found = match parts.is_empty() {
-        false => parts.join(", "),
-        true => "all met".to_owned(),
-    };
+    let found = if parts.is_empty() { "all met".to_owned() } else { parts.join(", ") };
     let (expectations, files) = (counted(run.results.len(), "expectation"), counted(run.files, "file"));
-    match run.results.is_empty() && parts.is_empty() {
-        true => format!("tested {expectations}"),
-        false => format!("tested {expectations} in {files}: {found}"),
+    if run.results.is_empty() && parts.is_empty() {
+        format!("tested {expectations}")
+    } else {
+        format!("tested {expectations} in {files}: {found}")
     }
 }
 

@@ -36,10 +36,7 @@ pub(super) fn inline(text: &str) -> String {
 
 /// Returns the content of a code span with the spaces that CommonMark would strip.
 fn spaced(text: &str) -> String {
-    match text.starts_with(' ') && text.ends_with(' ') {
-        true => format!(" {text} "),
-        false => text.to_owned(),
-    }
+    if text.starts_with(' ') && text.ends_with(' ') { format!(" {text} ") } else { text.to_owned() }
 }
 
 /// Returns whether the text has only words, short numbers, operators and punctuation between them.

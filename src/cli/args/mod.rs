@@ -197,10 +197,7 @@ fn part(text: &str) -> Result<String, String> {
 
 /// Parses a flag without a value as one of two values: whether it is `given`, or `absent`.
 fn either<T: Clone + Send + Sync + 'static>(given: T, absent: T) -> impl TypedValueParser<Value = T> {
-    BoolValueParser::new().map(move |is_given| match is_given {
-        true => given.clone(),
-        false => absent.clone(),
-    })
+    BoolValueParser::new().map(move |is_given| if is_given { given.clone() } else { absent.clone() })
 }
 
 fn environment(text: &str) -> Result<EnvironmentId, String> {
@@ -223,8 +220,9 @@ fn glob(text: &str) -> Result<String, String> {
 /// Parses a glob over the keys of toggles.
 fn key_glob(text: &str) -> Result<String, String> {
     Scope::new(&[text]).map_err(|error| error.to_string())?;
-    match text.contains('/') {
-        false => Ok(text.to_owned()),
-        true => Err("it is compared with the key of the toggle, which has no slash".to_owned()),
+    if text.contains('/') {
+        Err("it is compared with the key of the toggle, which has no slash".to_owned())
+    } else {
+        Ok(text.to_owned())
     }
 }
