@@ -129,7 +129,6 @@ fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
     held.and(failed)
 }
 
-/// Returns the text of the commit status.
 fn verdict(result: &Result<FinishedPass, Failure>) -> forge::PassVerdict {
     // A hold is pending even if it does not fail the job.
     let status = match result {
@@ -180,7 +179,6 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
     }
 }
 
-/// Prints why the pass ended early, if it did.
 fn print_end(report: &Report) -> Result<(), Failure> {
     if let Some(stopped) = &report.stopped {
         let is_last = |result: &ChangeResult| result.reason() == stopped.last();
@@ -216,7 +214,6 @@ fn rest(report: &Report, kind: ServiceKind, color: Color) -> String {
     text + &total
 }
 
-/// Returns the totals in one line.
 fn one_line(report: &Report) -> String {
     let counts = report.plan.counts();
     let mut parts = match report.lines().count() {
@@ -321,7 +318,6 @@ fn junit(report: &Report, held: JunitKind) -> String {
     report::junit_results(&report.plan, lines.chain(left), holds, error.as_deref(), &report.notes)
 }
 
-/// The plan as JSON, with the result of each change.
 #[derive(Serialize)]
 struct ReportJson<'a> {
     #[serde(flatten)]

@@ -108,7 +108,6 @@ impl OtherToggles<'_> {
     }
 }
 
-/// Counts all users of a file.
 fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally, Failure> {
     let read_error = |error| unreadable(&args.file, error);
     let mut chunks = Chunks::new(file).map_err(read_error)?;
@@ -152,7 +151,6 @@ struct Header {
     delimiter: u8,
 }
 
-/// What a column is for.
 #[derive(Clone, Copy)]
 enum Column {
     Key,
@@ -267,7 +265,6 @@ fn fill(record: &ByteRecord, columns: &[Column], person: &mut Person<'_>) -> Res
     Ok(())
 }
 
-/// Counts the users of a chunk.
 fn count_json(chunk: &Chunk, audience: &Audience, person: &mut Person<'_>, tally: &mut Tally) {
     for (line, number) in chunk.bytes.split(|byte| *byte == b'\n').zip(chunk.first_line..) {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -290,7 +287,6 @@ fn reason(error: &serde_json::Error) -> String {
     escaped(&cut(text, 100)).to_string()
 }
 
-/// Fills a user from an object.
 struct Fill<'p, 'a>(&'p mut Person<'a>);
 
 impl<'de> DeserializeSeed<'de> for Fill<'_, '_> {
@@ -357,10 +353,8 @@ struct MemberText<'a>(#[serde(borrow)] Cow<'a, str>);
 /// The size of a chunk; the last line may exceed it.
 const CHUNK: usize = 256 * 1024;
 
-/// The maximum size of one user.
 const LONGEST: usize = 1024 * 1024;
 
-/// The format of an audience.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum LineFormat {
     /// A header, then one record per user.
@@ -369,7 +363,6 @@ enum LineFormat {
     Json,
 }
 
-/// Whole lines.
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Chunk {
     /// The number of the first line, from 1.
@@ -386,7 +379,6 @@ struct Chunks {
     line: u64,
 }
 
-/// The result of reading a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum LineRead {
     End,

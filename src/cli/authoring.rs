@@ -200,7 +200,6 @@ fn is_confirmed(to: &EnvironmentId, closest: Option<&str>) -> Result<bool, Failu
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
 
-/// Returns what the promotion changed in `to`.
 fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -> EnvironmentDiff {
     let toggles = report.results.iter().filter_map(|(key, result)| match result {
         PromotionResult::Copied { path, before, after, .. } => Some(ToggleDiff {

@@ -238,7 +238,6 @@ impl Demo {
         Ok(config)
     }
 
-    /// Plans, and prints the plan.
     fn plan(&self) -> Result<(), Failure> {
         self.command("gitoggle plan")?;
         let planned = pass::plan(&self.config(Policy::default())?, Files::Committed)?;
@@ -349,7 +348,6 @@ impl Demo {
     }
 }
 
-/// Lists what a pass published.
 fn published(report: &Report, count: usize) -> Result<(), Failure> {
     expect(report.applied(), count, "toggles applied")?;
     for (change, _) in report.lines().filter(|(_, result)| **result == ChangeResult::Applied) {

@@ -65,12 +65,10 @@ fn write(folder: &Path, page: &Clap) -> Result<(), Failure> {
     written.map_err(Failure::could_not(format!("write `{}`", path.display())))
 }
 
-/// Returns the name of the page, such as `gitoggle-plan`.
 fn title(page: &Clap) -> String {
     page.get_display_name().unwrap_or_else(|| page.get_name()).to_owned()
 }
 
-/// Returns the page in the format of `man`.
 fn rendered(page: &Clap) -> String {
     let title = title(page);
     let mut command = page.clone();
@@ -100,7 +98,6 @@ fn rendered(page: &Clap) -> String {
     String::from_utf8_lossy(&text).into_owned() + &end.render()
 }
 
-/// The definitions of all outputs.
 const DEFINITIONS: &str = include_str!("schema.json");
 
 pub(super) fn schema(settings: &Settings, of: SchemaSubject) -> Result<ExitStatus, Failure> {
@@ -136,7 +133,6 @@ fn of_output(name: &str) -> serde_json::Result<Value> {
     }))
 }
 
-/// Adds a definition and those that it refers to.
 fn collect(all: &Map<String, Value>, name: &str, used: &mut BTreeSet<String>) {
     if !used.insert(name.to_owned()) {
         return;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -12,8 +11,8 @@ use super::{note, print, show, validate};
 use crate::config::{OutputFormat, Settings};
 use crate::document;
 use crate::evaluate::{
-    self, Compiler, Definitions, Doubt, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace,
-    Truth, Verdict,
+    self, Compiler, Definitions, Doubt, Evaluator, PrerequisiteTrace, ServePlace, ServeTrace, Served,
+    ToggleTrace, Truth, Verdict,
 };
 use crate::model::{Condition, Payload, Rule, Serve, Targeting, ToggleId, WHOLE, closest, escaped, rfc3339};
 use crate::pass::{DocumentFiles, ReadDocument};
@@ -32,24 +31,16 @@ pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus,
     lookup.finish()?;
     let index = index.expect("the document of the toggle is valid");
     let evaluator = compiler.finish();
-    let now = args.at.unwrap_or_else(now);
-    let mut person = evaluator.person(Some(now));
-    person.reset(args.key.as_deref());
-    for (name, value) in &attributes {
-        person.set(name, value);
-    }
-    let trace = evaluator.trace(index, &person);
-    let explanation = Explanation::new(
-        &Subject {
-            id: &args.toggle,
-            path: &found.path,
-            targeting: &targeting,
-            key: args.key.as_deref(),
-            attributes: &attributes,
-            at: Some(now),
-        },
-        &trace,
-    );
+    let now = args.at.unwrap_or_else(|| jiff::Timestamp::now().as_second());
+    let subject = Subject {
+        id: &args.toggle,
+        path: &found.path,
+        targeting: &targeting,
+        key: args.key.as_deref(),
+        attributes: &attributes,
+        at: Some(now),
+    };
+    let (explanation, _) = subject.explain(&evaluator, index);
     match settings.output {
         OutputFormat::Human => print(&text(&explanation))?,
         OutputFormat::Json => show::json(&explanation.versioned())?,
@@ -67,12 +58,6 @@ fn attributes(args: &ExplainArgs) -> Result<Attributes, Failure> {
         }
     }
     Ok(attributes)
-}
-
-/// Returns the current time in seconds since 1970-01-01 UTC.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
@@ -122,13 +107,11 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Returns the error of a read.
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.error.map_or(Ok(()), |error| Err(error.into()))
     }
 }
 
-/// A user's attributes by name.
 pub(super) type Attributes = BTreeMap<String, String>;
 
 /// What is evaluated for whom.
@@ -140,6 +123,19 @@ pub(crate) struct Subject<'a> {
     pub(crate) attributes: &'a Attributes,
     /// The time of evaluation in seconds since 1970-01-01 UTC.
     pub(crate) at: Option<i64>,
+}
+
+impl Subject<'_> {
+    /// Evaluates a toggle. Returns the place of the serve that decides, too.
+    pub(super) fn explain(&self, evaluator: &Evaluator, index: usize) -> (Explanation, Option<ServePlace>) {
+        let mut person = evaluator.person(self.at);
+        person.reset(self.key);
+        for (name, value) in self.attributes {
+            person.set(name, value);
+        }
+        let trace = evaluator.trace(index, &person);
+        (Explanation::new(self, &trace), trace.place)
+    }
 }
 
 /// A trace with names. The texts of `condition`, `reason` and `label` are escaped, the others are not.
@@ -157,11 +153,9 @@ pub(crate) struct Explanation {
     pub(super) served_by: Option<String>,
     pub(super) prerequisites: Vec<ExplainedPrerequisite>,
     pub(super) rules: Vec<ExplainedRule>,
-    /// The possible serves, in order.
     pub(super) serves: Vec<ExplainedServe>,
 }
 
-/// What a user gets.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ExplainedResult {
     /// `variation`, `caller-default` or `cannot-say`.
@@ -264,7 +258,7 @@ impl ExplainedResult {
 }
 
 impl Explanation {
-    pub(crate) fn new(subject: &Subject<'_>, trace: &ToggleTrace) -> Self {
+    fn new(subject: &Subject<'_>, trace: &ToggleTrace) -> Self {
         let content = &subject.targeting.content;
         let prerequisites = content.prerequisites.iter().flatten().zip(&trace.prerequisites);
         let rules = content.rules.iter().enumerate();
@@ -289,21 +283,22 @@ impl Explanation {
         }
     }
 
-    /// Returns the name of the variation that the user gets.
     pub(crate) fn variation(&self) -> Option<&str> {
         self.result.variation.as_ref().map(|variation| variation.name.as_str())
     }
 
     /// Returns what the user gets, as the rest of a sentence.
     pub(crate) fn outcome(&self) -> String {
-        let by = self.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
         match self.result.reason {
             Some(_) => self.result.short(),
-            None => format!("served {}{by}", self.result.short()),
+            None => format!("served {}{}", self.result.short(), self.by()),
         }
     }
 
-    /// Returns the JSON of one explanation.
+    fn by(&self) -> String {
+        self.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"))
+    }
+
     pub(super) fn versioned(&self) -> impl Serialize {
         #[derive(Serialize)]
         struct Versioned<'a> {
@@ -369,7 +364,6 @@ fn rule(subject: &Subject<'_>, trace: &ToggleTrace, index: usize, rule: &Rule) -
     }
 }
 
-/// Returns why a condition has its result.
 fn reason(condition: &Condition, truth: Truth, subject: &Subject<'_>) -> Option<String> {
     match truth {
         Truth::Unknown(doubt) => return Some(doubt.reason().to_owned()),
@@ -428,7 +422,6 @@ fn ranges(weights: &[u32], targeting: &Targeting) -> Vec<ExplainedRange> {
     ranges
 }
 
-/// Returns an explanation as lines of text.
 pub(crate) fn text(explanation: &Explanation) -> String {
     let mut out = String::new();
     let user = match &explanation.key {
@@ -437,8 +430,7 @@ pub(crate) fn text(explanation: &Explanation) -> String {
     };
     let _ = writeln!(out, "{} for {user}\n  {}", explanation.toggle, escaped(&explanation.file));
     trace(&mut out, explanation);
-    let by = explanation.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
-    let _ = writeln!(out, "\n{}{by}", sentence(&explanation.result));
+    let _ = writeln!(out, "\n{}{}", sentence(&explanation.result), explanation.by());
     out
 }
 
@@ -478,13 +470,8 @@ fn after(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!("; {reason}"))
 }
 
-/// Writes a serve with the ranges of a split.
 fn serves(out: &mut String, serve: &ExplainedServe) {
-    let _ = write!(out, "  {} serves ", serve.label);
-    let _ = match &serve.result.variation {
-        Some(variation) => writeln!(out, "{}", quoted(&variation.name)),
-        None => writeln!(out, "{}", serve.result.short()),
-    };
+    let _ = writeln!(out, "  {} serves {}", serve.label, serve.result.short());
     if serve.ranges.is_empty() {
         return;
     }

@@ -46,7 +46,6 @@ impl ExitStatus {
         if applies { self } else { Self::Clean }
     }
 
-    /// Returns the status that wins.
     pub(super) fn and(self, other: Self) -> Self {
         // The variants are in the order of precedence (DESIGN, section 3), which is not the order of the codes.
         self.max(other)
@@ -64,12 +63,10 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Fails with [`ExitStatus::Failed`].
     pub(super) fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ExitStatus::Failed, error)
     }
 
-    /// Fails with `status` because of `error`.
     pub(super) fn new(status: ExitStatus, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { status, error: error.into(), hint: None }
     }
@@ -86,23 +83,19 @@ impl Failure {
         }
     }
 
-    /// Sets the hint: how to fix the error.
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
         self.maybe_hint(Some(hint))
     }
 
-    /// Sets the hint, if there is one.
     pub(super) fn maybe_hint(mut self, hint: Option<impl Into<String>>) -> Self {
         self.hint = hint.map(Into::into);
         self
     }
 
-    /// Returns the JSON to print if the output is JSON.
     pub(super) fn json(&self) -> JsonFailure {
         JsonFailure { version: 1, error: self.json_error() }
     }
 
-    /// Returns the error as a field of a JSON result.
     pub(super) fn json_error(&self) -> JsonError {
         JsonError::new(self.error.as_ref(), self.hint.clone())
     }
@@ -123,7 +116,6 @@ impl Failure {
     }
 }
 
-/// An error and the attempt that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {attempt}")]
 struct FailedAttempt {
@@ -131,14 +123,12 @@ struct FailedAttempt {
     source: Box<dyn Error + Send + Sync>,
 }
 
-/// The JSON output of a failed command.
 #[derive(Debug, Serialize)]
 pub(super) struct JsonFailure {
     version: u32,
     error: JsonError,
 }
 
-/// An error as a field of a JSON result.
 #[derive(Debug, Serialize)]
 pub(super) struct JsonError {
     pub(super) message: String,

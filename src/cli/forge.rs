@@ -24,9 +24,6 @@ use crate::report::{self, ForgePages, Links};
 use crate::source::{CacheMode, Source};
 
 /// Returns the revisions to compare; `None` if the plan compares the source with the state.
-///
-/// # Errors
-/// A usage failure for `--pull-request` without a target branch.
 pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
     if let Some(from) = settings.from_revision.clone() {
         let to = settings.to.clone();
@@ -119,16 +116,12 @@ const UNLISTED: &str = "> [!WARNING]\n> This comment has no room to list all cha
                         hold every one of them. Split the pull request, or publish it with the file that `gitoggle plan -o \
                         json` writes.\n\n";
 
-/// A pull request on a forge.
 pub(super) struct RequestTarget {
     target: ForgeTarget,
     number: u64,
 }
 
 /// Returns the pull request of `--comment-on`.
-///
-/// # Errors
-/// A usage failure if it is unknown.
 pub(super) fn request(settings: &Settings) -> Result<Option<RequestTarget>, Failure> {
     let Some(api) = settings.comment_on else {
         return Ok(None);
@@ -223,9 +216,6 @@ fn put(
 }
 
 /// Returns the repository of `--commit-status`.
-///
-/// # Errors
-/// A usage failure if it is unknown.
 pub(super) fn repository(settings: &Settings) -> Result<Option<ForgeTarget>, Failure> {
     let target = settings.commit_status.map(|api| find(settings, api, "--commit-status"));
     target.transpose()
@@ -265,9 +255,6 @@ pub(super) fn set_status(
 }
 
 /// Returns where the reviews are that `--reviewed` requires.
-///
-/// # Errors
-/// A usage failure if the file is not a plan, or if the repository is unknown.
 pub(super) fn reviews(settings: &Settings) -> Result<Option<ReviewSource>, Failure> {
     Ok(match &settings.reviewed {
         None => None,

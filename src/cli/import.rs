@@ -102,7 +102,6 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
     report
 }
 
-/// Prints the result and the commands that follow.
 fn finish(
     report: &ImportReport,
     problem: Option<Failure>,
@@ -288,7 +287,6 @@ fn counts(report: &ImportReport) -> String {
     text
 }
 
-/// The result of an import as JSON.
 #[derive(Serialize)]
 struct ImportJson<'a> {
     version: u32,
@@ -427,7 +425,6 @@ fn git(report: &ImportReport) -> String {
     }
 }
 
-/// Returns the absolute path of the top of the work tree.
 fn top(report: &ImportReport) -> String {
     let top = report.top.canonicalize().unwrap_or_else(|_| report.top.clone());
     top.to_string_lossy().into_owned()

@@ -100,7 +100,6 @@ fn nothing(config: &Config) -> String {
     format!("No deployments yet: {place}\n")
 }
 
-/// Says that there are older deployments.
 fn rest(page: &HistoryPage) -> String {
     match page.next {
         None => String::new(),

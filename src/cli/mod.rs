@@ -226,12 +226,10 @@ fn unsupported_output(output: OutputFormat) -> Failure {
         .hint("`--help` lists the commands; `-o human` and `-o json` always work")
 }
 
-/// Prints to stdout.
 fn print(text: &str) -> Result<(), Failure> {
     Stream::Stdout.print(text).map_err(Failure::could_not("write to stdout"))
 }
 
-/// Prints to stderr.
 fn note(text: &str) -> Result<(), Failure> {
     Stream::Stderr.print(text).map_err(Failure::could_not("write to stderr"))
 }

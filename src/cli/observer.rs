@@ -147,7 +147,6 @@ impl ResultLines {
     }
 }
 
-/// Returns the line about what a change publishes over.
 fn over(change: &Change) -> Option<String> {
     let live = change.overwrites()?;
     Some(format!("  {} publishes over what was changed on the service: {live}\n", change.id))
@@ -163,7 +162,6 @@ pub(super) fn progress_bar() -> ProgressBar {
     ProgressBar::hidden().with_style(style)
 }
 
-/// Shows the bar of this many toggles.
 pub(super) fn begin(bar: &ProgressBar, count: usize) {
     bar.set_length(count as u64);
     // The rate is that since now.
@@ -173,7 +171,6 @@ pub(super) fn begin(bar: &ProgressBar, count: usize) {
     }
 }
 
-/// Counts and logs the events of passes.
 pub(super) struct RunObserver {
     host: String,
     metrics: Metrics,
@@ -184,7 +181,6 @@ pub(super) struct RunObserver {
 }
 
 impl RunObserver {
-    /// Creates an observer of passes that publish to `host`.
     pub(super) fn new(host: String, metrics: Metrics) -> Self {
         Self { host, metrics, is_long: AtomicBool::new(false), logged: Mutex::default() }
     }
@@ -231,7 +227,6 @@ impl RunObserver {
     }
 }
 
-/// Logs a plan before its first request.
 fn log_begin(host: &str, plan: &Plan) {
     let source = plan.source();
     tracing::info!(

@@ -71,7 +71,6 @@ struct PlanPage {
     links: Option<Links>,
 }
 
-/// Makes the plan.
 fn page(
     settings: &Settings,
     files: pass::Files,
@@ -131,7 +130,6 @@ impl PlanPage {
     }
 }
 
-/// Plans with what the service has now.
 fn live(config: &pass::Config, files: pass::Files) -> Result<pass::Planned, Failure> {
     let (_runtime, context) = setup::requests()?;
     Ok(crate::drift::plan_live(config, files, &context)?)
@@ -142,7 +140,6 @@ pub(super) fn unread(plan: &Plan) -> ExitStatus {
     ExitStatus::Failed.when(plan.drift().is_some_and(|drift| !drift.unread.is_empty()))
 }
 
-/// The plan as JSON, with notes for the operator.
 #[derive(Serialize)]
 struct PlanOutput<'a> {
     #[serde(flatten)]
@@ -151,7 +148,6 @@ struct PlanOutput<'a> {
     notes: &'a [String],
 }
 
-/// Returns the exit status of `plan`.
 fn status(plan: &Plan, exit: PlanExit) -> ExitStatus {
     // An undecided first pass counts as a change, because its plan shows content to publish.
     let is_changing = plan.has_changes() || plan.counts().first_pass > 0;

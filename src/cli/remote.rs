@@ -156,11 +156,9 @@ fn released(reply: &Value) -> String {
     out
 }
 
-/// A running daemon.
 struct Daemon(DaemonClient);
 
 impl Daemon {
-    /// Creates a client of the daemon in the settings.
     fn of(settings: &Settings) -> Result<Self, Failure> {
         let Some(token) = &settings.admin_token else {
             let failure = Failure::new(ExitStatus::Usage, "an admin token is required");
@@ -195,7 +193,6 @@ impl Daemon {
         self.parse(reply)
     }
 
-    /// Gets a JSON resource.
     fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.parse(self.0.get(path))
     }

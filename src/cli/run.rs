@@ -93,7 +93,6 @@ fn notify(settings: &Settings, config: &Config, metrics: &Metrics, status: watch
     notification::spawn(receivers, &network, metrics, status, &config.state_dir);
 }
 
-/// Waits until `stop` is raised.
 async fn raised(mut stop: watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await);
 }

@@ -30,9 +30,6 @@ use crate::transport::{Network, Secret, SecretSource};
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Builds the configuration of a pass.
-///
-/// # Errors
-/// A usage failure if a setting does not fit the existing state.
 pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Failure> {
     let state_dir = settings.state_dir.clone().ok_or_else(|| usage("give a folder with `--state-dir`"))?;
     // A mistyped folder must not be filled with packs (DESIGN, section 3).
@@ -194,7 +191,6 @@ fn shared(
     Ok(Some(shared))
 }
 
-/// Returns the access to the state remote.
 fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
     let host = settings.repo.host();
     let login = own_login(settings).or_else(|| {
@@ -207,10 +203,8 @@ fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
     access(settings, remote.host(), username.flatten(), password)
 }
 
-/// A user name and a password.
 type Login = (Option<String>, SecretSource);
 
-/// Returns the login that is for the state remote only.
 fn own_login(settings: &Settings) -> Option<Login> {
     let password = settings.state_git_password.clone()?;
     Some((settings.state_git_username.clone(), password))
@@ -241,7 +235,6 @@ pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
     standard.into_iter().chain(slack).collect()
 }
 
-/// Starts a runtime with this number of threads.
 pub(super) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(threads).enable_all().build().map_err(Failure::failed)
@@ -271,9 +264,6 @@ fn usage(message: &str) -> Failure {
 }
 
 /// Reads the secrets and the CA file that `command` uses.
-///
-/// # Errors
-/// If one cannot be read, or the token begins with a scheme.
 pub(super) fn check_secrets(command: Command, settings: &Settings) -> Result<(), Failure> {
     // Without `--live`, `plan` and `status` need no token, so they do not read it (DESIGN, section 3).
     if let Some(token) = settings.token.as_ref().filter(|_| settings.uses_service(command)) {
@@ -339,7 +329,6 @@ fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {
 /// How long a command that is told to end may take to record what it did, as the daemon may.
 const GRACE: Duration = Duration::from_secs(25);
 
-/// The signals that end a process.
 struct EndSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -360,9 +349,6 @@ impl EndSignals {
 }
 
 /// Returns a flag that the first signal sets. Must be called within a runtime.
-///
-/// # Errors
-/// If the handlers cannot be installed.
 pub(super) fn stop_on_signal() -> io::Result<watch::Receiver<bool>> {
     let mut signals = EndSignals::new()?;
     let (stop, stopped) = watch::channel(false);
@@ -390,9 +376,6 @@ fn limit_stop(mut stop: watch::Receiver<bool>) {
 }
 
 /// Ends the process at the first signal, together with its processes of `git`, which do not get the signals of a terminal.
-///
-/// # Errors
-/// If the handlers cannot be installed.
 pub(super) fn exit_on_signal() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = {

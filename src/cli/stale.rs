@@ -1,7 +1,5 @@
 //! `gitoggle stale`: lists the toggles that no longer decide anything. It needs no service, state or token.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use super::args::{PlanExit, StaleArgs};
 use super::failure::{ExitStatus, Failure};
 use super::{color, setup, show};
@@ -13,13 +11,12 @@ use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, args: &StaleArgs) -> Result<ExitStatus, Failure> {
     let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let query = StaleQuery {
         layout: &settings.layout,
         kind: settings.service_kind,
         scopes: [&settings.only, &globs],
         older_than: args.older_than,
-        now: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+        now: jiff::Timestamp::now().as_second(),
     };
     let report = stale(&setup::source(settings, CacheMode::Untouched), query)?;
     show::result(

@@ -67,10 +67,8 @@ fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<validate::Targe
     }
 }
 
-/// The results of all tests.
 #[derive(Debug, Default)]
 struct TestRun {
-    /// The number of files with expectations.
     files: usize,
     results: Vec<TestResult>,
     /// The findings in the files of expectations and in the documents that they need.
@@ -85,11 +83,9 @@ impl TestRun {
     }
 }
 
-/// The result of one expectation.
 #[derive(Debug)]
 struct TestResult {
     toggle: ToggleId,
-    /// The file of the expectation.
     path: String,
     expectation: Expectation,
     /// What the user gets instead; `None` if the expectation is met.
@@ -201,24 +197,16 @@ fn test(
     expectation: &Expectation,
     reached: &mut BTreeSet<ServePlace>,
 ) -> TestResult {
-    let mut person = evaluator.person(expectation.at);
-    person.reset(expectation.key.as_deref());
-    for (name, value) in &expectation.given {
-        person.set(name, value);
-    }
-    let trace = evaluator.trace(tested.index, &person);
-    reached.extend(trace.place);
-    let explanation = Explanation::new(
-        &Subject {
-            id: &tested.id,
-            path: &tested.document,
-            targeting: &tested.targeting,
-            key: expectation.key.as_deref(),
-            attributes: &expectation.given,
-            at: expectation.at,
-        },
-        &trace,
-    );
+    let subject = Subject {
+        id: &tested.id,
+        path: &tested.document,
+        targeting: &tested.targeting,
+        key: expectation.key.as_deref(),
+        attributes: &expectation.given,
+        at: expectation.at,
+    };
+    let (explanation, place) = subject.explain(evaluator, tested.index);
+    reached.extend(place);
     let is_met = explanation.variation() == Some(expectation.serves.as_str());
     TestResult {
         toggle: tested.id.clone(),
@@ -397,7 +385,6 @@ struct ResultJson<'a> {
     name: &'a str,
     expected: &'a str,
     passed: bool,
-    /// The trace of a failed expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<&'a Explanation>,
 }
@@ -430,7 +417,6 @@ impl<'a> TestJson<'a> {
     }
 }
 
-/// Returns one suite per file; a finding is a test that could not run.
 fn suites(run: &TestRun) -> Vec<JunitSuite> {
     let mut suites: Vec<JunitSuite> = Vec::new();
     let mut add = |path: &str, case| match suites.iter_mut().rev().find(|suite| suite.name == path) {

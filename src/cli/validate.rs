@@ -48,7 +48,6 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     })
 }
 
-/// Checks all targets.
 fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> {
     let mut all =
         Checked { unmatched: settings.only.globs().iter().cloned().collect(), ..Checked::default() };

@@ -9,11 +9,8 @@ use crate::document::{Diagnostic, render};
 use crate::model::{Color, DeploymentEffect, EnvironmentId, cut, escaped};
 use crate::plan::{Change, DeployedDiff, DriftedToggle, EnvironmentDiff, ToggleDiff, document_text};
 
-/// The most sentences of one change.
 const MOST_SENTENCES: usize = 30;
-/// The most lines of one diff.
 const MOST_LINES: usize = 120;
-/// The most characters of one line.
 const MOST_CHARS: usize = 400;
 
 /// A change in sentences, and as a diff. All text is escaped.
@@ -26,7 +23,6 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// Shows a change of a plan.
     pub(crate) fn of_change(change: &Change) -> Self {
         let diff = match change.before.payload() {
             Some(_) => change.diff(),
@@ -44,7 +40,6 @@ impl Preview {
         Self::new(&drifted.sentences(), &drifted.diff())
     }
 
-    /// Shows what a deployment changed.
     pub(crate) fn of_deployment(deployed: &DeployedDiff) -> Self {
         Self::new(&deployed.sentences(), &deployed.diff())
     }
@@ -98,7 +93,6 @@ pub(super) fn difference(
     }
 }
 
-/// Colors a line of a diff.
 fn painted(text: String, color: Color) -> String {
     match text.chars().next() {
         Some('+') => paint(&text, "32", color),

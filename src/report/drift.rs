@@ -16,7 +16,6 @@ const MOST_SHOWN: usize = 500;
 /// The number of toggles of one group that are named.
 const MOST_NAMED: usize = 20;
 
-/// Returns the report as lines of text.
 pub(crate) fn drift_text(report: &DriftReport, color: Color) -> String {
     let mut text = format!("Drift on {} · {}\n", escaped(&report.service), compared(report));
     text.push_str(&body(report, color));
@@ -24,7 +23,6 @@ pub(crate) fn drift_text(report: &DriftReport, color: Color) -> String {
     defused(&text)
 }
 
-/// Returns the lists of the report as lines of text.
 pub(super) fn body(report: &DriftReport, color: Color) -> String {
     let mut text = String::new();
     let lanes = report.drifted.chunk_by(|a, b| a.applied.id.environment() == b.applied.id.environment());
@@ -139,7 +137,6 @@ pub(crate) fn drift_markdown(report: &DriftReport, limit: usize) -> String {
     fitting(parts, limit)
 }
 
-/// Returns the lists of the report as parts of Markdown.
 pub(super) fn rows(report: &DriftReport) -> Vec<String> {
     let mut parts = Vec::new();
     for (word, groups) in others(report) {
@@ -185,9 +182,7 @@ fn grouped<'a>(toggles: impl Iterator<Item = (&'a ToggleId, String)>) -> Groups<
     groups
 }
 
-/// The most characters of a subject.
 const SUBJECT: usize = 72;
-/// The most characters of a comment.
 const COMMENT: usize = 500;
 /// The number of differences of a toggle, and the most characters of each.
 const MOST_DIFFERENCES: usize = 20;

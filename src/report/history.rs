@@ -12,10 +12,8 @@ use crate::plan::{DeployedDiff, DeploymentLog, listed};
 const NAMED: usize = 10;
 /// The number of toggles of a deployment that are listed with differences.
 const IN_FULL: usize = 50;
-/// The most characters of a subject.
 const SUBJECT: usize = 160;
 
-/// Returns the deployments as lines of text.
 pub(crate) fn history_text(log: &DeploymentLog, color: Color) -> String {
     let mut out = String::new();
     for (deployment, diffs) in log.entries() {

@@ -102,7 +102,6 @@ struct Section<'a> {
     notes: Vec<Note<'a>>,
 }
 
-/// Returns the sections, production first.
 fn sections<'a>(lines: &Lines<'a>) -> Vec<Section<'a>> {
     let plan = lines.view.plan;
     let mut sections: BTreeMap<Vec<EnvironmentId>, Section<'a>> = BTreeMap::new();
@@ -132,7 +131,6 @@ impl<'a> Section<'a> {
         Self { environments, published: Vec::new(), notes: Vec::new() }
     }
 
-    /// Returns the heading, with the number of toggles in each state.
     fn heading(&self) -> String {
         /// No reader wants to read the names of a thousand environments.
         const MOST_NAMED: usize = 20;
@@ -171,7 +169,6 @@ fn foot(plan: &Plan) -> String {
     if plan.has_changes() { format!("Digest: `{}`\n", plan.digest()) } else { String::new() }
 }
 
-/// Renders single lines.
 struct Lines<'a> {
     view: PlanView<'a>,
     /// Whether the name of each toggle is a link on its line.
@@ -264,7 +261,6 @@ impl<'a> Lines<'a> {
         format!("* **{}**{subject}: {}\n", note.state, inline(&note.reason))
     }
 
-    /// Returns the line of a change, which may be the same in several environments.
     fn change(&self, same: &[&Change], indent: &str) -> String {
         let change = same[0];
         let toggle = match (self.are_linked, change.action) {
@@ -329,7 +325,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Returns the line of a finding at `place`.
 fn finding_line(finding: &Diagnostic, place: &str) -> String {
     let kind = match finding.severity {
         Severity::Error => "**error**",

@@ -9,7 +9,6 @@ mod difference;
 mod drift;
 mod findings;
 mod history;
-mod junit;
 mod links;
 mod markdown;
 mod markup;
@@ -19,9 +18,11 @@ mod users;
 
 pub(crate) use difference::{Preview, findings_in, paint};
 pub(crate) use drift::{drift_markdown, drift_message, drift_text};
-pub(crate) use findings::{annotations, code_quality, failed_annotation, github, sarif};
+pub(crate) use findings::{
+    JunitHolds, annotations, code_quality, failed_annotation, failed_suite, github, junit_documents,
+    junit_plan, junit_results, sarif,
+};
 pub(crate) use history::{history_markdown, history_text};
-pub(crate) use junit::{JunitHolds, failed_suite, junit_documents, junit_plan, junit_results};
 pub use links::{ForgePages, Links};
 pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
 pub(crate) use markup::{code, fitting};

@@ -18,7 +18,6 @@ const SUBJECT: usize = 120;
 
 const DAY: u64 = 86_400;
 
-/// Returns the report as lines of text.
 pub(crate) fn stale_text(report: &StaleReport, color: Color) -> String {
     let mut text = String::new();
     for toggle in &report.stale {
@@ -115,7 +114,6 @@ fn notes(report: &StaleReport) -> impl Iterator<Item = String> {
     cut.into_iter().chain(invalid)
 }
 
-/// Returns the report, ready to serialize.
 pub(crate) fn stale_json(report: &StaleReport) -> StaleJson<'_> {
     StaleJson {
         version: 1,
@@ -138,7 +136,6 @@ pub(crate) fn stale_json(report: &StaleReport) -> StaleJson<'_> {
     }
 }
 
-/// A report on leftovers as JSON, created by [`stale_json`].
 #[derive(Debug, Serialize)]
 pub(crate) struct StaleJson<'a> {
     version: u32,

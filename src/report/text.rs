@@ -86,7 +86,6 @@ fn head(out: &mut String, note: &Note<'_>, color: Color) {
     line(out, &format!("\n{state} {subject}\n    {}", note.reason));
 }
 
-/// Renders all errors and the first warnings.
 fn findings(out: &mut String, plan: &Plan, color: Color) {
     // Very many warnings would hide the plan; errors are never left out.
     const MOST_WARNINGS: usize = 100;

@@ -50,7 +50,6 @@ pub(super) fn lines(impact: &UserImpact, id: &ToggleId) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// Returns the effect of the change of `id` in one line.
 pub(super) fn sentence(impact: &UserImpact, id: &ToggleId) -> Option<String> {
     impact.changes.get(id).map(headline)
 }

@@ -14,7 +14,6 @@ GITOGGLE_BASE_URL) and a key in the file that --config names
 variables over the file. Tokens and passwords are never
 flags: use variables or separate files.";
 
-/// The meaning of the exit codes.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
    0  success
