@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::civil::{Date, Time, Weekday};
+use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, ToSpan as _};
+use jiff::{Timestamp, ToSpan as _};
 use serde::Deserialize;
 
 use crate::model::{Scope, ToggleId, escaped};
@@ -40,13 +41,11 @@ struct Window {
 enum Schedule {
     /// From the first day through the last one.
     Dates(Date, Date),
-    /// On each of these days, from one time to another; over midnight if it ends earlier.
-    Days(Vec<Weekday>, Moment, Moment),
-    /// Once a week, from one moment to another.
-    Week((Weekday, Moment), (Weekday, Moment)),
+    /// On each of these days, from one moment to another.
+    Weekly(Vec<Weekday>, Moment, Moment),
 }
 
-/// The minutes since midnight; 1440 for `24:00`.
+/// The minutes since the midnight at which a day began; 1440 and more are on a later day.
 type Moment = i64;
 
 const DAY: Moment = 24 * 60;
@@ -122,44 +121,24 @@ impl Window {
 
     /// Returns the times around `now` at which the window is in force.
     fn spans(&self, now: Timestamp) -> Vec<(Timestamp, Timestamp)> {
-        let today = now.to_zoned(self.zone.clone()).date();
-        let days = (-8..=8).filter_map(|days: i64| today.checked_add(Span::new().days(days)).ok());
-        let spans: Vec<(DateTime, DateTime)> = match &self.schedule {
-            Schedule::Dates(first, last) => first_and_end(*first, *last).into_iter().collect(),
-            Schedule::Days(weekdays, from, to) => days
-                .filter(|day| weekdays.contains(&day.weekday()))
-                .filter_map(|day| {
-                    let end = if to <= from { to + DAY } else { *to };
-                    Some((moment(day, *from)?, moment(day, end)?))
-                })
-                .collect(),
-            Schedule::Week((first, from), (last, to)) => days
-                .filter(|day| day.weekday() == *first)
-                .filter_map(|day| {
-                    let length = i64::from(last.since(*first)) * DAY + to;
-                    let end = if length <= *from { length + 7 * DAY } else { length };
-                    Some((moment(day, *from)?, moment(day, end)?))
-                })
-                .collect(),
-        };
-        let in_zone = |at: DateTime| {
+        let in_zone = |day: Date, moment: Moment| {
+            let at = day.to_datetime(Time::midnight()).checked_add(moment.minutes()).ok()?;
             // A time that daylight saving skips is as much later; of one that occurs twice, the first counts.
             self.zone.to_ambiguous_zoned(at).compatible().ok().map(|at| at.timestamp())
         };
-        spans.into_iter().filter_map(|(from, to)| Some((in_zone(from)?, in_zone(to)?))).collect()
+        let span = |first, from, last, to| Some((in_zone(first, from)?, in_zone(last, to)?));
+        match &self.schedule {
+            Schedule::Dates(first, last) => span(*first, 0, *last, DAY).into_iter().collect(),
+            Schedule::Weekly(weekdays, from, to) => {
+                let today = now.to_zoned(self.zone.clone()).date();
+                (-8_i64..=8)
+                    .filter_map(|days| today.checked_add(days.days()).ok())
+                    .filter(|day| weekdays.contains(&day.weekday()))
+                    .filter_map(|day| span(day, *from, day, *to))
+                    .collect()
+            }
+        }
     }
-}
-
-fn first_and_end(first: Date, last: Date) -> Option<(DateTime, DateTime)> {
-    Some((moment(first, 0)?, moment(last, DAY)?))
-}
-
-/// Returns a wall-clock time; `minutes` may be on a later day.
-fn moment(day: Date, minutes: Moment) -> Option<DateTime> {
-    let day = day.checked_add((minutes / DAY).days()).ok()?;
-    let (hour, minute) = (minutes % DAY / 60, minutes % 60);
-    let time = Time::new(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0).ok()?;
-    Some(day.to_datetime(time))
 }
 
 impl fmt::Display for Window {
@@ -236,7 +215,11 @@ impl FromStr for Schedule {
                 Some((weekday(day)?, clock(time.trim())?))
             };
             let week = at(from).zip(at(to)).filter(|(from, to)| from != to);
-            return week.map(|(from, to)| Self::Week(from, to)).ok_or_else(wrong);
+            let week = week.map(|((first, from), (last, to))| {
+                let to = i64::from(last.since(first)) * DAY + to;
+                Self::Weekly(vec![first], from, if to <= from { to + 7 * DAY } else { to })
+            });
+            return week.ok_or_else(wrong);
         }
         let parse = || {
             let (days, times) = text.trim().split_once(' ')?;
@@ -246,17 +229,15 @@ impl FromStr for Schedule {
             let (from, to) = (clock(from.trim())?, clock(to.trim())?);
             let count = usize::try_from(last.since(first)).ok()? + 1;
             let days = first.cycle_forward().take(count).collect();
-            (from != to && from < DAY).then_some(Self::Days(days, from, to))
+            let end = if to <= from { to + DAY } else { to };
+            (from != to && from < DAY).then_some(Self::Weekly(days, from, end))
         };
         parse().ok_or_else(wrong)
     }
 }
 
 fn weekday(text: &str) -> Option<Weekday> {
-    const NAMES: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-    let short = text.trim().to_ascii_lowercase();
-    let at = NAMES.iter().position(|name| *name == short)?;
-    Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()
+    BrokenDownTime::parse("%a", text.trim()).ok()?.weekday()
 }
 
 /// Parses `HH:MM`, up to `24:00`.
@@ -372,9 +353,14 @@ mod tests {
             with("Fri 16:00 - Mon 08:00", "Europe/Berln"),
             "unknown time zone `Europe/Berln`; use an IANA name such as `Europe/Berlin` or `UTC`"
         );
-        for at in
-            ["Fri", "Fri 16:00 - Fri 16:00", "Fri 24:01-08:00", "Foo 08:00-09:00", "2027-01-02 - 2026-12-20"]
-        {
+        for at in [
+            "Fri",
+            "Fri 16:00 - Fri 16:00",
+            "Fri 24:01-08:00",
+            "Foo 08:00-09:00",
+            "Friday 08:00-09:00",
+            "2027-01-02 - 2026-12-20",
+        ] {
             assert!(with(at, "UTC").contains("is not a schedule; write `Fri 16:00 - Mon 08:00`"), "{at}");
         }
         assert!(parse(r#"{"at":"Fri 16:00-17:00","zone":"UTC"}"#).contains("either `deny` or `allow`"));
