@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::{AuthoredCommit, CommitId, Serve, Targeting, ToggleId};
 
 super::words! {
@@ -71,7 +73,7 @@ impl LastChange {
 }
 
 /// An entry of a `CODEOWNERS` file.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(crate) struct OwnerEntry {
     /// The file and the line.
     pub(crate) place: String,
@@ -89,6 +91,13 @@ pub(crate) struct StaleToggle {
     pub(crate) owners: Vec<OwnerEntry>,
 }
 
+/// A toggle that a waiver excludes, with its reason.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct WaivedToggle {
+    pub(crate) toggle: ToggleId,
+    pub(crate) reason: String,
+}
+
 /// The toggles of a revision that have decided nothing for a while.
 #[derive(Clone, Debug)]
 pub(crate) struct StaleReport {
@@ -100,8 +109,7 @@ pub(crate) struct StaleReport {
     /// The number of documents in scope.
     pub(crate) documents: usize,
     pub(crate) stale: Vec<StaleToggle>,
-    /// The toggles that a waiver excludes, with its reason.
-    pub(crate) waived: Vec<(ToggleId, String)>,
+    pub(crate) waived: Vec<WaivedToggle>,
     /// The toggles that decide nothing since a more recent change.
     pub(crate) recent: Vec<ToggleId>,
     /// The toggles that decide nothing, and whose age is unknown because the history is cut.

@@ -27,7 +27,7 @@ pub use id::{
 };
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use leftover::LeftoverKind;
-pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle};
+pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle, WaivedToggle};
 pub use live::{
     Action, Alone, Certainty, Format, HeldRequest, Hold, HoldKind, Live, LiveContent, LiveDraft, LiveToggle,
     LiveVersion, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest, ToggleState, Version,

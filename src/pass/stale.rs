@@ -8,6 +8,7 @@ use super::planning::with_snapshot;
 use crate::document::{self, CodeOwners, LARGEST_DOCUMENT, Layout, OWNER_FILES};
 use crate::model::{
     Blob, LastChange, Leftover, Payload, Scope, ServiceKind, StaleReport, StaleToggle, ToggleId, Trees,
+    WaivedToggle,
 };
 use crate::source::{Snapshot, SourceConfig};
 
@@ -99,7 +100,7 @@ impl StaleQuery<'_> {
             };
             let Some(leftover) = payload.targeting().leftover() else { continue };
             match document::kept(&found.content) {
-                Some(reason) => report.waived.push((id.clone(), reason)),
+                Some(reason) => report.waived.push(WaivedToggle { toggle: id.clone(), reason }),
                 None => candidates.push(Candidate { id: id.clone(), path: found.path, payload, leftover }),
             }
         }

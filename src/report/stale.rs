@@ -8,8 +8,8 @@ use super::defused;
 use super::difference::paint;
 use super::markup::{code, fitting};
 use crate::model::{
-    AuthoredCommit, Color, CommitId, LeftoverKind, OwnerEntry, StaleReport, StaleToggle, ToggleId, counted,
-    cut, escaped, rfc3339,
+    AuthoredCommit, Color, CommitId, LeftoverKind, OwnerEntry, StaleReport, StaleToggle, ToggleId,
+    WaivedToggle, counted, cut, escaped, rfc3339,
 };
 use crate::plan::FETCH_ALL;
 
@@ -131,7 +131,7 @@ pub(crate) fn stale_json(report: &StaleReport) -> StaleJson<'_> {
         stale: report.stale.iter().map(|toggle| ToggleJson::of(toggle, report.now)).collect(),
         recent: &report.recent,
         unclear: &report.unclear,
-        waived: report.waived.iter().map(|(toggle, reason)| WaivedJson { toggle, reason }).collect(),
+        waived: &report.waived,
         invalid: &report.invalid,
     }
 }
@@ -148,7 +148,7 @@ pub(crate) struct StaleJson<'a> {
     stale: Vec<ToggleJson<'a>>,
     recent: &'a [ToggleId],
     unclear: &'a [ToggleId],
-    waived: Vec<WaivedJson<'a>>,
+    waived: &'a [WaivedToggle],
     invalid: &'a [ToggleId],
 }
 
@@ -162,12 +162,6 @@ struct Summary {
 }
 
 #[derive(Debug, Serialize)]
-struct WaivedJson<'a> {
-    toggle: &'a ToggleId,
-    reason: &'a str,
-}
-
-#[derive(Debug, Serialize)]
 struct ToggleJson<'a> {
     toggle: &'a ToggleId,
     path: &'a str,
@@ -178,7 +172,7 @@ struct ToggleJson<'a> {
     /// Whether the history is cut at `since`.
     at_least: bool,
     commit: Option<CommitJson<'a>>,
-    owners: Vec<OwnerJson<'a>>,
+    owners: &'a [OwnerEntry],
 }
 
 #[derive(Debug, Serialize)]
@@ -188,12 +182,6 @@ struct CommitJson<'a> {
     author: &'a str,
     email: &'a str,
     at: String,
-}
-
-#[derive(Debug, Serialize)]
-struct OwnerJson<'a> {
-    place: &'a str,
-    owners: &'a [String],
 }
 
 impl<'a> ToggleJson<'a> {
@@ -216,7 +204,7 @@ impl<'a> ToggleJson<'a> {
             days,
             at_least: commit.is_none(),
             commit,
-            owners: owners.iter().map(|OwnerEntry { place, owners }| OwnerJson { place, owners }).collect(),
+            owners,
         }
     }
 }
