@@ -13,7 +13,7 @@ use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove};
 use crate::source;
 
 /// The number of documents that a thread takes at a time.
-const PART: usize = 256;
+const PART: usize = 32;
 
 /// The settings and the state that reading depends on.
 #[derive(Clone, Copy, Debug)]
@@ -62,13 +62,15 @@ where
         let (source, applied) = open()?;
         let reader = Reader { source, applied, context, decide: &decide };
         loop {
-            let part: Vec<_> = lock(&differences).by_ref().take(PART).collect();
+            // Read under the lock: libgit2 has locks that several threads would wait for at each document. The others parse
+            // what they have read.
+            let part = lock(&differences).by_ref().take(PART).map(|one| reader.load(one)).collect::<Vec<_>>();
             if part.is_empty() {
                 return Ok(());
             }
             let mut read = Read::default();
-            for difference in part {
-                reader.read(reader.load(difference)?, &mut read);
+            for loaded in part {
+                reader.read(loaded?, &mut read);
             }
             let mut all = lock(&all);
             all.0.append(&mut read.0);

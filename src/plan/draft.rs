@@ -227,6 +227,9 @@ impl Draft {
 
     /// Finds the orphans whose file became the document of a new toggle in the same environment.
     fn name_renames(&mut self) {
+        if self.plan.orphans.is_empty() {
+            return;
+        }
         let created = self.changes.iter().filter(|change| change.action == Action::Create);
         let place = |id: &ToggleId, object| (id.environment(), object);
         let created: BTreeMap<(EnvironmentId, ObjectId), &ToggleId> = created
