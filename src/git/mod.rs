@@ -70,7 +70,7 @@ pub(crate) use objects::{blob, tree};
 pub use pool::{PooledRepository, RepositoryPool};
 pub(crate) use process::{Advertised, PushVerdict, fetch, ls_remote, push};
 pub(crate) use process_group::{kill_all, wind_down};
-pub(crate) use repository::{config_value, open_or_create, set_config_value, sync_folder};
+pub(crate) use repository::{borrow_objects, config_value, open_or_create, set_config_value, sync_folder};
 pub use repository::{init, init_bare, open, open_bare};
 pub use sample::Sample;
 pub(crate) use status::{changed_files, not_checked_out};

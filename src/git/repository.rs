@@ -46,6 +46,13 @@ pub fn init_bare(folder: &Path) -> Result<Repository, Libgit2Error> {
     init(folder, RepositoryInitOptions::new().bare(true))
 }
 
+/// Makes `repository` use the objects of the one in `lender`, too, from when it is opened next.
+pub(crate) fn borrow_objects(repository: &Path, lender: &Path) -> io::Result<()> {
+    let info = repository.join("objects/info");
+    fs::create_dir_all(&info)?;
+    fs::write(info.join("alternates"), format!("{}\n", lender.join("objects").display()))
+}
+
 fn open_with(path: &Path, flags: RepositoryOpenFlags) -> Result<Repository, Libgit2Error> {
     libgit2()?;
     let none: [&str; 0] = [];

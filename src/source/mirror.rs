@@ -267,11 +267,8 @@ fn temporary(config: &SourceConfig) -> Result<Arc<TempDir>, Error> {
 /// Creates a repository that uses the objects of `lender`, so that the server does not send them again.
 fn lend(config: &SourceConfig, lender: &Repository) -> Result<Arc<TempDir>, Error> {
     let folder = temporary(config)?;
-    let info = folder.path().join("objects/info");
-    let line = format!("{}\n", lender.path().join("objects").display());
-    std::fs::create_dir_all(&info)
-        .and_then(|()| std::fs::write(info.join("alternates"), line))
-        .map_err(|error| io("write", info.join("alternates"), error))?;
+    git::borrow_objects(folder.path(), lender.path())
+        .map_err(|error| io("write to", folder.path().to_owned(), error))?;
     // libgit2 reads the alternates when it opens a repository.
     let repository = git::open_bare(folder.path())?;
     // The next fetch offers these commits to the server, which then sends only newer objects.

@@ -119,13 +119,9 @@ impl SharedRemote {
             tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let path = temporary.path();
         git::init(path, RepositoryInitOptions::new().bare(true)).map_err(Error::repository(path))?;
-        let own =
-            std::path::absolute(folder.join("state.git/objects")).ok().filter(|objects| objects.is_dir());
-        if let Some(own) = own {
-            let info = path.join("objects/info");
-            std::fs::create_dir_all(&info)
-                .and_then(|()| std::fs::write(info.join("alternates"), format!("{}\n", own.display())))
-                .map_err(Error::io("write to", &info))?;
+        let own = std::path::absolute(folder.join("state.git")).ok();
+        if let Some(own) = own.filter(|own| own.join("objects").is_dir()) {
+            git::borrow_objects(path, &own).map_err(Error::io("write to", path))?;
         }
         let repository = git::open_bare(path).map_err(Error::repository(path))?;
         let at = self.fetch_to(&repository)?;
