@@ -161,7 +161,7 @@ fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> io::Result<()> {
     // It runs in the repository of the state, so that nothing of the source is read but its objects. It compares their bytes
     // with the checksums of the source's index.
     let mut packer = local(target)
-        .args(["pack-objects", "--quiet", "--window=0"])
+        .args(["pack-objects", "--quiet", "--window=0", "--compression=1"])
         .arg(target.join("objects/pack/pack"))
         .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", source.join("objects"))
         .stdin(Stdio::piped())

@@ -7,7 +7,7 @@ mod history;
 mod history_tests;
 pub(crate) mod tree;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use git2::Repository;
@@ -250,7 +250,12 @@ impl AppliedRepository {
         let odb = self.repository.odb().map_err(self.broken())?;
         let objects: BTreeMap<ObjectId, &Object> = objects.iter().map(|object| (object.id, object)).collect();
         let given = pack::missing(&odb, objects.keys().copied());
-        let mut documents = pack::missing(&odb, documents.filter(|id| !objects.contains_key(id)));
+        let documents: BTreeSet<ObjectId> = documents.filter(|id| !objects.contains_key(id)).collect();
+        let mut documents: Vec<ObjectId> = documents.into_iter().collect();
+        // Before the first commit there are none, unless a pass was killed. A second copy would cost only space.
+        if self.tip.is_some() || documents.len() <= FEW {
+            documents = pack::missing(&odb, documents);
+        }
         if documents.len() > FEW
             && let Some(source) = reader.repository()
         {
