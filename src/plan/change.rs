@@ -1,5 +1,8 @@
 //! Changes: what a pass publishes, what that replaces, and edits of the state that need no publish.
 
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::udiff::UnifiedHunkHeader;
+
 use super::{FETCH_ALL, LiveChange, Plan};
 use crate::document::print;
 use crate::model::{
@@ -204,6 +207,9 @@ fn removal_comment(attribution: &Attribution, max: usize) -> String {
 /// The most lines of one diff.
 const MOST_LINES: usize = 80;
 
+/// The number of unchanged lines around each change.
+const CONTEXT: usize = 3;
+
 /// The file that a change replaces.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReplacedFile {
@@ -297,9 +303,23 @@ fn text_diff(before: &str, after: &str) -> Vec<String> {
     if before.len() + after.len() > MOST_BYTES {
         return vec![" (too large for a diff)".to_owned()];
     }
-    let diff = similar::TextDiff::from_lines(before, after);
-    let text = diff.unified_diff().context_radius(3).to_string();
-    let all: Vec<&str> = text.lines().collect();
+    let [old, new] = [before, after].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+    // Not `TextDiff`, whose other algorithms make the program half a megabyte larger.
+    let mut diff = Compact::new(Replace::new(Capture::new()), &old, &new);
+    let Ok(()) = myers::diff(&mut diff, &old, 0..old.len(), &new, 0..new.len());
+    let mut all = Vec::new();
+    let hunks = diff.into_inner().into_inner().into_grouped_ops(CONTEXT);
+    for hunk in hunks.iter().filter(|hunk| !hunk.is_empty()) {
+        all.push(UnifiedHunkHeader::new(hunk).to_string());
+        for (tag, lines) in hunk.iter().flat_map(|change| change.iter_slices(&old, &new)) {
+            for line in lines {
+                all.push(format!("{tag}{}", line.trim_end_matches(['\r', '\n'])));
+                if !line.ends_with('\n') {
+                    all.push("\\ No newline at end of file".to_owned());
+                }
+            }
+        }
+    }
     let mut lines: Vec<String> = all.iter().take(MOST_LINES).map(|line| escaped(line).to_string()).collect();
     if all.len() > MOST_LINES {
         lines.push(format!(" … and {} more lines", all.len() - MOST_LINES));
