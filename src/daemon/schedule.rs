@@ -9,8 +9,7 @@ use tokio::time::Instant;
 use crate::model::{FoldedId, HeldRequest, Hold, HoldKind, ToggleId};
 use crate::pass::{ChangeResult, Error, Report, StopReason};
 use crate::plan::Plan;
-use crate::service::outcome;
-use crate::service::outcome::PROBE_INTERVAL;
+use crate::service::retry::{self, PROBE_INTERVAL};
 
 /// The times of the next pass and the next lookup, and the parked toggles.
 #[derive(Debug)]
@@ -165,7 +164,7 @@ impl Schedule {
             (true, _) => Duration::ZERO,
             (false, 0) => jittered(self.interval, jitter),
             (false, failures) => {
-                let wait = outcome::pass_backoff(failures, 0.5 + jitter / 2.0);
+                let wait = retry::pass_backoff(failures, 0.5 + jitter / 2.0);
                 retry_due.map_or(wait, |due| wait.min(due - now))
             }
         };

@@ -10,8 +10,9 @@
 mod base_url;
 mod classify;
 mod connection;
-pub mod outcome;
+mod outcome;
 mod reader;
+pub mod retry;
 
 #[cfg(test)]
 pub(crate) use crate::service::connection::untrusted;

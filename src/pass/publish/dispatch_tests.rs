@@ -14,7 +14,7 @@ use crate::model::{HeldRequest, RequestDigest, ToggleId};
 use crate::pass::StopReason;
 use crate::pass::publish::{Limits, order};
 use crate::pass::report::ChangeResult;
-use crate::service::outcome::{TRIES, backoff};
+use crate::service::retry::{TRIES, backoff};
 
 const SEEDS: u64 = 400;
 

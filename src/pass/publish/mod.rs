@@ -1,7 +1,7 @@
 //! Publishes the changes of a plan: journals each intent, sends the request, journals the outcome, and decides on retries.
 //!
 //! The plan decides what to send, the [`Dispatcher`](dispatch::Dispatcher) in which order, and
-//! [`retry`](crate::service::outcome) whether to try again. Invariant: no request is sent without an intent in the journal,
+//! [`retry`](crate::service::retry) whether to try again. Invariant: no request is sent without an intent in the journal,
 //! and the pass reports each outcome.
 
 mod attempt;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::model::{Action, Alone, FoldedId, HeldRequest, Hold, HoldKind, RequestDigest, ToggleId};
 use crate::pass::report::ChangeResult;
 use crate::plan::{Change, Plan, PublishAttempt};
-use crate::service::outcome::lone_backoff;
+use crate::service::retry::lone_backoff;
 use crate::state::StateSnapshot;
 
 /// The properties of a change that decide its turn and whether its failure counts.

@@ -16,8 +16,7 @@ use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Event, PublishAnswer, StopReason};
 use crate::plan::{Change, Policy};
 use crate::service::Outcome;
-use crate::service::outcome;
-use crate::service::outcome::{Again, PassEffect, RetryContext};
+use crate::service::retry::{self, Again, PassEffect, RetryContext};
 use crate::state::{self, EqualVersion};
 
 /// The longest `Retry-After` that is kept for one toggle.
@@ -167,7 +166,7 @@ impl Sender {
             jitter: fastrand::f64(),
             token: self.job.service.token_state(outcome, generation),
         };
-        let decision = outcome::decide(outcome, context);
+        let decision = retry::decide(outcome, context);
         let (now, response) = (self.now(), Response::of(outcome));
         // First, so that no other worker sends before it is held back.
         let holds_all = match decision.pass {

@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 use url::Url;
 
 use super::classify::{Length, decoded};
-use super::outcome::{Again, PassEffect, RetryContext, decide};
+use super::retry::{Again, PassEffect, RetryContext, decide};
 use crate::model::{Certainty, Key};
 use crate::service::classify::description;
 use crate::service::connection::{Authorization, Received, ReceivedBody, ServiceConnection};

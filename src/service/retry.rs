@@ -1,0 +1,249 @@
+//! Decides what follows an outcome, with pure functions: the caller passes the jitter.
+//!
+//! [`decide`] considers one outcome. The pass itself decides what several outcomes mean together.
+
+use std::time::Duration;
+
+use super::Outcome;
+use crate::transport::growing;
+pub use crate::transport::{LONGEST_WAIT, TRIES, backoff};
+
+/// The time without requests after the service rejects a token, before one toggle probes it.
+pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);
+
+/// The input of [`decide`] besides the outcome.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RetryContext {
+    /// The number of attempts for this toggle in this pass, including this one.
+    pub tries: u32,
+    /// A random number in `0.0..=1.0`.
+    pub jitter: f64,
+    /// Whether the token changed since the request.
+    pub token: TokenState,
+}
+
+/// The state of the token that a request used, after its file was read again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TokenState {
+    /// It is still the current token.
+    Current,
+    /// A newer token has been read since.
+    Outdated,
+}
+
+/// The consequences of an outcome.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RetryDecision {
+    pub toggle: Again,
+    /// For the rest of the pass.
+    pub pass: PassEffect,
+}
+
+/// The next attempt for a toggle, with the same body and comment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Again {
+    /// After this duration, at the end of its lane.
+    After(Duration),
+    /// Not in this pass.
+    Never,
+    /// Immediately.
+    Now,
+}
+
+/// The effect of an outcome on the other toggles of the pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PassEffect {
+    /// The pass sends no new requests.
+    End,
+    /// The pass sends no new requests, and the next pass waits for this duration.
+    EndFor(Duration),
+    /// None.
+    GoOn,
+    /// All lanes wait for this duration.
+    HoldBack(Duration),
+}
+
+/// Decides what follows `outcome`.
+pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
+    let RetryContext { tries, jitter, token } = context;
+    match outcome {
+        Outcome::Busy { retry_after, .. } => busy(tries, jitter, *retry_after),
+        // The same body is sent again, which is idempotent in content.
+        Outcome::Lost { reason: _ } => busy(tries, jitter, None),
+        // The rejection concerns a token that is no longer in use.
+        Outcome::Forbidden { .. } | Outcome::Unauthorized { .. } if token == TokenState::Outdated => {
+            RetryDecision { toggle: Again::Now, pass: PassEffect::GoOn }
+        }
+        // These concern the service as a whole; every other outcome is charged to its toggle (DESIGN section 6).
+        Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
+        Outcome::Applied { .. }
+        | Outcome::Forbidden { .. }
+        | Outcome::Misrouted { .. }
+        | Outcome::Refused { .. } => never(PassEffect::GoOn),
+    }
+}
+
+const fn never(pass: PassEffect) -> RetryDecision {
+    RetryDecision { toggle: Again::Never, pass }
+}
+
+fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision {
+    let pass = match retry_after {
+        None => PassEffect::GoOn,
+        Some(wait) if wait <= LONGEST_WAIT => PassEffect::HoldBack(wait),
+        Some(wait) => return never(PassEffect::EndFor(wait.min(LONGEST_WAIT))),
+    };
+    if tries >= TRIES {
+        // The wait of `pass` still applies, because `Retry-After` holds back the other toggles as well.
+        return never(pass);
+    }
+    // All toggles wait equally long; the jitter spreads their next attempts.
+    let wait = retry_after.unwrap_or_default() + backoff(tries, jitter);
+    RetryDecision { toggle: Again::After(wait), pass }
+}
+
+/// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service ended: two
+/// seconds, doubling up to five minutes, times the jitter.
+pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
+    growing(Duration::from_secs(2), Duration::from_secs(300), failures, jitter)
+}
+
+/// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30 s, doubling up
+/// to an hour, times the jitter.
+pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
+    growing(Duration::from_secs(30), Duration::from_secs(3600), failures, jitter)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::Certainty;
+    use crate::transport::CertificateFault;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    fn applied() -> Outcome {
+        Outcome::Applied { status: 200 }
+    }
+
+    fn busy(retry_after: Option<u64>) -> Outcome {
+        Outcome::Busy {
+            status: Some(503),
+            retry_after: retry_after.map(S),
+            certainty: Certainty::Unknown,
+            reason: String::new(),
+        }
+    }
+
+    fn lost() -> Outcome {
+        Outcome::Lost { reason: String::new() }
+    }
+
+    fn misrouted() -> Outcome {
+        Outcome::Misrouted { status: 404, certainty: Certainty::Unknown, reason: String::new() }
+    }
+
+    fn forbidden() -> Outcome {
+        Outcome::Forbidden { certainty: Certainty::NotStored, reason: String::new() }
+    }
+
+    fn refused() -> Outcome {
+        Outcome::Refused { status: 400, code: None, certainty: Certainty::NotStored, reason: String::new() }
+    }
+
+    fn unauthorized() -> Outcome {
+        Outcome::Unauthorized { status: 401, certainty: Certainty::NotStored, reason: String::new() }
+    }
+
+    fn untrusted() -> Outcome {
+        Outcome::Untrusted { fault: CertificateFault::Untrusted, reason: String::new() }
+    }
+
+    /// The decision about each outcome of a toggle that was tried this many times.
+    fn decides(cases: &[(Outcome, u32, TokenState, Again, PassEffect)]) {
+        for (outcome, tries, token, toggle, pass) in cases {
+            let context = RetryContext { tries: *tries, jitter: 1.0, token: *token };
+            let (toggle, pass) = (*toggle, *pass);
+            assert_eq!(decide(outcome, context), RetryDecision { toggle, pass }, "{outcome:?} {context:?}");
+        }
+    }
+
+    #[test]
+    fn a_final_outcome_is_tried_again_only_with_a_new_token() {
+        use TokenState::{Current, Outdated};
+
+        decides(&[
+            (applied(), 1, Current, Again::Never, PassEffect::GoOn),
+            (refused(), 1, Current, Again::Never, PassEffect::GoOn),
+            (forbidden(), 1, Current, Again::Never, PassEffect::GoOn),
+            (forbidden(), 1, Outdated, Again::Now, PassEffect::GoOn),
+            (misrouted(), 1, Current, Again::Never, PassEffect::GoOn),
+            (untrusted(), 1, Current, Again::Never, PassEffect::End),
+            (unauthorized(), 2, Outdated, Again::Now, PassEffect::GoOn),
+            (unauthorized(), 2, Current, Again::Never, PassEffect::End),
+        ]);
+    }
+
+    #[test]
+    fn a_passing_outcome_is_tried_again_with_growing_pauses() {
+        let half = Again::After(Duration::from_millis(500));
+        let tried = |outcome, tries, again| (outcome, tries, TokenState::Current, again, PassEffect::GoOn);
+        decides(&[
+            tried(busy(None), 1, half),
+            tried(busy(None), 2, Again::After(S(1))),
+            tried(busy(None), 3, Again::After(S(2))),
+            tried(busy(None), 4, Again::Never),
+            tried(lost(), 1, half),
+            tried(lost(), 3, Again::After(S(2))),
+            tried(lost(), 4, Again::Never),
+        ]);
+    }
+
+    #[test]
+    fn a_requested_pause_holds_back_the_pass_or_ends_it() {
+        let half = Again::After(Duration::from_millis(500));
+        let tried =
+            |seconds, tries, again, pass| (busy(Some(seconds)), tries, TokenState::Current, again, pass);
+        decides(&[
+            tried(0, 1, half, PassEffect::HoldBack(S(0))),
+            tried(60, 2, Again::After(S(61)), PassEffect::HoldBack(S(60))),
+            tried(60, 4, Again::Never, PassEffect::HoldBack(S(60))),
+            tried(61, 1, Again::Never, PassEffect::EndFor(LONGEST_WAIT)),
+            tried(u64::MAX, 4, Again::Never, PassEffect::EndFor(LONGEST_WAIT)),
+        ]);
+    }
+
+    #[test]
+    fn waits_double_up_to_a_maximum() {
+        for (wait, seconds) in [
+            (backoff(1, 0.0), 0.0),
+            (backoff(1, 0.5), 0.25),
+            (backoff(7, 1.0), 30.0),
+            (backoff(u32::MAX, 1.0), 30.0),
+            (pass_backoff(1, 1.0), 2.0),
+            (pass_backoff(3, 1.0), 8.0),
+            (pass_backoff(40, 1.0), 300.0),
+            (lone_backoff(1, 1.0), 30.0),
+            (lone_backoff(9, 1.0), 3600.0),
+        ] {
+            assert_eq!(wait, Duration::from_secs_f64(seconds));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_wait_never_exceeds_its_maximum(tries in any::<u32>(), jitter in any::<f64>()) {
+            prop_assert!(backoff(tries, jitter) <= S(30));
+        }
+
+        #[test]
+        fn a_toggle_is_never_tried_more_than_four_times(tries in 4_u32.., jitter in 0.0..1.0, wait in any::<Option<u64>>()) {
+            for outcome in [busy(wait), lost()] {
+                let context = RetryContext { tries, jitter, token: TokenState::Current };
+                prop_assert_eq!(decide(&outcome, context).toggle, Again::Never);
+            }
+        }
+    }
+}
