@@ -233,3 +233,44 @@ async fn raw(world: &World) -> Vec<u8> {
     };
     tokio::task::spawn_blocking(talk).await.unwrap()
 }
+
+fn lines(ca_file: Option<&str>, token: &str, kind: ServiceKind) -> Vec<String> {
+    let connection = SandboxConnection {
+        url: "https://127.0.0.1:1".to_owned(),
+        ca_file: ca_file.map(PathBuf::from),
+        token: Secret::new(token.to_owned()),
+        kind,
+    };
+    let text = connection.instructions();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_lines_have_the_address_the_certificate_and_the_token() {
+    assert_eq!(
+        lines(Some("/a/ca.pem"), "sandbox-token", ServiceKind::Documented),
+        [
+            "export GITOGGLE_BASE_URL=https://127.0.0.1:1",
+            "export GITOGGLE_CA_FILE=/a/ca.pem",
+            "export GITOGGLE_TOKEN=sandbox-token",
+            "gitoggle apply --first-pass assert",
+        ]
+    );
+    let readable = lines(None, "sandbox-token", ServiceKind::FeatureProbe);
+    assert_eq!(readable[1], "# its certificate: start the sandbox with --ca-out ca.pem");
+    assert_eq!(readable[3..], ["export GITOGGLE_SERVICE_KIND=featureprobe", "gitoggle import"]);
+}
+
+#[test]
+fn a_token_of_ones_own_is_not_shown() {
+    let lines = lines(Some("ca.pem"), "t0ken", ServiceKind::Documented);
+    assert_eq!(lines[2], "export GITOGGLE_TOKEN=\"$GITOGGLE_SANDBOX_TOKEN\"");
+    assert!(!lines.concat().contains("t0ken"), "{lines:?}");
+}
+
+#[test]
+fn a_path_cannot_end_its_quotes() {
+    let found = lines(Some("/a b/$(x)'; y"), "", ServiceKind::Documented);
+    assert_eq!(found[1], r"export GITOGGLE_CA_FILE='/a b/$(x)'\''; y'");
+}

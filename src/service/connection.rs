@@ -14,7 +14,7 @@ use reqwest::{RequestBuilder, Response};
 use url::Url;
 
 use super::classify::LARGEST_BODY;
-use super::outcome::TokenState;
+use super::retry::TokenState;
 use crate::model::Certainty;
 use crate::service::{BaseUrl, Body, Outcome, ServiceResponse};
 use crate::transport::{

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use connection::{Received, ServiceConnection};
-use outcome::TokenState;
+use retry::TokenState;
 
 use crate::model::ToggleId;
 

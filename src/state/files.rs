@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use tokio::time::Instant;
 
-use super::error::Error;
+use super::Error;
 use crate::git;
 use crate::git::Failpoints;
 

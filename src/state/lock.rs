@@ -9,7 +9,7 @@ use std::{fmt, thread};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Error;
+use super::Error;
 use crate::model::escaped;
 
 /// The time between two tries to take a lock.

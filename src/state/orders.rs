@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Error;
+use super::Error;
 use super::files;
 use super::sidecar::{keep, or_ignored, parse};
 use crate::git::Failpoints;

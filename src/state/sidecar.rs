@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::error::Error;
+use super::Error;
 use super::files;
 use crate::git::Failpoints;
 use crate::model::{CommitId, EnvironmentId, HeldRequest, Hold, ObjectId, ToggleId};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Error;
 use super::applied::{AppliedRepository, Tip};
-use super::error::Error;
 use super::journal::JournalFile;
 use super::journal::JournalIndex;
 use super::journal::file::{JournalHeader, Replay};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Error;
 use super::applied::{AppliedEdit, AppliedRepository, DocumentReader, PassHead, SkipIfUnchanged, unkept};
-use super::error::Error;
 use super::journal::{Journal, JournalFile, fresh_id};
 use super::journal::{JournalIndex, JournalTrim};
 use super::lock::{self, Lock};

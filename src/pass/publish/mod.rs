@@ -39,7 +39,7 @@ use crate::model::{
 };
 use crate::pass::report::StopReason;
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
-use crate::service::outcome::TokenState;
+use crate::service::retry::TokenState;
 use crate::service::{
     CREATE_FIRST, Client, EnvironmentReader, LiveReader, Outcome, ProjectReader, Session, ToggleDemand,
 };

@@ -5,7 +5,6 @@
 //! that list, the service has the document in the ref's tree.
 
 pub(crate) mod head;
-mod lookup;
 pub(crate) mod protocol;
 mod remote;
 pub(crate) mod session;

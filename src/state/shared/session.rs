@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::head;
 use super::head::{Announcement, SharedHead};
-use super::lookup::{FoundState, StateOrigin};
+use super::head::{FoundState, StateOrigin};
 use super::protocol::{
     HolderWatch, JournalAge, Permission, QueueStep, Term, UnknownList, merge, open_for, unlist_unstarted,
 };
