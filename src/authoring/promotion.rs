@@ -1,13 +1,13 @@
 //! Reads the documents of environments in a work tree, and copies them from one environment to another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use super::AuthoringError;
 use crate::authoring::target_folder::{Existing, TargetFolder, WriteResult};
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, PathKind, Severity, layout};
 use crate::model::{
-    Blob, EnvironmentId, Format, ObjectId, Payload, Scope, ServiceKind, ToggleId, chain, closest,
+    Blob, EnvironmentId, FoldedId, Format, ObjectId, Payload, Scope, ServiceKind, ToggleId, chain, closest,
 };
 use crate::plan::compare::join;
 use crate::source;
@@ -226,11 +226,18 @@ impl DocumentPlace<'_> {
         toggles: BTreeMap<ToggleId, Vec<(String, Format)>>,
     ) -> Result<EnvironmentDocuments, source::Error> {
         let mut all = EnvironmentDocuments::default();
+        let mut claims: HashMap<FoldedId, Vec<String>> = HashMap::new();
+        for (id, paths) in &toggles {
+            let paths = paths.iter().map(|(path, _)| join(self.root, path));
+            claims.entry(FoldedId::from(id)).or_default().extend(paths);
+        }
         for (id, mut paths) in toggles {
             let key = id.toggle().to_owned();
-            if paths.len() > 1 {
-                let shown: Vec<String> = paths.iter().map(|(path, _)| join(self.root, path)).collect();
-                all.findings.extend(layout::duplicate(&id, &shown, &[]));
+            let claims = &claims[&FoldedId::from(&id)];
+            if claims.len() > 1 {
+                let own: Vec<String> = paths.iter().map(|(path, _)| join(self.root, path)).collect();
+                let folded: Vec<String> = claims.iter().filter(|path| !own.contains(path)).cloned().collect();
+                all.findings.extend(layout::duplicate(&id, &own, &folded));
                 all.invalid.insert(key, paths);
                 continue;
             }

@@ -14,7 +14,7 @@ pub enum Severity {
 
 impl Severity {
     /// Returns `error` or `warning`.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
             Self::Warning => "warning",

@@ -11,7 +11,7 @@ use crate::model::{Blob, Variation, seconds};
 
 /// What a toggle must serve to a user.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Expectation {
+pub(crate) struct Expectation {
     /// The name, unique in its file.
     pub name: String,
     /// The line, from 1.
@@ -28,7 +28,7 @@ pub struct Expectation {
 
 /// The expectations of one file.
 #[derive(Clone, Debug)]
-pub struct Expectations {
+pub(crate) struct Expectations {
     /// The expectations in the order of the file; `None` exactly if `diagnostics` is not empty.
     pub list: Option<Vec<Expectation>>,
     /// The findings, all of them errors, sorted by position.
@@ -39,7 +39,7 @@ pub struct Expectations {
 /// document.
 ///
 /// Takes bounded time and memory for any content.
-pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>) -> Expectations {
+pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>) -> Expectations {
     let text = match text(path, content) {
         Ok(text) => text,
         Err(diagnostic) => {
@@ -189,7 +189,7 @@ impl ShapeReader<'_> {
 
 /// The lines of the serves of a document, from 1.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct ServeLines {
+pub(crate) struct ServeLines {
     /// The first line of each rule.
     pub rules: Vec<u32>,
     /// The line of `defaultServe`.
@@ -199,7 +199,7 @@ pub struct ServeLines {
 }
 
 /// Returns the lines of the serves of a document with `rules` rules; `None` if the parser with positions cannot read it.
-pub fn serve_lines(content: &Blob, rules: usize) -> Option<ServeLines> {
+pub(crate) fn serve_lines(content: &Blob, rules: usize) -> Option<ServeLines> {
     let text = text("", content).ok()?;
     let root = syntax::parse(text).root?;
     let content = PathStep::Key("content");

@@ -183,7 +183,7 @@ pub(super) struct Excerpt {
 
 impl Diagnostic {
     /// Returns the file, with the line and the column unless the finding is about the whole file. The path is not escaped.
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         match self.line {
             0 => self.path.clone(),
             line => format!("{}:{line}:{}", self.path, self.column),
@@ -354,7 +354,7 @@ fn excerpt(lines: &[&str], span: Span, label: Option<&'static str>) -> Option<Ex
 /// Returns `diagnostics` as text in their order; it ends in a newline unless it is empty.
 ///
 /// Text from files is escaped and never begins a line.
-pub fn render(diagnostics: &[Diagnostic], color: Color) -> String {
+pub(crate) fn render(diagnostics: &[Diagnostic], color: Color) -> String {
     let renderer = match color {
         Color::Always => Renderer::styled(),
         Color::Never => Renderer::plain(),

@@ -136,18 +136,18 @@ fn folder(name: &str) -> Result<Part, LayoutError> {
 
 impl Layout {
     /// Returns the template as it was given.
-    pub fn pattern(&self) -> &str {
+    pub(crate) fn pattern(&self) -> &str {
         &self.pattern
     }
 
     /// Returns whether this is exactly `{project}/{environment}/{toggle}.yaml`, so that a tree of documents can
     /// be compared with the applied one level by level.
-    pub fn is_default_shape(&self) -> bool {
+    pub(crate) fn is_default_shape(&self) -> bool {
         self.folders == [Part::Project, Part::Environment]
     }
 
     /// Returns the path of a document, relative to the root.
-    pub fn path(&self, id: &ToggleId, format: Format) -> String {
+    pub(crate) fn path(&self, id: &ToggleId, format: Format) -> String {
         let folders = self.folders.iter().map(|part| match part {
             Part::Environment => id.environment_key(),
             Part::Literal(name) => name,
@@ -159,7 +159,7 @@ impl Layout {
     }
 
     /// Classifies `path`, which is relative to the root and uses `/`.
-    pub fn classify(&self, path: &[u8]) -> PathKind {
+    pub(crate) fn classify(&self, path: &[u8]) -> PathKind {
         let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         // Comes before everything else: `.github/workflows/ci.yml` is not a misplaced document (DESIGN, section 2).
         if components.iter().any(|name| matches!(name.first(), None | Some(b'.' | b'_'))) {

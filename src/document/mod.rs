@@ -28,13 +28,15 @@ mod tests;
 mod waiver;
 
 pub use check::{CHECKS, Check, Severity};
-pub use expectation::{Expectation, Expectations, ServeLines, expectations, serve_lines};
-pub use finding::{Diagnostic, render};
+pub(crate) use expectation::{Expectation, ServeLines, expectations, serve_lines};
+pub use finding::Diagnostic;
+pub(crate) use finding::render;
 pub use layout::{Layout, LayoutError, PathKind, Unread};
 pub(crate) use owners::{CodeOwners, OWNER_FILES};
-pub use print::{Formatting, format, print};
-pub use schema::schema;
-pub use service_json::{Inexpressible, from_service};
+pub(crate) use print::{Formatting, format, print};
+pub(crate) use schema::schema;
+pub use service_json::Inexpressible;
+pub(crate) use service_json::from_service;
 pub(crate) use waiver::kept;
 
 use self::finding::{Finding, Spot};
@@ -109,7 +111,7 @@ fn missing(path: &str) -> Diagnostic {
 }
 
 /// Returns the finding about a document whose version at the older of two revisions a partial clone lacks.
-pub fn missing_base(path: &str) -> Diagnostic {
+pub(crate) fn missing_base(path: &str) -> Diagnostic {
     let message = "the older version of this file is not in the partial clone, so what changes is unknown";
     Diagnostic::whole_file(&check::MISSING_CONTENT, path, message)
         .help("clone without `--filter`, or run `git fetch --refetch --no-filter`")

@@ -21,7 +21,7 @@ use crate::model::{
 
 /// The result of formatting one document.
 #[derive(Clone, Debug)]
-pub enum Formatting {
+pub(crate) enum Formatting {
     /// The document has the canonical layout.
     Canonical,
     /// The text of the document in the canonical layout.
@@ -33,7 +33,7 @@ pub enum Formatting {
 }
 
 /// Returns `content` in the canonical layout. `path` is shown in messages.
-pub fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formatting {
+pub(crate) fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formatting {
     let before = read(path, content, kind);
     let (Some(_), Ok(source), Blob::Content(bytes)) = (&before.payload, text(path, content), content) else {
         return Formatting::Invalid(before.diagnostics);
@@ -414,7 +414,7 @@ fn is_empty_collection(node: &Node) -> bool {
 ///
 /// Quotes text unless it is a plain word. Leaves out empty text that may be absent, and serves variations by name where the
 /// names can stand for them.
-pub fn print(targeting: &Targeting, kind: ServiceKind) -> String {
+pub(crate) fn print(targeting: &Targeting, kind: ServiceKind) -> String {
     let Targeting { disabled, content } = targeting;
     let Content { rules, disabled_serve, default_serve, variations, prerequisites } = content;
     let named = &Variations::new(variations);

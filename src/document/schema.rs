@@ -9,7 +9,7 @@ use crate::model::{ReturnType, ServiceKind, WHOLE};
 ///
 /// It accepts everything that [`read`](super::read) accepts. It cannot express that `select` is the index of a
 /// variation, that names are unique, that the shares of a split add up, or how a YAML scalar was written.
-pub fn schema(kind: ServiceKind) -> Value {
+pub(crate) fn schema(kind: ServiceKind) -> Value {
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "gitoggle document",

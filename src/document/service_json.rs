@@ -29,7 +29,7 @@ fn refuse<T>(reason: String) -> Result<T> {
 ///
 /// # Errors
 /// If a member is unknown or has a value that a document of this kind cannot express.
-pub fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -> Result<Payload> {
+pub(crate) fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -> Result<Payload> {
     let mut members = Members::new("content", content)?;
     let variations = members.list("variations", &variation)?;
     let count = variations.len();

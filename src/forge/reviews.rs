@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn digest(toggle: u8) -> ChangeDigest {
-        let payload = Payload::from_json(
+        let payload = serde_json::from_str::<Payload>(
             r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#,
         );
         ChangeDigest::new(&format!("shop/prod/t{toggle}").parse().unwrap(), &payload.unwrap())

@@ -17,7 +17,7 @@ pub struct CommitId(pub ObjectId);
 
 impl CommitId {
     /// Returns the first ten digits.
-    pub fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         self.0.to_string()[..10].to_owned()
     }
 }
@@ -42,7 +42,7 @@ pub struct Commit {
 impl Commit {
     /// Returns the message as a comment of at most `max_chars` Unicode scalar values, ellipsis included: trimmed, with
     /// LF line breaks, and `(no message) <id>` if it is empty.
-    pub fn comment(&self, max_chars: usize) -> String {
+    pub(crate) fn comment(&self, max_chars: usize) -> String {
         let text = self.message.replace("\r\n", "\n");
         match text.trim() {
             "" => cut(&format!("(no message) {}", self.id), max_chars),
@@ -51,7 +51,7 @@ impl Commit {
     }
 
     /// Returns the first line of the message, trimmed; may be empty.
-    pub fn subject(&self) -> &str {
+    pub(crate) fn subject(&self) -> &str {
         self.message.trim().lines().next().unwrap_or_default().trim_end()
     }
 
@@ -93,7 +93,7 @@ pub enum Attribution {
 
 impl Attribution {
     /// Returns the certainty as in JSON: `guessed`, `known` or `uncommitted`.
-    pub const fn as_str(&self) -> &'static str {
+    pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::Guessed(_) => "guessed",
             Self::Known(_) => "known",
@@ -102,7 +102,7 @@ impl Attribution {
     }
 
     /// Returns the commit whose message is the comment.
-    pub fn commit(&self) -> Option<&Commit> {
+    pub(crate) fn commit(&self) -> Option<&Commit> {
         match self {
             Self::Guessed(commit) | Self::Known(commit) => Some(commit),
             Self::Uncommitted => None,
@@ -110,18 +110,18 @@ impl Attribution {
     }
 
     /// Returns whether the commit is a guess.
-    pub const fn is_guessed(&self) -> bool {
+    pub(crate) const fn is_guessed(&self) -> bool {
         matches!(self, Self::Guessed(_))
     }
 
     /// Returns the comment of at most `max_chars` characters, as [`Commit::comment`] does.
-    pub fn comment(&self, max_chars: usize) -> String {
+    pub(crate) fn comment(&self, max_chars: usize) -> String {
         let comment = self.commit().map(|commit| commit.comment(max_chars));
         comment.unwrap_or_else(|| cut("(not committed)", max_chars))
     }
 
     /// Returns the commit on one line: short id, subject, and whether it is a guess. The subject is not escaped.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         let line = |commit: &Commit| format!("{} {}", commit.id.short(), commit.subject());
         match self {
             Self::Guessed(commit) => format!("{} (guessed)", line(commit)),
@@ -131,13 +131,13 @@ impl Attribution {
     }
 
     /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`.
-    pub fn allows(&self, what: Override) -> bool {
+    pub(crate) fn allows(&self, what: Override) -> bool {
         self.trailers("Gitoggle-Allow").iter().any(|value| value == what.as_str())
     }
 
     /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the last
     /// paragraph counts, unless it is the subject, and keys are case-insensitive.
-    pub fn trailers(&self, key: &str) -> Vec<String> {
+    pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         match self {
             Self::Known(commit) => commit.trailers(key),
             // A guess may lend its words, never its permissions (DESIGN, section 5).
@@ -169,10 +169,10 @@ pub struct ChangeDigestError;
 
 impl ChangeDigest {
     /// Returns the digest of the request that sends `payload` for a toggle.
-    pub fn new(id: &ToggleId, payload: &Payload) -> Self {
+    pub(crate) fn new(id: &ToggleId, payload: &Payload) -> Self {
         // Without a separator, two different requests could have the same bytes.
         let hash = Sha256::new().chain_update(id.as_str()).chain_update([0]);
-        Self(hash.chain_update(payload.to_json()).finalize().into())
+        Self(hash.chain_update(payload.json()).finalize().into())
     }
 
     /// Returns the part of the digest that a review lists. 128 bits, so that a comment has room for thousands.
@@ -212,24 +212,14 @@ pub struct ReviewedChanges(BTreeSet<ListedDigest>);
 
 impl ReviewedChanges {
     /// Returns all digests as bytes, one after the other.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flatten().copied().collect()
     }
 
     /// Returns the digests that [`Self::to_bytes`] has returned; `None` if it has not returned these.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (digests, rest) = bytes.as_chunks::<LISTED>();
         rest.is_empty().then(|| Self(digests.iter().copied().collect()))
-    }
-
-    /// Returns the number of digests.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Returns whether nothing was reviewed.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
@@ -251,22 +241,22 @@ pub struct Reviews {
 
 impl Reviews {
     /// Returns no reviews. `others` continues the sentence about a commit that is of no pull request.
-    pub fn none(others: impl Into<String>) -> Self {
+    pub(crate) fn none(others: impl Into<String>) -> Self {
         Self { changes: ReviewedChanges::default(), requests: BTreeMap::new(), others: others.into() }
     }
 
-    pub fn add(&mut self, review: ReviewedChanges) {
+    pub(crate) fn add(&mut self, review: ReviewedChanges) {
         self.changes.0.extend(review.0);
     }
 
     /// Names the pull request that `commits` came from, and why its review does not list a change.
-    pub fn name(&mut self, commits: impl IntoIterator<Item = CommitId>, request: &str) {
+    pub(crate) fn name(&mut self, commits: impl IntoIterator<Item = CommitId>, request: &str) {
         for commit in commits {
             self.requests.entry(commit).or_insert_with(|| request.to_owned());
         }
     }
 
-    pub fn list(&self, change: ChangeDigest) -> bool {
+    pub(crate) fn list(&self, change: ChangeDigest) -> bool {
         self.changes.0.contains(&change.listed())
     }
 
@@ -312,7 +302,7 @@ impl Override {
     ];
 
     /// Returns the name, such as `mass-change`.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::FirstPassAdopt => "first-pass-adopt",
             Self::FirstPassAssert => "first-pass-assert",
@@ -324,7 +314,7 @@ impl Override {
     }
 
     /// Returns whether it decides on a first pass.
-    pub fn is_first_pass(self) -> bool {
+    pub(crate) fn is_first_pass(self) -> bool {
         matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
     }
 }
@@ -368,7 +358,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// Returns whether both answer the same question, so that the later one replaces the earlier one.
-    pub fn replaces(&self, other: &Self) -> bool {
+    pub(crate) fn replaces(&self, other: &Self) -> bool {
         // The two decisions on a first pass contradict each other, so only the later one can be valid.
         let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());
         is_same && self.environment == other.environment && self.covers(other)
@@ -494,7 +484,7 @@ mod attribution_tests {
         let digest = |byte| ChangeDigest([byte; 32]);
         let review: ReviewedChanges = [digest(1), digest(2), digest(1)].into_iter().collect();
         let bytes = review.to_bytes();
-        assert_eq!((review.len(), bytes.len()), (2, 32));
+        assert_eq!((review.0.len(), bytes.len()), (2, 32));
         assert_eq!(ReviewedChanges::from_bytes(&bytes), Some(review.clone()));
         assert_eq!(ReviewedChanges::from_bytes(&bytes[1..]), None);
         let mut reviews = Reviews::none("");

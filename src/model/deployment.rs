@@ -28,12 +28,12 @@ super::words! {
 
 impl DeploymentEffect {
     /// Returns whether a request was sent.
-    pub const fn is_published(self) -> bool {
+    pub(crate) const fn is_published(self) -> bool {
         matches!(self, Self::Create | Self::Update | Self::Overwrite | Self::Disable)
     }
 
     /// Returns the effect of a request that was sent without regard to the state of the service.
-    pub const fn of_action(action: Action) -> Self {
+    pub(crate) const fn of_action(action: Action) -> Self {
         match action {
             Action::Adopt => Self::Adopt,
             Action::Create => Self::Create,
@@ -68,7 +68,7 @@ pub struct Deployment {
 
 impl Deployment {
     /// Returns the counts as text: `2 update, 1 disable`.
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let counts = self.effects.iter();
         let mut parts: Vec<String> =
             counts.map(|(effect, count)| format!("{count} {}", effect.as_str())).collect();

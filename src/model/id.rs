@@ -40,7 +40,7 @@ impl Key {
     ///
     /// # Errors
     /// The reason why it is not.
-    pub fn check(text: &str) -> Result<(), KeyError> {
+    pub(crate) fn check(text: &str) -> Result<(), KeyError> {
         let first = text.chars().next().ok_or(KeyError::Empty)?;
         if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))
         {
@@ -109,7 +109,7 @@ impl ToggleId {
     ///
     /// # Errors
     /// [`IdError::Key`] contains the first component that is not a key.
-    pub fn new(project: &str, environment: &str, toggle: &str) -> Result<Self, IdError> {
+    pub(crate) fn new(project: &str, environment: &str, toggle: &str) -> Result<Self, IdError> {
         for part in [project, environment, toggle] {
             Key::check(part).map_err(|error| IdError::Key(part.to_owned(), error))?;
         }
@@ -124,31 +124,31 @@ impl ToggleId {
     }
 
     /// Returns the whole `project/environment/toggle`.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Returns the project's key.
-    pub fn project(&self) -> &str {
+    pub(crate) fn project(&self) -> &str {
         &self.text[..usize::from(self.environment_at) - 1]
     }
 
     /// Returns the environment's key, which is unique only within the project.
-    pub fn environment_key(&self) -> &str {
+    pub(crate) fn environment_key(&self) -> &str {
         &self.text[usize::from(self.environment_at)..usize::from(self.toggle_at) - 1]
     }
 
     /// Returns the toggle's key.
-    pub fn toggle(&self) -> &str {
+    pub(crate) fn toggle(&self) -> &str {
         &self.text[usize::from(self.toggle_at)..]
     }
 
-    pub fn environment(&self) -> EnvironmentId {
+    pub(crate) fn environment(&self) -> EnvironmentId {
         EnvironmentId { project: Key(self.project().into()), environment: Key(self.environment_key().into()) }
     }
 
     /// Returns whether the toggle belongs to `environment`, without allocating.
-    pub fn is_in(&self, environment: &EnvironmentId) -> bool {
+    pub(crate) fn is_in(&self, environment: &EnvironmentId) -> bool {
         self.parts().0 == environment.project.as_str() && self.parts().1 == environment.environment.as_str()
     }
 

@@ -6,7 +6,7 @@ use super::html;
 
 /// The tests of one file.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct JunitSuite {
+pub(crate) struct JunitSuite {
     /// The name, such as the path of the file.
     pub name: String,
     /// The tests, in order.
@@ -15,7 +15,7 @@ pub struct JunitSuite {
 
 /// One test.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct JunitCase {
+pub(crate) struct JunitCase {
     /// The name of the group, such as a toggle.
     pub class: String,
     /// The name of the test.
@@ -26,7 +26,7 @@ pub struct JunitCase {
 
 /// The reason why a test did not pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct JunitProblem {
+pub(crate) struct JunitProblem {
     /// Whether the test ran.
     pub kind: JunitKind,
     /// One line.
@@ -37,14 +37,14 @@ pub struct JunitProblem {
 
 impl JunitProblem {
     /// Creates a problem whose details are its message.
-    pub fn new(kind: JunitKind, message: &str) -> Self {
+    pub(crate) fn new(kind: JunitKind, message: &str) -> Self {
         Self { kind, message: message.to_owned(), details: message.to_owned() }
     }
 }
 
 /// Whether a test that did not pass ran.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum JunitKind {
+pub(crate) enum JunitKind {
     /// It could not run.
     Error,
     /// It ran and failed.
@@ -54,7 +54,7 @@ pub enum JunitKind {
 }
 
 /// Returns a report of `suites`. All names and texts are escaped.
-pub fn junit(suites: &[JunitSuite]) -> String {
+pub(crate) fn junit(suites: &[JunitSuite]) -> String {
     let all = || suites.iter().flat_map(|suite| &suite.cases);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(out, "<testsuites name=\"gitoggle\" {}>", counts(&all()));

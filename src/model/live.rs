@@ -183,7 +183,7 @@ pub struct Sent {
 
 fn unparsed<S: serde::Serializer>(payload: &Payload, serializer: S) -> Result<S::Ok, S::Error> {
     // The payload is JSON already, and parsing it again for each journaled request would take long.
-    let raw = RawValue::from_string(payload.to_json()).map_err(serde::ser::Error::custom)?;
+    let raw = RawValue::from_string(payload.json()).map_err(serde::ser::Error::custom)?;
     raw.serialize(serializer)
 }
 
@@ -192,7 +192,7 @@ const MOST_EARLIER: usize = 16;
 
 impl Sent {
     /// Returns [`Sent::earlier`] of a request with `next` that replaces this one.
-    pub fn earlier_than(&self, next: &Payload) -> Vec<TargetingDigest> {
+    pub(crate) fn earlier_than(&self, next: &Payload) -> Vec<TargetingDigest> {
         let mut earlier = self.earlier.clone();
         let digest = TargetingDigest::new(&self.payload);
         if self.payload != *next && !earlier.contains(&digest) {
@@ -204,7 +204,7 @@ impl Sent {
     }
 
     /// Adds what `other` may have stored, whose place this request takes on a list of unknown requests.
-    pub fn remember(&mut self, other: &Self) {
+    pub(crate) fn remember(&mut self, other: &Self) {
         let mut earlier = other.earlier_than(&self.payload);
         earlier.retain(|digest| !self.earlier.contains(digest));
         self.earlier.splice(..0, earlier);
@@ -213,7 +213,7 @@ impl Sent {
     }
 
     /// Returns whether the service may have `live` because of this request or one that it replaced.
-    pub fn may_have_stored(&self, live: &Payload) -> bool {
+    pub(crate) fn may_have_stored(&self, live: &Payload) -> bool {
         self.payload == *live || self.earlier.contains(&TargetingDigest::new(live))
     }
 }
@@ -224,8 +224,8 @@ pub struct TargetingDigest(String);
 
 impl TargetingDigest {
     /// Returns the digest of `payload`.
-    pub fn new(payload: &Payload) -> Self {
-        Self(hex(&Sha256::digest(payload.to_json())))
+    pub(crate) fn new(payload: &Payload) -> Self {
+        Self(hex(&Sha256::digest(payload.json())))
     }
 }
 
@@ -235,13 +235,13 @@ impl TargetingDigest {
 pub struct RequestDigest(String);
 
 impl RequestDigest {
-    pub fn new(action: Action, payload: &Payload) -> Self {
+    pub(crate) fn new(action: Action, payload: &Payload) -> Self {
         let mut hash = Sha256::new();
         // A refused update must not also park the disable that replaces it. A create sends the same as an update.
         let is_disable = action == Action::Disable;
         hash.update(if is_disable { "disable" } else { "publish" });
         hash.update([0]);
-        hash.update(payload.to_json());
+        hash.update(payload.json());
         Self(hex(&hash.finalize()))
     }
 }
@@ -366,7 +366,7 @@ pub struct Hold {
 
 impl Hold {
     /// Creates a hold with what the kind of reason entails.
-    pub fn new(kind: HoldKind, text: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: HoldKind, text: impl Into<String>) -> Self {
         let (state, releases) = kind.entails();
         Self {
             kind: Some(kind),
@@ -379,17 +379,17 @@ impl Hold {
     }
 
     /// Creates a hold because of what the service has: `version`.
-    pub fn over(kind: HoldKind, version: u64, text: impl Into<String>) -> Self {
+    pub(crate) fn over(kind: HoldKind, version: u64, text: impl Into<String>) -> Self {
         Self { version: Some(version), ..Self::new(kind, text) }
     }
 
     /// Creates the reason for a state that nothing was decided about.
-    pub fn undecided(state: ToggleState, text: impl Into<String>) -> Self {
+    pub(crate) fn undecided(state: ToggleState, text: impl Into<String>) -> Self {
         Self { kind: None, state, text: text.into(), releases: Vec::new(), version: None, opens: None }
     }
 
     /// Returns the hold of the same request in a later pass, which does not send it.
-    pub fn later(&self) -> Self {
+    pub(crate) fn later(&self) -> Self {
         let before = match self.kind {
             Some(HoldKind::FailedAlone) => "failed alone, tried again after a while: ",
             Some(HoldKind::Refused) => "refused by the service: ",
@@ -399,7 +399,7 @@ impl Hold {
     }
 
     /// Returns whether it is about the live state of the toggle.
-    pub fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.kind.is_some_and(HoldKind::is_live)
     }
 
@@ -449,7 +449,7 @@ impl HoldKind {
     }
 
     /// Returns whether it is about the live state of the toggle.
-    pub fn is_live(self) -> bool {
+    pub(crate) fn is_live(self) -> bool {
         matches!(
             self,
             Self::ApprovalRequired
@@ -488,7 +488,7 @@ pub struct HeldRequest {
 
 impl HeldRequest {
     /// Creates the entry of a request that was not sent.
-    pub fn new(request: RequestDigest, hold: Hold) -> Self {
+    pub(crate) fn new(request: RequestDigest, hold: Hold) -> Self {
         Self { request, hold, pass: 0, alone: None }
     }
 }

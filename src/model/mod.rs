@@ -25,7 +25,7 @@ pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use id::{
     EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId,
 };
-pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
+pub(crate) use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use leftover::LeftoverKind;
 pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle, WaivedToggle};
 pub use live::{
@@ -36,13 +36,16 @@ pub use scope::{Scope, ScopeError, Unmatched};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, ServiceKind, Targeting,
-    Variation, WHOLE, is_semver, percent, variation_fits,
+    Variation,
 };
-pub use text::{
-    Color, HarmlessJsonWriter, chain, closest, counted, cut, datetime_numbers, duration, escaped,
-    harmless_json, hex, html, is_harmful, listed, plain, rfc3339, seconds, similar_names,
+pub(crate) use targeting::{WHOLE, is_semver, percent, variation_fits};
+pub use text::Color;
+#[cfg(test)]
+pub(crate) use text::is_harmful;
+pub(crate) use text::{
+    HarmlessJsonWriter, chain, closest, counted, cut, datetime_numbers, duration, escaped, harmless_json,
+    hex, html, listed, not_a_word, plain, rfc3339, seconds, similar_names, words,
 };
-pub(crate) use text::{not_a_word, words};
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};
 
 /// The build of this program.

@@ -28,7 +28,7 @@ impl Scope {
     ///
     /// # Errors
     /// [`ScopeError`] contains the invalid glob.
-    pub fn new<S: AsRef<str>>(globs: &[S]) -> Result<Self, ScopeError> {
+    pub(crate) fn new<S: AsRef<str>>(globs: &[S]) -> Result<Self, ScopeError> {
         if globs.is_empty() {
             return Ok(Self::default());
         }
@@ -42,17 +42,17 @@ impl Scope {
     }
 
     /// Returns whether `toggle` is in scope.
-    pub fn contains(&self, toggle: &ToggleId) -> bool {
+    pub(crate) fn contains(&self, toggle: &ToggleId) -> bool {
         self.contains_text(toggle.as_str())
     }
 
     /// Returns whether `claim` is in scope: a text in the form of a toggle's id that may contain invalid keys.
-    pub fn contains_text(&self, claim: &str) -> bool {
+    pub(crate) fn contains_text(&self, claim: &str) -> bool {
         self.set.as_ref().is_none_or(|set| set.is_match(claim))
     }
 
     /// Returns whether toggles in `folder`, such as `shop/` or `shop/prod/`, can be in scope.
-    pub fn may_contain_in(&self, folder: &str) -> bool {
+    pub(crate) fn may_contain_in(&self, folder: &str) -> bool {
         let may_match = |glob: &String| {
             for (part, name) in glob.split('/').zip(folder.split_terminator('/')) {
                 // After one of these, the components of the glob need not be those of an id.
@@ -68,12 +68,12 @@ impl Scope {
         self.is_everything() || self.globs.iter().any(may_match)
     }
 
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.set.is_none()
     }
 
     /// Returns the globs that cannot match any toggle: without `**`, a glob needs three components.
-    pub fn unmatchable(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn unmatchable(&self) -> impl Iterator<Item = &str> {
         let globs = self.globs.iter().map(String::as_str);
         globs.filter(|glob| {
             // Braces, brackets and backslashes can contain or hide a slash, so such a glob is not judged.
@@ -83,12 +83,12 @@ impl Scope {
     }
 
     /// Starts a search for the globs that match no toggle.
-    pub fn unmatched(&self) -> Unmatched<'_> {
+    pub(crate) fn unmatched(&self) -> Unmatched<'_> {
         Unmatched { scope: self, left: (0..self.globs.len()).collect() }
     }
 
     /// Returns the globs as they were configured.
-    pub fn globs(&self) -> &[String] {
+    pub(crate) fn globs(&self) -> &[String] {
         &self.globs
     }
 }
@@ -102,7 +102,7 @@ pub struct Unmatched<'a> {
 
 impl Unmatched<'_> {
     /// Removes the globs that match `toggle`.
-    pub fn remove_matching(&mut self, toggle: &str) {
+    pub(crate) fn remove_matching(&mut self, toggle: &str) {
         if let Some(set) = self.scope.set.as_ref().filter(|_| !self.left.is_empty()) {
             for index in set.matches(toggle) {
                 self.left.remove(&index);
@@ -111,12 +111,12 @@ impl Unmatched<'_> {
     }
 
     /// Returns whether every glob has matched a toggle.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
 
     /// Returns the remaining globs.
-    pub fn globs(&self) -> Vec<String> {
+    pub(crate) fn globs(&self) -> Vec<String> {
         let globs = self.left.iter().map(|index| &self.scope.globs[*index]);
         globs.cloned().collect()
     }

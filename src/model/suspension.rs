@@ -37,22 +37,22 @@ pub enum SuspensionScopeError {
 
 impl SuspensionScope {
     /// Returns the scope of all toggles.
-    pub fn everything() -> Self {
+    pub(crate) fn everything() -> Self {
         Self::default()
     }
 
     /// Returns whether it contains all toggles.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.0.is_everything()
     }
 
     /// Returns whether it contains `toggle`.
-    pub fn contains(&self, toggle: &ToggleId) -> bool {
+    pub(crate) fn contains(&self, toggle: &ToggleId) -> bool {
         self.0.contains(toggle)
     }
 
     /// Returns the globs, separated by spaces; `None` for everything.
-    pub fn globs(&self) -> Option<String> {
+    pub(crate) fn globs(&self) -> Option<String> {
         (!self.is_everything()).then(|| self.0.globs().join(" "))
     }
 }
@@ -155,12 +155,12 @@ impl From<Suspension> for Suspensions {
 
 impl Suspensions {
     /// Adds a suspension, or replaces the one with the same scope.
-    pub fn add(&mut self, scope: SuspensionScope, suspension: Suspension) {
+    pub(crate) fn add(&mut self, scope: SuspensionScope, suspension: Suspension) {
         self.0.insert(scope, suspension);
     }
 
     /// Removes the suspension of `scope`, or all suspensions for everything. Returns the removed scopes.
-    pub fn remove(&mut self, scope: &SuspensionScope) -> Vec<SuspensionScope> {
+    pub(crate) fn remove(&mut self, scope: &SuspensionScope) -> Vec<SuspensionScope> {
         if scope.is_everything() {
             // Resuming everything must not leave a part suspended.
             return std::mem::take(&mut self.0).into_keys().collect();
@@ -170,35 +170,35 @@ impl Suspensions {
     }
 
     /// Returns the suspensions that are active at `now`.
-    pub fn at(&self, now: i64) -> Self {
+    pub(crate) fn at(&self, now: i64) -> Self {
         let is_active = |suspension: &Suspension| suspension.until.is_none_or(|until| now < until);
         let active = self.0.iter().filter(|(_, suspension)| is_active(suspension));
         Self(active.map(|(scope, suspension)| (scope.clone(), suspension.clone())).collect())
     }
 
     /// Returns the suspension of all toggles.
-    pub fn everything(&self) -> Option<&Suspension> {
+    pub(crate) fn everything(&self) -> Option<&Suspension> {
         self.0.get(&SuspensionScope::everything())
     }
 
     /// Returns the suspension of `toggle` with its scope.
-    pub fn of(&self, toggle: &ToggleId) -> Option<(&SuspensionScope, &Suspension)> {
+    pub(crate) fn of(&self, toggle: &ToggleId) -> Option<(&SuspensionScope, &Suspension)> {
         // The suspension of everything comes first, so the most general reason is shown.
         self.iter().find(|(scope, _)| scope.contains(toggle))
     }
 
     /// Returns all suspensions with their scopes, that of everything first.
-    pub fn iter(&self) -> impl Iterator<Item = (&SuspensionScope, &Suspension)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SuspensionScope, &Suspension)> {
         self.0.iter()
     }
 
     /// Returns whether nothing is suspended.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the time when the next suspension ends.
-    pub fn next_end(&self) -> Option<i64> {
+    pub(crate) fn next_end(&self) -> Option<i64> {
         self.0.values().filter_map(|suspension| suspension.until).min()
     }
 }

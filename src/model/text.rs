@@ -4,7 +4,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 /// Returns `1 document` or `2 documents`; `publish` becomes `publishes`.
-pub fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     let ending = if noun.ends_with("sh") { "es" } else { "s" };
     match count {
         1 => format!("1 {noun}"),
@@ -13,7 +13,7 @@ pub fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Returns `a, b and c`.
-pub fn listed(items: &[String]) -> String {
+pub(crate) fn listed(items: &[String]) -> String {
     match items.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
@@ -22,7 +22,7 @@ pub fn listed(items: &[String]) -> String {
 }
 
 /// Returns the end of a message about an unknown name: the similar names, if there are any.
-pub fn similar_names(names: &[String]) -> String {
+pub(crate) fn similar_names(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", escaped(name))).collect();
     match names.as_slice() {
         [] => String::new(),
@@ -31,7 +31,7 @@ pub fn similar_names(names: &[String]) -> String {
 }
 
 /// Cuts `text` to `max_chars` Unicode scalar values, the last of which is an ellipsis if anything was removed.
-pub fn cut(text: &str, max_chars: usize) -> String {
+pub(crate) fn cut(text: &str, max_chars: usize) -> String {
     if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
     }
@@ -40,7 +40,7 @@ pub fn cut(text: &str, max_chars: usize) -> String {
 }
 
 /// Returns the candidate that `text` is probably a misspelling of.
-pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No name is longer, and the comparison is quadratic.
     const LONGEST: usize = 64;
     if text.chars().nth(LONGEST).is_some() {
@@ -80,7 +80,7 @@ fn other_letters(a: &str, b: &str) -> usize {
 }
 
 /// Returns `text` for HTML, in elements and quoted attributes, with harmful characters escaped.
-pub fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in escaped(text).to_string().chars() {
         match character {
@@ -96,19 +96,19 @@ pub fn html(text: &str) -> String {
 }
 
 /// Returns the bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns an error and its causes on one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     plain(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
 /// Returns the text of an error without what only its library needs: ` (os error 2)` of the standard library, its words
 /// for a failed lookup of a host, and the temporary file that `tempfile` names.
-pub fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let text = text.replace("failed to lookup address information: ", "");
     let text = without(&text, " (os error ", ")", |number| number.bytes().all(|byte| byte.is_ascii_digit()));
     without(&text, " at path \"", "\"", |_| true)
@@ -141,7 +141,7 @@ pub enum Color {
 ///
 /// A commit message or a service's error text must not move the cursor, hide other text or begin a line that a CI
 /// system executes as a command (DESIGN: text from a repository or the service never starts a line).
-pub fn escaped(text: &str) -> impl fmt::Display + '_ {
+pub(crate) fn escaped(text: &str) -> impl fmt::Display + '_ {
     Escaped(text)
 }
 
@@ -176,13 +176,13 @@ fn is_command(text: &str) -> bool {
 
 /// Returns serialized JSON with everything escaped that could move, hide or reorder text on a terminal, or that a CI
 /// system executes. The parsed values stay the same.
-pub fn harmless_json(json: &str) -> impl fmt::Display + '_ {
+pub(crate) fn harmless_json(json: &str) -> impl fmt::Display + '_ {
     HarmlessJson(json)
 }
 
 /// Writes serialized JSON as [`harmless_json`] returns it. Each write has whole characters, as those of `serde_json`.
 #[derive(Debug)]
-pub struct HarmlessJsonWriter<W>(pub W);
+pub(crate) struct HarmlessJsonWriter<W>(pub(crate) W);
 
 impl<W: io::Write> io::Write for HarmlessJsonWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -223,7 +223,7 @@ impl fmt::Display for HarmlessJson<'_> {
 }
 
 /// Returns whether `c` is a control character, a Unicode line break, or one that reorders or hides text.
-pub fn is_harmful(c: char) -> bool {
+pub(crate) fn is_harmful(c: char) -> bool {
     // Nearly all text is printable ASCII, which needs none of the tests below.
     if matches!(c, ' '..='~') {
         return false;
@@ -290,7 +290,7 @@ pub(crate) fn not_a_word(word: &str, words: &[&str]) -> String {
 /// Returns a time in RFC 3339 form in UTC, such as `2026-01-02T03:04:05Z`, from seconds since 1970-01-01 UTC.
 ///
 /// Returns the number itself if it is not a time in the years -9999 to 9999.
-pub fn rfc3339(seconds: i64) -> String {
+pub(crate) fn rfc3339(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
 }
 
@@ -298,7 +298,7 @@ pub fn rfc3339(seconds: i64) -> String {
 ///
 /// # Errors
 /// A sentence for the user, if the text is not such a time.
-pub fn seconds(text: &str) -> Result<i64, String> {
+pub(crate) fn seconds(text: &str) -> Result<i64, String> {
     let time = text.parse::<jiff::Timestamp>();
     time.map(jiff::Timestamp::as_second)
         .map_err(|_| format!("`{text}` is not a time: write it with a zone, such as `2024-12-31T23:59:59Z`"))
@@ -308,7 +308,7 @@ pub fn seconds(text: &str) -> Result<i64, String> {
 ///
 /// # Errors
 /// A sentence for the user, if the text is not a duration or does not fit in 64 bits of milliseconds.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("`{text}` needs a unit: write `{text}s`, `{text}m` or `{text}h`"));
     }
@@ -344,7 +344,7 @@ fn milliseconds(unit: &str) -> Option<u64> {
 
 /// Returns year, month, day, hour, minute, second, offset hours and offset minutes of `YYYY-MM-DDThh:mm:ss+hh:mm`, the
 /// form of times in conditions. Numbers beyond their range are accepted.
-pub fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
+pub(crate) fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
     const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
     let bytes = text.as_bytes();
     let fits = bytes.len() == PATTERN.len()

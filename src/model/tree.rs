@@ -24,7 +24,7 @@ impl Tree {
     ///
     /// # Errors
     /// If `bytes` is not a tree.
-    pub fn parse(bytes: impl Into<Arc<Vec<u8>>>) -> Result<Self, MalformedTree> {
+    pub(crate) fn parse(bytes: impl Into<Arc<Vec<u8>>>) -> Result<Self, MalformedTree> {
         let bytes = bytes.into();
         let (mut rest, mut files) = (bytes.as_slice(), 0);
         let mut ends = Vec::with_capacity(bytes.len() / 32);
@@ -41,12 +41,12 @@ impl Tree {
     }
 
     /// Returns the tree without any entry.
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self::of([])
     }
 
     /// Returns the tree of `entries`, in any order.
-    pub fn of<'a>(entries: impl IntoIterator<Item = TreeEntry<'a>>) -> Self {
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = TreeEntry<'a>>) -> Self {
         let mut entries: Vec<_> = entries.into_iter().collect();
         entries.sort_by(TreeEntry::order);
         let mut bytes = Vec::with_capacity(entries.len() * 48);
@@ -65,12 +65,12 @@ impl Tree {
     }
 
     /// Returns the entries in Git's order.
-    pub fn entries(&self) -> Entries<'_> {
+    pub(crate) fn entries(&self) -> Entries<'_> {
         Entries(&self.bytes)
     }
 
     /// Returns the folders in Git's order. Cheap if there are none.
-    pub fn folders(&self) -> impl Iterator<Item = TreeEntry<'_>> {
+    pub(crate) fn folders(&self) -> impl Iterator<Item = TreeEntry<'_>> {
         // The folder of an environment contains only files, so a search would parse every entry for nothing.
         let entries = match self.files == self.ends.len() {
             true => Entries(&[]),
@@ -80,17 +80,17 @@ impl Tree {
     }
 
     /// Returns the entry with that name.
-    pub fn get(&self, name: &str) -> Option<TreeEntry<'_>> {
+    pub(crate) fn get(&self, name: &str) -> Option<TreeEntry<'_>> {
         self.entries().find(|entry| entry.name == name.as_bytes())
     }
 
     /// Returns the number of files, without folders and links.
-    pub const fn files(&self) -> usize {
+    pub(crate) const fn files(&self) -> usize {
         self.files
     }
 
     /// Returns the tree in Git's encoding.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
@@ -108,19 +108,19 @@ pub struct TreeEntry<'a> {
 
 impl<'a> TreeEntry<'a> {
     /// Returns the entry of a regular file.
-    pub const fn file(name: &'a [u8], id: ObjectId) -> Self {
+    pub(crate) const fn file(name: &'a [u8], id: ObjectId) -> Self {
         let mode = 0o100_644;
         Self { mode, name, id }
     }
 
     /// Returns the entry of a folder.
-    pub const fn folder(name: &'a [u8], id: ObjectId) -> Self {
+    pub(crate) const fn folder(name: &'a [u8], id: ObjectId) -> Self {
         let mode = 0o040_000;
         Self { mode, name, id }
     }
 
     /// Returns the kind.
-    pub const fn kind(&self) -> EntryKind {
+    pub(crate) const fn kind(&self) -> EntryKind {
         kind(self.mode)
     }
 
@@ -245,7 +245,7 @@ pub struct TreeDiff<'a> {
 
 impl<'a> TreeDiff<'a> {
     /// Walks `a` and `b` side by side.
-    pub fn new(a: &'a Tree, b: &'a Tree) -> Self {
+    pub(crate) fn new(a: &'a Tree, b: &'a Tree) -> Self {
         Self { a: Side::of(a), b: Side::of(b) }
     }
 

@@ -1,7 +1,7 @@
 //! The files of a source outside a pass: the documents and expectations of a folder or a revision, and uncommitted files as
 //! trees, so that the same comparison works for them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use sha2::{Digest, Sha256};
 
 use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, MOST_FILES, PathKind, layout};
 use crate::git::pack::{ObjectKind, id_of};
-use crate::model::{Blob, EntryKind, Format, ObjectId, ServiceKind, ToggleId, Tree, TreeEntry, Trees};
+use crate::model::{
+    Blob, EntryKind, FoldedId, Format, ObjectId, ServiceKind, ToggleId, Tree, TreeEntry, Trees,
+};
 use crate::pass::Error;
 use crate::pass::validate::CheckTarget;
 use crate::plan::compare::join;
@@ -19,8 +21,10 @@ use crate::source::{self, Snapshot, Source};
 /// The files of a work tree or of a revision, listed once and read on demand.
 pub struct DocumentFiles {
     files: Box<dyn Trees<Error = source::Error>>,
+    /// The toggles with a document.
+    ids: BTreeSet<ToggleId>,
     /// The documents that claim each toggle.
-    claims: BTreeMap<ToggleId, Vec<DocumentFile>>,
+    claims: HashMap<FoldedId, Vec<DocumentFile>>,
     tests: BTreeMap<ToggleId, TestFile>,
     root: String,
     kind: ServiceKind,
@@ -29,6 +33,7 @@ pub struct DocumentFiles {
 /// A document in a tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct DocumentFile {
+    id: ToggleId,
     path: String,
     object: ObjectId,
 }
@@ -88,8 +93,8 @@ impl DocumentFiles {
         layout: &Layout,
         kind: ServiceKind,
     ) -> Result<Self, Error> {
-        let (claims, tests) = (BTreeMap::new(), BTreeMap::new());
-        let mut documents = Self { files, claims, tests, root: root.to_owned(), kind };
+        let (ids, claims, tests) = (BTreeSet::new(), HashMap::new(), BTreeMap::new());
+        let mut documents = Self { files, ids, claims, tests, root: root.to_owned(), kind };
         let depth = layout.pattern().split('/').count() - 1;
         let mut open = vec![(String::new(), top, 0)];
         while let Some((folder, id, level)) = open.pop() {
@@ -116,14 +121,15 @@ impl DocumentFiles {
                 self.tests.insert(id, TestFile { path, object });
             }
         } else if let PathKind::Document { id, .. } = layout.classify(path.as_bytes()) {
-            let file = DocumentFile { path, object };
-            self.claims.entry(id).or_default().push(file);
+            self.ids.insert(id.clone());
+            let claims = self.claims.entry(FoldedId::from(&id)).or_default();
+            claims.push(DocumentFile { id, path, object });
         }
     }
 
     /// Returns the toggles with a document, sorted.
     pub fn toggles(&self) -> impl Iterator<Item = &ToggleId> {
-        self.claims.keys()
+        self.ids.iter()
     }
 
     /// Returns the files of expectations, by toggle.
@@ -144,10 +150,10 @@ impl DocumentFiles {
     /// # Errors
     /// If the file cannot be read.
     pub fn read(&self, id: &ToggleId) -> Result<Option<ReadDocument>, Error> {
-        let Some(claims) = self.claims.get(id) else {
+        let claims = self.claims.get(&FoldedId::from(id)).map(Vec::as_slice).unwrap_or_default();
+        let Some(DocumentFile { path, object, .. }) = claims.iter().find(|file| file.id == *id) else {
             return Ok(None);
         };
-        let DocumentFile { path, object } = &claims[0];
         let content = self.files.blob(*object, LARGEST_DOCUMENT)?;
         let path = join(&self.root, path);
         let document = match claims.len() {
@@ -158,8 +164,11 @@ impl DocumentFiles {
     }
 
     fn duplicates(&self, id: &ToggleId, claims: &[DocumentFile]) -> Vec<Diagnostic> {
-        let paths: Vec<String> = claims.iter().map(|file| join(&self.root, &file.path)).collect();
-        layout::duplicate(id, &paths, &[])
+        let (own, folded): (Vec<_>, Vec<_>) = claims.iter().partition(|file| file.id == *id);
+        let paths = |files: Vec<&DocumentFile>| -> Vec<String> {
+            files.into_iter().map(|file| join(&self.root, &file.path)).collect()
+        };
+        layout::duplicate(id, &paths(own), &paths(folded))
     }
 }
 

@@ -23,6 +23,20 @@ fn expectations_that_are_met_are_counted() {
 }
 
 #[test]
+fn documents_whose_ids_differ_only_in_case_claim_one_toggle() {
+    let world = world(GOOD);
+    world.repo.file("shop/prod/Pay.yaml", doc(21)).commit("Add pay again");
+    test(&world).exit(1).stdout_contains(&[
+        "error[duplicate-toggle]: `shop/prod/pay` is claimed by this file and by `shop/prod/Pay.yaml`, because ids that",
+    ]);
+    let promote = world.bare("promote").within(world.repo.path()).args("shop/prod shop/test --create");
+    promote.exit(3).any_output().stderr_contains(&[
+        "`shop/prod/pay` is claimed by this file and by `shop/prod/Pay.yaml`",
+        "`shop/prod/Pay` is claimed by this file and by `shop/prod/pay.yaml`",
+    ]);
+}
+
+#[test]
 fn an_expectation_that_is_not_met_fails_with_the_trace() {
     let world = world(&GOOD.replace("age: 7", "age: 70"));
     test(&world).exit(1).stdout(

@@ -1,6 +1,7 @@
 //! Files of expectations: what they mean, and every mistake with its position.
 
 use super::*;
+use crate::document::expectation::Expectations;
 use crate::model::Blob;
 
 fn read_expectations(text: &str) -> Expectations {

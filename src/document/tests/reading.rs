@@ -13,7 +13,7 @@ fn a_document_becomes_a_payload() {
     let document = yaml(GOOD);
     assert_eq!(document.diagnostics, []);
     assert_eq!(
-        document.payload.unwrap().to_json(),
+        document.payload.unwrap().json(),
         r#"{"disabled":false,"content":{"rules":[{"name":"adults","serve":{"select":1},"conditions":[{"type":"number","subject":"age","predicate":">","objects":["18"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"false","name":"off","description":""},{"value":"true","name":"on","description":"New page"}]}}"#
     );
 }

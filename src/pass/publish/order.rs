@@ -217,7 +217,7 @@ mod tests {
 
         fn payload() -> Payload {
             let text = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
-            Payload::from_json(text).unwrap()
+            serde_json::from_str::<Payload>(text).unwrap()
         }
 
         #[test]
@@ -291,7 +291,8 @@ mod tests {
         fn another_request_for_the_toggle_is_new() {
             let tries = after(&BTreeMap::new(), &alone(), 0);
             let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
-            let other = RequestDigest::new(Action::Update, &Payload::from_json(payload).unwrap());
+            let other =
+                RequestDigest::new(Action::Update, &serde_json::from_str::<Payload>(payload).unwrap());
             let id = id("a/b/c");
             let tries = remember(&tries, [(&id, other, &alone())], &BTreeMap::new(), |_| false, 0, 1.0);
             assert_eq!(tries[&id].alone.as_ref().map(|alone| alone.failures), Some(1));

@@ -49,7 +49,7 @@ impl Patch {
         let comment = members.remove("comment").expect("a comment");
         let base_version = members.remove("baseVersion");
         Self {
-            payload: Payload::from_json(&body.to_string()).expect("a targeting"),
+            payload: serde_json::from_str::<Payload>(&body.to_string()).expect("a targeting"),
             comment: comment.as_str().expect("a text").to_owned(),
             base_version: base_version.map(|version| version.as_u64().expect("a number")),
         }
@@ -166,7 +166,7 @@ impl LiveStore {
     fn versions(&mut self, toggle: &ToggleId) -> &mut Vec<LiveVersion> {
         let version = |version, comment: &str, content: &str| LiveVersion {
             version,
-            content: LiveContent::Known(Payload::from_json(content).expect("a targeting")),
+            content: LiveContent::Known(serde_json::from_str::<Payload>(content).expect("a targeting")),
             comment: comment.to_owned(),
             created_by: None,
             created_at: None,
@@ -206,7 +206,7 @@ fn an_import_that_leaves_out_any_line_is_noticed() {
         "disabledServe":{"select":0},"defaultServe":{"select":1},
         "variations":[{"name":"a","value":"1","description":"one"},{"name":"b","value":"2","description":""}],
         "prerequisites":[{"key":"other","value":"true","type":"boolean"}]}}"#;
-    let live = Payload::from_json(live).unwrap();
+    let live = serde_json::from_str::<Payload>(live).unwrap();
     let text = document::print(&live.targeting(), ServiceKind::FeatureProbe);
     assert!(!is_lost_in(text.clone(), &live), "{text}");
     for (number, line) in text.lines().enumerate() {

@@ -17,7 +17,7 @@ pub(super) fn decide_live(change: &Change, live: &Live, policy: &Policy) -> Live
 const SECOND: i64 = 1_795_274_755;
 
 pub(super) fn payload(value: &str) -> Payload {
-    Payload::from_json(&format!(
+    serde_json::from_str::<Payload>(&format!(
         r#"{{"disabled":true,"content":{{"rules":[],"disabledServe":{{"select":0}},"defaultServe":{{"select":0}},"variations":[{{"value":"{value}","name":"v","description":""}}]}}}}"#
     ))
     .unwrap()
