@@ -6,7 +6,7 @@ use git2::{ObjectType, Odb, OdbLookupFlags, Repository};
 
 use super::commit::oid;
 use super::error::{ObjectError, ObjectFault};
-use super::pool::{PooledRepository, RepositoryPool};
+use super::repository::{PooledRepository, RepositoryPool};
 use crate::model::{Blob, ObjectId, Tree, Trees};
 
 /// Reads the objects of one repository through its own handle. Each thread needs its own reader.

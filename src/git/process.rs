@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 use super::access::{CredentialServer, UserConfig};
+use super::host_error::GitWords;
 use super::host_error::{GitError, GitFailure, GitFault, OLDEST};
-use super::host_words::GitWords;
 use super::process_group::{ProcessGroup, StepKind, is_over, lock};
 use super::{GitAccess, RepoUrl};
 use crate::model::{CommitId, ObjectId, escaped};

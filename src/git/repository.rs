@@ -1,15 +1,18 @@
-//! Opens and creates repositories. No other module does, so that libgit2 is set up before its first use.
+//! Opens and creates repositories, and keeps open ones for the next readers. No other module opens one, so that libgit2 is set
+//! up before its first use.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use git2::{ErrorCode, Repository, RepositoryInitOptions, RepositoryOpenFlags};
+use git2::{ConfigLevel, ErrorCode, Repository, RepositoryInitOptions, RepositoryOpenFlags};
+use tempfile::TempDir;
 
-use super::error::Libgit2Error;
-use super::error::RepositoryError;
+use super::error::{Libgit2Error, RepositoryError};
 use super::failpoint::Failpoints;
-use super::libgit2::libgit2;
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
 /// Does not search parent folders.
@@ -138,4 +141,121 @@ fn remove_in(folder: &Path, stale: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), RepositoryError> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(RepositoryError::io("sync", folder))
+}
+
+/// The handles of one repository. Keeps a few idle handles, because opening one costs some fifty system calls, most of them
+/// for configuration that this crate does not use.
+pub struct RepositoryPool {
+    folder: PathBuf,
+    idle: Mutex<Vec<Repository>>,
+    /// Last, so that the files are closed before the folder is removed.
+    _temporary: Option<Arc<TempDir>>,
+}
+
+impl RepositoryPool {
+    /// The number of idle handles: a comparison reads both of its sides through one each.
+    const MOST_IDLE: usize = 2;
+
+    /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, idle: Mutex::default(), _temporary: None }
+    }
+
+    /// Keeps the temporary folder of the repository on disk for as long as anything reads it.
+    pub fn within(self, temporary: Option<Arc<TempDir>>) -> Self {
+        Self { _temporary: temporary, ..self }
+    }
+
+    /// Creates a pool with the handle `repository`.
+    pub fn of(repository: Repository) -> Self {
+        let folder = repository.commondir().to_owned();
+        // The handle of a linked work tree becomes unusable when the work tree is removed.
+        let idle = (repository.path() == folder).then_some(repository);
+        Self { idle: Mutex::new(idle.into_iter().collect()), ..Self::new(folder) }
+    }
+
+    /// Returns the folder of the objects and refs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns an idle handle, or opens the repository.
+    ///
+    /// # Errors
+    /// If the repository cannot be opened.
+    pub fn open(self: &Arc<Self>) -> Result<PooledRepository, Libgit2Error> {
+        // A separate statement, so that the lock is not held while the repository is opened.
+        let idle = self.idle().pop();
+        let repository = match idle {
+            Some(repository) => repository,
+            None => open_bare(&self.folder)?,
+        };
+        Ok(PooledRepository { repository: Some(repository), pool: Arc::clone(self) })
+    }
+
+    /// Closes the idle handles.
+    pub fn close(&self) {
+        self.idle().clear();
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Repository>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for RepositoryPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RepositoryPool").field(&self.folder).finish()
+    }
+}
+
+/// An open repository that returns to its pool when it is dropped.
+pub struct PooledRepository {
+    repository: Option<Repository>,
+    pool: Arc<RepositoryPool>,
+}
+
+impl Deref for PooledRepository {
+    type Target = Repository;
+
+    fn deref(&self) -> &Repository {
+        self.repository.as_ref().expect("the handle is present until the drop")
+    }
+}
+
+impl Drop for PooledRepository {
+    fn drop(&mut self) {
+        let mut idle = self.pool.idle();
+        if idle.len() < RepositoryPool::MOST_IDLE {
+            idle.extend(self.repository.take());
+        }
+    }
+}
+
+/// Sets the process-wide options of libgit2 once. Every function that uses libgit2 first calls this.
+fn libgit2() -> Result<(), git2::Error> {
+    static SETUP: OnceLock<Result<(), String>> = OnceLock::new();
+    SETUP
+        .get_or_init(|| setup().map_err(|error| error.message().to_owned()))
+        .clone()
+        .map_err(|message| git2::Error::from_str(&message))
+}
+
+#[expect(unsafe_code, reason = "libgit2's process-wide settings have no safe interface in git2")]
+fn setup() -> Result<(), git2::Error> {
+    // As git itself: objects are not hashed again at every read.
+    git2::opts::strict_hash_verification(false);
+    // A caller keeps the objects that it needs twice, so the memory of a daemon does not grow.
+    git2::opts::enable_caching(false);
+    // SAFETY: these functions must not run concurrently with uses of the values that they set: the search paths of
+    // configurations, and the check of owners. They run once, inside a `OnceLock` that every user of Git in this process
+    // passes before its first repository or remote.
+    unsafe {
+        // The configuration of the user and the machine is for people who type `git`.
+        for level in [ConfigLevel::System, ConfigLevel::Global, ConfigLevel::XDG] {
+            git2::opts::set_search_path(level, "")?;
+        }
+        // The checkout of a sidecar belongs to another user. Nothing in a repository is executed.
+        git2::opts::set_verify_owner_validation(false)
+    }
 }

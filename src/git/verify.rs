@@ -14,7 +14,7 @@ use git2::ObjectType;
 
 use super::error::Libgit2Error;
 use super::host_error::GitError;
-use super::host_words::GitWords;
+use super::host_error::GitWords;
 use super::process::{Output, isolate, local, run, version};
 use super::process_group::StepKind;
 use super::repository::init_bare;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, btree_map, hash_map};
 use super::Parents;
 use super::error::Error;
 use super::reader::Reader;
-use super::trees::{TreeCache, folder};
+use super::search::{TreeCache, folder};
 use crate::git::CommitNode;
 use crate::git::history::boundary;
 use crate::model::{CommitId, EntryKind, ObjectId, TreeDiff};

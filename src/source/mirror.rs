@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::error::{Error, HeadKind};
 use super::reader::ReaderCache;
-use super::resolve::{self, Resolved};
+use super::revisions::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use crate::git::refs::{self, RefTarget};
 use crate::git::{self, Advertised, GitFault, Repository, RepositoryPool};
@@ -133,7 +133,7 @@ fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, E
     }
     let refs = git::ls_remote(&config.location, &config.access)?;
     let Some(name) = full_name(wanted, &refs) else {
-        return if resolve::is_id(wanted) {
+        return if revisions::is_id(wanted) {
             fetch_id(repository, config, &wanted.to_ascii_lowercase())
         } else {
             Err(unknown(wanted, &refs))
@@ -166,7 +166,7 @@ fn full_name(wanted: &str, refs: &[Advertised]) -> Option<String> {
         let head = find("HEAD")?;
         return Some(format!("HEAD->{}", head.target.as_deref().unwrap_or_default()));
     }
-    let names = resolve::prefixes(wanted).iter().map(|prefix| format!("{prefix}{wanted}"));
+    let names = revisions::prefixes(wanted).iter().map(|prefix| format!("{prefix}{wanted}"));
     names.into_iter().find(|name| find(name).is_some())
 }
 
@@ -211,32 +211,32 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
     };
     Error::UnknownRef {
         reference: reference.to_owned(),
-        near: resolve::near(reference, refs.iter().filter_map(short).collect()),
+        near: revisions::near(reference, refs.iter().filter_map(short).collect()),
         head: HeadKind::Branch,
     }
 }
 
 fn is_full_id(name: &str) -> bool {
-    name.len() == LENGTH_OF_ID && resolve::is_id(name)
+    name.len() == LENGTH_OF_ID && revisions::is_id(name)
 }
 
 /// Fetches a commit by its id. Most hosts allow that, even for commits that only a closed pull request contains. Otherwise
 /// fetches all branches and tags.
 fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<Resolved, Error> {
     // A commit never changes, so one that is here needs no host.
-    if let Ok(found) = resolve::resolve(repository, Some(id)) {
+    if let Ok(found) = revisions::resolve(repository, Some(id)) {
         return Ok(found);
     }
     if is_full_id(id) {
         match fetch_refs(repository, config, &[format!("+{id}:{WANTED}")]) {
-            Ok(()) => return resolve::resolve(repository, Some(id)),
+            Ok(()) => return revisions::resolve(repository, Some(id)),
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(error),
         }
     }
     let kinds = ["heads", "tags"].map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"));
     fetch_refs(repository, config, &kinds)?;
-    resolve::resolve(repository, Some(id))
+    revisions::resolve(repository, Some(id))
 }
 
 fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String]) -> Result<(), Error> {

@@ -7,17 +7,13 @@
 //! Invariant: a [`Snapshot`] never changes, even if its ref moves.
 
 mod error;
-mod fetch_head;
 mod history;
-mod message;
 mod mirror;
 mod place;
 mod reader;
-mod resolve;
 mod revisions;
 mod search;
 mod snapshot;
-mod trees;
 pub mod watch;
 pub mod worktree;
 
@@ -25,11 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use error::{Error, ErrorKind, HeadKind};
-pub use fetch_head::{FetchProblem, Fetched};
-pub use message::subjects;
+pub use place::{FetchProblem, Fetched};
 pub use reader::Reader;
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
-pub use snapshot::{Relation, Snapshot};
+pub use snapshot::{Relation, Snapshot, subjects};
 pub use worktree::uncommitted;
 
 /// The parents of a merge that the search for the commit of a change follows.
@@ -78,13 +73,13 @@ pub enum CacheMode {
 pub struct Source {
     config: SourceConfig,
     mirror: mirror::Mirror,
-    fetch_head: fetch_head::FetchHead,
+    fetch_head: place::FetchHead,
 }
 
 impl Source {
     /// Creates a source without reading the repository.
     pub fn new(config: SourceConfig) -> Self {
-        Self { config, mirror: mirror::Mirror::default(), fetch_head: fetch_head::FetchHead::default() }
+        Self { config, mirror: mirror::Mirror::default(), fetch_head: place::FetchHead::default() }
     }
 
     /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one lookup.
@@ -122,7 +117,7 @@ impl Source {
             return self.mirror.resolve(config);
         };
         let reference = config.reference.as_deref();
-        let (repository, resolved) = resolve::open_and_resolve(path, reference)?;
+        let (repository, resolved) = revisions::open_and_resolve(path, reference)?;
         self.fetch_head.update(&repository, reference, &resolved);
         Ok(resolved.commit)
     }
@@ -150,7 +145,7 @@ impl Source {
     /// If the repository cannot be opened.
     pub fn origin_url(&self) -> Result<Option<String>, Error> {
         match self.config.location.local_path() {
-            Some(path) => resolve::origin_url(path),
+            Some(path) => revisions::origin_url(path),
             None => Ok(Some(self.config.location.to_string())),
         }
     }
@@ -166,7 +161,7 @@ impl Source {
 }
 
 fn local_snapshot(config: &SourceConfig, path: &Path, place: &RepositoryPlace) -> Result<Snapshot, Error> {
-    let (repository, resolved) = resolve::open_and_resolve(path, config.reference.as_deref())?;
+    let (repository, resolved) = revisions::open_and_resolve(path, config.reference.as_deref())?;
     let cache = ReaderCache::new(RepositoryPool::of(repository), Some(place.clone()));
     Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
 }

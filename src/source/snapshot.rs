@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::error::Error;
 use super::history::{FoundCommit, last_changes, last_commits};
 use super::reader::{Reader, ReaderCache};
-use super::resolve::Resolved;
-use super::{Parents, message, search};
-use crate::git::{CommitNode, authored, history};
+use super::revisions::Resolved;
+use super::{Parents, SourceConfig, revisions, search};
+use crate::git::{CommitNode, authored, commit, history};
 use crate::model::{
     Attribution, AuthoredCommit, Commit, CommitId, EntryKind, HistoryEvidence, LastChange, ObjectId, Trees,
 };
@@ -137,7 +137,7 @@ impl Snapshot {
     /// # Errors
     /// If the history cannot be read.
     pub fn has_trailer(&self, key: &str) -> Result<bool, Error> {
-        self.query(|reader, start| message::any_has_trailer(reader, start, key))
+        self.query(|reader, start| any_has_trailer(reader, start, key))
     }
 
     /// Returns the bytes of the commit, which its signature covers.
@@ -179,7 +179,7 @@ impl Snapshot {
         let mut is_same = |number: usize, version| is_same(names[number], version);
         self.query(|reader, start| {
             let found = last_commits(reader, start, &full, self.parents, &mut is_same)?;
-            let mut messages = message::Messages::new(reader);
+            let mut messages = Messages::new(reader);
             let head = Arc::new(self.commit.clone());
             let mut answer = BTreeMap::new();
             for (path, found) in paths.iter().zip(found) {
@@ -367,4 +367,52 @@ fn root_tree(reader: &Reader, commit: &CommitNode, root: &str) -> Result<ObjectI
     // Read here, so that a missing tree is reported before the pass starts.
     reader.tree(tree)?;
     Ok(tree)
+}
+
+/// Reads each commit once.
+struct Messages<'a> {
+    reader: &'a Reader,
+    known: BTreeMap<CommitId, Arc<Commit>>,
+}
+
+impl<'a> Messages<'a> {
+    const fn new(reader: &'a Reader) -> Self {
+        let known = BTreeMap::new();
+        Self { reader, known }
+    }
+
+    fn read(&mut self, id: CommitId) -> Result<Arc<Commit>, Error> {
+        let found = match self.known.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Arc::new(self.reader.commit(id)?)),
+        };
+        Ok(Arc::clone(found))
+    }
+}
+
+/// Returns the subjects of those commits that the source, or the clone of a URL, has. Contacts no host, and writes nothing.
+pub fn subjects(
+    source: &SourceConfig,
+    commits: impl Iterator<Item = CommitId>,
+) -> BTreeMap<CommitId, String> {
+    let clone = source.cache.as_deref();
+    let path = source.location.local_path().or(clone);
+    let Some(repository) = path.and_then(|path| revisions::open(path).ok()) else {
+        return BTreeMap::new();
+    };
+    let subject = |id: CommitId| {
+        let found = commit(&repository, id).ok()?;
+        Some((id, found.subject().to_owned()))
+    };
+    commits.filter_map(subject).collect()
+}
+
+/// Returns whether any commit in the history of `start` has the trailer `key`.
+fn any_has_trailer(reader: &Reader, start: CommitId, key: &str) -> Result<bool, Error> {
+    for id in history::commits(reader.repository(), &[start], &[])? {
+        if !reader.commit(id?)?.trailers(key).is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

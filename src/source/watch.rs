@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use super::resolve;
+use super::revisions;
 use crate::git::Repository;
 
 /// A file watcher, which stops on drop.
@@ -97,7 +97,7 @@ fn matters(event: &Event, parent: Option<&Path>, own: &Path) -> bool {
 /// Returns the existing folders that change when the ref moves.
 fn folders(path: &Path, reference: Option<&str>) -> BTreeSet<PathBuf> {
     let mut folders: BTreeSet<PathBuf> = path.parent().map(Path::to_owned).into_iter().collect();
-    if let Ok(repository) = resolve::open(path) {
+    if let Ok(repository) = revisions::open(path) {
         let common = repository.commondir();
         folders.extend([repository.path().to_owned(), common.to_owned()]);
         folders.extend(["refs", "refs/heads", "refs/tags"].map(|name| common.join(name)));

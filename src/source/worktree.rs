@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use super::resolve;
+use super::revisions;
 use super::snapshot::components;
 use crate::git::refs::{self, HeadTarget, RefTarget};
 use crate::git::{self, Ignored, Repository, changed_files, os_path};
@@ -22,7 +22,7 @@ pub struct WorkTree {
 /// Returns the top folder of the work tree that contains `path`, if any.
 pub fn top_of(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    let mut repositories = path.ancestors().filter_map(|folder| resolve::open(folder).ok());
+    let mut repositories = path.ancestors().filter_map(|folder| revisions::open(folder).ok());
     repositories.next()?.workdir().map(Path::to_owned)
 }
 
@@ -34,7 +34,7 @@ pub fn is_same_folder(one: &Path, other: &Path) -> bool {
 
 /// Returns whether `folder` is a bare repository.
 pub fn is_bare(folder: &Path) -> bool {
-    resolve::open(folder).is_ok_and(|repository| repository.is_bare())
+    revisions::open(folder).is_ok_and(|repository| repository.is_bare())
 }
 
 /// Returns the files below the folder `root` of `folder` that are committed but not checked out, by their path relative to
@@ -43,7 +43,7 @@ pub fn is_bare(folder: &Path) -> bool {
 /// # Errors
 /// If the repository cannot be read.
 pub fn not_checked_out(folder: &Path, root: &str) -> Result<BTreeMap<Vec<u8>, ObjectId>, Error> {
-    let repository = match resolve::open(folder) {
+    let repository = match revisions::open(folder) {
         Ok(repository) => repository,
         Err(Error::NoRepository(_)) => return Ok(BTreeMap::new()),
         Err(error) => return Err(error),
@@ -66,7 +66,7 @@ impl WorkTree {
     /// # Errors
     /// If the folder does not exist, or `folder` is a bare repository.
     pub fn open(folder: &Path, root: &str) -> Result<Self, Error> {
-        let repository = match resolve::open(folder) {
+        let repository = match revisions::open(folder) {
             Ok(repository) => Some(repository),
             Err(Error::NoRepository(_)) => None,
             Err(error) => return Err(error),
@@ -190,7 +190,7 @@ fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
 /// # Errors
 /// If the repository or a file cannot be read.
 pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
-    let repository = resolve::open(folder)?;
+    let repository = revisions::open(folder)?;
     let is_checked_out = refs::head(&repository).is_ok_and(|head| match head {
         HeadTarget::Branch(_, target) | HeadTarget::Detached(target) => target == RefTarget::Commit(revision),
         HeadTarget::Unborn(_) => false,
