@@ -80,8 +80,8 @@ fn descendants(id: u32) -> (usize, String) {
     (known.len() - 1, text)
 }
 
-/// A world in which the state's host hangs at each push, and a job whose push hangs.
-fn hanging_push() -> (Remote, Gitoggle) {
+/// A world in which the state's host hangs at each push.
+fn hanging_host() -> Remote {
     let remote = Remote::new(Door::Guarded(ADA.to_owned()));
     let root = remote.world.path("hosted");
     Repo::bare(&root.join("state.git"));
@@ -91,13 +91,16 @@ fn hanging_push() -> (Remote, Gitoggle) {
         }
         git_host::answer(&root, &Door::Guarded(ADA.to_owned()), request)
     });
-    let job = remote
-        .apply()
+    remote
+}
+
+/// Makes a run publish with the state on that host.
+fn pushing(remote: &Remote, run: Gitoggle) -> Gitoggle {
+    run.set("repo", remote.url())
         .set("state-remote", format!("{}/state.git", remote.host.url()))
         .set("first-pass", "assert")
         .set("git-username", "ada")
-        .env("GITOGGLE_GIT_PASSWORD", "pw-5678");
-    (remote, job)
+        .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
 }
 
 fn wait_for_push(remote: &Remote) {
@@ -126,12 +129,26 @@ fn is_ended_by(signal: &str, mut job: Running) {
 #[test]
 fn a_hanging_push_shows_no_secret_and_a_signal_ends_it_with_its_children() {
     for signal in ["-TERM", "-INT"] {
-        let (remote, job) = hanging_push();
-        let job = job.start();
+        let remote = hanging_host();
+        let job = pushing(&remote, remote.world.apply()).start();
         wait_for_push(&remote);
         is_ended_by(signal, job);
         remote.world.nothing_sent();
     }
+}
+
+#[test]
+fn a_daemon_whose_push_hangs_ends_with_its_children_within_the_grace_period() {
+    let remote = hanging_host();
+    let daemon = Daemon::start(&remote.world, |run| pushing(&remote, run));
+    wait_for_push(&remote);
+    let children = running_git(daemon.id());
+    assert!(children.len() >= 2, "{children:?}");
+    let began = Instant::now();
+    daemon.stops_cleanly();
+    assert!(began.elapsed() < Duration::from_secs(26), "{:?}", began.elapsed());
+    eventually("the children to end", || children.iter().all(|id| !is_git(*id)).then_some(()));
+    remote.world.nothing_sent();
 }
 
 fn a_push_that_hangs_over_ssh_is_ended_by(signal: &str) {
@@ -207,8 +224,8 @@ fn running_git(id: u32) -> Vec<u32> {
 
 #[test]
 fn a_second_signal_leaves_no_process_of_git() {
-    let (remote, job) = hanging_push();
-    let job = job.start();
+    let remote = hanging_host();
+    let job = pushing(&remote, remote.world.apply()).start();
     wait_for_push(&remote);
     let children = running_git(job.id());
     assert!(children.len() >= 2, "{children:?}");
