@@ -203,7 +203,7 @@ fn a_service_that_never_responds_is_reported_and_gets_everything_once_it_does() 
     let daemon = Daemon::start(&world, |run| {
         run.set("timeout", "100ms")
             .set("poll-interval", "1s")
-            .set("give-up-after", "1s")
+            .set("give-up-after", "3s")
             .set("max-change-ratio", "1")
     });
     daemon.is_unready_for(&["the last pass failed", "in a row", "--timeout"]);
