@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::defused;
 use super::difference::{difference, paint};
 use super::markup::{block, code, fitting};
-use crate::model::{Color, EnvironmentId, ToggleId, counted, cut, escaped, rfc3339};
+use super::{Note, defused};
+use crate::model::{Color, ToggleId, counted, cut, escaped, rfc3339};
 use crate::plan::{DriftReport, DriftedToggle};
 
 /// The number of drifted toggles that are shown with a diff.
@@ -42,7 +42,12 @@ pub(super) fn body(report: &DriftReport, color: Color) -> String {
         let more = counted(report.drifted.len() - shown, "more drifted toggle");
         let _ = writeln!(text, "  … and {more}: `-o json` has them all");
     }
-    groups(&mut text, report, color);
+    for note in others(report) {
+        text.push_str(&note.text(color));
+        if note.toggles.len() > 1 {
+            let _ = writeln!(text, "    {}", names(&note.toggles));
+        }
+    }
     text
 }
 
@@ -71,8 +76,8 @@ fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Colo
     }
 }
 
-/// Returns the lists besides that of drifted toggles, with a word for each, by environment and reason.
-fn others(report: &DriftReport) -> Vec<(&'static str, Groups<'_>)> {
+/// Returns the lists besides that of drifted toggles.
+fn others(report: &DriftReport) -> impl Iterator<Item = Note<'_>> {
     let missing = report.missing.iter().map(|missing| {
         let rest = match missing.applied {
             Some(_) => "",
@@ -91,28 +96,28 @@ fn others(report: &DriftReport) -> Vec<(&'static str, Groups<'_>)> {
     let archived = archived.map(|id| (id, "SDKs do not get an archived toggle".to_owned()));
     let undocumented = report.undocumented.iter();
     let undocumented = undocumented.map(|id| (id, "on the service without a document".to_owned()));
-    vec![
-        ("missing", grouped(missing)),
-        ("not compared", grouped(unread)),
-        ("draft", grouped(drafts)),
-        ("archived", grouped(archived)),
-        ("no document", grouped(undocumented)),
-    ]
+    let missing = grouped("missing", missing).chain(grouped("not compared", unread));
+    let drafts = grouped("draft", drafts).chain(grouped("archived", archived));
+    missing.chain(drafts).chain(grouped("no document", undocumented))
 }
 
-fn groups(text: &mut String, report: &DriftReport, color: Color) {
-    for (word, groups) in others(report) {
-        for ((environment, reason), toggles) in groups {
-            let subject = match toggles.as_slice() {
-                [one] => one.to_string(),
-                some => format!("{environment}: {}", counted(some.len(), "toggle")),
-            };
-            let _ = writeln!(text, "\n{} {subject}\n    {reason}", paint(word, "33", color));
-            if toggles.len() > 1 {
-                let _ = writeln!(text, "    {}", names(&toggles));
-            }
-        }
+/// Groups toggles by environment and reason, so that an outage is one entry.
+fn grouped<'a>(
+    state: &'static str,
+    toggles: impl Iterator<Item = (&'a ToggleId, String)>,
+) -> impl Iterator<Item = Note<'a>> {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (id, reason) in toggles {
+        groups.entry((id.environment(), reason)).or_default().push(id);
     }
+    let groups = groups.into_iter();
+    groups.map(move |((environment, reason), toggles)| Note {
+        environment,
+        state,
+        reason,
+        toggles,
+        changes: Vec::new(),
+    })
 }
 
 /// Returns the keys of the first toggles, and the number of the others.
@@ -139,19 +144,15 @@ pub(crate) fn drift_markdown(report: &DriftReport, limit: usize) -> String {
 
 pub(super) fn rows(report: &DriftReport) -> Vec<String> {
     let mut parts = Vec::new();
-    for (word, groups) in others(report) {
-        for ((environment, reason), toggles) in groups {
-            let subject = match toggles.as_slice() {
-                [one] => code(one.as_str()),
-                some => format!(
-                    "{} in {} ({})",
-                    counted(some.len(), "toggle"),
-                    code(&environment.to_string()),
-                    code(&names(some))
-                ),
-            };
-            parts.push(format!("* **{word}** {subject}: {}\n", code(&reason)));
-        }
+    for Note { environment, state, reason, toggles, .. } in others(report) {
+        let subject = match toggles.as_slice() {
+            [one] => code(one.as_str()),
+            some => {
+                let (count, names) = (counted(some.len(), "toggle"), code(&names(some)));
+                format!("{count} in {} ({names})", code(&environment.to_string()))
+            }
+        };
+        parts.push(format!("* **{state}** {subject}: {}\n", code(&reason)));
     }
     if !parts.is_empty() {
         parts.push("\n".to_owned());
@@ -168,18 +169,6 @@ pub(super) fn rows(report: &DriftReport) -> Vec<String> {
         )
     }));
     parts
-}
-
-/// Groups of toggles in one environment with the same text.
-type Groups<'a> = BTreeMap<(EnvironmentId, String), Vec<&'a ToggleId>>;
-
-/// Groups toggles by environment and text, so that an outage is one entry.
-fn grouped<'a>(toggles: impl Iterator<Item = (&'a ToggleId, String)>) -> Groups<'a> {
-    let mut groups = Groups::new();
-    for (id, text) in toggles {
-        groups.entry((id.environment(), text)).or_default().push(id);
-    }
-    groups
 }
 
 const SUBJECT: usize = 72;

@@ -23,7 +23,7 @@ pub(crate) use findings::{
     junit_plan, junit_results, sarif,
 };
 pub(crate) use history::{history_markdown, history_text};
-pub use links::{ForgePages, Links};
+pub(crate) use links::{ForgePages, Links};
 pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
 pub(crate) use markup::{code, fitting};
 pub(crate) use stale::{stale_json, stale_markdown, stale_text};
@@ -32,10 +32,10 @@ pub(crate) use text::{MOST_SHOWN, rest, text_for};
 
 use std::collections::BTreeMap;
 
-use crate::model::{EnvironmentId, ToggleId, ToggleState, counted};
+use crate::model::{Color, EnvironmentId, ToggleId, ToggleState, counted};
 use crate::plan::{Change, FETCH_ALL, Plan, WithheldToggle};
 
-/// The toggles of one environment that are held, failed, pending or orphans for one reason.
+/// The toggles of one environment that are held, failed, pending, orphans or missing for one reason.
 struct Note<'a> {
     environment: EnvironmentId,
     state: &'static str,
@@ -55,6 +55,10 @@ impl Note<'_> {
             [one] => one.to_string(),
             some => format!("{}: {}", self.environment, counted(some.len(), "toggle")),
         }
+    }
+
+    fn text(&self, color: Color) -> String {
+        format!("\n{} {}\n    {}\n", paint(self.state, "33", color), self.subject(), self.reason)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::difference::{difference, paint, sign};
-use super::{Note, defused, drift, notes, users};
+use super::{defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity, render};
 use crate::evaluate::UserImpact;
 use crate::model::{Color, DeploymentEffect, counted, escaped};
@@ -37,7 +37,7 @@ pub(crate) fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -
         changes.list(&mut out, &lane.changes);
     }
     for note in notes(plan) {
-        head(&mut out, &note, color);
+        out.push_str(&note.text(color));
         changes.list(&mut out, &note.changes);
     }
     changes.left_out(&mut out);
@@ -58,7 +58,7 @@ pub(crate) fn rest(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
     guesses(&mut out, plan, color);
     for note in notes(plan) {
-        head(&mut out, &note, color);
+        out.push_str(&note.text(color));
     }
     let is_error = |finding: &&Diagnostic| finding.severity == Severity::Error;
     let errors: Vec<_> = plan.findings().iter().filter(is_error).cloned().collect();
@@ -78,12 +78,6 @@ fn guesses(out: &mut String, plan: &Plan, color: Color) {
         let warning = paint("warning", "33", color);
         line(out, &format!("{warning}: {guesses}\n    hint: {FETCH_ALL}"));
     }
-}
-
-fn head(out: &mut String, note: &Note<'_>, color: Color) {
-    let subject = note.subject();
-    let state = paint(note.state, "33", color);
-    line(out, &format!("\n{state} {subject}\n    {}", note.reason));
 }
 
 fn findings(out: &mut String, plan: &Plan, color: Color) {
