@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::args::PlanExit;
 use super::failure::{ExitStatus, Failure};
 use super::show::{self, nonzero, word};
 use super::validate::{Target, targets};
@@ -30,7 +29,7 @@ use crate::telemetry::Stream;
 pub(super) fn diff(
     settings: &Settings,
     [before, after]: [&EnvironmentId; 2],
-    exit: PlanExit,
+    detailed_exitcode: bool,
 ) -> Result<ExitStatus, Failure> {
     distinct(before, after)?;
     let folder = folder(settings)?;
@@ -45,7 +44,7 @@ pub(super) fn diff(
     let mut findings = [old.findings, new.findings].concat();
     findings.sort();
     show_diff(&diff, &findings, &BTreeMap::new(), settings)?;
-    let changes = ExitStatus::Changes.when(exit == PlanExit::Detailed && !diff.toggles.is_empty());
+    let changes = ExitStatus::Changes.when(detailed_exitcode && !diff.toggles.is_empty());
     Ok(changes.and(invalid(&findings)))
 }
 
@@ -240,7 +239,8 @@ impl PromotionReport {
     }
 }
 
-pub(super) fn fmt(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> Result<ExitStatus, Failure> {
+pub(super) fn fmt(settings: &Settings, paths: &[PathBuf], check: bool) -> Result<ExitStatus, Failure> {
+    let mode = if check { FormatMode::Check } else { FormatMode::Write };
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
         let link = link.to_string_lossy();
         let message = format!("`{}` is a symbolic link, and gitoggle does not write there", escaped(&link));

@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use serde_json::{Map, Value, json};
 
-use super::args::{self, SchemaSubject};
+use super::args;
 use super::failure::{ExitStatus, Failure};
 use super::{note, print};
 use crate::config::{SettingInfo, Settings, settings};
@@ -100,10 +100,10 @@ fn rendered(page: &Clap) -> String {
 
 const DEFINITIONS: &str = include_str!("schema.json");
 
-pub(super) fn schema(settings: &Settings, of: SchemaSubject) -> Result<ExitStatus, Failure> {
+pub(super) fn schema(settings: &Settings, of: &str) -> Result<ExitStatus, Failure> {
     let schema = match of {
-        SchemaSubject::Document => document::schema(settings.service_kind),
-        output => of_output(output.as_str()).map_err(Failure::failed)?,
+        "document" => document::schema(settings.service_kind),
+        output => of_output(output).map_err(Failure::failed)?,
     };
     let text = serde_json::to_string_pretty(&schema).map_err(Failure::failed)?;
     print(&format!("{text}\n"))?;

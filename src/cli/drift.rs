@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::args::{DriftArgs, PlanExit};
+use super::args::DriftArgs;
 use super::failure::{ExitStatus, Failure};
 use super::show::{with_flags, word};
 use super::{color, note, setup, show};
@@ -15,7 +15,8 @@ use crate::report::{drift_markdown, drift_text};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
-    let scan = scan(settings, &args.globs, args.depth)?;
+    let depth = if args.full { ScanDepth::Everything } else { ScanDepth::Changes };
+    let scan = scan(settings, &args.globs, depth)?;
     let report = &scan.report;
     show::result(
         settings.output,
@@ -23,7 +24,7 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
         || drift_json(report),
         |limit| drift_markdown(report, limit),
     )?;
-    let changes = ExitStatus::Changes.when(args.exit == PlanExit::Detailed && report.has_drift());
+    let changes = ExitStatus::Changes.when(args.detailed_exitcode && report.has_drift());
     Ok(completeness(&scan)?.and(changes))
 }
 

@@ -115,14 +115,14 @@ impl<'a> Lookup<'a> {
 pub(super) type Attributes = BTreeMap<String, String>;
 
 /// What is evaluated for whom.
-pub(crate) struct Subject<'a> {
-    pub(crate) id: &'a ToggleId,
-    pub(crate) path: &'a str,
-    pub(crate) targeting: &'a Targeting,
-    pub(crate) key: Option<&'a str>,
-    pub(crate) attributes: &'a Attributes,
+pub(super) struct Subject<'a> {
+    pub(super) id: &'a ToggleId,
+    pub(super) path: &'a str,
+    pub(super) targeting: &'a Targeting,
+    pub(super) key: Option<&'a str>,
+    pub(super) attributes: &'a Attributes,
     /// The time of evaluation in seconds since 1970-01-01 UTC.
-    pub(crate) at: Option<i64>,
+    pub(super) at: Option<i64>,
 }
 
 impl Subject<'_> {
@@ -140,81 +140,81 @@ impl Subject<'_> {
 
 /// A trace with names. The texts of `condition`, `reason` and `label` are escaped, the others are not.
 #[derive(Debug, Serialize)]
-pub(crate) struct Explanation {
-    pub(super) toggle: ToggleId,
-    pub(super) file: String,
-    pub(super) key: Option<String>,
-    pub(super) attributes: Attributes,
-    pub(super) at: Option<String>,
-    pub(super) disabled: bool,
+pub(super) struct Explanation {
+    toggle: ToggleId,
+    file: String,
+    key: Option<String>,
+    attributes: Attributes,
+    at: Option<String>,
+    disabled: bool,
     #[serde(flatten)]
-    pub(super) result: ExplainedResult,
+    result: ExplainedResult,
     /// The serve that decides, if one is certain.
-    pub(super) served_by: Option<String>,
-    pub(super) prerequisites: Vec<ExplainedPrerequisite>,
-    pub(super) rules: Vec<ExplainedRule>,
-    pub(super) serves: Vec<ExplainedServe>,
+    served_by: Option<String>,
+    prerequisites: Vec<ExplainedPrerequisite>,
+    rules: Vec<ExplainedRule>,
+    serves: Vec<ExplainedServe>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct ExplainedResult {
+struct ExplainedResult {
     /// `variation`, `caller-default` or `cannot-say`.
-    pub(super) result: &'static str,
-    pub(super) variation: Option<ExplainedVariation>,
-    pub(super) reason: Option<&'static str>,
+    result: &'static str,
+    variation: Option<ExplainedVariation>,
+    reason: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct ExplainedVariation {
-    pub(super) index: u32,
-    pub(super) name: String,
-    pub(super) value: String,
+struct ExplainedVariation {
+    index: u32,
+    name: String,
+    value: String,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct ExplainedPrerequisite {
-    pub(super) label: String,
-    pub(super) matches: MatchResult,
-    pub(super) reason: Option<String>,
+struct ExplainedPrerequisite {
+    label: String,
+    matches: MatchResult,
+    reason: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct ExplainedRule {
-    pub(super) name: String,
-    pub(super) label: String,
-    pub(super) matches: MatchResult,
-    pub(super) conditions: Vec<ExplainedCondition>,
-    pub(super) serves: String,
+struct ExplainedRule {
+    name: String,
+    label: String,
+    matches: MatchResult,
+    conditions: Vec<ExplainedCondition>,
+    serves: String,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct ExplainedCondition {
-    pub(super) condition: String,
-    pub(super) matches: MatchResult,
-    pub(super) reason: Option<String>,
+struct ExplainedCondition {
+    condition: String,
+    matches: MatchResult,
+    reason: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct ExplainedServe {
-    pub(super) label: String,
+struct ExplainedServe {
+    label: String,
     #[serde(flatten)]
-    pub(super) result: ExplainedResult,
-    pub(super) bucket: Option<u32>,
-    pub(super) ranges: Vec<ExplainedRange>,
+    result: ExplainedResult,
+    bucket: Option<u32>,
+    ranges: Vec<ExplainedRange>,
 }
 
 /// The buckets of a variation in a split, end excluded.
 #[derive(Debug, Serialize)]
-pub(crate) struct ExplainedRange {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) variation: String,
+struct ExplainedRange {
+    from: u32,
+    to: u32,
+    variation: String,
 }
 
 /// The result of a rule or condition.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum MatchResult {
+enum MatchResult {
     /// It cannot be determined.
     CannotSay,
     /// At least one condition does not match.
@@ -226,7 +226,7 @@ pub(crate) enum MatchResult {
 }
 
 impl MatchResult {
-    pub(super) fn in_words(self) -> &'static str {
+    fn in_words(self) -> &'static str {
         match self {
             Self::CannotSay => "cannot say",
             Self::Differs => "does not match",
@@ -248,7 +248,7 @@ impl From<Truth> for MatchResult {
 
 impl ExplainedResult {
     /// Returns what a user gets in a few words.
-    pub(super) fn short(&self) -> String {
+    fn short(&self) -> String {
         match (&self.variation, self.reason) {
             (Some(variation), _) => quoted(&variation.name),
             (None, Some(reason)) => format!("cannot say: {reason}"),
@@ -283,12 +283,12 @@ impl Explanation {
         }
     }
 
-    pub(crate) fn variation(&self) -> Option<&str> {
+    pub(super) fn variation(&self) -> Option<&str> {
         self.result.variation.as_ref().map(|variation| variation.name.as_str())
     }
 
     /// Returns what the user gets, as the rest of a sentence.
-    pub(crate) fn outcome(&self) -> String {
+    pub(super) fn outcome(&self) -> String {
         match self.result.reason {
             Some(_) => self.result.short(),
             None => format!("served {}{}", self.result.short(), self.by()),
@@ -299,7 +299,7 @@ impl Explanation {
         self.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"))
     }
 
-    pub(super) fn versioned(&self) -> impl Serialize {
+    fn versioned(&self) -> impl Serialize {
         #[derive(Serialize)]
         struct Versioned<'a> {
             version: u32,
@@ -324,7 +324,7 @@ fn result(targeting: &Targeting, verdict: Verdict) -> ExplainedResult {
 }
 
 /// Returns the name of a serve, escaped.
-pub(crate) fn label(targeting: &Targeting, place: ServePlace) -> String {
+pub(super) fn label(targeting: &Targeting, place: ServePlace) -> String {
     match place {
         ServePlace::Default => "the default serve".to_owned(),
         ServePlace::Disabled => "the disabled serve".to_owned(),
@@ -422,7 +422,7 @@ fn ranges(weights: &[u32], targeting: &Targeting) -> Vec<ExplainedRange> {
     ranges
 }
 
-pub(crate) fn text(explanation: &Explanation) -> String {
+pub(super) fn text(explanation: &Explanation) -> String {
     let mut out = String::new();
     let user = match &explanation.key {
         Some(key) => format!("the user {}", quoted(key)),

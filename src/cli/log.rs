@@ -1,6 +1,6 @@
 //! `gitoggle log`: prints the deployment history, without side effects.
 
-use super::args::{LogArgs, LogDetail};
+use super::args::LogArgs;
 use super::failure::{ExitStatus, Failure};
 use super::{color, setup, show};
 use crate::config::{OutputFormat, Settings};
@@ -59,11 +59,12 @@ fn read(
     }
     name_subjects(&mut page, &config.source);
     let deployments = page.deployments.iter();
-    let diffs = match args.detail {
-        LogDetail::Names => Vec::new(),
-        LogDetail::Patch => deployments
+    let diffs = if args.patch {
+        deployments
             .map(|deployment| history.diffs(deployment.commit, &deployment.toggles))
-            .collect::<Result<_, _>>()?,
+            .collect::<Result<_, _>>()?
+    } else {
+        Vec::new()
     };
     Ok(DeploymentLog { page, diffs })
 }

@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use crate::config::{self, Command, Flags, OutputFormat, Settings};
 use crate::model::{Color, junit};
+use crate::pass::Files;
 use crate::report;
 use crate::telemetry::{self, Stream};
 use args::{CommandArgs, Invocation};
@@ -179,23 +180,28 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Demo(args) => demo::run(settings, args),
         CommandArgs::Drift(args) => drift::run(settings, args, flags),
         CommandArgs::Explain(args) => explain::run(settings, args),
-        CommandArgs::Diff { before, after, exit } => authoring::diff(settings, [before, after], *exit),
+        CommandArgs::Diff { before, after, detailed_exitcode } => {
+            authoring::diff(settings, [before, after], *detailed_exitcode)
+        }
         CommandArgs::Log(args) => log::run(settings, args),
         CommandArgs::Init { folder } => authoring::init(settings, folder),
         CommandArgs::Promote { before, after, globs, create } => {
             authoring::promote(settings, [before, after], globs, *create)
         }
-        CommandArgs::Fmt { paths, mode } => authoring::fmt(settings, paths, *mode),
+        CommandArgs::Fmt { paths, check } => authoring::fmt(settings, paths, *check),
         CommandArgs::Import(args) => import::run(settings, args, flags),
         CommandArgs::Man { command, out } => describe::man(command.as_deref(), out.as_deref()),
-        CommandArgs::Plan { files, exit, audience } => plan::run(settings, *files, *exit, audience.as_ref()),
+        CommandArgs::Plan { worktree, detailed_exitcode, audience } => {
+            let files = if *worktree { Files::WorkTree } else { Files::Committed };
+            plan::run(settings, files, *detailed_exitcode, audience.as_ref())
+        }
         CommandArgs::Reconcile => remote::reconcile(settings),
         CommandArgs::Resume(args) => remote::resume(settings, args),
         CommandArgs::Run => run::run(settings),
         CommandArgs::Sandbox(args) => sandbox::run(settings, args),
-        CommandArgs::Schema { of } => describe::schema(settings, *of),
+        CommandArgs::Schema { of } => describe::schema(settings, of),
         CommandArgs::Stale(args) => stale::run(settings, args),
-        CommandArgs::Status { list } => status::run(settings, *list),
+        CommandArgs::Status { all } => status::run(settings, *all),
         CommandArgs::Suspend(args) => remote::suspend(settings, args),
         CommandArgs::Test(args) => test::run(settings, args),
         CommandArgs::Validate { paths } => validate::run(settings, paths),

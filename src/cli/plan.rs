@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::args::{AudienceArgs, PlanExit};
+use super::args::AudienceArgs;
 use super::failure::{ExitStatus, Failure};
 use super::{audience, color, forge, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
@@ -16,7 +16,7 @@ use crate::source::CacheMode;
 pub(super) fn run(
     settings: &Settings,
     files: pass::Files,
-    exit: PlanExit,
+    detailed_exitcode: bool,
     audience: Option<&AudienceArgs>,
 ) -> Result<ExitStatus, Failure> {
     let request = forge::request(settings)?;
@@ -31,7 +31,7 @@ pub(super) fn run(
         }
     };
     explain(&page.plan, settings.output)?;
-    Ok(status(&page.plan, exit).and(unread(&page.plan)))
+    Ok(status(&page.plan, detailed_exitcode).and(unread(&page.plan)))
 }
 
 /// Prints what decides about the exit status and has no place in the results of this output.
@@ -148,10 +148,10 @@ struct PlanOutput<'a> {
     notes: &'a [String],
 }
 
-fn status(plan: &Plan, exit: PlanExit) -> ExitStatus {
+fn status(plan: &Plan, detailed_exitcode: bool) -> ExitStatus {
     // An undecided first pass counts as a change, because its plan shows content to publish.
     let is_changing = plan.has_changes() || plan.counts().first_pass > 0;
-    let changes = ExitStatus::Changes.when(exit == PlanExit::Detailed && is_changing);
+    let changes = ExitStatus::Changes.when(detailed_exitcode && is_changing);
     // Undecided first passes are excluded, so that the pull request that adds an environment passes its checks.
     let held = ExitStatus::Held.when(plan.has_held_besides_first_passes());
     invalid(plan).and(held).and(changes)

@@ -1,6 +1,6 @@
 //! `gitoggle stale`: lists the toggles that no longer decide anything. It needs no service, state or token.
 
-use super::args::{PlanExit, StaleArgs};
+use super::args::StaleArgs;
 use super::failure::{ExitStatus, Failure};
 use super::{color, setup, show};
 use crate::config::Settings;
@@ -25,6 +25,6 @@ pub(super) fn run(settings: &Settings, args: &StaleArgs) -> Result<ExitStatus, F
         || stale_json(&report),
         |limit| stale_markdown(&report, limit),
     )?;
-    let found = ExitStatus::Changes.when(args.exit == PlanExit::Detailed && !report.stale.is_empty());
+    let found = ExitStatus::Changes.when(args.detailed_exitcode && !report.stale.is_empty());
     Ok(found.and(ExitStatus::Invalid.when(!report.invalid.is_empty())))
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::args::StatusList;
 use super::failure::{ExitStatus, Failure};
 use super::{note, plan, setup, show};
 use crate::config::Settings;
@@ -15,7 +14,7 @@ use crate::plan::Plan;
 use crate::report::{code, fitting};
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, Failure> {
+pub(super) fn run(settings: &Settings, lists_all: bool) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let daemon::StatusReport { planned, status } = match settings.live {
         true => {
@@ -30,7 +29,7 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
     let readiness = readiness(&status);
     show::result(
         settings.output,
-        || text(&status, list),
+        || text(&status, lists_all),
         || StatusOutput {
             version: 1,
             status: StatusJson::new(&status, &readiness),
@@ -76,7 +75,7 @@ fn readiness(status: &Status) -> Readiness {
     }
 }
 
-fn text(status: &Status, list: StatusList) -> String {
+fn text(status: &Status, lists_all: bool) -> String {
     let Status { source, suspensions, toggles, drift_failure, .. } = status;
     let mut text = escaped(&source.repo).to_string();
     if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
@@ -88,15 +87,15 @@ fn text(status: &Status, list: StatusList) -> String {
         let globs = scope.globs().map(|globs| format!(" {globs}")).unwrap_or_default();
         let _ = writeln!(text, "suspended{}: {}", escaped(&globs), escaped(reason));
     }
-    text += &rows(toggles, list);
+    text += &rows(toggles, lists_all);
     if let Some(failure) = drift_failure {
         let _ = writeln!(text, "{}", escaped(failure));
     }
     text + &counts(toggles) + "\n"
 }
 
-fn rows(toggles: &[ToggleStatus], list: StatusList) -> String {
-    let is_listed = |toggle: &&ToggleStatus| list == StatusList::All || toggle.state() != ToggleState::InSync;
+fn rows(toggles: &[ToggleStatus], lists_all: bool) -> String {
+    let is_listed = |toggle: &&ToggleStatus| lists_all || toggle.state() != ToggleState::InSync;
     let listed: Vec<&ToggleStatus> = toggles.iter().filter(is_listed).collect();
     let widths = listed.iter().map(|toggle| toggle.toggle.as_str().len());
     let width = widths.max().unwrap_or(0);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::args::{Coverage, TestArgs};
+use super::args::TestArgs;
 use super::explain::{Explanation, Lookup, Subject, label, text};
 use super::failure::{ExitStatus, Failure, JsonError};
 use super::{color, note, print as print_text, show, unsupported_output, validate};
@@ -31,7 +31,7 @@ pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Fa
         run_tests(&documents, |id: &ToggleId| settings.only.contains(id), &within, args.coverage, &mut all)?;
     }
     let problem = problem(&all, settings, &unmatched.globs());
-    print_results(&all, problem.as_ref(), settings, args.coverage == Coverage::Listed)?;
+    print_results(&all, problem.as_ref(), settings, args.coverage)?;
     let Some(problem) = problem else {
         return Ok(ExitStatus::Failed.when(!all.has_passed()));
     };
@@ -107,7 +107,7 @@ fn run_tests(
     documents: &DocumentFiles,
     wanted: impl Fn(&ToggleId) -> bool,
     within: &[String],
-    coverage: Coverage,
+    with_coverage: bool,
     run: &mut TestRun,
 ) -> Result<(), Failure> {
     let mut lookup = Lookup::new(documents);
@@ -145,7 +145,7 @@ fn run_tests(
             run.results.push(test(&evaluator, item, expectation, places));
         }
     }
-    if coverage == Coverage::Listed {
+    if with_coverage {
         for id in documents.toggles().filter(|id| wanted(id)) {
             let Some(found) = documents.read(id)?.filter(|found| is_within(&found.path, within)) else {
                 continue;

@@ -10,7 +10,7 @@ pub(super) const IN_PATH: &AsciiSet =
 
 /// The pages of a repository on a forge.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Links {
+pub(crate) struct Links {
     forge: ForgePages,
     /// The address of the repository, without a slash at the end.
     base: String,
@@ -18,7 +18,7 @@ pub struct Links {
 
 /// The forges, which differ in the addresses of their pages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ForgePages {
+pub(crate) enum ForgePages {
     /// Gitea and Forgejo.
     Gitea,
     Github,
@@ -28,7 +28,7 @@ pub enum ForgePages {
 impl Links {
     /// Creates the links of the repository with the page `server/path`; `None` if that is not an https or http address
     /// of plain characters, because it becomes part of Markdown.
-    pub fn new(forge: ForgePages, server: &str, path: &str) -> Option<Self> {
+    pub(crate) fn new(forge: ForgePages, server: &str, path: &str) -> Option<Self> {
         let base = format!("{}/{}", server.trim_end_matches('/'), path.trim_matches('/'));
         let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:.-_~%".contains(c);
@@ -37,12 +37,12 @@ impl Links {
     }
 
     /// Returns the address of the repository.
-    pub fn repository(&self) -> &str {
+    pub(crate) fn repository(&self) -> &str {
         &self.base
     }
 
     /// Returns the address of a commit.
-    pub fn commit(&self, id: CommitId) -> String {
+    pub(crate) fn commit(&self, id: CommitId) -> String {
         let base = &self.base;
         match self.forge {
             ForgePages::Gitea | ForgePages::Github => format!("{base}/commit/{id}"),
@@ -51,7 +51,7 @@ impl Links {
     }
 
     /// Returns the address of a file at a revision; line 0 is the whole file.
-    pub fn file(&self, revision: CommitId, path: &str, line: u32) -> String {
+    pub(crate) fn file(&self, revision: CommitId, path: &str, line: u32) -> String {
         let base = &self.base;
         let path = utf8_percent_encode(path, IN_PATH);
         let line = match line {

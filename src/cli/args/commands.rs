@@ -4,16 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Subcommand};
 use clap_complete::Shell;
 
-use super::{attribute, either, environment, glob, key_glob, part, place};
-use crate::authoring::FormatMode;
+use super::{attribute, environment, glob, key_glob, part, place};
 use crate::config::{Command, LogLevel, count, ratio};
-use crate::drift::ScanDepth;
-use crate::model::{EnvironmentId, Override, ToggleId, duration, seconds, words};
-use crate::pass::Files;
+use crate::model::{EnvironmentId, Override, ToggleId, duration, seconds};
 
 /// A command. In the order of the help, and named as in `Command`.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
@@ -49,16 +46,11 @@ pub(crate) enum CommandArgs {
     )]
     Plan {
         /// Read uncommitted files
-        #[arg(
-            long = "worktree",
-            action = ArgAction::SetTrue,
-            value_parser = either(Files::WorkTree, Files::Committed),
-            conflicts_with_all = ["from_revision", "to", "pull_request", "target"]
-        )]
-        files: Files,
+        #[arg(long, conflicts_with_all = ["from_revision", "to", "pull_request", "target"])]
+        worktree: bool,
         /// Exit with 2 if there are changes
-        #[arg(long = "detailed-exitcode", action = ArgAction::SetTrue, value_parser = either(PlanExit::Detailed, PlanExit::Plain))]
-        exit: PlanExit,
+        #[arg(long)]
+        detailed_exitcode: bool,
         #[command(flatten)]
         audience: Option<AudienceArgs>,
     },
@@ -79,12 +71,8 @@ pub(crate) enum CommandArgs {
     )]
     Status {
         /// List the toggles that are in sync as well
-        #[arg(
-            long = "all",
-            action = ArgAction::SetTrue,
-            value_parser = either(StatusList::All, StatusList::NotInSync)
-        )]
-        list: StatusList,
+        #[arg(long)]
+        all: bool,
     },
     /// Show what was changed on the service
     #[command(
@@ -136,12 +124,8 @@ pub(crate) enum CommandArgs {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
         /// Write nothing; list the documents with another layout, and exit with 1
-        #[arg(
-            long = "check",
-            action = ArgAction::SetTrue,
-            value_parser = either(FormatMode::Check, FormatMode::Write)
-        )]
-        mode: FormatMode,
+        #[arg(long)]
+        check: bool,
     },
     /// Compare two environments
     #[command(
@@ -156,8 +140,8 @@ pub(crate) enum CommandArgs {
         #[arg(value_name = "B", value_parser = environment)]
         after: EnvironmentId,
         /// Exit with 2 if they differ
-        #[arg(long = "detailed-exitcode", action = ArgAction::SetTrue, value_parser = either(PlanExit::Detailed, PlanExit::Plain))]
-        exit: PlanExit,
+        #[arg(long)]
+        detailed_exitcode: bool,
     },
     /// Copy documents to another environment
     #[command(
@@ -217,8 +201,8 @@ pub(crate) enum CommandArgs {
     )]
     Schema {
         /// Describe a document or what this command prints with -o json [document]
-        #[arg(long, value_name = "WHAT", default_value = "document", value_parser = subject())]
-        of: SchemaSubject,
+        #[arg(long, value_name = "WHAT", default_value = "document", value_parser = PossibleValuesParser::new(SUBJECTS))]
+        of: String,
     },
     /// Serve a local toggle service for experiments
     #[command(
@@ -266,28 +250,17 @@ pub(crate) enum CommandArgs {
     Demo(DemoArgs),
 }
 
-/// The toggles that `status` lists as text.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum StatusList {
-    All,
-    NotInSync,
-}
-
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct DriftArgs {
     /// Compare only the toggles that this glob matches [everything]
     #[arg(value_name = "GLOB", value_parser = glob)]
     pub(crate) globs: Vec<String>,
     /// Exit with 2 if there is drift
-    #[arg(long = "detailed-exitcode", action = ArgAction::SetTrue, value_parser = either(PlanExit::Detailed, PlanExit::Plain))]
-    pub(crate) exit: PlanExit,
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
     /// Read every toggle, as every 20th scan does
-    #[arg(
-        long = "full",
-        action = ArgAction::SetTrue,
-        value_parser = either(ScanDepth::Everything, ScanDepth::Changes)
-    )]
-    pub(crate) depth: ScanDepth,
+    #[arg(long)]
+    pub(crate) full: bool,
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -299,8 +272,8 @@ pub(crate) struct StaleArgs {
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = duration)]
     pub(crate) older_than: Duration,
     /// Exit with 2 if there are any
-    #[arg(long = "detailed-exitcode", action = ArgAction::SetTrue, value_parser = either(PlanExit::Detailed, PlanExit::Plain))]
-    pub(crate) exit: PlanExit,
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -352,19 +325,8 @@ pub(crate) struct TestArgs {
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// List the rules and serves that no test reaches
-    #[arg(
-        long,
-        action = ArgAction::SetTrue,
-        value_parser = either(Coverage::Listed, Coverage::Omitted)
-    )]
-    pub(crate) coverage: Coverage,
-}
-
-/// Whether `test` lists the serves that no test reaches.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Coverage {
-    Listed,
-    Omitted,
+    #[arg(long)]
+    pub(crate) coverage: bool,
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -428,32 +390,11 @@ pub(crate) struct LogArgs {
     #[arg(value_name = "TOGGLE", value_parser = glob)]
     pub(crate) toggle: Option<String>,
     /// Show what each deployment changed
-    #[arg(
-        short = 'p',
-        long = "patch",
-        action = ArgAction::SetTrue,
-        value_parser = either(LogDetail::Patch, LogDetail::Names)
-    )]
-    pub(crate) detail: LogDetail,
+    #[arg(short, long)]
+    pub(crate) patch: bool,
     /// Show at most this many deployments; 0 for all [20]
     #[arg(short = 'n', long, value_name = "N", default_value = "20")]
     pub(crate) limit: usize,
-}
-
-/// What is shown of a deployment: the names of toggles, or their changes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum LogDetail {
-    Names,
-    Patch,
-}
-
-/// The meaning of a plan's exit code.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum PlanExit {
-    /// It also shows whether there are changes.
-    Detailed,
-    /// It shows only errors and holds.
-    Plain,
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -511,31 +452,8 @@ pub(crate) struct ScopeFlags {
     pub(crate) scope: Vec<String>,
 }
 
-words! {
-    /// What a schema describes.
-    SchemaSubject {
-        /// A targeting document.
-        Document = "document",
-        /// The output of `plan`.
-        Plan = "plan",
-        /// The output of `validate`.
-        Validate = "validate",
-        /// The output of `apply`.
-        Apply = "apply",
-        /// The output of `status`.
-        Status = "status",
-        /// The output of `drift`.
-        Drift = "drift",
-        /// The output of `log`.
-        Log = "log",
-        /// The output of `stale`.
-        Stale = "stale",
-    }
-}
-
-pub(super) fn subject() -> impl TypedValueParser<Value = SchemaSubject> {
-    PossibleValuesParser::new(SchemaSubject::WORDS).try_map(|word| word.parse())
-}
+/// What a schema describes: a document, or the output of one of these commands.
+const SUBJECTS: [&str; 8] = ["document", "plan", "validate", "apply", "status", "drift", "log", "stale"];
 
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
 #[command(next_help_heading = "Output")]

@@ -11,11 +11,9 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-pub use commands::SchemaSubject;
 pub(crate) use commands::{
-    AllowArgs, AudienceArgs, CommandArgs, Coverage, DemoArgs, DriftArgs, ExplainArgs, FaultArgs, ImportArgs,
-    LogArgs, LogDetail, PlanExit, ResumeArgs, SandboxArgs, ScopeFlags, StaleArgs, StatusList, SuspendArgs,
-    TestArgs,
+    AllowArgs, AudienceArgs, CommandArgs, DemoArgs, DriftArgs, ExplainArgs, FaultArgs, ImportArgs, LogArgs,
+    ResumeArgs, SandboxArgs, ScopeFlags, StaleArgs, SuspendArgs, TestArgs,
 };
 pub(crate) use program::page_end;
 pub use program::program;
@@ -23,7 +21,7 @@ pub use program::program;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use clap::builder::{BoolValueParser, StyledStr, TypedValueParser};
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command as Clap, FromArgMatches as _};
 
@@ -193,11 +191,6 @@ fn part(text: &str) -> Result<String, String> {
         Ok(environment) => Ok(format!("{environment}/**")),
         Err(_) => glob(text),
     }
-}
-
-/// Parses a flag without a value as one of two values: whether it is `given`, or `absent`.
-fn either<T: Clone + Send + Sync + 'static>(given: T, absent: T) -> impl TypedValueParser<Value = T> {
-    BoolValueParser::new().map(move |is_given| if is_given { given.clone() } else { absent.clone() })
 }
 
 fn environment(text: &str) -> Result<EnvironmentId, String> {

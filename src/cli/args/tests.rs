@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::*;
-use crate::pass::Files;
 
 fn typed(line: &str) -> Result<Invocation, clap::Error> {
     parse(std::iter::once("gitoggle").chain(line.split(' ')).map(OsString::from))
@@ -64,10 +63,7 @@ fn of_a_switch_and_its_opposite_the_last_one_wins() {
 #[test]
 fn arguments_of_one_command_are_not_settings() {
     let plan = typed("plan --worktree --detailed-exitcode -vv").unwrap();
-    assert_eq!(
-        plan.args,
-        CommandArgs::Plan { files: Files::WorkTree, exit: PlanExit::Detailed, audience: None }
-    );
+    assert_eq!(plan.args, CommandArgs::Plan { worktree: true, detailed_exitcode: true, audience: None });
     assert_eq!((plan.verbosity.verbose, plan.verbosity.quiet), (2, false));
     assert!(plan.flags.is_empty());
     let CommandArgs::Sandbox(sandbox) = typed("sandbox --fail-rate 0.1 --latency 5ms --seed 7").unwrap().args
