@@ -203,19 +203,16 @@ impl<'a> Lines<'a> {
 
     /// Returns `text` with a link to a commit.
     fn revision(&self, text: &str, id: CommitId) -> String {
-        let text = code(text);
-        match self.view.links {
-            Some(links) => format!("[{text}]({})", links.commit(id)),
-            None => text,
-        }
+        self.linked(text, |links| links.commit(id))
     }
 
     fn file(&self, text: &str, path: &str, line: u32) -> String {
+        self.linked(text, |links| links.file(self.view.plan.source().revision, path, line))
+    }
+
+    fn linked(&self, text: &str, page: impl Fn(&Links) -> String) -> String {
         let text = code(text);
-        match self.view.links {
-            Some(links) => format!("[{text}]({})", links.file(self.view.plan.source().revision, path, line)),
-            None => text,
-        }
+        self.view.links.map_or_else(|| text.clone(), |links| format!("[{text}]({})", page(links)))
     }
 
     /// Returns the changes to publish in the order of their rows. Those of one toggle that mean the same in several

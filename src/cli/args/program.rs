@@ -71,57 +71,36 @@ fn completed(clap: Clap) -> Clap {
 }
 
 /// Returns the command that a subcommand of the parser stands for.
-pub(super) fn command_of(clap: &Clap) -> Command {
+fn command_of(clap: &Clap) -> Command {
     let command = clap.get_name().parse();
     command.expect("every subcommand of the parser is named as a command")
 }
 
 /// Returns the end of the long help of `command`: its examples, and where to read more.
 fn after_help(command: Command) -> String {
-    let (name, lines, manual) = (command.as_str(), lines(command, "  "), manual(command));
+    let (name, manual) = (command.as_str(), described(command).0);
+    let lines = lines(command, "  ");
     format!("Examples:\n{lines}\n\nRead more: `gitoggle man {name}`, and {manual} in gitoggle's repository")
 }
 
 /// Returns the examples of `command`, each with its note above it.
 pub(super) fn lines(command: Command, indent: &str) -> String {
-    let lines = examples(command).lines().map(|line| match line {
+    let lines = described(command).1.lines().map(|line| match line {
         "" => String::new(),
         line => format!("{indent}{line}"),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the part of the manual that describes `command`.
-pub(super) fn manual(command: Command) -> &'static str {
-    match command {
-        Command::Allow
-        | Command::Apply
-        | Command::Log
-        | Command::Reconcile
-        | Command::Resume
-        | Command::Run
-        | Command::Status
-        | Command::Suspend => "deploy/README.md",
-        Command::Diff
-        | Command::Explain
-        | Command::Fmt
-        | Command::Init
-        | Command::Promote
-        | Command::Schema
-        | Command::Stale
-        | Command::Test
-        | Command::Validate => "examples/README.md",
-        _ => "README.md",
-    }
-}
-
-/// Returns at least one example of `command`, each with a note. All of them work when copied, given a repository with these
-/// toggles.
-fn examples(command: Command) -> &'static str {
+/// Returns the part of the manual that describes `command`, and at least one example of it, each with a note. All of them
+/// work when copied, given a repository with these toggles.
+fn described(command: Command) -> (&'static str, &'static str) {
     let sections = include_str!("examples.txt").split("== ").filter_map(|section| section.split_once('\n'));
-    let mut of_command = sections.filter(|(name, _)| *name == command.as_str());
-    let (_, examples) = of_command.next().expect("every command has examples");
-    examples.trim_end()
+    let mut of_command = sections.filter_map(|(head, examples)| {
+        let manual = head.strip_prefix(command.as_str())?.strip_prefix(' ')?;
+        Some((manual, examples.trim_end()))
+    });
+    of_command.next().expect("every command has examples")
 }
 
 /// Returns the last sections of the manual page of a command, or of the program: the headings and the lines.
@@ -132,7 +111,7 @@ pub(crate) fn page_end(page: &Clap) -> Vec<(&'static str, String)> {
         return vec![("SETTINGS", SETTINGS.to_owned()), ("EXIT STATUS", exit), ("SEE ALSO", see)];
     }
     let command = command_of(page);
-    let see = format!("gitoggle(1), and {} in gitoggle's repository", manual(command));
+    let see = format!("gitoggle(1), and {} in gitoggle's repository", described(command).0);
     let lines = lines(command, "");
     vec![("EXAMPLES", lines), ("EXIT STATUS", exit), ("SEE ALSO", see)]
 }
@@ -160,7 +139,7 @@ mod tests {
     #[test]
     fn every_example_is_a_valid_invocation() {
         for command in Command::ALL {
-            let blocks: Vec<_> = examples(command).split("\n\n").collect();
+            let blocks: Vec<_> = described(command).1.split("\n\n").collect();
             let of_it = format!("gitoggle {}", command.as_str());
             assert!(blocks.iter().any(|block| block.contains(&of_it)), "{of_it}");
             for block in blocks {
