@@ -154,9 +154,15 @@ pub(super) fn comment(
 pub(super) fn comment_failure(
     settings: &Settings,
     request: RequestTarget,
+    key: &CommentKey,
     failure: &Failure,
 ) -> Result<(), Failure> {
-    put_failure(settings, request, &key(settings), failure)
+    let head = head(settings);
+    let revision = head.clone().or_else(|| settings.to.clone());
+    let revision = revision.or_else(|| request.target.commit.clone());
+    let page = report::failed(revision.as_deref().or(Some("HEAD")), &failure.to_string());
+    let body = key.comment(head.as_deref(), &CommentPlan::Failed, &page);
+    put(settings, request, key, head.as_deref(), &body)
 }
 
 /// Makes the comment say that the settings are invalid, if the settings about the forge are not.
@@ -169,24 +175,10 @@ pub(super) fn comment_misconfigured(
         return Ok(());
     };
     match request(&settings) {
-        Ok(Some(request)) => put_failure(&settings, request, &CommentKey::unknown(), failure),
+        Ok(Some(request)) => comment_failure(&settings, request, &CommentKey::unknown(), failure),
         // The failure about the other settings is printed anyway, and names the cause.
         Ok(None) | Err(_) => Ok(()),
     }
-}
-
-fn put_failure(
-    settings: &Settings,
-    request: RequestTarget,
-    key: &CommentKey,
-    failure: &Failure,
-) -> Result<(), Failure> {
-    let head = head(settings);
-    let revision = head.clone().or_else(|| settings.to.clone());
-    let revision = revision.or_else(|| request.target.commit.clone());
-    let page = report::failed(revision.as_deref().or(Some("HEAD")), &failure.to_string());
-    let body = key.comment(head.as_deref(), &CommentPlan::Failed, &page);
-    put(settings, request, key, head.as_deref(), &body)
 }
 
 /// Makes `body`, about the commit `head`, the text of the comment. Prints a warning if the forge does not accept it, because
@@ -318,7 +310,7 @@ fn find(settings: &Settings, api: ForgeApi, flag: &str) -> Result<ForgeTarget, F
 }
 
 /// Returns the key of the comments of this configuration. It has only settings that `plan` and `apply` share.
-fn key(settings: &Settings) -> CommentKey {
+pub(super) fn key(settings: &Settings) -> CommentKey {
     let layout = settings.layout.to_string();
     let mut parts = vec![settings.root.as_str(), layout.as_str()];
     parts.extend(settings.only.globs().iter().map(String::as_str));

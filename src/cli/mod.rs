@@ -126,7 +126,9 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     }
     // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
     let result = match setup::check_secrets(command, &settings) {
-        Ok(()) => check_output(command, settings.output).and_then(|()| run_command(args, flags, &settings)),
+        // Before the command, too: a pass must not end without a report.
+        Ok(()) if !has_output(command, settings.output) => Err(unsupported_output(settings.output)),
+        Ok(()) => run_command(args, flags, &settings),
         Err(failure) if command == Command::Plan => plan::unable(&settings, failure),
         Err(failure) => Err(failure),
     };
@@ -206,11 +208,6 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Test(args) => test::run(settings, args),
         CommandArgs::Validate { paths } => validate::run(settings, paths),
     }
-}
-
-/// Checks that `command` has this output. Comes before the command, because a pass must not end without a report.
-fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
-    if has_output(command, output) { Ok(()) } else { Err(unsupported_output(output)) }
 }
 
 fn has_output(command: Command, output: OutputFormat) -> bool {

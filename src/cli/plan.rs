@@ -58,7 +58,7 @@ pub(super) fn unable(settings: &Settings, failure: Failure) -> Result<ExitStatus
     if token.is_none_or(|token| token.read().is_ok())
         && let Some(request) = forge::request(settings)?
     {
-        forge::comment_failure(settings, request, &failure)?;
+        forge::comment_failure(settings, request, &forge::key(settings), &failure)?;
     }
     Err(failure)
 }

@@ -291,13 +291,9 @@ pub(super) fn check_secrets(command: Command, settings: &Settings) -> Result<(),
     };
     let is_sent = settings.uses_service(command) || settings.repo.host().or(state_host).is_some();
     match is_sent {
-        true if is_used("ca_file", command) => certificates(settings),
+        true if is_used("ca_file", command) => Ok(network(settings).check()?),
         _ => Ok(()),
     }
-}
-
-fn certificates(settings: &Settings) -> Result<(), Failure> {
-    network(settings).check().map_err(Failure::from)
 }
 
 fn check_token(token: &SecretSource) -> Result<(), Failure> {
