@@ -5,20 +5,20 @@
 //!
 //! Invariant: a secret is sent only to the host that it belongs to.
 
+mod backoff;
 mod daemon;
 mod network;
-mod retry;
 mod secret;
-mod webhook_signature;
+mod standard_webhooks;
 
+pub use backoff::{LONGEST_WAIT, TRIES, backoff};
+pub(crate) use backoff::{growing, retry_after};
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
 pub use network::{
     CertificateFault, ProxyFault, Reason, certificate_fault, is_without_tls, proxy_fault, reason,
 };
 pub use network::{Network, NetworkError, Proxies, ProxySettingError, provider};
-pub use retry::{LONGEST_WAIT, TRIES, backoff};
-pub(crate) use retry::{growing, retry_after};
 pub use secret::{Secret, SecretError, SecretSource};
 pub(crate) use secret::{read_limited, read_limited_text, redacted, sanitized};
-pub(crate) use webhook_signature::{SignatureCheck, SigningKey, SigningKeyError, hmac_sha256};
+pub(crate) use standard_webhooks::{SignatureCheck, SigningKey, SigningKeyError, hmac_sha256};
