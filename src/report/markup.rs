@@ -70,10 +70,10 @@ pub(crate) fn fitting(parts: impl IntoIterator<Item = String>, limit: usize) -> 
     let mut page = Page::new(limit, "", "");
     page.section("", usize::MAX);
     for part in parts {
-        page.row("entry", 1, || part);
+        page.row("more row", 1, || part);
     }
     page.finish(
-        |left_out| format!("\n{} more did not fit; `-o json` has them all.\n", listed(&left_out)),
+        |left_out| format!("\n{} did not fit; `-o json` has them all.\n", listed(&left_out)),
         RestPosition::End,
     )
 }
@@ -286,6 +286,16 @@ mod tests {
             assert_eq!(inline(text), code(text), "{text}");
         }
         assert_eq!(inline("` x ` is padded"), "`  x  ` is padded");
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_counted() {
+        let page = |rows: usize| fitting((0..rows).map(|row| format!("* row {row}\n")), 700);
+        assert!(page(28).ends_with("* row 27\n"));
+        for (rows, left_out) in [(29, "1 more row"), (100, "72 more rows")] {
+            let end = format!("* row 27\n\n{left_out} did not fit; `-o json` has them all.\n");
+            assert!(page(rows).ends_with(&end), "{}", page(rows));
+        }
     }
 
     #[test]
