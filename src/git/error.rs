@@ -137,7 +137,7 @@ impl Libgit2Error {
     }
 
     /// Returns the part of a repository that the error concerns.
-    pub fn part(&self) -> &'static str {
+    pub(crate) fn part(&self) -> &'static str {
         use ErrorClass::{Config, Indexer, Object, Odb, Reference, Tree, Zlib};
 
         match self.0.class() {
@@ -164,7 +164,7 @@ impl Libgit2Error {
 
     /// Returns the error of the operating system if it does not depend on the repository: a full disk, a missing permission,
     /// too many open files. A file that is missing or in the way is damage instead.
-    pub fn io_fault(&self) -> Option<io::Error> {
+    pub(crate) fn io_fault(&self) -> Option<io::Error> {
         self.os_error().filter(|error| {
             !matches!(
                 error.kind(),

@@ -238,7 +238,7 @@ impl GitError {
     }
 
     /// Returns advice for the operator.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Failed(failure) => return failure.fault.hint(&failure.url, &failure.words),
             Self::NoGit(_) | Self::TooOld(_) => {

@@ -14,10 +14,7 @@ pub struct ObjectReader(PooledRepository);
 
 impl ObjectReader {
     /// Opens the repository.
-    ///
-    /// # Errors
-    /// If the repository cannot be opened.
-    pub fn open(pool: &Arc<RepositoryPool>) -> Result<Self, ObjectError> {
+    pub(crate) fn open(pool: &Arc<RepositoryPool>) -> Result<Self, ObjectError> {
         let folder = || pool.folder().to_owned();
         let repository =
             pool.open().map_err(|error| ObjectError { folder: folder(), fault: ObjectFault::Git(error) })?;

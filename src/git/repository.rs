@@ -157,17 +157,17 @@ impl RepositoryPool {
     const MOST_IDLE: usize = 2;
 
     /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
-    pub fn new(folder: PathBuf) -> Self {
+    pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder, idle: Mutex::default(), _temporary: None }
     }
 
     /// Keeps the temporary folder of the repository on disk for as long as anything reads it.
-    pub fn within(self, temporary: Option<Arc<TempDir>>) -> Self {
+    pub(crate) fn within(self, temporary: Option<Arc<TempDir>>) -> Self {
         Self { _temporary: temporary, ..self }
     }
 
     /// Creates a pool with the handle `repository`.
-    pub fn of(repository: Repository) -> Self {
+    pub(crate) fn of(repository: Repository) -> Self {
         let folder = repository.commondir().to_owned();
         // The handle of a linked work tree becomes unusable when the work tree is removed.
         let idle = (repository.path() == folder).then_some(repository);
@@ -175,15 +175,12 @@ impl RepositoryPool {
     }
 
     /// Returns the folder of the objects and refs.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Returns an idle handle, or opens the repository.
-    ///
-    /// # Errors
-    /// If the repository cannot be opened.
-    pub fn open(self: &Arc<Self>) -> Result<PooledRepository, Libgit2Error> {
+    pub(crate) fn open(self: &Arc<Self>) -> Result<PooledRepository, Libgit2Error> {
         // A separate statement, so that the lock is not held while the repository is opened.
         let idle = self.idle().pop();
         let repository = match idle {
@@ -194,7 +191,7 @@ impl RepositoryPool {
     }
 
     /// Closes the idle handles.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.idle().clear();
     }
 

@@ -19,10 +19,7 @@ pub struct Sample {
 
 impl Sample {
     /// Creates `folder` with an empty repository.
-    ///
-    /// # Errors
-    /// If the folder cannot be written.
-    pub fn create(folder: &Path) -> Result<Self, RepositoryError> {
+    pub(crate) fn create(folder: &Path) -> Result<Self, RepositoryError> {
         let mut options = RepositoryInitOptions::new();
         options.initial_head("main");
         let repository = init(folder, &mut options).map_err(RepositoryError::git(folder))?;
@@ -30,10 +27,7 @@ impl Sample {
     }
 
     /// Writes and commits `files`: paths with their content.
-    ///
-    /// # Errors
-    /// If a file or the repository cannot be written.
-    pub fn commit(&self, message: &str, files: &[(&str, &str)]) -> Result<CommitId, RepositoryError> {
+    pub(crate) fn commit(&self, message: &str, files: &[(&str, &str)]) -> Result<CommitId, RepositoryError> {
         let parents: Vec<Oid> = self.head().into_iter().collect();
         let commit = self.write(message, files, &parents)?;
         self.move_main(commit)?;
@@ -41,10 +35,7 @@ impl Sample {
     }
 
     /// Commits `files` on a branch and merges it, as a pull request does.
-    ///
-    /// # Errors
-    /// If a file or the repository cannot be written.
-    pub fn pull_request(
+    pub(crate) fn pull_request(
         &self,
         message: &str,
         merge: &str,

@@ -62,7 +62,7 @@ impl RepoUrl {
     }
 
     /// Returns the host in lower case, with the port unless it is the default; `None` for a path.
-    pub fn host(&self) -> Option<String> {
+    pub(crate) fn host(&self) -> Option<String> {
         let (host, port) = match &self.0 {
             Kind::Https(url) => (url.host_str()?, url.port()),
             Kind::Local(_) => return None,

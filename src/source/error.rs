@@ -73,7 +73,7 @@ pub enum ErrorKind {
 
 impl Error {
     /// Returns the consequence of the error for a pass.
-    pub const fn kind(&self) -> ErrorKind {
+    pub(crate) const fn kind(&self) -> ErrorKind {
         match self {
             Self::NoRoot { .. }
             | Self::RootNotFolder { .. }
@@ -100,7 +100,7 @@ impl Error {
     }
 
     /// Returns advice for the operator.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::AmbiguousId(_) => "use more digits of the commit id",
             Self::NoRepository(_) => {

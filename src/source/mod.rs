@@ -103,15 +103,12 @@ impl Source {
     }
 
     /// Returns whether the repository is on this machine, where a lookup costs microseconds.
-    pub fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.config.location.local_path().is_some()
     }
 
     /// Returns the ref's current commit. This costs one lookup and no fetch.
-    ///
-    /// # Errors
-    /// If the repository is unreachable or unreadable, or the ref is missing.
-    pub fn resolve(&mut self) -> Result<CommitId, Error> {
+    pub(crate) fn resolve(&mut self) -> Result<CommitId, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {
             return self.mirror.resolve(config);
@@ -124,13 +121,13 @@ impl Source {
 
     /// Returns when a checkout was last current, as of the last lookup; `None` for a URL and for a repository without a
     /// fetch.
-    pub fn fetched(&self) -> Option<Fetched> {
+    pub(crate) fn fetched(&self) -> Option<Fetched> {
         self.fetch_head.fetched()
     }
 
     /// Returns whether another snapshot may avoid `error`, which a reader of a snapshot returned. The next snapshot of a URL
     /// then clones the mirror again.
-    pub fn repair(&mut self, error: &Error) -> bool {
+    pub(crate) fn repair(&mut self, error: &Error) -> bool {
         let may_help = error.is_damage();
         if may_help && !self.is_local() {
             tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged; cloning it again");
@@ -140,10 +137,7 @@ impl Source {
     }
 
     /// Returns the URL of the repository's `origin` as configured, or the URL of a URL source.
-    ///
-    /// # Errors
-    /// If the repository cannot be opened.
-    pub fn origin_url(&self) -> Result<Option<String>, Error> {
+    pub(crate) fn origin_url(&self) -> Result<Option<String>, Error> {
         match self.config.location.local_path() {
             Some(path) => revisions::origin_url(path),
             None => Ok(Some(self.config.location.to_string())),
@@ -151,10 +145,7 @@ impl Source {
     }
 
     /// Opens the repository, whose revisions are then looked up by name; `None` if it is behind a URL.
-    ///
-    /// # Errors
-    /// If the repository cannot be opened.
-    pub fn revisions(&self) -> Result<Option<RevisionLookup>, Error> {
+    pub(crate) fn revisions(&self) -> Result<Option<RevisionLookup>, Error> {
         let path = self.config.location.local_path();
         path.map(|path| RevisionLookup::open(&self.config, path)).transpose()
     }

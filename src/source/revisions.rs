@@ -51,10 +51,7 @@ impl RevisionLookup {
 
     /// Returns the commit that `name` names: a branch, tag, commit or full ref, as for `--ref`, or any other expression
     /// of `git rev-parse`.
-    ///
-    /// # Errors
-    /// If no commit has the name.
-    pub fn find(&self, name: &str) -> Result<NamedCommit, RevisionError> {
+    pub(crate) fn find(&self, name: &str) -> Result<NamedCommit, RevisionError> {
         let (near, error) = match resolve(&self.repository, Some(name)) {
             Ok(found) => {
                 let branch = found.reference.strip_prefix("refs/heads/");
@@ -81,10 +78,7 @@ impl RevisionLookup {
     }
 
     /// Returns the commit of the branch `name`: that of `origin`, of another remote, or of this repository, in this order.
-    ///
-    /// # Errors
-    /// If the refs cannot be read.
-    pub fn branch(&self, name: &str) -> Result<Option<NamedCommit>, Error> {
+    pub(crate) fn branch(&self, name: &str) -> Result<Option<NamedCommit>, Error> {
         let name = name.strip_prefix("refs/heads/").unwrap_or(name);
         let mut candidates = vec![format!("origin/{name}")];
         candidates.extend(self.remote_branches(name)?);
@@ -111,7 +105,7 @@ impl RevisionLookup {
     }
 
     /// Returns the parents of a commit; `None` if the repository lacks the commit.
-    pub fn parents(&self, commit: CommitId) -> Option<Vec<CommitId>> {
+    pub(crate) fn parents(&self, commit: CommitId) -> Option<Vec<CommitId>> {
         let node = CommitNode::read(&self.repository, commit).ok()?;
         Some(node.parents(Parents::All).to_vec())
     }
@@ -119,10 +113,7 @@ impl RevisionLookup {
     /// Returns the best common ancestors of two commits, newest first; several if branches were merged in both
     /// directions, none if the histories are unrelated. The result is `None` if the clone is shallow and lacks commits
     /// that could be ancestors, too.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Option<Vec<CommitId>>, Error> {
+    pub(crate) fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Option<Vec<CommitId>>, Error> {
         let find = || {
             let bases = history::merge_bases(&self.repository, one, &[other])?;
             let is_complete = history::is_complete(&self.repository, &[one, other], &bases)?;
@@ -132,7 +123,7 @@ impl RevisionLookup {
     }
 
     /// Returns whether the repository lacks the beginning of its history.
-    pub fn is_shallow(&self) -> bool {
+    pub(crate) fn is_shallow(&self) -> bool {
         self.repository.is_shallow()
     }
 
@@ -140,7 +131,7 @@ impl RevisionLookup {
     ///
     /// # Errors
     /// As [`Source::snapshot`](super::Source::snapshot).
-    pub fn snapshot(self, head: &NamedCommit) -> Result<Snapshot, Error> {
+    pub(crate) fn snapshot(self, head: &NamedCommit) -> Result<Snapshot, Error> {
         let (resolved, config) = (head.resolved(), self.config.clone());
         Snapshot::take(self.cache(), resolved, &config.root, config.first_parent, None)
     }
@@ -150,7 +141,7 @@ impl RevisionLookup {
     ///
     /// # Errors
     /// As [`Source::snapshot`](super::Source::snapshot).
-    pub fn merge(
+    pub(crate) fn merge(
         self,
         target: &NamedCommit,
         head: &NamedCommit,

@@ -73,20 +73,17 @@ impl Snapshot {
     }
 
     /// Returns the id of the snapshot's commit.
-    pub const fn revision(&self) -> CommitId {
+    pub(crate) const fn revision(&self) -> CommitId {
         self.commit.id
     }
 
     /// Returns the ref: its full name, a commit id, or `HEAD (detached)`.
-    pub fn reference(&self) -> &str {
+    pub(crate) fn reference(&self) -> &str {
         &self.reference
     }
 
     /// Returns the tree of the root folder at another commit; `None` if the commit has no such folder.
-    ///
-    /// # Errors
-    /// If the commit cannot be read.
-    pub fn root_tree_at(&self, other: CommitId) -> Result<Option<ObjectId>, Error> {
+    pub(crate) fn root_tree_at(&self, other: CommitId) -> Result<Option<ObjectId>, Error> {
         self.query(|reader, _| match root_tree(reader, &reader.node(other)?, &self.root) {
             Err(Error::NoRoot { .. } | Error::RootNotFolder { .. }) => Ok(None),
             found => found.map(Some),
@@ -105,38 +102,32 @@ impl Snapshot {
     }
 
     /// Returns the tree of the root folder.
-    pub const fn root_tree(&self) -> ObjectId {
+    pub(crate) const fn root_tree(&self) -> ObjectId {
         self.root_tree
     }
 
     /// Returns the commit with its message.
-    pub const fn commit(&self) -> &Commit {
+    pub(crate) const fn commit(&self) -> &Commit {
         &self.commit
     }
 
     /// Returns whether the clone is shallow, so that [`Snapshot::last_commits`] may return guesses.
-    pub const fn is_shallow(&self) -> bool {
+    pub(crate) const fn is_shallow(&self) -> bool {
         self.is_shallow
     }
 
     /// Returns whether part of the history is known to be missing: the clone is shallow, or lacks the tree of a parent.
-    pub fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.is_shallow() || self.reader().is_ok_and(|reader| search::lacks_trees(&reader, self.revision()))
     }
 
     /// Returns whether [`Snapshot::last_commits`] may have to guess: the clone is shallow or partial.
-    ///
-    /// # Errors
-    /// When the repository cannot be opened.
-    pub fn may_guess(&self) -> Result<bool, Error> {
+    pub(crate) fn may_guess(&self) -> Result<bool, Error> {
         Ok(self.is_shallow() || self.reader()?.is_partial())
     }
 
     /// Returns whether any commit in the history has the trailer `key`.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn has_trailer(&self, key: &str) -> Result<bool, Error> {
+    pub(crate) fn has_trailer(&self, key: &str) -> Result<bool, Error> {
         self.query(|reader, start| any_has_trailer(reader, start, key))
     }
 
@@ -237,10 +228,7 @@ impl Snapshot {
 
     /// Returns the newest commit that removed the file at `path` (relative to the root). It may be a merge that
     /// [`Snapshot::last_commits`] misses.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
+    pub(crate) fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
         self.query(|reader, start| {
             let found = search::removal(reader, start, &self.full(path), self.parents)?;
             found.map(|id| reader.commit(id)).transpose()
@@ -256,19 +244,13 @@ impl Snapshot {
     }
 
     /// Returns whether any commit in the history has `object` at `path` (relative to the root).
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn evidence(&self, path: &str, object: ObjectId) -> Result<HistoryEvidence, Error> {
+    pub(crate) fn evidence(&self, path: &str, object: ObjectId) -> Result<HistoryEvidence, Error> {
         self.query(|reader, start| search::evidence(reader, start, &self.full(path), object))
     }
 
     /// Returns whether `since`, or a commit between it and this one, may have other documents under the root than this one.
     /// Compares only the folders that may contain documents.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
+    pub(crate) fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
         self.query(|reader, start| search::differed_since(reader, start, since, &self.root))
     }
 
@@ -299,10 +281,7 @@ impl Snapshot {
     }
 
     /// Returns the relation of `other` to this snapshot's commit.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
-    pub fn relation(&self, other: CommitId) -> Result<Relation, Error> {
+    pub(crate) fn relation(&self, other: CommitId) -> Result<Relation, Error> {
         if other == self.revision() {
             return Ok(Relation::Same);
         }

@@ -59,10 +59,7 @@ pub fn watch(
 impl Watcher {
     /// Updates the watched folders. Must be called after each lookup that found a change, because a swapped link has other
     /// folders.
-    ///
-    /// # Errors
-    /// If a folder cannot be watched. The others are.
-    pub fn renew(&mut self) -> Result<(), WatchError> {
+    pub(crate) fn renew(&mut self) -> Result<(), WatchError> {
         let wanted = folders(&self.path, self.reference.as_deref());
         for gone in self.watched.difference(&wanted) {
             // Fails for a removed folder, which the system stopped watching.

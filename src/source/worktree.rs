@@ -62,10 +62,7 @@ type Paths = Vec<Vec<u8>>;
 
 impl WorkTree {
     /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of work trees.
-    ///
-    /// # Errors
-    /// If the folder does not exist, or `folder` is a bare repository.
-    pub fn open(folder: &Path, root: &str) -> Result<Self, Error> {
+    pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, Error> {
         let repository = match revisions::open(folder) {
             Ok(repository) => Some(repository),
             Err(Error::NoRepository(_)) => None,
@@ -84,10 +81,7 @@ impl WorkTree {
     }
 
     /// Returns the paths of all regular files relative to the root, sorted, with `/` as separator. Paths need not be UTF-8.
-    ///
-    /// # Errors
-    /// If a folder cannot be read.
-    pub fn files(&self) -> Result<Vec<Vec<u8>>, Error> {
+    pub(crate) fn files(&self) -> Result<Vec<Vec<u8>>, Error> {
         self.files_in(|_| true)
     }
 
@@ -95,7 +89,7 @@ impl WorkTree {
     ///
     /// # Errors
     /// As [`Self::files`].
-    pub fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
+    pub(crate) fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
         Ok(self.files_and_links(is_wanted)?.0)
     }
 
@@ -135,15 +129,12 @@ impl WorkTree {
     }
 
     /// Returns the content of the file at `path`, like [`content`].
-    ///
-    /// # Errors
-    /// If it is not a regular file or cannot be read.
-    pub fn content(&self, path: &[u8], limit: usize) -> Result<Blob, Error> {
+    pub(crate) fn content(&self, path: &[u8], limit: usize) -> Result<Blob, Error> {
         content(&self.folder, path, limit)
     }
 
     /// Returns the folder of the root.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 }
