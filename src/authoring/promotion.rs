@@ -97,15 +97,20 @@ struct Promotion<'a> {
 impl Promotion<'_> {
     /// Copies one document. The error is the reason why it could not be written.
     fn copy(&self, key: &str, document: &EnvironmentDocument) -> Result<PromotionResult, String> {
-        let before = self.target.valid.get(key);
+        // Ids that differ only in case are one toggle (DESIGN, section 2).
+        let is_same = |other: &str| other.eq_ignore_ascii_case(key);
+        let before = self.target.valid.iter().find(|(other, _)| is_same(other)).map(|(_, before)| before);
         if before.is_some_and(|before| before.payload == document.payload) {
             return Ok(PromotionResult::Unchanged);
         }
-        let (path, existing) = match (before, self.target.invalid.get(key).map(Vec::as_slice)) {
+        let invalid = self.target.invalid.iter().filter(|(other, _)| is_same(other));
+        let invalid: Vec<&String> =
+            invalid.flat_map(|(_, paths)| paths.iter().map(|(path, _)| path)).collect();
+        let (path, existing) = match (before, invalid.as_slice()) {
             (Some(before), _) => (before.path.clone(), Existing::Replace),
-            (None, Some([(path, _)])) => (path.clone(), Existing::Replace),
-            (None, Some(_)) => return Err("several files claim it there; keep one of them".to_owned()),
-            (None, None) => (self.path(key, document.format)?, Existing::Keep),
+            (None, [path]) => (path.to_string(), Existing::Replace),
+            (None, []) => (self.path(key, document.format)?, Existing::Keep),
+            (None, _) => return Err("several files claim it there; keep one of them".to_owned()),
         };
         let text = self.text(document, &path)?;
         match self.folder.write(&path, &text, existing).map_err(|error| chain(&error))? {

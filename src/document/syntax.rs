@@ -36,7 +36,6 @@ pub(super) struct Syntax<'t> {
     pub(super) root: Option<Node>,
     /// The errors in the YAML.
     pub(super) findings: Vec<Finding>,
-    /// All comments.
     pub(super) comments: Vec<Comment<'t>>,
     /// Whether it can be printed again: its scalars and comments are known.
     pub(super) is_printable: bool,

@@ -28,10 +28,8 @@ impl fmt::Display for CommitId {
     }
 }
 
-/// A commit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Commit {
-    /// The id.
     pub id: CommitId,
     /// The complete message, decoded to UTF-8.
     pub message: String,
@@ -70,7 +68,6 @@ impl Commit {
     }
 }
 
-/// A commit with its author.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct AuthoredCommit {
     pub(crate) commit: Commit,

@@ -80,10 +80,8 @@ impl Deployment {
     }
 }
 
-/// A toggle of a deployment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeployedToggle {
-    /// The toggle.
     pub id: ToggleId,
     /// What was done. Not known for a toggle that a large commit only counts, if several effects are possible.
     pub effect: Option<DeploymentEffect>,
@@ -92,7 +90,6 @@ pub struct DeployedToggle {
 /// One page of the deployment history, newest first.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HistoryPage {
-    /// The deployments.
     pub deployments: Vec<Deployment>,
     /// Where the next page begins: before this commit of the applied ref. None at the end of the history.
     pub next: Option<CommitId>,

@@ -79,7 +79,6 @@ impl Tree {
         entries.filter(|entry| entry.kind() == EntryKind::Tree)
     }
 
-    /// Returns the entry with that name.
     pub(crate) fn get(&self, name: &str) -> Option<TreeEntry<'_>> {
         self.entries().find(|entry| entry.name == name.as_bytes())
     }
@@ -95,7 +94,6 @@ impl Tree {
     }
 }
 
-/// One entry of one tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TreeEntry<'a> {
     /// Git's mode: kind and permissions.
@@ -119,7 +117,6 @@ impl<'a> TreeEntry<'a> {
         Self { mode, name, id }
     }
 
-    /// Returns the kind.
     pub(crate) const fn kind(&self) -> EntryKind {
         kind(self.mode)
     }

@@ -38,6 +38,21 @@ fn documents_are_copied_with_their_comments_and_nothing_is_committed() {
 }
 
 #[test]
+fn a_document_whose_name_differs_only_in_case_is_that_of_the_toggle() {
+    let world = World::new();
+    world.repo.write("shop/staging/pay.yaml", doc(21));
+    world.repo.write("shop/production/Pay.yaml", doc(18));
+    promote(&world, "shop/staging shop/production").exit(0).stdout_contains(&["\n1 copied, 0 unchanged\n"]);
+    assert_eq!(read(&world, "shop/production/Pay.yaml"), doc(21));
+    world.repo.write("shop/production/pay.yaml", doc(18));
+    promote(&world, "shop/staging shop/production")
+        .exit(1)
+        .any_output()
+        .stderr_contains(&["several files claim it there; keep one of them"]);
+    assert_eq!(read(&world, "shop/production/pay.yaml"), doc(18));
+}
+
+#[test]
 fn every_output_says_what_changed_in_the_target() {
     let world = World::new();
     let ready = || {

@@ -91,7 +91,6 @@ fn slashes<T>(at: usize, from: usize, to: usize) -> Scanned<T> {
 }
 
 impl Flow<'_> {
-    /// Reads one token.
     fn token(&mut self) -> Scanned<()> {
         let text = self.lines[self.line].text;
         let (line, from) = (self.line, self.byte);
