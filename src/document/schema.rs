@@ -10,18 +10,16 @@ use crate::model::{ReturnType, ServiceKind, WHOLE};
 /// It accepts everything that [`read`](super::read) accepts. It cannot express that `select` is the index of a
 /// variation, that names are unique, that the shares of a split add up, or how a YAML scalar was written.
 pub(crate) fn schema(kind: ServiceKind) -> Value {
-    let mut schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "gitoggle document",
-        "description": "The targeting of one toggle in one environment of one project",
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["disabled", "content"],
-        "properties": {
+    let mut schema = object(
+        "The targeting of one toggle in one environment of one project",
+        &["disabled", "content"],
+        json!({
             "disabled": { "type": "boolean", "description": "Whether the toggle is disabled in this environment" },
-            "content": { "$ref": "#/$defs/content" }
-        }
-    });
+            "content": of("content")
+        }),
+    );
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("gitoggle document");
     let mut definitions = definitions();
     let mut content = content();
     match kind {
@@ -44,16 +42,36 @@ pub(crate) fn schema(kind: ServiceKind) -> Value {
                 "properties": { "content": { "properties": { "defaultServe": { "minProperties": 1 } } } }
             });
             definitions["prerequisite"] = prerequisite();
-            content["properties"]["prerequisites"] = json!({
-                "description": "Toggles that must serve a value to a user before any rule is tried; [] for none",
-                "type": "array",
-                "items": { "$ref": "#/$defs/prerequisite" }
-            });
+            content["properties"]["prerequisites"] = list(
+                "Toggles that must serve a value to a user before any rule is tried; [] for none",
+                "prerequisite",
+            );
         }
     }
     definitions["content"] = content;
     schema["$defs"] = definitions;
     schema
+}
+
+/// Returns the schema of a mapping without other keys than these.
+fn object(description: &str, required: &[&str], properties: Value) -> Value {
+    let mut schema = json!({
+        "description": description,
+        "type": "object",
+        "additionalProperties": false,
+        "required": required
+    });
+    schema["properties"] = properties;
+    schema
+}
+
+/// Returns the schema that refers to a definition.
+fn of(definition: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{definition}") })
+}
+
+fn list(description: &str, definition: &str) -> Value {
+    json!({ "description": description, "type": "array", "items": of(definition) })
 }
 
 /// Returns the definitions that every kind of service has.
@@ -80,71 +98,49 @@ fn definitions() -> Value {
 }
 
 fn content() -> Value {
-    json!({
-        "description": "Rules, serves and variations; all of them are required",
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["rules", "disabledServe", "defaultServe", "variations"],
-        "properties": {
-            "rules": {
-                "description": "Tried in this order; [] for none",
-                "type": "array",
-                "items": { "$ref": "#/$defs/rule" }
-            },
-            "disabledServe": {
-                "description": "The serve while the toggle is disabled",
-                "$ref": "#/$defs/serve"
-            },
-            "defaultServe": {
-                "description": "The serve if no rule matches",
-                "$ref": "#/$defs/serve"
-            },
-            "variations": {
-                "description": "The values to choose from; the first has index 0",
-                "type": "array",
-                "minItems": 1,
-                "items": { "$ref": "#/$defs/variation" }
-            }
-        }
-    })
+    let serve = |description| json!({ "description": description, "$ref": "#/$defs/serve" });
+    let mut variations = list("The values to choose from; the first has index 0", "variation");
+    variations["minItems"] = json!(1);
+    object(
+        "Rules, serves and variations; all of them are required",
+        &["rules", "disabledServe", "defaultServe", "variations"],
+        json!({
+            "rules": list("Tried in this order; [] for none", "rule"),
+            "disabledServe": serve("The serve while the toggle is disabled"),
+            "defaultServe": serve("The serve if no rule matches"),
+            "variations": variations
+        }),
+    )
 }
 
 fn rule() -> Value {
-    json!({
-        "description": "Serves a variation if all of its conditions match",
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["name", "serve", "conditions"],
-        "properties": {
-            "name": { "$ref": "#/$defs/text" },
-            "serve": { "$ref": "#/$defs/serve" },
-            "conditions": {
-                "description": "All of them must match; [] matches everyone",
-                "type": "array",
-                "items": { "$ref": "#/$defs/condition" }
-            }
-        }
-    })
+    object(
+        "Serves a variation if all of its conditions match",
+        &["name", "serve", "conditions"],
+        json!({
+            "name": of("text"),
+            "serve": of("serve"),
+            "conditions": list("All of them must match; [] matches everyone", "condition")
+        }),
+    )
 }
 
 /// Returns the members of a condition that every kind of service has.
 fn condition(required: &[&str]) -> Value {
-    json!({
-        "description": "Compares an attribute with values",
-        "type": "object",
-        "additionalProperties": false,
-        "required": required,
-        "properties": {
-            "type": { "$ref": "#/$defs/word" },
-            "subject": { "$ref": "#/$defs/text" },
-            "predicate": { "$ref": "#/$defs/word" },
+    object(
+        "Compares an attribute with values",
+        required,
+        json!({
+            "type": of("word"),
+            "subject": of("text"),
+            "predicate": of("word"),
             "objects": objects("text")
-        }
-    })
+        }),
+    )
 }
 
 fn objects(item: &str) -> Value {
-    json!({ "type": "array", "minItems": 1, "items": { "$ref": format!("#/$defs/{item}") } })
+    json!({ "type": "array", "minItems": 1, "items": of(item) })
 }
 
 fn documented_condition() -> Value {
@@ -174,7 +170,7 @@ fn known_condition() -> Value {
         // A segment has no subject.
         json!({
             "if": is("type", "segment"),
-            "else": { "required": ["subject"], "properties": { "subject": { "$ref": "#/$defs/word" } } }
+            "else": { "required": ["subject"], "properties": { "subject": of("word") } }
         }),
         json!({
             "if": is("predicate", "between"),
@@ -204,7 +200,7 @@ fn serve() -> Value {
         "maxProperties": 1,
         "properties": {
             "select": { "type": "integer", "minimum": 0, "maximum": u32::MAX },
-            "variation": { "$ref": "#/$defs/text" }
+            "variation": of("text")
         }
     })
 }
@@ -237,29 +233,17 @@ fn split() -> Value {
 }
 
 fn prerequisite() -> Value {
-    json!({
-        "description": "A toggle of the same project and the value that it must serve; otherwise, the disabled serve is served",
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["key", "value", "type"],
-        "properties": {
-            "key": { "$ref": "#/$defs/word" },
-            "value": { "$ref": "#/$defs/text" },
-            "type": { "enum": ReturnType::WORDS }
-        }
-    })
+    object(
+        "A toggle of the same project and the value that it must serve; otherwise, the disabled serve is served",
+        &["key", "value", "type"],
+        json!({ "key": of("word"), "value": of("text"), "type": { "enum": ReturnType::WORDS } }),
+    )
 }
 
 fn variation() -> Value {
-    json!({
-        "description": "A value that can be served",
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["value", "name"],
-        "properties": {
-            "value": { "$ref": "#/$defs/text" },
-            "name": { "$ref": "#/$defs/text" },
-            "description": { "$ref": "#/$defs/text" }
-        }
-    })
+    object(
+        "A value that can be served",
+        &["value", "name"],
+        json!({ "value": of("text"), "name": of("text"), "description": of("text") }),
+    )
 }
