@@ -1,6 +1,9 @@
 //! The values of a syntax tree.
 
+use std::fmt::Write as _;
 use std::ops::Range;
+
+use crate::model::escaped;
 
 /// A position between two characters: line and column, both from 1, the column in characters.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -117,4 +120,38 @@ pub(super) struct Located {
 /// Returns whether `text` is null in YAML's core schema, which includes the empty plain scalar.
 pub(super) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+/// Returns `text` in double quotes.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if needs_escape(c) => {
+                let code = u32::from(c);
+                let _ = match code {
+                    0..=0xff => write!(out, "\\x{code:02x}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Returns whether YAML does not allow `c` unescaped, or a reviewer could not see it.
+fn needs_escape(c: char) -> bool {
+    let mut buffer = [0; 4];
+    let text: &str = c.encode_utf8(&mut buffer);
+    let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c);
+    // YAML allows a no-break space, but a reviewer cannot distinguish it from a space.
+    is_noncharacter || c == '\u{a0}' || escaped(text).to_string() != text
 }

@@ -10,13 +10,12 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use super::node::{Node, NodeKind};
+use super::node::{Node, NodeKind, quoted};
 use super::resolve::has_optional_subject;
 use super::syntax::{self, Syntax, is_block};
 use super::{Diagnostic, Document, read, text};
 use crate::model::{
-    Between, Blob, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation, escaped,
-    percent,
+    Between, Blob, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation, percent,
 };
 
 /// The result of formatting one document.
@@ -539,37 +538,4 @@ fn is_plain_word(text: &str) -> bool {
         .iter()
         .any(|word| text.eq_ignore_ascii_case(word));
     is_word && !is_reserved
-}
-
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if needs_escape(c) => {
-                let code = u32::from(c);
-                let _ = match code {
-                    0..=0xff => write!(out, "\\x{code:02x}"),
-                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
-                    _ => write!(out, "\\U{code:08x}"),
-                };
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// Returns whether YAML does not allow `c` unescaped, or a reviewer could not see it.
-fn needs_escape(c: char) -> bool {
-    let mut buffer = [0; 4];
-    let text: &str = c.encode_utf8(&mut buffer);
-    let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c);
-    // YAML allows a no-break space, but a reviewer cannot distinguish it from a space.
-    is_noncharacter || c == '\u{a0}' || escaped(text).to_string() != text
 }

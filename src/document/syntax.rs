@@ -19,8 +19,7 @@ use super::check;
 use super::finding::lines;
 use super::finding::{Finding, add};
 use super::mistake::{self, Mistake};
-use super::node::{Node, NodeKind, Position, Span, Style};
-use super::print::quoted;
+use super::node::{Node, NodeKind, Position, Span, Style, quoted};
 
 /// The maximum nesting depth.
 pub(super) const DEEPEST: usize = 32;
