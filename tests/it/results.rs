@@ -31,8 +31,7 @@ fn apply(world: &World, host: &Service) -> Gitoggle {
         .set("state-remote", format!("{}/state.git", host.url()))
 }
 
-#[test]
-fn an_error_after_the_first_request_leaves_a_report_as_text() {
+fn check_text() {
     let (world, host) = declining();
     let applied = (0..6).map(|number| format!("applied shop/prod/t{number} (create) <short> Add six\n"));
     apply(&world, &host)
@@ -42,8 +41,7 @@ fn an_error_after_the_first_request_leaves_a_report_as_text() {
     assert_eq!(world.service.count(), 6);
 }
 
-#[test]
-fn an_error_after_the_first_request_is_a_field_of_the_json() {
+fn check_json() {
     let (world, host) = declining();
     let report = apply(&world, &host).set("output", "json").exit(1).json();
     let results = report["results"].as_array().unwrap();
@@ -53,14 +51,23 @@ fn an_error_after_the_first_request_is_a_field_of_the_json() {
     assert!(error.contains("declined"), "{error}");
 }
 
-#[test]
-fn an_error_after_the_first_request_is_in_the_markdown() {
+fn check_markdown() {
     let (world, host) = declining();
     apply(&world, &host)
         .set("output", "markdown")
         .exit(1)
         .stdout_contains(&["applied 6 of 6 changes", "**error**", "declined"])
         .any_stderr();
+}
+
+#[test]
+fn an_error_after_the_first_request_leaves_a_report_in_every_form() {
+    // At once, because each of them waits for the 90 s.
+    std::thread::scope(|scope| {
+        for check in [check_text, check_json, check_markdown] {
+            scope.spawn(check);
+        }
+    });
 }
 
 #[test]
