@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not retry; see
-    /// [`outcome`].
+    /// [`outcome()`].
     pub async fn publish(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
         let received = self.connection.patch(self.base_url().targeting(toggle), body).await;
         outcome(received, session)
