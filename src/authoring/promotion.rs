@@ -78,8 +78,7 @@ pub(crate) fn promote(
         paths.map(|(path, _)| join(place.root, path)).any(|path| path == finding.path)
     };
     report.findings = source.findings.iter().filter(|found| is_wanted(found)).cloned().collect();
-    let promotion =
-        Promotion { place, to, target: &target, folder: TargetFolder::open(place.folder, place.root)? };
+    let promotion = Promotion::new(place, to, &target)?;
     for (key, document) in source.valid.iter().filter(|(key, _)| globs.contains_text(key)) {
         let result = promotion.copy(key, document).unwrap_or_else(PromotionResult::Failed);
         report.results.insert(key.clone(), result);
@@ -90,27 +89,40 @@ pub(crate) fn promote(
 struct Promotion<'a> {
     place: DocumentPlace<'a>,
     to: &'a EnvironmentId,
-    target: &'a EnvironmentDocuments,
+    /// The documents of the target by key in lowercase: ids that differ only in case are one toggle (DESIGN, section 2).
+    valid: HashMap<String, &'a EnvironmentDocument>,
+    /// The paths of its invalid documents, in the same way.
+    invalid: HashMap<String, Vec<&'a String>>,
     folder: TargetFolder,
 }
 
-impl Promotion<'_> {
+impl<'a> Promotion<'a> {
+    fn new(
+        place: DocumentPlace<'a>,
+        to: &'a EnvironmentId,
+        target: &'a EnvironmentDocuments,
+    ) -> Result<Self, AuthoringError> {
+        let folder = TargetFolder::open(place.folder, place.root)?;
+        let valid = target.valid.iter().map(|(key, document)| (key.to_ascii_lowercase(), document)).collect();
+        let mut invalid: HashMap<String, Vec<&String>> = HashMap::new();
+        for (key, paths) in &target.invalid {
+            invalid.entry(key.to_ascii_lowercase()).or_default().extend(paths.iter().map(|(path, _)| path));
+        }
+        Ok(Self { place, to, valid, invalid, folder })
+    }
+
     /// Copies one document. The error is the reason why it could not be written.
     fn copy(&self, key: &str, document: &EnvironmentDocument) -> Result<PromotionResult, String> {
-        // Ids that differ only in case are one toggle (DESIGN, section 2).
-        let is_same = |other: &str| other.eq_ignore_ascii_case(key);
-        let before = self.target.valid.iter().find(|(other, _)| is_same(other)).map(|(_, before)| before);
+        let folded = key.to_ascii_lowercase();
+        let before = self.valid.get(&folded).copied();
         if before.is_some_and(|before| before.payload == document.payload) {
             return Ok(PromotionResult::Unchanged);
         }
-        let invalid = self.target.invalid.iter().filter(|(other, _)| is_same(other));
-        let invalid: Vec<&String> =
-            invalid.flat_map(|(_, paths)| paths.iter().map(|(path, _)| path)).collect();
-        let (path, existing) = match (before, invalid.as_slice()) {
+        let (path, existing) = match (before, self.invalid.get(&folded).map(Vec::as_slice)) {
             (Some(before), _) => (before.path.clone(), Existing::Replace),
-            (None, [path]) => (path.to_string(), Existing::Replace),
-            (None, []) => (self.path(key, document.format)?, Existing::Keep),
-            (None, _) => return Err("several files claim it there; keep one of them".to_owned()),
+            (None, Some([path])) => (path.to_string(), Existing::Replace),
+            (None, None) => (self.path(key, document.format)?, Existing::Keep),
+            (None, Some(_)) => return Err("several files claim it there; keep one of them".to_owned()),
         };
         let text = self.text(document, &path)?;
         match self.folder.write(&path, &text, existing).map_err(|error| chain(&error))? {
