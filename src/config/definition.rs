@@ -1,4 +1,4 @@
-//! Describes settings: names, help and default, and the values of their fields.
+//! Describes settings: names, help and default, the values of their fields, and the commands and sources that may set them.
 
 use std::error::Error as _;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What a pass needs to know.
+//! What a pass needs to know, and its connection to its caller.
 
 #[cfg(test)]
 use std::pin::Pin;

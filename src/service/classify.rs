@@ -1,4 +1,4 @@
-//! Classifies a response as an outcome by the table in DESIGN section 6.
+//! Reads a response, and classifies it as an outcome by the table in DESIGN section 6.
 
 use std::borrow::Cow;
 use std::io::Read as _;

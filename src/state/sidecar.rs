@@ -1,5 +1,5 @@
-//! Keeps failures and the last clean pass beside the record. Losing them costs a lookup, a line of `status`, or the order
-//! of the next pass.
+//! Keeps failures, the last clean pass and the versions that are live beside the record. Losing them costs a lookup, a line
+//! of `status`, or the order of the next pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;

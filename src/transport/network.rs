@@ -1,4 +1,4 @@
-//! Creates HTTPS clients from one set of CA, proxy, and timeout settings.
+//! Creates HTTPS clients from one set of CA, proxy, and timeout settings, and describes why their requests failed.
 
 use std::error::Error;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! The environments: counts by state, grouped reasons, and the toggles on demand.
+//! The environments: counts by state, what is waiting in them by reason, and the toggles on demand.
 
 use std::cell::Cell;
 

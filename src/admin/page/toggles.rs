@@ -1,4 +1,4 @@
-//! The toggles: a search, and one page of what it found.
+//! The toggles: a search, one page of what it found, and the page of one toggle with the ways out.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use maud::{Markup, html};

@@ -192,7 +192,7 @@ pub(super) fn trailers<'a>(message: &'a str, key: &str) -> impl Iterator<Item = 
     last.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "))
 }
 
-// Reads the description of a deployment from the message of its applied commit. `super::commit` writes it.
+// Reads the description of a deployment from the message of its applied commit.
 
 /// The content of a message.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

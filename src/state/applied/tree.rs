@@ -1,4 +1,4 @@
-//! Splices documents into the applied tree. Reads and writes only the trees on the path to a change.
+//! Changes and compares applied trees. Reads and writes only the trees on the path to a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Appends batches of lines to the journal, and replaces the file to trim it.
+//! The file of the journal: its lines, which are appended in batches, and its replacement, which trims it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
