@@ -146,7 +146,9 @@ impl Driver {
             }
             Wakeup::Found(head) => state.is_new(*head),
             Wakeup::Tick => {
-                state.wakes_at.is_some_and(|at| at <= self.config.clock.unix()) || state.is_ref_moved()
+                // Taken, so that a pass that ends without a new time is not started again by every tick.
+                let at = self.config.clock.unix();
+                state.wakes_at.take_if(|wakes_at| *wakes_at <= at).is_some() || state.is_ref_moved()
             }
             Wakeup::Command(_) | Wakeup::ScanDue | Wakeup::Stop => false,
         };
