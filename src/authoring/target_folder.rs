@@ -9,6 +9,8 @@ use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempPath;
+
 use super::AuthoringError;
 use crate::document::LARGEST_DOCUMENT;
 use crate::model::{Blob, escaped};
@@ -119,8 +121,7 @@ impl TargetFolder {
             return Ok(WriteResult::Exists);
         }
         let permissions = found.map(|found| found.permissions());
-        write(&file, text, permissions).map_err(io_error("write", &shown))?;
-        Ok(WriteResult::Written)
+        write(&file, text, existing, permissions).map_err(io_error("write", &shown))
     }
 
     /// Returns the place of a file, `path` below the top, if only ordinary folders lead to it and nothing but an ordinary
@@ -151,23 +152,31 @@ impl TargetFolder {
 }
 
 /// Writes a file under a temporary name, with the permissions of the file that it replaces, and renames it.
-fn write(file: &Path, text: &str, permissions: Option<Permissions>) -> io::Result<()> {
+pub(super) fn write(
+    file: &Path,
+    text: &str,
+    existing: Existing,
+    permissions: Option<Permissions>,
+) -> io::Result<WriteResult> {
     let folder = file.parent().unwrap_or(file);
     fs::create_dir_all(folder)?;
     // The lock makes one name sufficient, so a killed process leaves at most one such file in a folder, which the next one
     // replaces.
-    let temporary = folder.join(".gitoggle.tmp");
+    let temporary = TempPath::try_from_path(folder.join(".gitoggle.tmp"))?;
     let _ = fs::remove_file(&temporary);
-    let written = File::create_new(&temporary).and_then(|mut new| {
-        permissions.map_or(Ok(()), |permissions| new.set_permissions(permissions))?;
-        new.write_all(text.as_bytes())?;
-        fs::rename(&temporary, file)
-    });
-    if written.is_err() {
-        // The error that is reported is the first one.
-        let _ = fs::remove_file(&temporary);
+    let mut new = File::create_new(&temporary)?;
+    permissions.map_or(Ok(()), |permissions| new.set_permissions(permissions))?;
+    new.write_all(text.as_bytes())?;
+    if existing == Existing::Replace {
+        temporary.persist(file)?;
+        return Ok(WriteResult::Written);
     }
-    written
+    // An editor may have created the file since it was looked for.
+    match temporary.persist_noclobber(file) {
+        Ok(()) => Ok(WriteResult::Written),
+        Err(kept) if kept.error.kind() == ErrorKind::AlreadyExists => Ok(WriteResult::Exists),
+        Err(failed) => Err(failed.error),
+    }
 }
 
 /// Creates the files of a starter repository: `files`, paths relative to `folder` with their contents. Leaves those alone that

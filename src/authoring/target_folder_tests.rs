@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use super::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
+use super::target_folder::{self, Existing, FolderError, TargetFolder, WriteResult};
 use crate::model::Blob;
 
 fn write(folder: &TargetFolder, path: &str, text: &str) -> Result<WriteResult, String> {
@@ -27,6 +27,17 @@ fn a_file_is_written_once_and_replaced_only_on_request() {
     let full = top.path().join("toggles/shop/prod");
     assert_eq!(fs::read_to_string(full.join("pay.yaml")).unwrap(), "two");
     assert_eq!(fs::read_dir(full).unwrap().count(), 1, "the temporary file is gone");
+}
+
+#[test]
+fn a_file_that_appears_while_it_is_created_stays() {
+    let top = tempfile::tempdir().unwrap();
+    let file = top.path().join("pay.yaml");
+    // As if an editor had saved it after it was looked for.
+    fs::write(&file, "theirs").unwrap();
+    assert_eq!(target_folder::write(&file, "ours", Existing::Keep, None).unwrap(), WriteResult::Exists);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+    assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1, "the temporary file is gone");
 }
 
 #[test]
