@@ -221,9 +221,6 @@ pub(super) struct Selection {
 
 impl Selection {
     /// Selects by the text of a search, a state and an environment; empty texts select nothing in particular.
-    ///
-    /// # Errors
-    /// Why the state or the environment cannot be one.
     pub(super) fn parse(text: &str, state: &str, environment: &str) -> Result<Self, String> {
         let state = match state {
             "" => None,

@@ -74,9 +74,6 @@ pub(super) enum WebhookCheck {
 
 impl WebhookCheck {
     /// Starts the check of a webhook of `kind` that arrives at `now`.
-    ///
-    /// # Errors
-    /// If the headers alone prove that it is not authentic.
     pub(super) fn new(
         kind: WebhookKind,
         headers: &HeaderMap,
@@ -115,9 +112,6 @@ impl WebhookCheck {
     }
 
     /// Ends the check after the complete body.
-    ///
-    /// # Errors
-    /// If the webhook is not authentic.
     pub(super) fn finish(self) -> Result<(), Forged> {
         match self {
             Self::Header => Ok(()),

@@ -60,9 +60,6 @@ pub(crate) struct FormatReport {
 }
 
 /// Formats documents.
-///
-/// # Errors
-/// If files cannot be read, or another process writes to the work tree.
 pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
     let tree = WorkTree::open(request.folder, request.root)?;
     let mut unmatched = request.scope.unmatched();

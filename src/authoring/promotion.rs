@@ -45,10 +45,6 @@ pub(crate) enum PromotionResult {
 }
 
 /// Copies the documents of `from` whose keys match `globs` to `to`.
-///
-/// # Errors
-/// If files cannot be read, another process writes to the work tree, `from` has no document, or `to` has none and
-/// `creates` is false.
 pub(crate) fn promote(
     place: DocumentPlace<'_>,
     from: &EnvironmentId,
@@ -201,9 +197,6 @@ pub(crate) struct EnvironmentDocument {
 impl DocumentPlace<'_> {
     /// Reads the documents of `environments`, in their order. Files that Git ignores are not documents. A document that is
     /// committed but not checked out counts as invalid, because its meaning is not known.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
     pub(crate) fn environments<const N: usize>(
         &self,
         environments: [&EnvironmentId; N],

@@ -87,9 +87,6 @@ impl Control {
     }
 
     /// Stops publishing to `scope`; planning continues. Returns once the suspension is recorded.
-    ///
-    /// # Errors
-    /// If the suspension could not be recorded.
     pub async fn suspend(&self, scope: SuspensionScope, suspension: Suspension) -> Result<(), ControlError> {
         self.send(|reply| DriverCommand::Suspend(scope, suspension, reply))
             .await?
@@ -97,17 +94,11 @@ impl Control {
     }
 
     /// Resumes publishing to `scope`. Returns the suspensions that ended, once that is recorded.
-    ///
-    /// # Errors
-    /// If the order could not be recorded.
     pub async fn resume(&self, scope: SuspensionScope) -> Result<Vec<SuspensionScope>, ControlError> {
         self.send(|reply| DriverCommand::Resume(scope, reply)).await?.map_err(ControlError::NotRecorded)
     }
 
     /// Releases the toggles that wait for a decision. Returns them once the decision is recorded.
-    ///
-    /// # Errors
-    /// If the decision releases nothing, or could not be recorded.
     pub async fn allow(&self, request: AllowRequest) -> Result<Released, ControlError> {
         self.send(|reply| DriverCommand::Allow(request, reply)).await?
     }

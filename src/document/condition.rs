@@ -310,9 +310,6 @@ impl Default for PatternChecker {
 
 impl PatternChecker {
     /// Checks that the `regex` crate compiles `pattern` with its default limits, as the Rust SDK does.
-    ///
-    /// # Errors
-    /// The reason in one line, without the pattern.
     pub(super) fn check(&mut self, pattern: &str) -> Result<(), String> {
         // The limit of the crate itself, to which the SDK keeps.
         const LARGEST: usize = 10 * 1024 * 1024;

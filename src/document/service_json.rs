@@ -26,9 +26,6 @@ fn refuse<T>(reason: String) -> Result<T> {
 ///
 /// Absent and null texts are empty, absent rules and prerequisites are none. The payload may have errors that only
 /// reading its document reports, such as a `select` out of range.
-///
-/// # Errors
-/// If a member is unknown or has a value that a document of this kind cannot express.
 pub(crate) fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -> Result<Payload> {
     let mut members = Members::new("content", content)?;
     let variations = members.list("variations", &variation)?;

@@ -28,9 +28,6 @@ pub struct DriftCheck<'a> {
 
 impl DriftCheck<'_> {
     /// Reads the state, the source and the service. Blocks.
-    ///
-    /// # Errors
-    /// If the source or the state cannot be read, if nothing is applied, or if no applied toggle matches.
     pub fn run(&self, config: &Config, context: &PassContext) -> Result<DriftScan, Error> {
         // State before source, as in a pass.
         let view = planning::view(config)?;
@@ -80,9 +77,6 @@ pub fn plan_live(config: &Config, files: Files, context: &PassContext) -> Result
 
 /// Reads what the service has of the toggles that a pass may publish over: the inputs of that pass, and what differs. With
 /// `--overwrite-drift`, it may overwrite exactly the versions that this has read, and what is changed later is held. Blocks.
-///
-/// # Errors
-/// As [`plan_live`].
 pub(crate) fn overwritable(
     config: &Config,
     context: &PassContext,
@@ -243,17 +237,11 @@ impl DriftScanner {
     }
 
     /// Writes what was found out into the state folder, for the next process.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn keep(&mut self, dir: &Path) -> Result<(), Error> {
         Ok(self.memory.kept(self.on_missing).keep(dir)?)
     }
 
     /// Keeps which versions a pass has published, or has read and recorded, for the scan of another process.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(crate) fn keep_published(config: &Config, report: &Report) -> Result<(), Error> {
         if report.live.is_empty() {
             return Ok(());
@@ -265,9 +253,6 @@ impl DriftScanner {
     }
 
     /// Forgets what an earlier process found out about documents that are not applied anymore.
-    ///
-    /// # Errors
-    /// If the state cannot be read.
     pub(crate) fn forget_replaced(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
         if !self.memory.earlier.is_empty() {
             self.memory.forget(&AppliedDocuments::of(view, rules, None)?, true);

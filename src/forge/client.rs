@@ -47,9 +47,6 @@ pub(super) struct ForgeAnswer {
 
 impl ForgeClient {
     /// Creates a client.
-    ///
-    /// # Errors
-    /// If there is no token, or the CA file is unusable.
     pub(crate) fn new(target: ForgeTarget, network: &Network) -> Result<Self, ForgeError> {
         let (token, token_kind) = target.token()?;
         Ok(Self {

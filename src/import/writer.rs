@@ -25,9 +25,6 @@ pub(super) struct DocumentWriter<'c> {
 
 impl DocumentWriter<'_> {
     /// Imports one toggle. Returns nothing if it was imported already.
-    ///
-    /// # Errors
-    /// If no other toggle could be written either.
     pub(super) fn import(
         &mut self,
         id: &ToggleId,

@@ -37,9 +37,6 @@ impl Key {
     }
 
     /// Checks that a text is a key, without allocating.
-    ///
-    /// # Errors
-    /// The reason why it is not.
     pub(crate) fn check(text: &str) -> Result<(), KeyError> {
         let first = text.chars().next().ok_or(KeyError::Empty)?;
         if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))

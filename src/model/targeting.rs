@@ -335,9 +335,6 @@ impl<'de> Deserialize<'de> for ReturnType {
 
 /// Checks that FeatureProbe can deliver the variation `value` of a toggle of this type (`featureprobe-behaviour.md`,
 /// sections 5.1 and 5.6).
-///
-/// # Errors
-/// The reason in words, without the value.
 pub(crate) fn variation_fits(return_type: ReturnType, value: &str) -> Result<(), String> {
     let reason = match return_type {
         // The service delivers every other text as `false`.

@@ -295,9 +295,6 @@ pub(crate) fn rfc3339(seconds: i64) -> String {
 }
 
 /// Parses a time with a zone, such as `2026-01-02T03:04:05Z`, as seconds since 1970-01-01 UTC.
-///
-/// # Errors
-/// A sentence for the user, if the text is not such a time.
 pub(crate) fn seconds(text: &str) -> Result<i64, String> {
     let time = text.parse::<jiff::Timestamp>();
     time.map(jiff::Timestamp::as_second)
@@ -305,9 +302,6 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
 }
 
 /// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once and the longest first.
-///
-/// # Errors
-/// A sentence for the user, if the text is not a duration or does not fit in 64 bits of milliseconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("`{text}` needs a unit: write `{text}s`, `{text}m` or `{text}h`"));

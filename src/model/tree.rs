@@ -21,9 +21,6 @@ pub struct MalformedTree;
 
 impl Tree {
     /// Parses a tree in Git's encoding.
-    ///
-    /// # Errors
-    /// If `bytes` is not a tree.
     pub(crate) fn parse(bytes: impl Into<Arc<Vec<u8>>>) -> Result<Self, MalformedTree> {
         let bytes = bytes.into();
         let (mut rest, mut files) = (bytes.as_slice(), 0);
@@ -343,9 +340,6 @@ pub trait Trees {
     type Error;
 
     /// Returns the tree of that id.
-    ///
-    /// # Errors
-    /// If the object is missing, broken or not a tree.
     fn tree(&self, tree: ObjectId) -> Result<Tree, Self::Error>;
 
     /// Returns the tree of that id if this repository contains it.
@@ -353,9 +347,6 @@ pub trait Trees {
 
     /// Returns the content of `blob`, or [`Blob::TooLarge`] without reading it if it has more than `limit` bytes, so that
     /// a hostile file costs nothing.
-    ///
-    /// # Errors
-    /// If the object is broken or not a blob, or missing from a repository that is not a partial clone.
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Self::Error>;
 }
 

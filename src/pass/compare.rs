@@ -66,9 +66,6 @@ pub(super) struct Compared {
 }
 
 /// Compares the files with the applied side by object id.
-///
-/// # Errors
-/// If the files contain no document, or the scope matches nothing.
 pub(super) fn compare<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,

@@ -373,9 +373,6 @@ impl Runtime {
     }
 
     /// Blocks until the task ends.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`]
     pub(crate) fn finish<T>(&self, task: &Task<T>) -> Result<T, Error> {
         loop {
             match self.wait(task, Duration::from_secs(60)) {

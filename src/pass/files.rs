@@ -59,9 +59,6 @@ pub struct ReadDocument {
 
 impl DocumentFiles {
     /// Lists the files of `target` that match `layout`.
-    ///
-    /// # Errors
-    /// If the files cannot be read.
     pub fn open(target: &CheckTarget, layout: &Layout, kind: ServiceKind) -> Result<Self, Error> {
         let (files, root) = match target {
             CheckTarget::File(folder, path) => (Folder::of_file(folder, path)?, ""),
@@ -138,17 +135,11 @@ impl DocumentFiles {
     }
 
     /// Returns the content of a file of expectations.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn test(&self, file: &TestFile) -> Result<Blob, Error> {
         Ok(self.files.blob(file.object, LARGEST_DOCUMENT)?)
     }
 
     /// Reads the document of a toggle; `None` if it has none. A toggle that several files claim is invalid.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub fn read(&self, id: &ToggleId) -> Result<Option<ReadDocument>, Error> {
         let claims = self.claims.get(&FoldedId::from(id)).map(Vec::as_slice).unwrap_or_default();
         let Some(DocumentFile { path, object, .. }) = claims.iter().find(|file| file.id == *id) else {

@@ -24,9 +24,6 @@ pub struct HistoryReader {
 
 impl HistoryReader {
     /// Opens the history of the state that `config` names; none if nothing was ever applied.
-    ///
-    /// # Errors
-    /// If the state cannot be read, or belongs to another service.
     pub fn open(config: &Config) -> Result<Option<Self>, Error> {
         let view = planning::view(config)?;
         planning::check_base_url(&view, &config.rules)?;
@@ -35,25 +32,16 @@ impl HistoryReader {
     }
 
     /// Returns one page of the deployments, newest first.
-    ///
-    /// # Errors
-    /// If the page is to begin before an unknown commit, or the state cannot be read.
     pub fn page(&self, query: &DeploymentQuery) -> Result<HistoryPage, Error> {
         Ok(self.applied.page(query)?)
     }
 
     /// Returns the toggles that are applied now.
-    ///
-    /// # Errors
-    /// If the state cannot be read.
     pub fn applied(&self) -> Result<Vec<ToggleId>, Error> {
         Ok(self.applied.applied()?)
     }
 
     /// Returns what the deployment of `commit` changed on `toggles`, in the same order.
-    ///
-    /// # Errors
-    /// If the state cannot be read.
     pub fn diffs(&self, commit: CommitId, toggles: &[DeployedToggle]) -> Result<Vec<DeployedDiff>, Error> {
         let pairs = self.applied.documents(commit, toggles.iter().map(|toggle| &toggle.id))?;
         let diffs = toggles.iter().zip(pairs).map(|(toggle, pair)| {
@@ -121,9 +109,6 @@ impl DeploymentHistory {
 
     /// Returns one page of the deployments of toggles in `scope`, newest first; none if `before` is not a commit of the
     /// history. A page that has looked at many commits without a match ends early: it can be empty although `next` is set.
-    ///
-    /// # Errors
-    /// If the state cannot be read.
     pub fn page(
         &self,
         scope: &Scope,
@@ -144,9 +129,6 @@ impl DeploymentHistory {
 
     /// Returns the deployment of `commit` with the differences of its toggles in `scope` after `after`; none if `commit` is
     /// not a commit of the history.
-    ///
-    /// # Errors
-    /// If the state cannot be read.
     pub fn deployment(
         &self,
         commit: CommitId,

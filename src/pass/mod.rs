@@ -127,9 +127,6 @@ pub struct Reconciler {
 impl Reconciler {
     /// Takes the lock of the state, waiting at most `wait` for the process that holds it, and recovers what a crash left.
     /// Blocks.
-    ///
-    /// # Errors
-    /// When another process is the writer, or the state cannot be used.
     pub fn open(config: Config, wait: Duration) -> Result<Self, Error> {
         let shared = config.shared.as_ref();
         let shared = shared.map(|shared| shared.resolve(&config.source)).transpose()?;
@@ -186,9 +183,6 @@ impl Reconciler {
     }
 
     /// Makes one pass. What goes wrong with one toggle is in the report. Blocks.
-    ///
-    /// # Errors
-    /// Why there was no pass, or why it could not be finished.
     pub fn pass(&mut self, context: &PassContext, mut inputs: PassInputs) -> Result<Report, Error> {
         self.store.give(std::mem::take(&mut inputs.orders));
         let clock = self.config.clock.clone();

@@ -35,9 +35,6 @@ pub enum Files {
 }
 
 /// Plans without side effects: takes no lock, writes nothing, and sends nothing to the service (DESIGN, section 3, `plan`).
-///
-/// # Errors
-/// If the source or the state cannot be read, or the state belongs to another service.
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     // State before source, as in a pass.
     plan_over(config, files, &view(config)?, &LiveDifferences::new())

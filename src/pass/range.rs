@@ -29,9 +29,6 @@ pub enum FindingScope {
 
 /// Plans the step between two revisions of a repository at a path. Reads no state, writes nothing, and connects to no
 /// host.
-///
-/// # Errors
-/// If a revision or the base of a pull request cannot be found, or the repository cannot be read.
 pub fn plan_range(
     source: &SourceConfig,
     rules: &Rules,

@@ -225,9 +225,6 @@ pub(super) fn abandon(
 }
 
 /// Returns the documents in the applied tree of `view`, read with its reader.
-///
-/// # Errors
-/// If the tree cannot be read.
 pub(crate) fn applied_tree(
     view: &StateSnapshot,
     reader: Option<&ObjectReader>,

@@ -52,9 +52,6 @@ pub struct Checks<'a> {
 }
 
 /// Checks every document in scope. A pass with the same settings accepts every document that passes this check.
-///
-/// # Errors
-/// If the files cannot be read.
 pub fn check(target: &CheckTarget, checks: Checks<'_>) -> Result<Checked, Error> {
     let run = |root: &str| Run { checks, root: root.to_owned() };
     match target {

@@ -250,9 +250,6 @@ impl Change {
 
 impl Plan {
     /// Reads the files of changes, in their order, as long as a page may show them.
-    ///
-    /// # Errors
-    /// If `read`, which gets the replaced file and the new one, returns one.
     pub(crate) fn read_files<E>(
         &mut self,
         read: impl Fn(ObjectId, ObjectId) -> Result<Option<(String, String)>, E>,

@@ -161,9 +161,6 @@ impl Draft {
     /// not among [`Draft::documents`].
     ///
     /// `review` returns the reviews that count for the changes to publish; none if a change needs no review.
-    ///
-    /// # Errors
-    /// That of `review`.
     pub fn attribute<E>(
         mut self,
         attributions: &BTreeMap<String, Attribution>,

@@ -106,9 +106,6 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Starts a sandbox on the current runtime. It answers once this returns.
-    ///
-    /// # Errors
-    /// When it cannot listen, make its certificate, or read or write its files.
     pub fn start(config: SandboxConfig) -> Result<Self, Error> {
         let SandboxConfig { listen, ca_file, token, faults, history_file, kind, data } = config;
         let Identity { ca_pem, tls } = Identity::new()?;

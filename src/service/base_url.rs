@@ -103,9 +103,6 @@ impl FromStr for BaseUrl {
 }
 
 /// Parses a URL to which secrets may be sent.
-///
-/// # Errors
-/// When the text is not a URL, its scheme is not `https`, or it has a user or a password.
 pub fn https(text: &str) -> Result<Url, BaseUrlError> {
     let url = Url::parse(text.trim())?;
     if !url.username().is_empty() || url.password().is_some() {

@@ -62,9 +62,6 @@ pub struct Client {
 
 impl Client {
     /// Builds a client. Reads the CA file and the token, but opens no connection.
-    ///
-    /// # Errors
-    /// If TLS cannot be set up, or the token cannot be read or is not valid in a header.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         ServiceConnection::new(config).map(|connection| Self { connection })
     }

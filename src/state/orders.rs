@@ -51,17 +51,11 @@ impl Orders {
     }
 
     /// Reads the suspensions, ended ones included.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub fn suspensions(&self) -> Result<Suspensions, Error> {
         suspensions(&self.dir)
     }
 
     /// Suspends publishing in `scope`.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the other suspensions cannot be read.
     pub fn suspend(&self, scope: SuspensionScope, suspension: Suspension) -> Result<(), Error> {
         let _changing = changing();
         let mut suspensions = self.replaceable(&scope)?;
@@ -70,9 +64,6 @@ impl Orders {
     }
 
     /// Removes the suspension of `scope`, or all suspensions if `scope` is everything. Returns the resumed scopes.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the other suspensions cannot be read.
     pub fn resume(&self, scope: &SuspensionScope) -> Result<Vec<SuspensionScope>, Error> {
         let _changing = changing();
         let mut suspensions = self.replaceable(scope)?;
@@ -85,9 +76,6 @@ impl Orders {
     }
 
     /// Records an allowance. It replaces one for the same override.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn allow(&self, allowance: Allowance) -> Result<(), Error> {
         let _changing = changing();
         let mut allowances = allowances(&self.dir);
@@ -97,9 +85,6 @@ impl Orders {
     }
 
     /// Removes the allowances of other revisions than the one to apply.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn expire(&self, revision: CommitId) -> Result<(), Error> {
         let _changing = changing();
         let (valid, expired): (Vec<_>, Vec<_>) =

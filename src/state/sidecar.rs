@@ -151,9 +151,6 @@ impl LiveVersions {
     }
 
     /// Replaces the cache in `dir`.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn keep(&self, dir: &Path) -> Result<(), Error> {
         keep(&dir.join(FILE), Some(self), &Failpoints::default())
     }

@@ -53,9 +53,6 @@ pub struct StateSnapshot {
 
 impl StateSnapshot {
     /// Reads the state in `dir`. The state of a missing folder is empty.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let read = || Ok::<_, Error>(files::read(&dir.join("journal"))?.unwrap_or_default());
         let mut tries = 0;
@@ -90,9 +87,6 @@ impl StateSnapshot {
 
     /// Reads the shared state, and the files in `dir`. Never waits for another process. Fetches into a temporary folder
     /// instead of `dir`.
-    ///
-    /// # Errors
-    /// If the remote or a file cannot be read.
     pub fn fetch(shared: &SharedRemote, dir: &Path) -> Result<Self, Error> {
         // The journal is read before the ref, so that an outcome that moves to the ref is not missed.
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
@@ -288,9 +282,6 @@ impl StateSnapshot {
     }
 
     /// Opens the applied documents for reading; none if the repository does not exist yet.
-    ///
-    /// # Errors
-    /// If the repository cannot be opened.
     pub fn reader(&self) -> Result<Option<ObjectReader>, Error> {
         Ok(self.repository.as_ref().map(ObjectReader::open).transpose()?)
     }

@@ -143,9 +143,6 @@ impl Store {
     }
 
     /// Forgets the requests that earlier processes left open, once all of them have ended. Does nothing during a pass.
-    ///
-    /// # Errors
-    /// If the journal cannot be written.
     pub fn forget_open(&mut self) -> Result<(), Error> {
         self.journal.forget_open()
     }
@@ -243,9 +240,6 @@ impl Store {
     }
 
     /// Ends a pass after an error. Records confirmed requests if this process still holds the shared state.
-    ///
-    /// # Errors
-    /// As [`Store::record`].
     pub fn abandon(&mut self, head: &PassHead, stop: Stop<'_>) -> Result<(), Error> {
         let is_announced = self.shared.as_ref().is_some_and(SharedSession::is_announced);
         let recorded = match is_announced {
@@ -331,9 +325,6 @@ impl Store {
     }
 
     /// Closes the journal, and keeps the pass, if it was clean, and the unconfirmed requests for the next pass.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
     pub fn finish_pass(&mut self, clean_pass: Option<CleanPass>, failures: Failures) -> Result<(), Error> {
         if self.journal.is_running() {
             self.journal.close()?;
@@ -362,9 +353,6 @@ impl Store {
     }
 
     /// Reads failures, the last clean pass and orders again.
-    ///
-    /// # Errors
-    /// If the suspensions cannot be read.
     pub fn reload(&mut self) -> Result<(), Error> {
         self.view.reload(&self.dir)
     }

@@ -305,17 +305,11 @@ impl Stream {
     }
 
     /// Writes `text` and flushes it.
-    ///
-    /// # Errors
-    /// If the write fails, except for a closed pipe.
     pub(crate) fn print(self, text: &str) -> io::Result<()> {
         self.print_with(|to| to.write_all(text.as_bytes()))
     }
 
     /// Calls `write` with a buffered writer, and flushes it.
-    ///
-    /// # Errors
-    /// As [`Self::print`].
     pub(crate) fn print_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         match self {
             Self::Stderr => print(io::stderr().lock(), write),

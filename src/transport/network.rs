@@ -98,9 +98,6 @@ impl NetworkError {
 impl Network {
     /// Returns a client that accepts only HTTPS and follows no redirects. `timeout` limits a whole request, from connecting
     /// to the last byte.
-    ///
-    /// # Errors
-    /// If the CA file is unusable or TLS setup fails.
     pub fn client(&self, timeout: Duration) -> Result<reqwest::Client, NetworkError> {
         provider();
         let builder = match self.proxies {
@@ -147,9 +144,6 @@ impl Network {
     }
 
     /// Reads the CA file and the proxies, so that a mistake is reported before a connection needs them.
-    ///
-    /// # Errors
-    /// If the CA file, a proxy, or the clock is unusable.
     pub fn check(&self) -> Result<(), NetworkError> {
         self.checked().map(drop)
     }

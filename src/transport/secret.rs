@@ -70,9 +70,6 @@ impl SecretError {
 
 impl SecretSource {
     /// Returns the secret without the line break that editors add at the end of a file.
-    ///
-    /// # Errors
-    /// If the file is not a regular file, too large, unreadable, not UTF-8, or empty.
     pub fn read(&self) -> Result<Secret, SecretError> {
         let path = match self {
             Self::Value(secret) => return Ok(secret.clone()),

@@ -16,9 +16,6 @@ use crate::state::{Revisions, StateSnapshot};
 type Lines = BTreeMap<ToggleId, Option<Arc<Hold>>>;
 
 /// Returns the status of every toggle by a plan that was not carried out.
-///
-/// # Errors
-/// If the state cannot be read.
 pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
     let tries = &view.failures().tries;
@@ -54,9 +51,6 @@ fn due(change: &Change, view: &StateSnapshot) -> Hold {
 }
 
 /// Returns the status of every toggle after a pass. `revisions` is kept from one pass to the next.
-///
-/// # Errors
-/// If the state cannot be read.
 pub(crate) fn after(
     report: &Report,
     view: &StateSnapshot,
@@ -175,9 +169,6 @@ pub struct StatusReport {
 }
 
 /// Returns the status of every toggle. Has no side effects, like [`plan`](crate::pass::plan).
-///
-/// # Errors
-/// As for [`plan`](crate::pass::plan).
 pub fn status(config: &Config) -> Result<StatusReport, Error> {
     // State before source, as in a pass.
     let view = planning::view(config)?;
@@ -190,9 +181,6 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
 }
 
 /// Returns the status of every toggle with what the service has now. Has no side effects.
-///
-/// # Errors
-/// As for [`plan`](crate::pass::plan).
 pub fn status_live(config: &Config, context: &PassContext) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
     let planned = plan_live(config, Files::Committed, context)?;

@@ -58,9 +58,6 @@ struct Inner {
 
 impl Api {
     /// Returns a service with this data, or the sample.
-    ///
-    /// # Errors
-    /// What is wrong with the data.
     pub(in crate::sandbox) fn new(
         shared: Arc<SandboxState>,
         data: Option<&str>,

@@ -326,9 +326,6 @@ enum OneOrMany {
 }
 
 /// Fills an empty world. The requests are those that a person would make, so that the data is what the service accepts.
-///
-/// # Errors
-/// What is wrong with the text.
 pub(super) fn load(world: &mut World, text: &str, at: Timestamp) -> Result<(), String> {
     let InitialData { projects } = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut loader = Loader { world, at };

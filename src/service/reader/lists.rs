@@ -66,9 +66,6 @@ pub struct ListedToggle {
 
 impl LiveReader {
     /// Returns the keys of all projects.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn projects(&self) -> Result<Listing<Key>, Outcome> {
         let url = self.base_url().below(&["api", "projects"]);
         let projects: Vec<WireProject> = self.json(url, "a list of projects").await?;
@@ -76,9 +73,6 @@ impl LiveReader {
     }
 
     /// Returns the environments of a project; none if the project does not exist.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn environments(&self, project: &Key) -> Result<Listing<EnvironmentInfo>, Outcome> {
         let url = self.base_url().below(&["api", "projects", project.as_str(), "environments"]);
         let environments: Vec<WireEnvironment> = self.json(url, "a list of environments").await?;
@@ -109,9 +103,6 @@ impl LiveReader {
     }
 
     /// Returns the toggles of a project that are not archived, without their states in any environment.
-    ///
-    /// # Errors
-    /// See [`LiveReader::toggles`].
     pub async fn toggles_of_project(&self, project: &Key) -> Result<Listing<ListedToggle>, Outcome> {
         let toggles = self.paged(project, &[]).await?;
         Ok(listing(toggles, |key, wire| ListedToggle {
@@ -122,9 +113,6 @@ impl LiveReader {
     }
 
     /// Returns the archived toggles of an environment.
-    ///
-    /// # Errors
-    /// See [`LiveReader::toggles`].
     pub async fn archived(&self, environment: &EnvironmentId) -> Result<Listing<ListedToggle>, Outcome> {
         let filter = [("environmentKey", environment.environment.as_str()), ("archived", "true")];
         let toggles = self.paged(&environment.project, &filter).await?;

@@ -45,9 +45,6 @@ pub struct LiveReader {
 
 impl LiveReader {
     /// Builds a reader. Reads the CA file and the token, but opens no connection.
-    ///
-    /// # Errors
-    /// If TLS cannot be set up, or the token cannot be read or is not valid in a header.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         ServiceConnection::new(config).map(Self::with)
     }
@@ -67,9 +64,6 @@ impl LiveReader {
     }
 
     /// Reads the token again.
-    ///
-    /// # Errors
-    /// If it cannot be read or is not valid in a header; the reader keeps the previous token.
     pub fn reload_token(&self) -> Result<(), ClientError> {
         self.connection.reload_token()
     }

@@ -129,9 +129,6 @@ impl EnvironmentReader {
     }
 
     /// Returns a toggle of this environment, archived or not; `None` if the service does not have it.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn find(&self, id: &ToggleId) -> Result<Option<ListedToggle>, Outcome> {
         if let Some(listed) = self.index().await?.toggles.get(id.toggle()) {
             return Ok(Some(listed.clone()));
@@ -141,9 +138,6 @@ impl EnvironmentReader {
     }
 
     /// Returns the live state of a toggle of this environment.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn live(&self, id: &ToggleId) -> Result<Live, Outcome> {
         match self.find(id).await? {
             Some(listed) => self.live_of(id, &listed).await,
@@ -152,9 +146,6 @@ impl EnvironmentReader {
     }
 
     /// Returns the live state of the toggle `id`, which is `listed` on the service.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn live_of(&self, id: &ToggleId, listed: &ListedToggle) -> Result<Live, Outcome> {
         match self.reader.live(id, listed).await? {
             Live::Missing { .. } => self.missing().await,
@@ -189,9 +180,6 @@ impl EnvironmentReader {
 
 impl LiveReader {
     /// Returns the toggle of a project, archived or not; `None` if the service does not have it.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn toggle(&self, id: &ToggleId) -> Result<Option<ListedToggle>, Outcome> {
         let url = self.base_url().below(&["api", "projects", id.project(), "toggles", id.toggle()]);
         let wire: WireToggle = match self.json(url, "a toggle").await {
@@ -208,9 +196,6 @@ impl LiveReader {
     }
 
     /// Returns the live state of the toggle `id`, which is `listed` on the service. Never returns a draft as live.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn live(&self, id: &ToggleId, listed: &ListedToggle) -> Result<Live, Outcome> {
         let url = self.base_url().targeting(id);
         let targeting: WireTargeting = match self.json(url, "a targeting").await {
@@ -234,9 +219,6 @@ impl LiveReader {
     }
 
     /// Returns the versions of a toggle from `first` on, newest first.
-    ///
-    /// # Errors
-    /// The outcome of the read that failed.
     pub async fn versions_from(&self, id: &ToggleId, first: u64) -> Result<Vec<LiveVersion>, Outcome> {
         let url = self.below_targeting(id, &["versions", &first.to_string()]);
         let WireVersions { versions } = self.json(url, "a list of versions").await?;

@@ -60,18 +60,12 @@ struct RecordedCommit {
 
 impl AppliedHistory {
     /// Opens the history of `view`; none if nothing was ever applied.
-    ///
-    /// # Errors
-    /// If the repository cannot be opened.
     pub fn of(view: &StateSnapshot) -> Result<Option<Self>, Error> {
         let tip = view.tip().map(|tip| tip.commit);
         Ok(view.reader()?.zip(tip).map(|(reader, tip)| Self { reader, tip }))
     }
 
     /// Opens the history of the state folder `dir`; none if nothing was ever applied.
-    ///
-    /// # Errors
-    /// If the repository cannot be opened.
     pub fn open(dir: &Path) -> Result<Option<Self>, Error> {
         let path = dir.join("state.git");
         if !path.exists() {
@@ -131,9 +125,6 @@ impl AppliedHistory {
     }
 
     /// Returns the documents of `toggles` before and after the deployment of `commit`, in the same order.
-    ///
-    /// # Errors
-    /// As [`AppliedHistory::deployment`].
     pub fn documents<'a>(
         &self,
         commit: CommitId,
@@ -146,17 +137,11 @@ impl AppliedHistory {
     }
 
     /// Reads a document.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn blob(&self, object: ObjectId, limit: usize) -> Result<Blob, Error> {
         Ok(self.reader.blob(object, limit)?)
     }
 
     /// Returns the toggles that are applied now.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
     pub fn applied(&self) -> Result<Vec<ToggleId>, Error> {
         let [_, tree] = self.read(self.tip)?.trees;
         let scope = Scope::default();
@@ -352,9 +337,6 @@ impl Revisions {
 
     /// Updates the map to the tip of `view`, whose tree has the toggles `applied`. Walks back to the tip of the last call,
     /// or until every toggle is found. Returns the number of commits that were compared with their parents.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
     pub fn update(&mut self, view: &StateSnapshot, applied: &BTreeSet<ToggleId>) -> Result<usize, Error> {
         let tip = view.tip().map(|tip| tip.commit);
         if self.tip == tip {

@@ -109,9 +109,6 @@ pub trait DocumentReader {
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Returns the content of `document`.
-    ///
-    /// # Errors
-    /// If the source does not have it, or cannot be read.
     fn read(&mut self, document: ObjectId) -> Result<Vec<u8>, Self::Error>;
 
     /// Returns the folder of the repository that many documents can be copied from.

@@ -278,9 +278,6 @@ impl Journal {
     }
 
     /// Records the outcome of a request, and returns the recorded outcome.
-    ///
-    /// # Errors
-    /// If the journal is closed.
     #[expect(clippy::needless_pass_by_value, reason = "a request has one outcome")]
     pub fn finish(&self, begun: Begun, outcome: Certainty) -> Result<Certainty, Error> {
         let outcome = match outcome {

@@ -56,9 +56,6 @@ impl std::fmt::Debug for SharedRemote {
 
 impl SharedRemote {
     /// Returns the names of the states on `remote`, sorted.
-    ///
-    /// # Errors
-    /// If the remote cannot be read.
     pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
         check(remote)?;
         let refs = git::ls_remote(remote, access).map_err(failed(remote))?;
