@@ -18,7 +18,7 @@ use crate::forge::{
     ForgeClient, ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, PullRequest,
 };
 use crate::model::{ChangeDigestError, ReviewedChanges, escaped};
-use crate::pass::{BranchRange, FetchHints, Range, ReviewSource, TargetOrigin};
+use crate::pass::{BranchRange, FetchHints, Range, ReviewSource};
 use crate::plan::Plan;
 use crate::report::{self, ForgePages, Links};
 use crate::source::{CacheMode, Source};
@@ -84,11 +84,10 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
              of GitHub, GitLab, Gitea, Forgejo, Bitbucket, Azure DevOps and Jenkins are known",
         ));
     };
-    let target_origin =
-        if flag.is_none_or(|flag| Some(flag) == own) { TargetOrigin::Job } else { TargetOrigin::Flag };
+    let is_of_job = flag.is_none_or(|flag| Some(flag) == own);
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.forge));
     let (head, source) = job.map_or((None, None), |job| (job.head, job.source));
-    Ok(Range::PullRequest(BranchRange { target, target_origin, head, source, fetch }))
+    Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, fetch }))
 }
 
 fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {

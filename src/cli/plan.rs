@@ -8,7 +8,7 @@ use super::{audience, color, forge, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::escaped;
-use crate::pass::{self, FindingScope};
+use crate::pass;
 use crate::plan::{DriftReport, Plan, PlanJson, json_for};
 use crate::report::{self, Links, PlanView};
 use crate::source::CacheMode;
@@ -78,9 +78,8 @@ fn page(
 ) -> Result<PlanPage, Failure> {
     let pass::Planned { plan, notes, .. } = match forge::range(settings)? {
         Some(range) => {
-            let findings = if settings.all_findings { FindingScope::All } else { FindingScope::Changed };
             let source = setup::source(settings, CacheMode::Untouched);
-            pass::plan_range(&source, &setup::rules(settings), &range, findings)?
+            pass::plan_range(&source, &setup::rules(settings), &range, settings.all_findings)?
         }
         None => {
             let config = setup::config(settings, CacheMode::Untouched)?;

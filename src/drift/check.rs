@@ -11,8 +11,7 @@ use crate::model::{
 };
 use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, Report, Rules, planning};
 use crate::plan::{
-    DriftReport, DriftedToggle, LiveChange, LiveDecision, LiveDifference, LiveDifferences, OnDrift,
-    OnMissing, Plan, decide_live,
+    DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan, decide_live,
 };
 use crate::service::{ClientConfig, LiveReader};
 use crate::state::{LiveVersions, StateSnapshot};
@@ -120,20 +119,17 @@ impl LiveScan {
             let held = plan.withheld().iter().filter_map(|held| {
                 // A first pass that adopts publishes nothing, whatever else is allowed.
                 let change = held.change.as_deref().filter(|change| change.action != Action::Adopt)?;
-                match self.scan.live.get(&change.id)? {
-                    Live::Toggle(live) if held.hold.version.is_some() => {
-                        Some(LiveChange::of(&change.id, live))
-                    }
-                    _ => None,
-                }
+                let live = self.scan.live.get(&change.id)?;
+                let may_be_overwritten = matches!(live, Live::Toggle(_)) && held.hold.version.is_some();
+                may_be_overwritten.then(|| (change.id.clone(), live.clone()))
             });
-            live.extend(held.map(|made| (made.id.clone(), LiveDifference::Other(Box::new(made)))));
+            live.extend(held);
         }
         let mut versions = BTreeMap::<EnvironmentId, BTreeMap<ToggleId, u64>>::new();
         for (id, live) in live.iter().filter(|_| config.overwrite_drift) {
             let version = match live {
-                LiveDifference::Missing => 0,
-                LiveDifference::Other(live) => live.version,
+                Live::Missing { .. } | Live::Untargeted => 0,
+                Live::Toggle(live) => live.version,
             };
             versions.entry(id.environment()).or_default().insert(id.clone(), version);
         }

@@ -30,7 +30,7 @@ use reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 
 use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, Scope, ToggleId};
 use crate::pass::{Error, PassContext, Rules};
-use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, LiveChange, MissingToggle, UnreadToggle};
+use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::{LiveReader, Outcome, ReadSession};
 use crate::state::{EqualVersion, StateSnapshot};
 
@@ -185,7 +185,7 @@ impl<'a> Scan<'a> {
         }
         // A plan that overwrites it decides by its live state.
         self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
-        let drifted = DriftedToggle { applied, live: LiveChange::of(&id, live), comment: None };
+        let drifted = DriftedToggle { applied, live: live.clone(), comment: None };
         self.differs(id, KnownDifference::Drifted(Box::new(drifted)));
         Ok(())
     }

@@ -26,6 +26,7 @@ pub enum Live {
 /// The live state of a toggle. What the service does not report is absent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LiveToggle {
+    pub id: ToggleId,
     /// The number of the live version. Never that of a draft.
     pub version: u64,
     /// The live targeting. Never that of a draft.

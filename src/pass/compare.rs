@@ -4,11 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::document::{Diagnostic, LARGEST_DOCUMENT};
+use crate::document::LARGEST_DOCUMENT;
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, Blob, CommitId, EnvironmentId, HeldRequest, Hold, ObjectId, RequestDigest, Sent, Suspensions,
-    ToggleId, Tree, Trees,
+    Action, Blob, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId, Tree, Trees,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -17,8 +16,8 @@ use crate::pass::read::{ReadContext, read};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
-    self, Base, DecisionContext, Draft, Input, LiveDifference, LiveDifferences, MassChange, OnDrift,
-    OnMissing, Overrides, Plan, Policy, SourceInfo, compare as trees,
+    self, Base, DecisionContext, Draft, Input, LiveDifferences, MassChange, OnDrift, OnMissing, Overrides,
+    Plan, Policy, SourceInfo, compare as trees,
 };
 use crate::source::{self, Reader, Snapshot};
 use crate::state::StateSnapshot;
@@ -76,7 +75,7 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let overrides = applied.overrides(files.snapshot.revision());
+    let overrides = Overrides::at(files.snapshot.revision(), applied.view.allowances());
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
     let comparison = compared(files, applied, rules, &overwritten)?;
     check_source(&comparison, files.snapshot, rules)?;
@@ -93,8 +92,8 @@ pub(super) fn hold(
 ) -> Draft {
     let input = Input {
         parked: parked.clone(),
-        suspensions: applied.suspensions(config.clock.unix()),
-        now: applied.base().is_none().then(|| config.clock.unix()),
+        suspensions: applied.view.suspensions().at(config.clock.unix()),
+        now: applied.base.is_none().then(|| config.clock.unix()),
         ..decided
     };
     Draft::new(input, &config.rules.policy)
@@ -119,7 +118,8 @@ where
     };
     let plan = attributions.complete(draft, |changes| match &config.reviews {
         Some(reviews) if !changes.is_empty() => {
-            reviews.read(changes, files.snapshot, applied.revision()).map(Some)
+            let recorded = applied.view.tip().map(|tip| tip.revision);
+            reviews.read(changes, files.snapshot, recorded).map(Some)
         }
         _ => Ok(None),
     })?;
@@ -157,8 +157,7 @@ fn text(blob: Blob) -> Option<String> {
 /// Returns what the service has of the drifted toggles that may be overwritten.
 fn overwritten(drifted: &LiveDifferences, policy: &Policy, overrides: &Overrides) -> LiveDifferences {
     let is_allowed = |id: &ToggleId| policy.on_drift == OnDrift::Overwrite || overrides.may_overwrite(id);
-    let may_create =
-        |live: &LiveDifference| *live != LiveDifference::Missing || policy.on_missing == OnMissing::Create;
+    let may_create = |live: &Live| matches!(live, Live::Toggle(_)) || policy.on_missing == OnMissing::Create;
     let allowed =
         drifted.iter().filter(|(id, live)| is_allowed(id) && may_create(live) && policy.scope.contains(id));
     allowed.map(|(id, live)| (id.clone(), live.clone())).collect()
@@ -187,28 +186,33 @@ where
         overwritten: &overwritten,
     };
     let open = || Ok(((files.open)()?, applied.trees()?));
-    let unknown = applied.unknown();
     let context = ReadContext {
         kind: rules.kind,
         root: &rules.root,
         scope: &rules.policy.scope,
         on_remove: rules.policy.on_remove,
         layout: &rules.layout,
-        unknown: &unknown,
-        settled: applied.settled(),
+        unknown: applied.view.unknown(),
+        settled: applied.view.settled(),
         renamed: &comparison.renamed,
     };
     let (decided, mut findings) = read(comparison.differences, context, |one| deciding.decide(one), open)?;
-    findings.extend(applied.tree_findings(comparison.findings, files.root_tree, rules)?);
+    findings.extend(match applied.base {
+        None => comparison.findings,
+        Some(base) => base.new_findings(comparison.findings, files.root_tree, rules)?,
+    });
     Ok(Input {
-        source: SourceInfo { base: applied.base(), ..source_info(files.snapshot, rules) },
-        base_url: rules.base_url.clone().or_else(|| applied.base_url()),
+        source: SourceInfo {
+            base: applied.base.map(|base| base.base.clone()),
+            ..source_info(files.snapshot, rules)
+        },
+        base_url: rules.base_url.clone().or_else(|| Some(applied.view.tip()?.base_url.clone())),
         decided,
         applied_counts: comparison.applied_counts,
-        asserted: applied.asserted(),
+        asserted: applied.view.asserted(),
         environment_holds,
         parked: BTreeMap::new(),
-        let_through: applied.let_through(),
+        let_through: applied.view.let_through().clone(),
         overwritten,
         now: None,
         suspensions: Suspensions::default(),
@@ -218,7 +222,7 @@ where
 }
 
 pub(super) fn places<'a>(applied: AppliedSide<'_>, rules: &'a Rules) -> Places<'a> {
-    Places { layout: &rules.layout, root: &rules.root, scope: &rules.policy.scope, side: applied.kind() }
+    Places { layout: &rules.layout, root: &rules.root, scope: &rules.policy.scope, side: applied.side() }
 }
 
 fn compared<S, F>(
@@ -234,14 +238,14 @@ where
     let roots = Roots { source: files.root_tree, applied: applied.tree() };
     let places = places(applied, rules);
     // The service may not have what the applied tree shows, so these are compared even if both trees are equal.
-    let (unknown, settled) = (applied.unknown(), applied.settled());
+    let (unknown, settled) = (applied.view.unknown(), applied.view.settled());
     let always = unknown.keys().chain(settled.keys()).chain(overwritten.keys());
     let always: BTreeSet<ToggleId> = always.cloned().collect();
     let (source, trees) = ((files.open)()?, applied.trees()?);
     let mut found: Comparison =
         trees::compare::<_, _, Error>(&source, trees.as_ref(), roots, &places, &always)?;
     // Folders that are equal at both revisions are not read, and may contain no document.
-    if applied.kind() == AppliedTree::Revision && !found.any_document {
+    if applied.base.is_some() && !found.any_document {
         found.any_document = has_document(&source, files.root_tree, &rules.layout)?;
     }
     // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
@@ -282,11 +286,12 @@ fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> 
     check_scope(&rules.policy.scope, &comparison.unmatched)
 }
 
-/// The documents that take the place of the applied ones.
+/// The documents that a source is compared with, and what was recorded with them.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum AppliedSide<'a> {
-    State(&'a StateSnapshot),
-    Revision(&'a BaseRevision),
+pub(super) struct AppliedSide<'a> {
+    view: &'a StateSnapshot,
+    /// The revision whose documents take the place of the applied ones. Its `view` is empty.
+    base: Option<&'a BaseRevision>,
 }
 
 /// The documents of a revision.
@@ -297,115 +302,36 @@ pub(super) struct BaseRevision {
     pub(super) snapshot: Snapshot,
     /// The tree of the root; none without a document.
     pub(super) tree: Option<ObjectId>,
+    /// Nothing is recorded with a revision.
+    pub(super) nothing: StateSnapshot,
 }
 
 impl<'a> AppliedSide<'a> {
-    pub(super) fn tree(self) -> Option<ObjectId> {
-        match self {
-            Self::State(view) => view.tip().map(|tip| tip.tree),
-            Self::Revision(base) => base.tree,
-        }
+    pub(super) fn state(view: &'a StateSnapshot) -> Self {
+        Self { view, base: None }
     }
 
-    /// Returns the revision that was applied last.
-    pub(super) fn revision(self) -> Option<CommitId> {
-        match self {
-            Self::State(view) => view.tip().map(|tip| tip.revision),
-            Self::Revision(_) => None,
-        }
+    pub(super) fn revision(base: &'a BaseRevision) -> Self {
+        Self { view: &base.nothing, base: Some(base) }
     }
 
-    pub(super) fn kind(self) -> AppliedTree {
-        match self {
-            Self::State(_) => AppliedTree::State,
-            Self::Revision(_) => AppliedTree::Revision,
+    fn side(self) -> AppliedTree {
+        if self.base.is_some() { AppliedTree::Revision } else { AppliedTree::State }
+    }
+
+    fn tree(self) -> Option<ObjectId> {
+        match self.base {
+            None => self.view.tip().map(|tip| tip.tree),
+            Some(base) => base.tree,
         }
     }
 
     /// Opens the documents; none if there are none.
-    pub(super) fn trees(self) -> Result<Option<AppliedTrees>, Error> {
-        Ok(match self {
-            Self::State(view) => view.reader()?.map(AppliedTrees::State),
-            Self::Revision(base) => Some(AppliedTrees::Revision(base.snapshot.reader()?)),
+    fn trees(self) -> Result<Option<AppliedTrees>, Error> {
+        Ok(match self.base {
+            None => self.view.reader()?.map(AppliedTrees::State),
+            Some(base) => Some(AppliedTrees::Revision(base.snapshot.reader()?)),
         })
-    }
-
-    /// Returns the requests without a known outcome. A revision has none.
-    pub(super) fn unknown(self) -> BTreeMap<ToggleId, Sent> {
-        let Self::State(view) = self else {
-            return BTreeMap::new();
-        };
-        view.unknown().clone()
-    }
-
-    /// Returns the confirmed requests that are not in the tree yet. A revision has none.
-    pub(super) fn settled(self) -> &'a BTreeMap<ToggleId, Sent> {
-        static NONE: BTreeMap<ToggleId, Sent> = BTreeMap::new();
-        match self {
-            Self::State(view) => view.settled(),
-            Self::Revision(_) => &NONE,
-        }
-    }
-
-    /// Returns the environments whose first pass was asserted and has not ended. A revision has none.
-    pub(super) fn asserted(self) -> BTreeMap<EnvironmentId, CommitId> {
-        match self {
-            Self::State(view) => view.asserted(),
-            Self::Revision(_) => BTreeMap::new(),
-        }
-    }
-
-    /// Returns the unsent requests that the rails have let through. A revision has none.
-    pub(super) fn let_through(self) -> BTreeMap<ToggleId, RequestDigest> {
-        match self {
-            Self::State(view) => view.let_through().clone(),
-            Self::Revision(_) => BTreeMap::new(),
-        }
-    }
-
-    /// Returns the decisions of operators that are valid at `revision`.
-    pub(super) fn overrides(self, revision: CommitId) -> Overrides {
-        match self {
-            Self::State(view) => Overrides::at(revision, view.allowances()),
-            Self::Revision(_) => Overrides::default(),
-        }
-    }
-
-    /// Returns the suspensions at `now`. A revision has none.
-    pub(super) fn suspensions(self, now: i64) -> Suspensions {
-        match self {
-            Self::State(view) => view.suspensions().at(now),
-            Self::Revision(_) => Suspensions::default(),
-        }
-    }
-
-    /// Returns the recorded base URL.
-    pub(super) fn base_url(self) -> Option<String> {
-        match self {
-            Self::State(view) => view.tip().map(|tip| tip.base_url.clone()),
-            Self::Revision(_) => None,
-        }
-    }
-
-    /// Returns those of the findings about the trees that this comparison reports.
-    pub(super) fn tree_findings(
-        self,
-        found: Vec<Diagnostic>,
-        head: ObjectId,
-        rules: &Rules,
-    ) -> Result<Vec<Diagnostic>, source::Error> {
-        match self {
-            Self::Revision(base) => base.new_findings(found, head, rules),
-            Self::State(_) => Ok(found),
-        }
-    }
-
-    /// Returns the revision that takes the place of the state.
-    pub(super) fn base(self) -> Option<Base> {
-        match self {
-            Self::State(_) => None,
-            Self::Revision(base) => Some(base.base.clone()),
-        }
     }
 }
 
@@ -480,7 +406,7 @@ pub(super) fn unfinished(
     rules: &Rules,
 ) -> Result<BTreeSet<ToggleId>, Error> {
     let mut all = BTreeSet::new();
-    for (environment, revision) in applied.asserted() {
+    for (environment, revision) in applied.view.asserted() {
         let Some(source) = snapshot.known_root_tree(revision)? else {
             continue;
         };

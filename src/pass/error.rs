@@ -25,37 +25,29 @@ pub enum Error {
         first_finding(findings)
     )]
     NoDocuments {
-        /// The revision that was read.
         revision: CommitId,
         /// The root, `.` for the top.
         root: String,
-        /// The number of files.
         files: usize,
         /// Findings about their paths.
         findings: Vec<Diagnostic>,
     },
-    /// The URL of the source's `origin` is not usable.
     #[error("could not use the remote `origin` of the source")]
     BadOrigin(#[from] RepoUrlError),
     /// The source has no `origin`, and the state is to be shared there.
     #[error("the source has no remote `origin`")]
     NoOrigin,
-    /// The service cannot be compared, because nothing was applied yet.
     #[error("nothing is applied yet, so there is nothing to compare the service with")]
     NothingApplied,
-    /// Globs of a comparison that match no applied toggle.
     #[error("no applied toggle matches {}", quoted(.0))]
     NothingAppliedMatches(Vec<String>),
-    /// Globs of `--only` that match no toggle, neither in the source nor applied.
     #[error("no toggle matches `--only` {}", quoted(.0))]
     NothingMatches(Vec<String>),
-    /// Globs that match no toggle.
     #[error("no toggle matches {}", quoted(.0))]
     NoToggleMatches(Vec<String>),
     /// A change is to be published, and no service is configured.
     #[error("no service is configured")]
     NoService,
-    /// Uncommitted files were requested of a source without a work tree.
     #[error("only a repository at a path has uncommitted files")]
     NoWorkTree,
     /// `history: refuse` is set, and the history is too short to decide whether it was rewritten.
@@ -63,60 +55,31 @@ pub enum Error {
         "`--history refuse` needs the whole history, which is cut here: {recorded} was applied, and may be an ancestor of \
          {found}"
     )]
-    HistoryCut {
-        /// The revision applied last.
-        recorded: CommitId,
-        /// The revision found now.
-        found: CommitId,
-    },
-    /// Two revisions cannot be compared.
+    HistoryCut { recorded: CommitId, found: CommitId },
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// The reviews on a forge could not be read.
     #[error("could not read the reviews on `{}`", escaped(repository))]
     Reviews {
-        /// The repository on the forge.
         repository: String,
-        /// The way out, if there is one.
         hint: Option<&'static str>,
-        /// Why.
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The ref of a URL was moved between two lookups.
     #[error("the ref moved while it was looked up")]
     RefMoved,
     /// `history: refuse` is set, and the revision applied last is not an ancestor of the new one.
     #[error("history was rewritten: {recorded} was applied and is not an ancestor of {found}")]
-    Rewritten {
-        /// The revision applied last.
-        recorded: CommitId,
-        /// The revision found now.
-        found: CommitId,
-    },
-    /// The client of the service could not be created.
+    Rewritten { recorded: CommitId, found: CommitId },
     #[error("could not create the client of the service")]
     Service(#[from] ClientError),
-    /// The source could not be read.
     #[error("could not read the source")]
     Source(#[from] source::Error),
-    /// The checkout is stale: the revision applied last is newer, or is part of another history.
     #[error("{}", why.message(*recorded, *found))]
-    Stale {
-        /// The revision applied last.
-        recorded: CommitId,
-        /// The revision of the checkout.
-        found: CommitId,
-        /// The kind of staleness.
-        why: Stale,
-    },
-    /// The state could not be read or written.
+    Stale { recorded: CommitId, found: CommitId, why: Stale },
     #[error("could not use the state")]
     State(#[from] state::Error),
-    /// No trusted key signed the revision.
     #[error(transparent)]
     Unverified(#[from] UnverifiedCommit),
-    /// The source has too many files.
     #[error("the source has more than {MOST_FILES} files or folders, the limit of a targeting repository")]
     TooManyFiles,
 }

@@ -64,7 +64,7 @@ pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryRea
 pub(crate) use planning::ReviewSource;
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
-pub use range::{BranchRange, FetchHints, FindingScope, Range, RangeError, TargetOrigin, plan_range};
+pub use range::{BranchRange, FetchHints, Range, RangeError, plan_range};
 pub(crate) use record::applied_tree;
 pub use report::{ChangeResult, Report, StopReason};
 pub(crate) use stale::{StaleQuery, stale};
@@ -81,7 +81,6 @@ use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
 use compare::{AppliedSide, attribute, committed, compare, decide, hold};
-use planning::Precheck;
 use publish::Service;
 use publish::order::{Inherited, Order};
 use publish::{PublishJob, sent};
@@ -255,7 +254,7 @@ impl Reconciler {
             let source = planning::source_info(&snapshot, &config.rules);
             return Ok(report(Plan::nothing(source, config.rules.base_url.clone())));
         }
-        let (files, applied) = (committed(&snapshot), AppliedSide::State(self.store.view()));
+        let (files, applied) = (committed(&snapshot), AppliedSide::state(self.store.view()));
         let compared = compare(&files, applied, &config.rules, &inputs.drifted)?;
         let decided = decide(&files, applied, &config.rules, compared)?;
         let held = hold(decided, &inputs.parked, applied, config);
@@ -302,7 +301,7 @@ impl Reconciler {
     /// Returns whether an earlier pass left nothing to do for this tree and these rules.
     fn is_done(&self, snapshot: &Snapshot, inputs: &PassInputs, notes: &[String]) -> Result<bool, Error> {
         let is_quiet = notes.is_empty() && inputs.parked.is_empty() && inputs.drifted.is_empty();
-        Ok(is_quiet && Precheck::of(snapshot, self.store.view(), &self.config.rules)? == Precheck::Same)
+        Ok(is_quiet && planning::is_done(snapshot, self.store.view(), &self.config.rules)?)
     }
 
     /// Records what was published, and what needs no publish.

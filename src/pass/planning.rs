@@ -75,7 +75,7 @@ fn plan_work_tree(
         root_tree: folder.root_tree(),
         open: || Ok(folder.clone()),
     };
-    let plan = plan_files(&files, AppliedSide::State(view), config, drifted)?;
+    let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?;
     Ok(Planned { plan, notes, is_forward })
 }
 
@@ -108,9 +108,9 @@ pub(crate) fn plan_read_only(
     check_base_url(view, rules)?;
     let (is_forward, notes) = step_notes(snapshot, view, config)?;
     let is_same = notes.is_empty() && drifted.is_empty();
-    let plan = match is_same && Precheck::of(snapshot, view, rules)? == Precheck::Same {
+    let plan = match is_same && is_done(snapshot, view, rules)? {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
-        false => plan_files(&committed(snapshot), AppliedSide::State(view), config, drifted)?,
+        false => plan_files(&committed(snapshot), AppliedSide::state(view), config, drifted)?,
     };
     Ok(Planned { plan, notes, is_forward })
 }
@@ -177,29 +177,17 @@ pub(crate) fn check_base_url(view: &StateSnapshot, rules: &Rules) -> Result<(), 
     }
 }
 
-/// The result of the checks before documents are compared.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Precheck {
-    Differs,
-    /// The tree and the rules are those of a pass that left no changes.
-    Same,
-}
-
-impl Precheck {
-    pub(crate) fn of(snapshot: &Snapshot, view: &StateSnapshot, rules: &Rules) -> Result<Self, Error> {
-        let is_same = view.last_clean_pass().is_some_and(|memory| {
-            memory.root_tree == snapshot.root_tree()
-                && memory.policy_digest == rules.digest()
-                // On shared state, another process may have recorded a pass since.
-                && Some(memory.tip) == view.tip().map(|tip| tip.commit)
-        });
-        // An unknown toggle is always in the plan (DESIGN, section 4, *Unknown*).
-        let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
-        match is_same && is_quiet && !must_be_recorded(snapshot, view)? {
-            true => Ok(Self::Same),
-            false => Ok(Self::Differs),
-        }
-    }
+/// Returns whether the tree and the rules are those of a pass that left no changes.
+pub(crate) fn is_done(snapshot: &Snapshot, view: &StateSnapshot, rules: &Rules) -> Result<bool, Error> {
+    let is_same = view.last_clean_pass().is_some_and(|memory| {
+        memory.root_tree == snapshot.root_tree()
+            && memory.policy_digest == rules.digest()
+            // On shared state, another process may have recorded a pass since.
+            && Some(memory.tip) == view.tip().map(|tip| tip.commit)
+    });
+    // An unknown toggle is always in the plan (DESIGN, section 4, *Unknown*).
+    let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
+    Ok(is_same && is_quiet && !must_be_recorded(snapshot, view)?)
 }
 
 /// Returns whether this revision must be recorded even without a change.

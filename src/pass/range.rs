@@ -17,23 +17,15 @@ use crate::pass::planning::{Planned, range_note};
 use crate::pass::validate::{Checks, check_snapshot};
 use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, LiveDifferences, OnInvalid, Plan, Trailer};
 use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
-
-/// The files whose findings a comparison of revisions reports.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FindingScope {
-    /// All files at the newer revision.
-    All,
-    /// The files that differ between the revisions.
-    Changed,
-}
+use crate::state::StateSnapshot;
 
 /// Plans the step between two revisions of a repository at a path. Reads no state, writes nothing, and connects to no
-/// host.
+/// host. Reports findings in the files that differ, or with `all_findings` in all files at the newer revision.
 pub fn plan_range(
     source: &SourceConfig,
     rules: &Rules,
     range: &Range,
-    findings: FindingScope,
+    all_findings: bool,
 ) -> Result<Planned, Error> {
     let revisions = Source::new(source.clone()).revisions()?;
     let revisions = revisions.ok_or(RangeError::Remote)?;
@@ -46,12 +38,12 @@ pub fn plan_range(
         (revisions.snapshot(&ends.head)?, BTreeSet::new())
     };
     let base = BaseRevision::of(&ends.base, &snapshot)?;
-    let (files, applied) = (committed(&snapshot), AppliedSide::Revision(&base));
+    let (files, applied) = (committed(&snapshot), AppliedSide::revision(&base));
     let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
     let mut input = decide(&files, applied, rules, compared)?;
     // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
-    if findings == FindingScope::All || rules.policy.on_invalid == OnInvalid::Stop {
-        input.findings = all_findings(input.findings, &snapshot, rules)?;
+    if all_findings || rules.policy.on_invalid == OnInvalid::Stop {
+        input.findings = findings_at(input.findings, &snapshot, rules)?;
     }
     let unmerged = explain_conflicts(&mut input.findings, conflicts, &ends);
     let new: Vec<EnvironmentId> = input
@@ -70,7 +62,7 @@ pub fn plan_range(
 }
 
 /// Returns `found`, in which are those about the base, and the findings in all files.
-fn all_findings(
+fn findings_at(
     mut found: Vec<Diagnostic>,
     snapshot: &Snapshot,
     rules: &Rules,
@@ -151,6 +143,7 @@ impl BaseRevision {
             tree: snapshot.root_tree_at(base.commit)?,
             base: Base { reference: base.name.clone(), revisions: [base.commit] },
             snapshot: snapshot.clone(),
+            nothing: StateSnapshot::default(),
         })
     }
 
@@ -267,23 +260,14 @@ pub enum Range {
 pub struct BranchRange {
     /// The target branch, or any other revision.
     pub target: String,
-    /// Who named the target branch.
-    pub target_origin: TargetOrigin,
+    /// Whether the CI job named the target branch, of which it may have checked out a merge. Otherwise, the user did.
+    pub is_of_job: bool,
     /// The id of the newest commit; by default that of `HEAD`.
     pub head: Option<String>,
     /// The name of the branch.
     pub source: Option<String>,
     /// How to fetch what is missing.
     pub fetch: FetchHints,
-}
-
-/// Who named the target branch of a pull request.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum TargetOrigin {
-    /// The user.
-    Flag,
-    /// The CI job, which may have checked out a merge of the branches.
-    Job,
 }
 
 /// How to fetch what a clone lacks.
@@ -361,7 +345,7 @@ impl BranchRange {
         head: &NamedCommit,
     ) -> Option<NamedCommit> {
         // A branch of the user's choice is not the one that the job has merged.
-        if self.target_origin == TargetOrigin::Flag {
+        if !self.is_of_job {
             return None;
         }
         let parents = revisions.parents(checked_out.commit)?;

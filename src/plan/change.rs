@@ -3,11 +3,11 @@
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::udiff::UnifiedHunkHeader;
 
-use super::{FETCH_ALL, LiveChange, Plan};
+use super::{FETCH_ALL, Plan};
 use crate::document::print;
 use crate::model::{
-    Action, Attribution, HistoryEvidence, LiveContent, ObjectId, Payload, RequestDigest, Sent, ServiceKind,
-    ToggleId, Version, escaped,
+    Action, Attribution, HistoryEvidence, LiveContent, LiveToggle, ObjectId, Payload, RequestDigest, Sent,
+    ServiceKind, ToggleId, Version, escaped,
 };
 
 /// One publish.
@@ -23,8 +23,8 @@ pub struct Change {
     pub attribution: Attribution,
     /// The maximum length of the comment, in Unicode scalar values.
     pub comment_max_chars: u32,
-    /// Whether this repeats a request with an unknown outcome.
-    pub attempt: PublishAttempt,
+    /// Whether it repeats the request with the unknown outcome, with the same body and comment.
+    pub is_retry: bool,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
     /// What it replaces besides the targeting, as far as that is known. Boxed, because a plan can have a million changes.
@@ -43,7 +43,7 @@ impl std::ops::Deref for Change {
 
 impl Change {
     /// Returns what it replaces that someone changed on the service; none if nothing is known to be replaced.
-    pub fn overwrites(&self) -> Option<&LiveChange> {
+    pub fn overwrites(&self) -> Option<&LiveToggle> {
         self.replaces.as_ref()?.live.as_ref()
     }
 
@@ -56,11 +56,11 @@ impl Change {
     /// Returns the comment, within the length limit.
     pub fn comment(&self) -> String {
         let max = usize::try_from(self.comment_max_chars).unwrap_or(usize::MAX);
-        match (&self.before, self.attempt, self.action) {
+        match (&self.before, self.action) {
             // A retry repeats the journaled comment, so that the service cannot end up with a third version.
-            (Before::Unknown { sent, .. }, PublishAttempt::Retry, _) => sent.comment.clone(),
-            (.., Action::Disable) => removal_comment(&self.attribution, max),
-            (.., Action::Adopt | Action::Create | Action::Update) => self.attribution.comment(max),
+            (Before::Unknown { sent, .. }, _) if self.is_retry => sent.comment.clone(),
+            (_, Action::Disable) => removal_comment(&self.attribution, max),
+            (_, Action::Adopt | Action::Create | Action::Update) => self.attribution.comment(max),
         }
     }
 
@@ -68,7 +68,7 @@ impl Change {
     /// through at this version before.
     pub(super) fn is_let_through(&self) -> bool {
         let has_started = match &self.before {
-            Before::Unknown { sent, .. } => sent.announced.is_none() && self.attempt == PublishAttempt::Retry,
+            Before::Unknown { sent, .. } => sent.announced.is_none() && self.is_retry,
             _ => false,
         };
         has_started || self.passed
@@ -94,7 +94,7 @@ impl Change {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Replaced {
     /// What someone changed on the service, as last read.
-    pub live: Option<LiveChange>,
+    pub live: Option<LiveToggle>,
     /// The document's file, in the same format and with another targeting.
     pub file: Option<ReplacedFile>,
 }
@@ -134,15 +134,6 @@ impl Before {
             Self::Nothing | Self::Unreadable => None,
         }
     }
-}
-
-/// Whether a change repeats a request with an unknown outcome.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PublishAttempt {
-    /// A new request.
-    First,
-    /// The same body and comment as the request with the unknown outcome.
-    Retry,
 }
 
 /// Whether a change may replace what someone else changed on the service (DESIGN, section 8.4).
@@ -332,8 +323,8 @@ pub struct Orphan {
     pub path: String,
     /// Why it is only listed.
     pub reason: OrphanReason,
-    /// Whether the outcome of its last publish is known.
-    pub outcome: LastOutcome,
+    /// Whether a request was sent, and the service may or may not have applied it.
+    pub is_unknown: bool,
     /// The blob that is applied, if it is known.
     pub object: Option<ObjectId>,
     /// The new toggle whose document is the removed file.
@@ -350,27 +341,9 @@ impl Orphan {
             ),
             None => self.reason.to_string(),
         };
-        match self.outcome {
-            LastOutcome::Known => reason,
-            LastOutcome::Unknown => format!("{reason}; the outcome of its last publish is unknown"),
-        }
-    }
-}
-
-/// Whether the outcome of the last publish of a toggle is known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LastOutcome {
-    /// The service confirmed or refused it.
-    Known,
-    /// A request was sent, and the service may or may not have applied it.
-    Unknown,
-}
-
-impl LastOutcome {
-    pub(super) fn of(before: &Before) -> Self {
-        match before {
-            Before::Unknown { .. } => Self::Unknown,
-            Before::Applied(_) | Before::Live(_) | Before::Nothing | Before::Unreadable => Self::Known,
+        match self.is_unknown {
+            true => format!("{reason}; the outcome of its last publish is unknown"),
+            false => reason,
         }
     }
 }

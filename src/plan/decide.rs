@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Before, FirstPass, LastOutcome, LiveDifference, LiveDifferences, OnRemove, Orphan, OrphanReason,
-    Overrides, Policy, PublishAttempt, StateEdit, by_operator, hold,
+    Before, FirstPass, LiveDifferences, OnRemove, Orphan, OrphanReason, Overrides, Policy, StateEdit,
+    by_operator, hold,
 };
-use crate::model::{Action, EnvironmentId, Format, Hold, ObjectId, Payload, Sent, ToggleId, Version};
+use crate::model::{Action, EnvironmentId, Format, Hold, Live, ObjectId, Payload, Sent, ToggleId, Version};
 
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +113,7 @@ pub(super) struct DraftChange {
     pub(super) before: Before,
     /// The file with another targeting that it replaces.
     pub(super) replaced: Option<Box<ObjectId>>,
-    pub(super) attempt: PublishAttempt,
+    pub(super) is_retry: bool,
     pub(super) pass: PassOrder,
 }
 
@@ -121,7 +121,7 @@ fn decide(
     candidate: Candidate,
     pass: PassOrder,
     policy: &Policy,
-    overwritten: Option<&LiveDifference>,
+    overwritten: Option<&Live>,
 ) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
     let withhold = |hold| ToggleDecision::Withhold(Arc::new(hold));
@@ -150,19 +150,19 @@ fn document(
     version: Version,
     applied: AppliedVersion,
     pass: PassOrder,
-    overwritten: Option<&LiveDifference>,
+    overwritten: Option<&Live>,
 ) -> ToggleDecision {
-    let (replaced, attempt) = (replaced(&applied, &version), attempt(&applied, &version));
+    let (replaced, is_retry) = (replaced(&applied, &version), is_retry(&applied, &version));
     let publish = |version, action, before| {
-        ToggleDecision::Publish(Box::new(DraftChange { version, replaced, action, before, attempt, pass }))
+        ToggleDecision::Publish(Box::new(DraftChange { version, replaced, action, before, is_retry, pass }))
     };
     match applied {
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing),
         AppliedVersion::Document { payload, .. } if payload == version.payload => match overwritten {
-            Some(LiveDifference::Other(live)) => {
-                publish(version, Action::Update, Before::of_live(&live.content))
+            Some(Live::Toggle(live)) => publish(version, Action::Update, Before::of_live(&live.content)),
+            Some(Live::Missing { .. } | Live::Untargeted) => {
+                publish(version, Action::Create, Before::Nothing)
             }
-            Some(LiveDifference::Missing) => publish(version, Action::Create, Before::Nothing),
             // The new object is recorded, so that the next comparison by object id finds no difference.
             None => ToggleDecision::Edit(Box::new(StateEdit::SameMeaning(version))),
         },
@@ -177,27 +177,21 @@ fn document(
                 action => action,
             };
             // The journaled payload is sent even if the same bytes are read differently now: a retry changes nothing.
-            let payload = match attempt {
-                PublishAttempt::First => version.payload.clone(),
-                PublishAttempt::Retry => sent.payload.clone(),
-            };
+            let payload = if is_retry { sent.payload.clone() } else { version.payload.clone() };
             publish(Version { payload, ..version }, action, Before::Unknown { sent, applied })
         }
     }
 }
 
-fn attempt(applied: &AppliedVersion, version: &Version) -> PublishAttempt {
-    match applied {
-        // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
-        AppliedVersion::Unknown { sent, .. }
-            if sent.action != Action::Disable
-                && !sent.overtaken
-                && (sent.object == version.object || sent.payload == version.payload) =>
-        {
-            PublishAttempt::Retry
-        }
-        _ => PublishAttempt::First,
-    }
+/// Returns whether `version` is that of the request with the unknown outcome.
+fn is_retry(applied: &AppliedVersion, version: &Version) -> bool {
+    let AppliedVersion::Unknown { sent, .. } = applied else {
+        return false;
+    };
+    // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
+    sent.action != Action::Disable
+        && !sent.overtaken
+        && (sent.object == version.object || sent.payload == version.payload)
 }
 
 /// Returns the file with another targeting that the version replaces.
@@ -212,21 +206,12 @@ fn replaced(applied: &AppliedVersion, version: &Version) -> Option<Box<ObjectId>
     }
 }
 
-fn outcome(applied: &AppliedVersion) -> LastOutcome {
-    match applied {
-        AppliedVersion::Unknown { .. } => LastOutcome::Unknown,
-        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => {
-            LastOutcome::Known
-        }
-    }
-}
-
 fn listed(id: ToggleId, path: String, reason: OrphanReason, applied: &AppliedVersion) -> ToggleDecision {
     ToggleDecision::Orphan(Box::new(Orphan {
         id,
         path,
         reason,
-        outcome: outcome(applied),
+        is_unknown: matches!(applied, AppliedVersion::Unknown { .. }),
         object: match applied {
             AppliedVersion::Document { object, .. } => Some(*object),
             AppliedVersion::Nothing | AppliedVersion::Unknown { .. } | AppliedVersion::Unreadable => None,
@@ -242,7 +227,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         OnRemove::Forget => return ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         OnRemove::Disable => {}
     }
-    let (object, format, before, attempt) = match applied {
+    let (object, format, before, is_retry) = match applied {
         AppliedVersion::Nothing => return ToggleDecision::Nothing,
         AppliedVersion::Unreadable => {
             return listed(id, path, OrphanReason::Unreadable, &applied);
@@ -252,16 +237,13 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
             return ToggleDecision::Edit(Box::new(StateEdit::Forget { id }));
         }
         AppliedVersion::Document { object, format, payload } => {
-            (object, format, Before::Applied(payload), PublishAttempt::First)
+            (object, format, Before::Applied(payload), false)
         }
         AppliedVersion::Unknown { sent, applied } => {
             // Only a repeated disable is a retry; after any other request it is a new one.
-            let attempt = match sent.action {
-                Action::Disable => PublishAttempt::Retry,
-                Action::Adopt | Action::Create | Action::Update => PublishAttempt::First,
-            };
+            let is_retry = sent.action == Action::Disable;
             let (object, format) = (sent.object, sent.format);
-            (object, format, Before::Unknown { sent, applied }, attempt)
+            (object, format, Before::Unknown { sent, applied }, is_retry)
         }
     };
     let Some(payload) = before.payload().map(Payload::disabled) else {
@@ -272,7 +254,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         replaced: None,
         action: Action::Disable,
         before,
-        attempt,
+        is_retry,
         pass: PassOrder::Later,
     }))
 }

@@ -8,14 +8,13 @@ use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::hold::{self, Holds};
 use super::policy::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Before, Change, FirstPass, LastOutcome, LiveDifference, LiveDifferences, OnDrift, OnInvalid, Orphan,
-    OrphanReason, Overrides, Overwrite, Plan, Policy, PublishAttempt, Replaced, ReplacedFile, SourceInfo,
-    StateEdit, Stopped, Trailer, WithheldToggle,
+    Before, Change, FirstPass, LiveDifferences, OnDrift, OnInvalid, Orphan, OrphanReason, Overrides,
+    Overwrite, Plan, Policy, Replaced, ReplacedFile, SourceInfo, StateEdit, Stopped, Trailer, WithheldToggle,
 };
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, ObjectId,
-    Override, Payload, RequestDigest, Reviews, Suspensions, ToggleId,
+    Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, Live,
+    ObjectId, Override, Payload, RequestDigest, Reviews, Suspensions, ToggleId,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -270,7 +269,7 @@ impl Draft {
                 // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is
                 // gone.
                 plan.orphans.push(Orphan {
-                    outcome: LastOutcome::of(&change.before),
+                    is_unknown: matches!(change.before, Before::Unknown { .. }),
                     id: change.version.id,
                     path: change.version.path.into(),
                     reason,
@@ -313,7 +312,7 @@ impl Draft {
         let attribution = attribution.unwrap_or(Attribution::Uncommitted);
         let request = || RequestDigest::new(draft.action, &draft.version.payload);
         let passed = match &draft.before {
-            Before::Unknown { sent, .. } if draft.attempt == PublishAttempt::Retry => sent.passed,
+            Before::Unknown { sent, .. } if draft.is_retry => sent.passed,
             // The document was applied, and is published over what someone changed since.
             Before::Live(_) => false,
             _ => {
@@ -322,12 +321,12 @@ impl Draft {
             }
         };
         let live = match self.overwritten.get(&draft.version.id) {
-            Some(LiveDifference::Other(live)) => Some((**live).clone()),
+            Some(Live::Toggle(live)) => Some((**live).clone()),
             _ => None,
         };
         let file = draft.replaced.as_deref().copied().map(ReplacedFile::new);
         let replaces = (live.is_some() || file.is_some()).then(|| Box::new(Replaced { live, file }));
-        let DraftChange { version, action, before, attempt, replaced: _, pass } = draft;
+        let DraftChange { version, action, before, is_retry, replaced: _, pass } = draft;
         Change {
             overwrite: self.overwrite(pass, Some(&attribution)),
             version,
@@ -335,7 +334,7 @@ impl Draft {
             before,
             attribution,
             comment_max_chars: u32::try_from(self.policy.comment_max_chars).unwrap_or(u32::MAX),
-            attempt,
+            is_retry,
             replaces,
             passed,
         }

@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{LiveChange, OnMissing, hold};
+use super::{OnMissing, hold};
 use crate::model::{
-    Content, EnvironmentId, Hold, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, escaped,
-    rfc3339,
+    Content, EnvironmentId, Hold, Live, LiveContent, LiveToggle, ObjectId, Payload, Targeting, ToggleId,
+    Version, escaped, rfc3339,
 };
 
 /// The differences, each list sorted by toggle.
@@ -47,9 +47,8 @@ pub struct DriftReport {
 pub struct DriftedToggle {
     /// The applied document.
     pub applied: Version,
-    /// The newest change on the service.
-    pub live: LiveChange,
-    /// The comment of that change, if it could be read.
+    pub live: LiveToggle,
+    /// The comment of the newest change on the service, if it could be read.
     pub comment: Option<String>,
 }
 
@@ -96,28 +95,19 @@ pub struct UnreadToggle {
     pub reason: String,
 }
 
-/// What the service has of a toggle that differs from what was applied.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum LiveDifference {
-    /// No such toggle.
-    Missing,
-    /// Other targeting.
-    Other(Box<LiveChange>),
-}
-
-/// The toggles that differ from what was applied and may be published again.
-pub type LiveDifferences = BTreeMap<ToggleId, LiveDifference>;
+/// What the service has of the toggles that differ from what was applied and may be published again.
+pub type LiveDifferences = BTreeMap<ToggleId, Live>;
 
 impl DriftReport {
     /// Returns the differences that a publish of the document ends.
     pub fn differences(&self) -> LiveDifferences {
-        let drifted = self.drifted.iter().map(|drifted| {
-            let live = Box::new(drifted.live.clone());
-            (drifted.applied.id.clone(), LiveDifference::Other(live))
-        });
+        let drifted = self
+            .drifted
+            .iter()
+            .map(|drifted| (drifted.applied.id.clone(), Live::Toggle(Box::new(drifted.live.clone()))));
         let is_gone = |missing: &&MissingToggle| missing.is_gone();
         let missing = self.missing.iter().filter(is_gone);
-        let missing = missing.map(|missing| (missing.id.clone(), LiveDifference::Missing));
+        let missing = missing.map(|missing| (missing.id.clone(), Live::Missing { needs_approval: false }));
         drifted.chain(missing).collect()
     }
 
@@ -347,8 +337,8 @@ impl<'a> DriftedJson<'a> {
             toggle: &drifted.applied.id,
             path: &drifted.applied.path,
             version: drifted.live.version,
-            by: drifted.live.by.as_deref(),
-            at: drifted.live.at.map(rfc3339),
+            by: drifted.live.modified_by.as_deref(),
+            at: drifted.live.modified_at.map(rfc3339),
             comment: drifted.comment.as_deref(),
             sentences: drifted.sentences(),
             applied: &drifted.applied.payload,

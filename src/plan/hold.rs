@@ -9,12 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::decide::PassOrder;
-use super::live::LiveChange;
 use super::policy::FirstPassChoice;
-use super::{Before, Change, FirstPass, MassChange, Overrides, Plan, Policy, PublishAttempt, Trailer};
+use super::{Before, Change, FirstPass, MassChange, Overrides, Plan, Policy, Trailer};
 use crate::model::{
-    Action, EnvironmentId, FoldedId, HeldRequest, Hold, HoldKind, Override, Suspension, SuspensionScope,
-    Suspensions, ToggleId, ToggleState, escaped,
+    Action, EnvironmentId, FoldedId, HeldRequest, Hold, HoldKind, LiveToggle, Override, Suspension,
+    SuspensionScope, Suspensions, ToggleId, ToggleState, escaped,
 };
 
 /// A toggle that the pass does not publish.
@@ -90,7 +89,7 @@ impl Holds<'_> {
             FirstPassChoice::Undecided(hold) => Some(Arc::clone(hold)),
             // The service may have what was announced, and only a comparison could show that.
             FirstPassChoice::Decided(FirstPass::Adopt)
-                if change.attempt == PublishAttempt::First
+                if !change.is_retry
                     && matches!(change.before, Before::Unknown { .. })
                     && !self.policy.reads_live() =>
             {
@@ -301,7 +300,7 @@ pub(super) fn awaits_approval(by: Option<&str>) -> Hold {
 }
 
 /// The service has another version than the one that an operator allowed to overwrite; 0 if it did not have the toggle.
-pub(super) fn changed_again(made: &LiveChange, allowed: u64) -> Hold {
+pub(super) fn changed_again(made: &LiveToggle, allowed: u64) -> Hold {
     let what = match allowed {
         0 => "created on the service after it was allowed to be created again".to_owned(),
         allowed => {
@@ -316,19 +315,19 @@ pub(super) fn changed_again(made: &LiveChange, allowed: u64) -> Hold {
 }
 
 /// Nothing is applied, and the service has other targeting than the document.
-pub(super) fn differs_from_live(made: &LiveChange) -> Hold {
+pub(super) fn differs_from_live(made: &LiveToggle) -> Hold {
     let text = over(made, "the service has other targeting");
     Hold::over(HoldKind::DiffersFromLive, made.version, text)
 }
 
 /// The service has other targeting than was last applied.
-pub(super) fn drifted(made: &LiveChange) -> Hold {
+pub(super) fn drifted(made: &LiveToggle) -> Hold {
     let text = over(made, "changed on the service since it was last applied");
     Hold::over(HoldKind::Drifted, made.version, text)
 }
 
 /// The service has other targeting than the document that a first pass is to adopt.
-pub(super) fn not_adopted(made: &LiveChange) -> Hold {
+pub(super) fn not_adopted(made: &LiveToggle) -> Hold {
     Hold::over(
         HoldKind::DiffersFromLive,
         made.version,
@@ -342,7 +341,7 @@ pub(super) fn not_adopted(made: &LiveChange) -> Hold {
 }
 
 /// Returns why a change on the service holds a change, with the ways out.
-fn over(made: &LiveChange, why: &str) -> String {
+fn over(made: &LiveToggle, why: &str) -> String {
     format!(
         "{why} ({made}): {}; to publish over it, `gitoggle apply --overwrite-drift --only {id}`, the trailer \
          `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift {id}` for a running daemon",
@@ -383,7 +382,7 @@ pub(super) fn untargeted() -> Hold {
 }
 
 /// The fact that an applied toggle differs on the service, although no change to it is due.
-pub(super) fn drift(made: &LiveChange, text: String) -> Hold {
+pub(super) fn drift(made: &LiveToggle, text: String) -> Hold {
     Hold::over(HoldKind::Drifted, made.version, text)
 }
 

@@ -9,43 +9,18 @@ use std::sync::Arc;
 
 use super::{
     Before, Change, DriftReport, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Plan, Policy,
-    PublishAttempt, StateEdit, WithheldToggle, hold,
+    StateEdit, WithheldToggle, hold,
 };
 use crate::model::{
     Action, Hold, HoldKind, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, ToggleId,
     escaped, rfc3339, variation_fits,
 };
 
-/// A change that was made on the service.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LiveChange {
-    pub id: ToggleId,
-    /// The number of the live version.
-    pub version: u64,
-    /// The account that made it.
-    pub by: Option<String>,
-    /// When, in seconds since 1970-01-01 UTC.
-    pub at: Option<i64>,
-    /// The live targeting.
-    pub content: LiveContent,
-}
-
-impl LiveChange {
-    /// Returns the newest change of `live`.
-    pub fn of(id: &ToggleId, live: &LiveToggle) -> Self {
-        Self {
-            id: id.clone(),
-            version: live.version,
-            by: live.modified_by.clone(),
-            at: live.modified_at,
-            content: live.content.clone(),
-        }
-    }
-
+impl LiveToggle {
     /// Returns the version, who made it, and when.
     pub(crate) fn author(&self) -> String {
-        let by = self.by.as_ref().map(|by| format!(" by {}", escaped(by)));
-        let at = self.at.map(|at| format!(" at {}", rfc3339(at)));
+        let by = self.modified_by.as_ref().map(|by| format!(" by {}", escaped(by)));
+        let at = self.modified_at.map(|at| format!(" at {}", rfc3339(at)));
         let (by, at) = (by.unwrap_or_default(), at.unwrap_or_default());
         format!("version {}{by}{at}", self.version)
     }
@@ -59,9 +34,7 @@ impl LiveChange {
             LiveContent::Inexpressible(_) => format!("to keep that, correct it there, then {import}"),
         }
     }
-}
 
-impl LiveChange {
     /// Returns how to keep it and how to undo it.
     pub(super) fn ways_out(&self) -> String {
         let (keep, toggle) = (self.keep(), &self.id);
@@ -72,8 +45,8 @@ impl LiveChange {
     }
 }
 
-impl fmt::Display for LiveChange {
-    /// Formats who changed what, without the targeting.
+impl fmt::Display for LiveToggle {
+    /// Formats who made the newest change and when, without the targeting.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.author())?;
         match &self.content {
@@ -133,21 +106,20 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
         return LiveDecision::Converged;
     }
     if change.action == Action::Adopt {
-        return LiveDecision::Hold(hold::not_adopted(&LiveChange::of(&change.id, live)));
+        return LiveDecision::Hold(hold::not_adopted(live));
     }
     if let Some(hold) = unsendable(change, live, policy) {
         return LiveDecision::Hold(hold);
     }
-    let made = || LiveChange::of(&change.id, live);
     let allowed = overrides.overwrite_versions.get(&change.id).copied();
     if change.overwrite == Overwrite::Allowed || allowed == Some(live.version) {
         return LiveDecision::Publish { base_version: live.version };
     }
     match (decide_over(change, live), allowed) {
-        (LiveDecision::Hold(_), Some(allowed)) => LiveDecision::Hold(hold::changed_again(&made(), allowed)),
+        (LiveDecision::Hold(_), Some(allowed)) => LiveDecision::Hold(hold::changed_again(live, allowed)),
         // It is in the plan only because of the version that may be overwritten.
         (LiveDecision::Publish { .. }, Some(allowed)) if matches!(change.before, Before::Live(_)) => {
-            LiveDecision::Hold(hold::changed_again(&made(), allowed))
+            LiveDecision::Hold(hold::changed_again(live, allowed))
         }
         (decision, _) => decision,
     }
@@ -168,7 +140,7 @@ fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
         Before::Unknown { sent, applied } if sent.overtaken => publish_over(applied.as_deref(), change, live),
         Before::Unknown { sent, .. } => LiveDecision::ReadVersions { after: sent.base_version.unwrap_or(0) },
         // What was applied is not known, so it cannot be compared.
-        Before::Unreadable => LiveDecision::Hold(hold::drifted(&LiveChange::of(&change.id, live))),
+        Before::Unreadable => LiveDecision::Hold(hold::drifted(live)),
     }
 }
 
@@ -179,11 +151,10 @@ fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -
         // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
         None => live.version <= 1 || replaces_any(change),
     };
-    let by = || LiveChange::of(&change.id, live);
     match applied {
         _ if may_publish => LiveDecision::Publish { base_version: live.version },
-        Some(_) => LiveDecision::Hold(hold::drifted(&by())),
-        None => LiveDecision::Hold(hold::differs_from_live(&by())),
+        Some(_) => LiveDecision::Hold(hold::drifted(live)),
+        None => LiveDecision::Hold(hold::differs_from_live(live)),
     }
 }
 
@@ -204,13 +175,13 @@ fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
 /// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has neither the base
 /// version of the earlier request nor its targeting.
 pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
-    let drifted = LiveDecision::Hold(hold::drifted(&LiveChange::of(&change.id, live)));
+    let drifted = LiveDecision::Hold(hold::drifted(live));
     let Before::Unknown { sent, applied } = &change.before else {
         return drifted;
     };
     match resolve(&sent.payload, &sent.comment, newer) {
         // The change on top of it is drift, which concerns the next change.
-        Resolution::Confirmed if change.attempt == PublishAttempt::Retry => LiveDecision::Confirmed,
+        Resolution::Confirmed if change.is_retry => LiveDecision::Confirmed,
         Resolution::Confirmed => drifted,
         // Nothing is recorded, but the service stored an earlier request, and then the change of someone else.
         _ if applied.is_none() && newer.iter().any(|version| may_be_ours(sent, &version.content)) => drifted,

@@ -51,15 +51,12 @@ mod value;
 mod window;
 
 pub(crate) use change::document_text;
-pub use change::{
-    Before, Change, LastOutcome, Orphan, OrphanReason, Overwrite, PublishAttempt, Replaced, ReplacedFile,
-    StateEdit,
-};
+pub use change::{Before, Change, Orphan, OrphanReason, Overwrite, Replaced, ReplacedFile, StateEdit};
 pub use decide::{AppliedVersion, Candidate, DecidedToggle, DecisionContext, Desired};
 pub use draft::{Draft, Input, WantedDocument};
 pub use drift::{
-    DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifference, LiveDifferences,
-    MissingToggle, UnreadToggle, drift_json,
+    DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifferences, MissingToggle, UnreadToggle,
+    drift_json,
 };
 pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
 pub(crate) use history::listed;
@@ -68,7 +65,7 @@ pub use history::{
 };
 pub use hold::{FIRST_PASS_TRAILER, WithheldToggle};
 pub use json::{PlanJson, json, json_for, page_pieces};
-pub use live::{LiveChange, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
+pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub(crate) use policy::by_operator;
 pub use policy::{
     FirstPass, HistoryRule, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-use super::{Before, Change, PublishAttempt};
+use super::{Before, Change};
 use crate::model::{
     Between, Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, escaped, percent,
 };
@@ -36,12 +36,10 @@ impl Change {
 pub(super) fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
     let mut out = Vec::new();
     match &change.before {
-        Before::Unknown { sent, .. }
-            if sent.announced.is_some() && change.attempt == PublishAttempt::Retry =>
-        {
+        Before::Unknown { sent, .. } if sent.announced.is_some() && change.is_retry => {
             out.push("announced by another process, which may have sent it".to_owned());
         }
-        Before::Unknown { .. } if change.attempt == PublishAttempt::Retry => {
+        Before::Unknown { .. } if change.is_retry => {
             out.push("sent before with an unknown outcome: retried unchanged".to_owned());
         }
         Before::Unknown { .. } => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::change::same_environment;
-use super::{Change, DriftReport, Orphan, Overrides, Overwrite, PublishAttempt, StateEdit, WithheldToggle};
+use super::{Change, DriftReport, Orphan, Overrides, Overwrite, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{
     Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, RequestDigest, ReviewedChanges, ToggleId,
@@ -395,8 +395,7 @@ impl Plan {
 
 fn count<'a>(changes: impl Iterator<Item = &'a Change>) -> Option<Guesses> {
     // A retry keeps its journaled comment, whatever its commit is assumed to be now.
-    let is_guess =
-        |change: &&Change| change.attribution.is_guessed() && change.attempt == PublishAttempt::First;
+    let is_guess = |change: &&Change| change.attribution.is_guessed() && !change.is_retry;
     match changes.filter(is_guess).count() {
         0 => None,
         count => Some(Guesses(count)),

@@ -22,13 +22,6 @@ use crate::state::Begun;
 /// The number of decisions in one attempt. Each follows a change that someone else made meanwhile.
 const ROUNDS: usize = 4;
 
-/// How a PATCH ended.
-enum Patched {
-    /// Another version was published on top of its base version, so the service will never store it.
-    Conflict,
-    Ended(Outcome),
-}
-
 impl Sender {
     pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, Abandoned> {
         let change = &self.changes()[job.change];
@@ -44,10 +37,8 @@ impl Sender {
     }
 
     async fn send_blindly(&self, job: Job) -> Result<Attempt, Abandoned> {
-        match self.patch(job, None).await? {
-            Patched::Conflict => unreachable!("only a request with a base version has a conflict"),
-            Patched::Ended(outcome) => Ok(Attempt::Ended(outcome)),
-        }
+        let outcome = self.patch(job, None).await?;
+        Ok(Attempt::Ended(outcome.expect("only a request with a base version has a conflict")))
     }
 
     async fn compare_and_set(&self, job: Job) -> Result<Attempt, Abandoned> {
@@ -88,8 +79,8 @@ impl Sender {
                 },
                 LiveDecision::Publish { base_version: number } => {
                     match self.patch(job, Some(BaseVersion { number, note })).await? {
-                        Patched::Conflict => self.update(job.change, |progress| progress.base_version = None),
-                        Patched::Ended(outcome) => return Ok(Attempt::Ended(outcome)),
+                        None => self.update(job.change, |progress| progress.base_version = None),
+                        Some(outcome) => return Ok(Attempt::Ended(outcome)),
                     }
                 }
                 LiveDecision::ReadVersions { .. } => unreachable!("`look` reads the versions"),
@@ -147,8 +138,9 @@ impl Sender {
         })
     }
 
-    /// Journals the change and sends it, on top of `base` if there is one.
-    async fn patch(&self, job: Job, base: Option<BaseVersion>) -> Result<Patched, Abandoned> {
+    /// Journals the change and sends it, on top of `base` if there is one. Returns no outcome if another version was
+    /// published on top of `base`, so that the service will never store the request.
+    async fn patch(&self, job: Job, base: Option<BaseVersion>) -> Result<Option<Outcome>, Abandoned> {
         let change = &self.changes()[job.change];
         let sent = Sent {
             base_version: base.map(|base| base.number),
@@ -173,10 +165,10 @@ impl Sender {
             progress.answer = Some(PublishAnswer { status, took });
         });
         self.report(Event::Answered(&outcome, took));
-        let (patched, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
+        let (outcome, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
             None => {
                 let certainty = outcome.certainty();
-                (Patched::Ended(outcome), certainty)
+                (Some(outcome), certainty)
             }
             Some(base) => {
                 let newer = self.job.service.versions_from(&change.id, base + 1).await;
@@ -189,11 +181,11 @@ impl Sender {
             self.update(job.change, |progress| progress.live_version = stored);
         }
         match self.job.journal.finish(begun, certainty) {
-            Ok(Certainty::Unknown) if certainty == Certainty::Stored => Ok(Patched::Ended(too_late())),
-            Ok(_) => Ok(patched),
+            Ok(Certainty::Unknown) if certainty == Certainty::Stored => Ok(Some(too_late())),
+            Ok(_) => Ok(outcome),
             Err(error) => {
                 // Once a request has left, the report has its result (DESIGN, section 3), recorded or not.
-                if let Patched::Ended(outcome) = &patched {
+                if let Some(outcome) = &outcome {
                     self.update(job.change, |progress| progress.result = to_change_result(outcome));
                 }
                 Err(error.into())
@@ -272,20 +264,25 @@ fn has_code(outcome: &Outcome, expected: &str) -> bool {
     matches!(outcome, Outcome::Refused { code: Some(code), .. } if code == expected)
 }
 
-/// Resolves a response that leaves doubt by the versions that are newer than the base version of the request.
-fn resolved(outcome: Outcome, sent: &Sent, newer: Result<Vec<LiveVersion>, Outcome>) -> (Patched, Certainty) {
+/// Resolves a response that leaves doubt by the versions that are newer than the base version of the request. Returns no
+/// outcome after a conflict.
+fn resolved(
+    outcome: Outcome,
+    sent: &Sent,
+    newer: Result<Vec<LiveVersion>, Outcome>,
+) -> (Option<Outcome>, Certainty) {
     let newer = match newer {
         Ok(newer) => newer,
         // An earlier try may have been stored, even if the service has refused this one.
-        Err(failed) => return (Patched::Ended(failed), Certainty::Unknown),
+        Err(failed) => return (Some(failed), Certainty::Unknown),
     };
     match resolve(&sent.payload, &sent.comment, &newer) {
-        Resolution::Confirmed => (Patched::Ended(Outcome::Applied { status: 200 }), Certainty::Stored),
-        Resolution::Conflict => (Patched::Conflict, Certainty::NotStored),
+        Resolution::Confirmed => (Some(Outcome::Applied { status: 200 }), Certainty::Stored),
+        Resolution::Conflict => (None, Certainty::NotStored),
         Resolution::NotStored => {
             // The service may still execute a request whose response was lost.
             let certainty = outcome.certainty();
-            (Patched::Ended(outcome), certainty)
+            (Some(outcome), certainty)
         }
     }
 }

@@ -89,16 +89,6 @@ pub(crate) enum Next {
     WaitUntil(Instant),
 }
 
-/// The limit of open requests.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Pace {
-    /// Few, because no change was applied yet.
-    Careful,
-    /// The limit of the settings.
-    Full,
-    Paused,
-}
-
 #[derive(Debug, Default)]
 struct Lane {
     queue: VecDeque<usize>,
@@ -271,12 +261,8 @@ impl Dispatcher {
             && self.row.iter().any(|(failed, _)| *failed == change)
     }
 
-    pub(crate) fn pace(&self) -> Pace {
-        match (&self.pause, self.is_applied) {
-            (Some(_), _) => Pace::Paused,
-            (None, true) => Pace::Full,
-            (None, false) => Pace::Careful,
-        }
+    pub(crate) fn is_paused(&self) -> bool {
+        self.pause.is_some()
     }
 
     /// Puts the delayed toggles that are due at the front of their queues, in their order.
@@ -299,7 +285,8 @@ impl Dispatcher {
         self.delayed.is_empty() && self.lanes.iter().all(is_empty)
     }
 
-    fn room(&self) -> usize {
+    /// Returns the limit of open requests: few, until a change was applied.
+    pub(crate) fn room(&self) -> usize {
         if self.is_applied { self.limits.in_flight } else { self.limits.in_flight.min(OPEN_UNTIL_APPLIED) }
     }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::model::{Action, Alone, FoldedId, HeldRequest, Hold, HoldKind, RequestDigest, ToggleId};
 use crate::pass::report::ChangeResult;
-use crate::plan::{Change, Plan, PublishAttempt};
+use crate::plan::{Change, Plan};
 use crate::service::retry::lone_backoff;
 use crate::state::StateSnapshot;
 
@@ -115,8 +115,7 @@ impl Inherited {
     pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
         // This also holds after the service confirmed the same document to this process: the request of the earlier process
         // could still overwrite a newer document.
-        let is_open =
-            change.attempt == PublishAttempt::First && self.toggles.contains(&FoldedId::from(&change.id));
+        let is_open = !change.is_retry && self.toggles.contains(&FoldedId::from(&change.id));
         self.ended_at.filter(|_| is_open)
     }
 }
@@ -195,7 +194,7 @@ mod tests {
         use crate::model::{Action, Attribution, CommitId, Format, ObjectId, Payload, Version};
         use crate::plan::{Before, History, Overwrite, Plan, SourceInfo};
 
-        fn change(id: &ToggleId, before: Before, attempt: PublishAttempt) -> Change {
+        fn change(id: &ToggleId, before: Before, is_retry: bool) -> Change {
             Change {
                 version: Version {
                     id: id.clone(),
@@ -208,7 +207,7 @@ mod tests {
                 before,
                 attribution: Attribution::Uncommitted,
                 comment_max_chars: 0,
-                attempt,
+                is_retry,
                 overwrite: Overwrite::Held,
                 replaces: None,
                 passed: false,
@@ -234,21 +233,21 @@ mod tests {
             };
             let plan = Plan::nothing(source, None);
             let unknown = || {
-                let change = change(&left, Before::Nothing, PublishAttempt::First);
+                let change = change(&left, Before::Nothing, false);
                 Before::Unknown { sent: Box::new(crate::pass::publish::sent(&change, &plan)), applied: None }
             };
             assert!(!inherited.expire(now));
-            for (id, before, attempt, expected) in [
-                (&left, unknown(), PublishAttempt::First, Some(ended_at)),
-                (&left, unknown(), PublishAttempt::Retry, None),
-                (&left, Before::Applied(payload()), PublishAttempt::First, Some(ended_at)),
-                (&other, unknown(), PublishAttempt::First, None),
+            for (id, before, is_retry, expected) in [
+                (&left, unknown(), false, Some(ended_at)),
+                (&left, unknown(), true, None),
+                (&left, Before::Applied(payload()), false, Some(ended_at)),
+                (&other, unknown(), false, None),
             ] {
-                let change = change(id, before, attempt);
+                let change = change(id, before, is_retry);
                 assert_eq!(inherited.not_before(&change), expected, "{change:?}");
             }
             assert!(inherited.expire(ended_at));
-            assert_eq!(inherited.not_before(&change(&left, unknown(), PublishAttempt::First)), None);
+            assert_eq!(inherited.not_before(&change(&left, unknown(), false)), None);
         }
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::PublishJob;
-use super::dispatch::{Dispatcher, Job, Next, Pace, Response, ServiceVerdict};
+use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
 use super::order::Order;
 use crate::model::{Hold, HoldKind, SentNote, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
@@ -220,21 +220,19 @@ impl Sender {
         step: impl FnOnce(&mut Dispatcher) -> Option<ServiceVerdict>,
     ) -> Option<ServiceVerdict> {
         let mut dispatcher = self.dispatcher();
-        let (before, trusted) = (dispatcher.pace(), dispatcher.doubt());
+        let (was_paused, room, trusted) = (dispatcher.is_paused(), dispatcher.room(), dispatcher.doubt());
         let verdict = step(&mut dispatcher);
-        let (after, doubt) = (dispatcher.pace(), dispatcher.doubt());
+        let (is_paused, new_room, doubt) = (dispatcher.is_paused(), dispatcher.room(), dispatcher.doubt());
         drop(dispatcher);
         if doubt != trusted {
             self.report(Event::Doubted(doubt.map(|toggles| (toggles, outcome))));
         }
-        if before != after {
-            match (before, after) {
-                (_, Pace::Paused) => {
-                    tracing::warn!(name: "paused", reason = %outcome, "no useful response from the service, pass paused");
-                }
-                (Pace::Paused, _) => tracing::info!(name: "resumed", "the service responds, pass resumed"),
-                _ => {}
-            }
+        if is_paused && !was_paused {
+            tracing::warn!(name: "paused", reason = %outcome, "no useful response from the service, pass paused");
+        } else if was_paused && !is_paused {
+            tracing::info!(name: "resumed", "the service responds, pass resumed");
+        }
+        if is_paused != was_paused || new_room != room {
             self.changed.notify_waiters();
         }
         verdict

@@ -124,6 +124,7 @@ impl LiveStore {
         let versions = self.versions(toggle);
         let last = versions.last().expect("every toggle has a version").clone();
         Live::Toggle(Box::new(LiveToggle {
+            id: toggle.clone(),
             version: last.version,
             content: last.content,
             modified_by: last.created_by,

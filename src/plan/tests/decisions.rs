@@ -2,7 +2,7 @@
 
 use super::rules::{published, reasons};
 use super::*;
-use crate::model::LiveContent;
+use crate::model::{Live, LiveContent, LiveToggle};
 
 #[test]
 fn a_first_pass_is_held_adopted_or_asserted() {
@@ -23,15 +23,18 @@ fn a_first_pass_is_held_adopted_or_asserted() {
 fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_for_the_rails() {
     let overwrite = Policy { on_drift: OnDrift::Overwrite, on_remove: OnRemove::Forget, ..Policy::default() };
     let drifted = |mut world: World, toggles: &[&str]| {
-        let live = |toggle: &&str| LiveChange {
+        let live = |toggle: &&str| LiveToggle {
             id: id(toggle),
             version: 3,
-            by: None,
-            at: None,
             content: LiveContent::Known(doc(8).payload()),
+            modified_by: None,
+            modified_at: None,
+            draft: None,
+            is_archived: false,
+            needs_approval: false,
+            return_type: None,
         };
-        let toggles =
-            toggles.iter().map(|toggle| (id(toggle), LiveDifference::Other(Box::new(live(toggle)))));
+        let toggles = toggles.iter().map(|toggle| (id(toggle), Live::Toggle(Box::new(live(toggle)))));
         world.overwritten = toggles.collect();
         world
     };

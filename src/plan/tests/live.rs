@@ -5,8 +5,8 @@ use crate::model::{
     Payload, ReturnType, Sent, TargetingDigest, Version,
 };
 use crate::plan::{
-    Before, Change, LiveChange, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy,
-    PublishAttempt, Resolution, decide_by_versions, hold, resolve,
+    Before, Change, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy, Resolution,
+    decide_by_versions, hold, resolve,
 };
 
 /// Decides without orders of operators.
@@ -36,7 +36,7 @@ pub(super) fn change(before: Before) -> Change {
         before,
         attribution: Attribution::Uncommitted,
         comment_max_chars: 0,
-        attempt: PublishAttempt::First,
+        is_retry: false,
         overwrite: Overwrite::Held,
         replaces: None,
         passed: false,
@@ -45,6 +45,7 @@ pub(super) fn change(before: Before) -> Change {
 
 pub(super) fn live(version: u64, value: &str) -> LiveToggle {
     LiveToggle {
+        id: "shop/prod/a".parse().unwrap(),
         version,
         content: LiveContent::Known(payload(value)),
         modified_by: Some("Eve\n".to_owned()),
@@ -160,8 +161,8 @@ fn an_unknown_request_is_found_among_the_versions() {
         (None, Some("old"), vec![other()], "other", "drifted", "drifted"),
         (None, None, vec![other()], "other", differs, differs),
     ] {
-        for (attempt, expected) in [(PublishAttempt::Retry, retry), (PublishAttempt::First, first)] {
-            let change = Change { attempt, ..change(unknown(base_version, applied)) };
+        for (is_retry, expected) in [(true, retry), (false, first)] {
+            let change = Change { is_retry, ..change(unknown(base_version, applied)) };
             let decision = decide_by_versions(&change, &live(9, live_value), &newer);
             assert_eq!(word(&decision), expected, "{base_version:?} {applied:?} {newer:?}");
         }
@@ -263,7 +264,7 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
 
 #[test]
 fn a_hold_says_who_changed_what_and_what_to_do() {
-    let text = hold::drifted(&LiveChange::of(&"shop/prod/a".parse().unwrap(), &live(7, "x"))).text;
+    let text = hold::drifted(&live(7, "x")).text;
     insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): to keep that, `gitoggle import shop/prod/a --overwrite` and commit; to publish over it, `gitoggle apply --overwrite-drift --only shop/prod/a`, the trailer `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift shop/prod/a` for a running daemon");
 }
 
@@ -272,7 +273,7 @@ fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
     let mut live = live(7, "x");
     live.content = LiveContent::Inexpressible("`content` has `salt`".to_owned());
     for hold in [hold::drifted, hold::differs_from_live, hold::not_adopted] {
-        let text = hold(&LiveChange::of(&"shop/prod/a".parse().unwrap(), &live)).text;
+        let text = hold(&live).text;
         assert!(
             text.contains("correct it there, then `gitoggle import shop/prod/a --overwrite` and commit"),
             "{text}"

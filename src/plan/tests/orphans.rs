@@ -27,7 +27,7 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
         assert!(plan.withheld().is_empty(), "an orphan is nothing else besides");
         let is_unknown = matches!(known, Known::Unknown(..));
         for orphan in plan.orphans() {
-            assert_eq!(orphan.outcome == LastOutcome::Unknown, is_unknown);
+            assert_eq!(orphan.is_unknown, is_unknown);
             assert_eq!(orphan.explanation().contains("is unknown"), is_unknown);
         }
     }

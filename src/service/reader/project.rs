@@ -206,7 +206,7 @@ impl LiveReader {
             Err(failure) => return Err(failure),
         };
         let is_locked = targeting.locked;
-        let (shown, mut live) = live(targeting, listed);
+        let (shown, mut live) = live(id, targeting, listed);
         if is_locked {
             // The service shows the draft, with the number after the version on which it is based.
             let newest = self.newest_version(id, shown.saturating_sub(1)).await?;
@@ -260,7 +260,7 @@ impl LiveReader {
 }
 
 /// Returns the version that the service shows, and the state without regard to a draft's content.
-fn live(targeting: WireTargeting, listed: &ListedToggle) -> (u64, LiveToggle) {
+fn live(id: &ToggleId, targeting: WireTargeting, listed: &ListedToggle) -> (u64, LiveToggle) {
     let WireTargeting {
         version,
         disabled,
@@ -273,6 +273,7 @@ fn live(targeting: WireTargeting, listed: &ListedToggle) -> (u64, LiveToggle) {
         submit_by,
     } = targeting;
     let live = LiveToggle {
+        id: id.clone(),
         version,
         content: content(disabled, &wire),
         modified_by,
