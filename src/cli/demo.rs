@@ -234,7 +234,7 @@ impl Demo {
             client.network.proxies = Proxies::Ignored;
         }
         config.rules.repo = self.name.to_owned();
-        config.rules.policy = Policy { live_access: config.rules.policy.live_access, ..policy };
+        config.rules.policy = Policy { is_readable: config.rules.policy.is_readable, ..policy };
         Ok(config)
     }
 

@@ -18,7 +18,7 @@ use crate::model::{ServiceKind, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass;
 use crate::pass::{Config, Limits, OriginState, PassContext, Rules, Runtime, SharedState};
-use crate::plan::{LiveAccess, MassChange, OnDrift, Policy, Trailer};
+use crate::plan::{OnDrift, Policy};
 use crate::report::MOST_SHOWN;
 use crate::service::{BaseUrl, ClientConfig, ClientError};
 use crate::source::{CacheMode, Parents, SourceConfig};
@@ -123,8 +123,8 @@ fn policy(settings: &Settings) -> Policy {
         on_invalid: settings.on_invalid,
         max_change_ratio: settings.max_change_ratio,
         max_change_count: settings.max_change_count,
-        trailer: if settings.allow_trailer { Trailer::Allowed } else { Trailer::Ignored },
-        mass_change: if settings.allow_mass_change { MassChange::Allowed } else { MassChange::Held },
+        allows_trailers: settings.allow_trailer,
+        allows_mass_change: settings.allow_mass_change,
         windows: settings.windows.clone(),
         ignores_windows: settings.ignore_windows,
         comment_max_chars: settings.comment_max_chars,
@@ -135,10 +135,7 @@ fn policy(settings: &Settings) -> Policy {
         },
         on_approval: settings.on_approval,
         on_missing: settings.on_missing,
-        live_access: match settings.service_kind {
-            ServiceKind::Documented => LiveAccess::WriteOnly,
-            ServiceKind::FeatureProbe => LiveAccess::Readable,
-        },
+        is_readable: settings.service_kind == ServiceKind::FeatureProbe,
     }
 }
 

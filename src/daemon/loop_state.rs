@@ -12,7 +12,7 @@ use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, HoldKind, Override, ToggleState};
 use crate::pass::publish::order;
 use crate::pass::{ChangeResult, Error, PassInputs, Reconciler, Report, StopReason};
-use crate::plan::{FETCH_ALL, History, LiveDifferences, OnDrift};
+use crate::plan::{FETCH_ALL, HISTORY_CUT, LiveDifferences, OnDrift, guessed};
 use crate::state::Revisions;
 
 /// The number of environments that one log line names.
@@ -37,7 +37,7 @@ pub(super) struct LoopState {
     failure: Option<String>,
     notes: Vec<String>,
     withheld: Withheld,
-    history: History,
+    is_history_cut: bool,
     /// The revision at which each toggle was applied.
     pub(super) revisions: Revisions,
 }
@@ -56,7 +56,7 @@ impl LoopState {
             failure: None,
             notes: Vec::new(),
             withheld: Withheld::default(),
-            history: History::default(),
+            is_history_cut: false,
             revisions: Revisions::default(),
         }
     }
@@ -110,13 +110,13 @@ impl LoopState {
 
     /// Warns once that the history is cut, and after each pass that sent guesses.
     pub(super) fn log_guesses(&mut self, report: &Report) {
-        let before = std::mem::replace(&mut self.history, report.plan.history());
-        if (before, self.history) == (History::Complete, History::Cut) {
-            tracing::warn!(name: "history_cut", hint = FETCH_ALL, "{}", History::CUT);
+        let was_cut = std::mem::replace(&mut self.is_history_cut, report.plan.is_history_cut());
+        if self.is_history_cut && !was_cut {
+            tracing::warn!(name: "history_cut", hint = FETCH_ALL, "{HISTORY_CUT}");
         }
         let sent = report.plan.sent_guesses();
-        if let Some(guesses) = sent.filter(|_| !report.results.is_empty()) {
-            tracing::warn!(name: "guessed", changes = guesses.0, hint = FETCH_ALL, "{guesses}");
+        if sent > 0 && !report.results.is_empty() {
+            tracing::warn!(name: "guessed", changes = sent, hint = FETCH_ALL, "{}", guessed(sent));
         }
     }
 

@@ -18,7 +18,7 @@ use granit_parser::{
 use super::check;
 use super::finding::lines;
 use super::finding::{Finding, add};
-use super::mistake::{self, Mistake};
+use super::mistake;
 use super::node::{Node, NodeKind, Position, Span, Style, quoted};
 
 /// The maximum nesting depth.
@@ -558,7 +558,7 @@ fn unreadable(text: &str, error: &ScanError) -> Finding {
 /// Returns the mistake that the author made before `span`, or what is wrong in terms of YAML.
 fn mistake_at(text: &str, span: Span, wrong: &str) -> Finding {
     mistake::explain(&lines(text), span.start.line)
-        .map_or_else(|| Finding::at(&check::SYNTAX, span, format!("invalid YAML: {wrong}")), Mistake::finding)
+        .unwrap_or_else(|| Finding::at(&check::SYNTAX, span, format!("invalid YAML: {wrong}")))
 }
 
 fn mark(span: ParserSpan) -> Span {

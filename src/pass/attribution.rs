@@ -9,7 +9,7 @@ use crate::model::{Attribution, HistoryEvidence, ObjectId, Reviews, ServiceKind,
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::pass::planning::Files;
-use crate::plan::{Change, Draft, FIRST_PASS_TRAILER, Plan, Trailer, WantedDocument};
+use crate::plan::{Change, Draft, FIRST_PASS_TRAILER, Plan, WantedDocument};
 use crate::source::{self, Reader, Snapshot};
 
 /// What the attribution of changes depends on besides the changes.
@@ -58,9 +58,9 @@ fn documents<'a>(
     let (shown, left_out) = draft.documents(most_undecided);
     // The plan counts all guesses, and a trailer decides only if its commit is attributed to a document.
     let needs_all = || {
-        let trailers_count = rules.policy.trailer == Trailer::Allowed;
         Ok::<_, source::Error>(
-            snapshot.may_guess()? || (trailers_count && snapshot.has_trailer(FIRST_PASS_TRAILER)?),
+            snapshot.may_guess()?
+                || (rules.policy.allows_trailers && snapshot.has_trailer(FIRST_PASS_TRAILER)?),
         )
     };
     Ok(if left_out > 0 && needs_all()? { draft.documents(usize::MAX).0 } else { shown })

@@ -16,8 +16,8 @@ use crate::pass::read::{ReadContext, read};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
-    self, Base, DecisionContext, Draft, Input, LiveDifferences, MassChange, OnDrift, OnMissing, Overrides,
-    Plan, Policy, SourceInfo, compare as trees,
+    self, Base, DecisionContext, Draft, Input, LiveDifferences, OnDrift, OnMissing, Overrides, Plan, Policy,
+    SourceInfo, compare as trees,
 };
 use crate::source::{self, Reader, Snapshot};
 use crate::state::StateSnapshot;
@@ -380,15 +380,14 @@ fn emptied(
         let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
         scope.is_everything() || differences.iter().any(in_scope)
     };
-    match rules.policy.mass_change {
-        MassChange::Allowed => BTreeMap::new(),
-        // An environment that loses all documents never means that everything was removed (DESIGN, section 5).
-        MassChange::Held => lost
-            .into_iter()
-            .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))
-            .map(|environment| (environment.clone(), Arc::new(emptied_hold(&environment))))
-            .collect(),
+    if rules.policy.allows_mass_change {
+        return BTreeMap::new();
     }
+    // An environment that loses all documents never means that everything was removed (DESIGN, section 5).
+    lost.into_iter()
+        .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))
+        .map(|environment| (environment.clone(), Arc::new(emptied_hold(&environment))))
+        .collect()
 }
 
 fn emptied_hold(environment: &EnvironmentId) -> Hold {

@@ -3,13 +3,13 @@
 use crate::document::PathKind;
 use crate::forge::ForgeReviews;
 use crate::git::CommitVerifier;
-use crate::model::{CommitId, ReviewedChanges, Reviews, Suspensions, escaped};
+use crate::model::{CommitId, ReviewedChanges, Reviews, escaped};
 use crate::pass::Error;
 use crate::pass::compare::{AppliedSide, PlanFiles, committed, plan_files};
 use crate::pass::config::{Config, Rules};
 use crate::pass::files::Folder;
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
-use crate::plan::{Change, History, LiveDifferences, Plan, SourceInfo};
+use crate::plan::{Change, LiveDifferences, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::place::{self, Place};
 use crate::state::{self, CleanPass, StateSnapshot};
@@ -211,15 +211,8 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
         reference: snapshot.reference().to_owned(),
         revision: snapshot.revision(),
         base: None,
-        history: match snapshot.is_cut() {
-            true => History::Cut,
-            false => History::Complete,
-        },
+        is_history_cut: snapshot.is_cut(),
     }
-}
-
-pub(crate) fn suspensions(view: &StateSnapshot, now: i64) -> Suspensions {
-    view.suspensions().at(now)
 }
 
 /// Returns the record of a pass that left no changes.

@@ -15,7 +15,7 @@ use crate::pass::compare::{AppliedSide, BaseRevision, committed, compare, decide
 use crate::pass::config::Rules;
 use crate::pass::planning::{Planned, range_note};
 use crate::pass::validate::{Checks, check_snapshot};
-use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, LiveDifferences, OnInvalid, Plan, Trailer};
+use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, LiveDifferences, OnInvalid, Plan};
 use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
 use crate::state::StateSnapshot;
 
@@ -110,7 +110,7 @@ fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<
         let changes = plan.changes().iter();
         let mut own = changes.filter(|change| change.id.environment() == **environment);
         let decides = |trailer: &str| trailer.parse::<crate::plan::FirstPass>().is_ok();
-        rules.policy.trailer == Trailer::Allowed
+        rules.policy.allows_trailers
             && own.any(|change| {
                 let trailers = change.attribution.trailers(FIRST_PASS_TRAILER);
                 trailers.iter().any(|trailer| decides(trailer))
@@ -122,12 +122,12 @@ fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<
     let open = new.iter().filter(is_planned).filter(|environment| !is_decided(environment));
     let open: Vec<String> = open.map(|environment| format!("`{environment}`")).collect();
     (!open.is_empty()).then(|| {
-        let trailer = match rules.policy.trailer {
-            Trailer::Allowed => format!(
+        let trailer = match rules.policy.allows_trailers {
+            true => format!(
                 "put the trailer `{FIRST_PASS_TRAILER}: assert` on a commit of this branch (`adopt`, if the service has \
                  them already), or "
             ),
-            Trailer::Ignored => String::new(),
+            false => String::new(),
         };
         format!(
             "no document existed in {} before: unless something is applied there, `apply` holds these changes for a first \

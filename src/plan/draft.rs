@@ -9,7 +9,7 @@ use super::hold::{self, Holds};
 use super::policy::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
     Before, Change, FirstPass, LiveDifferences, OnDrift, OnInvalid, Orphan, OrphanReason, Overrides,
-    Overwrite, Plan, Policy, Replaced, ReplacedFile, SourceInfo, StateEdit, Stopped, Trailer, WithheldToggle,
+    Overwrite, Plan, Policy, Replaced, ReplacedFile, SourceInfo, StateEdit, Stopped, WithheldToggle,
 };
 use crate::document::Diagnostic;
 use crate::model::{
@@ -343,7 +343,7 @@ impl Draft {
     /// Returns whether a change may replace what someone else changed on the service.
     fn overwrite(&self, pass: PassOrder, attribution: Option<&Attribution>) -> Overwrite {
         let is_allowed = |attribution: &Attribution| attribution.allows(Override::OverwriteDrift);
-        let by_trailer = || self.policy.trailer == Trailer::Allowed && attribution.is_some_and(is_allowed);
+        let by_trailer = || self.policy.allows_trailers && attribution.is_some_and(is_allowed);
         if self.policy.on_drift == OnDrift::Overwrite || by_trailer() {
             return Overwrite::Allowed;
         }

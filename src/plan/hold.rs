@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::decide::PassOrder;
 use super::policy::FirstPassChoice;
-use super::{Before, Change, FirstPass, MassChange, Overrides, Plan, Policy, Trailer};
+use super::{Before, Change, FirstPass, Overrides, Plan, Policy};
 use crate::model::{
     Action, EnvironmentId, FoldedId, HeldRequest, Hold, HoldKind, LiveToggle, Override, Suspension,
     SuspensionScope, Suspensions, ToggleId, ToggleState, escaped,
@@ -107,8 +107,8 @@ impl Holds<'_> {
 
     fn rail(&self, change: &Change) -> MaybeHeld {
         let rail = of(&self.rails, change).filter(|_| !change.is_let_through())?;
-        let is_permitted = self.policy.mass_change == MassChange::Allowed
-            || self.overrides.mass_change.contains(&change.id.environment());
+        let is_permitted =
+            self.policy.allows_mass_change || self.overrides.mass_change.contains(&change.id.environment());
         (!is_permitted).then_some(rail)
     }
 
@@ -126,7 +126,7 @@ impl Holds<'_> {
 pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, now: i64) -> Option<Hold> {
     let closed = policy.windows.closed(&change.id, now)?;
     let environment = change.id.environment();
-    let by_trailer = policy.trailer == Trailer::Allowed && change.attribution.allows(Override::Window);
+    let by_trailer = policy.allows_trailers && change.attribution.allows(Override::Window);
     let is_lifted = policy.ignores_windows || by_trailer || overrides.windows.contains(&environment);
     if is_lifted || change.only_switches_off() {
         return None;
@@ -135,9 +135,9 @@ pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, no
         Some(there) => format!("opens {there}"),
         None => "no window opens again".to_owned(),
     };
-    let by_trailer = match policy.trailer {
-        Trailer::Allowed => "put the trailer `Gitoggle-Allow: window` on the commit, ",
-        Trailer::Ignored => "",
+    let by_trailer = match policy.allows_trailers {
+        true => "put the trailer `Gitoggle-Allow: window` on the commit, ",
+        false => "",
     };
     let text = format!(
         "outside the change windows ({}): {opens}; to publish it before, pass `--ignore-windows`, {by_trailer}or run `gitoggle \
@@ -217,17 +217,15 @@ pub const FIRST_PASS_TRAILER: &str = "Gitoggle-First-Pass";
 
 /// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers contradict each
 /// other.
-pub(super) fn first_pass(environment: &EnvironmentId, trailer: Trailer, is_disputed: bool) -> Hold {
+pub(super) fn first_pass(environment: &EnvironmentId, allows_trailers: bool, is_disputed: bool) -> Hold {
     let dispute = if is_disputed {
         format!(", and commits ask for both `{FIRST_PASS_TRAILER}: assert` and `adopt`")
     } else {
         String::new()
     };
-    let by_trailer = match trailer {
-        Trailer::Allowed => {
-            format!("put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit, or ")
-        }
-        Trailer::Ignored => String::new(),
+    let by_trailer = match allows_trailers {
+        true => format!("put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit, or "),
+        false => String::new(),
     };
     Hold::new(
         HoldKind::FirstPass,
@@ -251,10 +249,10 @@ pub(super) fn not_reviewed(origin: &str) -> Hold {
 }
 
 /// The environment exceeds a limit, as `excess` says.
-pub(super) fn rail(environment: &EnvironmentId, trailer: Trailer, excess: &str) -> Hold {
-    let by_trailer = match trailer {
-        Trailer::Allowed => "put the trailer `Gitoggle-Allow: mass-change` on the commit, ",
-        Trailer::Ignored => "",
+pub(super) fn rail(environment: &EnvironmentId, allows_trailers: bool, excess: &str) -> Hold {
+    let by_trailer = match allows_trailers {
+        true => "put the trailer `Gitoggle-Allow: mass-change` on the commit, ",
+        false => "",
     };
     Hold::new(
         HoldKind::Rail,

@@ -16,7 +16,7 @@ use crate::model::{
     Action, Attribution, CommitId, Content, EnvironmentId, HoldKind, Payload, ToggleId, ToggleState, counted,
 };
 use crate::plan::drift::DriftedJson;
-use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, SourceInfo, WithheldToggle};
+use crate::plan::{self, Orphan, Plan, SourceInfo, WithheldToggle};
 
 /// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize. Unchanged toggles
 /// are not listed.
@@ -33,8 +33,8 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         digest: plan.digest(),
         source: Source {
             source,
-            shallow: source.history == History::Cut,
-            history_note: plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}")),
+            shallow: source.is_history_cut,
+            history_note: plan.guess_note(),
             base_url: plan.base_url(),
         },
         summary: Summary {
@@ -46,7 +46,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
             invalid: counts.invalid,
             failed: counts.failed,
             records: plan.state_edits().len() + plan.undecided().len(),
-            guessed: plan.guesses().map_or(0, |guesses| guesses.0),
+            guessed: plan.guesses(),
             held_environments: plan
                 .environment_holds()
                 .iter()

@@ -68,9 +68,10 @@ pub use json::{PlanJson, json, json_for, page_pieces};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub(crate) use policy::by_operator;
 pub use policy::{
-    FirstPass, HistoryRule, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove,
-    Overrides, Policy, Trailer,
+    FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Overrides, Policy,
 };
 pub use sentences::sentences;
-pub use value::{Approved, Base, FETCH_ALL, Guesses, History, Lane, Plan, PlanCounts, SourceInfo, Stopped};
+pub use value::{
+    Approved, Base, FETCH_ALL, HISTORY_CUT, Lane, Plan, PlanCounts, SourceInfo, Stopped, guessed,
+};
 pub use window::{Closed, Windows};

@@ -27,10 +27,10 @@ pub struct Policy {
     pub max_change_ratio: f64,
     /// The most changes of any kind to one environment in one pass.
     pub max_change_count: Option<u64>,
-    /// Whether a commit's trailer exempts its changes from the rails.
-    pub trailer: Trailer,
-    /// Whether the rails apply.
-    pub mass_change: MassChange,
+    /// Whether the trailers of commits count (`--no-allow-trailer`).
+    pub allows_trailers: bool,
+    /// Whether the rails are lifted (`--allow-mass-change`).
+    pub allows_mass_change: bool,
     /// The change windows.
     pub windows: Windows,
     /// Whether the change windows are lifted (`--ignore-windows`).
@@ -43,8 +43,8 @@ pub struct Policy {
     pub on_approval: OnApproval,
     /// What happens to a document whose toggle does not exist on the service.
     pub on_missing: OnMissing,
-    /// Whether the service can be read.
-    pub live_access: LiveAccess,
+    /// Whether the live state of toggles can be read (`service_kind: featureprobe`), or the service only stores.
+    pub is_readable: bool,
 }
 
 words! {
@@ -113,36 +113,6 @@ words! {
     }
 }
 
-/// Whether `Gitoggle-Allow: mass-change` trailers count.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Trailer {
-    /// They count.
-    #[default]
-    Allowed,
-    /// They do not count (`--no-allow-trailer`).
-    Ignored,
-}
-
-/// Whether the live state of toggles can be read.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum LiveAccess {
-    /// It can (`service_kind: featureprobe`).
-    Readable,
-    /// The service only stores (`service_kind: documented`).
-    #[default]
-    WriteOnly,
-}
-
-/// Whether the rails are lifted for this pass.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum MassChange {
-    /// Lifted (`--allow-mass-change`).
-    Allowed,
-    /// In force.
-    #[default]
-    Held,
-}
-
 impl Default for Policy {
     /// The defaults of DESIGN, section 3.
     fn default() -> Self {
@@ -153,15 +123,15 @@ impl Default for Policy {
             on_invalid: OnInvalid::default(),
             max_change_ratio: 0.3,
             max_change_count: None,
-            trailer: Trailer::default(),
-            mass_change: MassChange::default(),
+            allows_trailers: true,
+            allows_mass_change: false,
             windows: Windows::default(),
             ignores_windows: false,
             comment_max_chars: 1024,
             on_drift: OnDrift::default(),
             on_approval: OnApproval::default(),
             on_missing: OnMissing::default(),
-            live_access: LiveAccess::default(),
+            is_readable: false,
         }
     }
 }
@@ -169,7 +139,7 @@ impl Default for Policy {
 impl Policy {
     /// Returns whether a toggle is read before it is published (DESIGN, sections 8.4 and 8.5).
     pub fn reads_live(&self) -> bool {
-        self.live_access == LiveAccess::Readable && self.on_drift != OnDrift::Ignore
+        self.is_readable && self.on_drift != OnDrift::Ignore
     }
 
     /// Returns the SHA-256 of all settings in hexadecimal. A pass with another digest than the last one has to compare
@@ -183,20 +153,20 @@ impl Policy {
             on_invalid,
             max_change_ratio,
             max_change_count,
-            trailer,
-            mass_change,
+            allows_trailers,
+            allows_mass_change,
             windows,
             ignores_windows,
             comment_max_chars,
             on_drift,
             on_approval,
             on_missing,
-            live_access,
+            is_readable,
         } = self;
         let text = format!(
-            "{:?} {first_pass:?} {on_remove:?} {on_invalid:?} {max_change_ratio:?} {max_change_count:?} {trailer:?} \
-             {mass_change:?} {} {ignores_windows:?} {comment_max_chars} {on_drift:?} {on_approval:?} {on_missing:?} \
-             {live_access:?}",
+            "{:?} {first_pass:?} {on_remove:?} {on_invalid:?} {max_change_ratio:?} {max_change_count:?} {allows_trailers:?} \
+             {allows_mass_change:?} {} {ignores_windows:?} {comment_max_chars} {on_drift:?} {on_approval:?} {on_missing:?} \
+             {is_readable:?}",
             scope.globs(),
             windows.digest()
         );
@@ -246,7 +216,7 @@ impl FirstPassRules<'_> {
             [] if self.compares_revisions => FirstPassChoice::Decided(FirstPass::Assert),
             // Two contradicting trailers decide nothing, because only one of them can be right.
             requested => {
-                let hold = hold::first_pass(environment, self.policy.trailer, !requested.is_empty());
+                let hold = hold::first_pass(environment, self.policy.allows_trailers, !requested.is_empty());
                 FirstPassChoice::Undecided(Arc::new(hold))
             }
         }
@@ -254,7 +224,7 @@ impl FirstPassRules<'_> {
 
     /// Returns the distinct decisions that the trailers of an environment's commits request.
     fn requested(&self, lane: &[Box<DraftChange>]) -> Vec<FirstPass> {
-        if self.policy.trailer == Trailer::Ignored {
+        if !self.policy.allows_trailers {
             return Vec::new();
         }
         let mut seen = BTreeSet::new();
@@ -344,8 +314,7 @@ impl Policy {
         let environment = lane.first()?.id.environment();
         let (mut all, mut updates) = (0, 0);
         for change in lane {
-            let is_allowed =
-                self.trailer == Trailer::Allowed && change.attribution.allows(Override::MassChange);
+            let is_allowed = self.allows_trailers && change.attribution.allows(Override::MassChange);
             // What the rails let through before stays let through, and a trailer exempts the changes of its commit.
             if !change.is_let_through() && !is_allowed {
                 all += 1;
@@ -378,14 +347,14 @@ impl Policy {
                  `max_change_ratio: {max}` allows"
             )
         };
-        is_over.then(|| hold::rail(environment, self.trailer, &excess()))
+        is_over.then(|| hold::rail(environment, self.allows_trailers, &excess()))
     }
 
     /// Returns the rail of `max_change_count` if `changed` changes exceed it.
     fn count_rail(&self, environment: &EnvironmentId, changed: usize) -> Option<Hold> {
         let max = self.max_change_count?;
         let excess = format!("{changed} changes are more than `max_change_count: {max}` allows");
-        (changed as u64 > max).then(|| hold::rail(environment, self.trailer, &excess))
+        (changed as u64 > max).then(|| hold::rail(environment, self.allows_trailers, &excess))
     }
 }
 

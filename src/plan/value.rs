@@ -1,7 +1,6 @@
 //! The plan as a complete, immutable value.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -304,9 +303,9 @@ pub struct SourceInfo {
     /// The revision that the documents are compared with; none if it is the applied state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
-    /// How much of its history is available.
+    /// Whether part of its history is missing: the clone is shallow or partial, so comments can be guesses.
     #[serde(skip)]
-    pub history: History,
+    pub is_history_cut: bool,
 }
 
 /// The revision whose documents a plan compares with.
@@ -338,71 +337,50 @@ impl SourceInfo {
     }
 }
 
-/// How much history a source has.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum History {
-    /// All of it.
-    #[default]
-    Complete,
-    /// Part of it: the clone is shallow or partial, so comments can be guesses.
-    Cut,
-}
+/// The consequence of a cut history.
+pub const HISTORY_CUT: &str = "the history is cut: comments can be guesses, for which trailers do not count";
 
-impl History {
-    /// The consequence of a cut history.
-    pub const CUT: &str = "the history is cut: comments can be guesses, for which trailers do not count";
-}
-
-/// The number of changes whose comment comes from a guessed commit.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Guesses(pub usize);
-
-impl fmt::Display for Guesses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            1 => f.write_str(
-                "the history is cut: the comment of 1 change is a guess, and trailers do not count for it",
-            ),
-            count => write!(
-                f,
-                "the history is cut: the comments of {count} changes are guesses, and trailers do not count for them"
-            ),
-        }
+/// Says that the comments of so many changes come from guessed commits.
+pub fn guessed(count: usize) -> String {
+    match count {
+        1 => "the history is cut: the comment of 1 change is a guess, and trailers do not count for it"
+            .to_owned(),
+        count => format!(
+            "the history is cut: the comments of {count} changes are guesses, and trailers do not count for them"
+        ),
     }
 }
 
 impl Plan {
-    /// Returns how much of the history that the plan needed is available.
-    pub fn history(&self) -> History {
-        match self.guesses() {
-            Some(_) => History::Cut,
-            None => self.source().history,
-        }
+    /// Returns whether part of the history that the plan needed is missing.
+    pub fn is_history_cut(&self) -> bool {
+        self.source.is_history_cut || self.guesses() > 0
     }
 
-    /// Counts the guesses among all changes, including withheld ones; `None` for zero.
-    pub fn guesses(&self) -> Option<Guesses> {
-        let withheld = self.withheld().iter();
-        let withheld = withheld.filter_map(|withheld| withheld.change.as_deref());
-        count(self.changes().iter().chain(withheld))
+    /// Counts the guesses among all changes, including withheld ones.
+    pub fn guesses(&self) -> usize {
+        let withheld = self.withheld.iter().filter_map(|withheld| withheld.change.as_deref());
+        self.changes.iter().chain(withheld).filter(|change| change.is_guess()).count()
     }
 
-    /// Counts the guesses among the changes to publish; `None` for zero.
-    pub fn sent_guesses(&self) -> Option<Guesses> {
-        count(self.changes().iter())
+    /// Says how many comments are guesses, with the way out; none if there are no guesses.
+    pub fn guess_note(&self) -> Option<String> {
+        let count = self.guesses();
+        (count > 0).then(|| format!("{}; {FETCH_ALL}", guessed(count)))
     }
-}
 
-fn count<'a>(changes: impl Iterator<Item = &'a Change>) -> Option<Guesses> {
-    // A retry keeps its journaled comment, whatever its commit is assumed to be now.
-    let is_guess = |change: &&Change| change.attribution.is_guessed() && !change.is_retry;
-    match changes.filter(is_guess).count() {
-        0 => None,
-        count => Some(Guesses(count)),
+    /// Counts the guesses among the changes to publish.
+    pub fn sent_guesses(&self) -> usize {
+        self.changes.iter().filter(|change| change.is_guess()).count()
     }
 }
 
 impl Change {
+    fn is_guess(&self) -> bool {
+        // A retry keeps its journaled comment, whatever its commit is assumed to be now.
+        self.attribution.is_guessed() && !self.is_retry
+    }
+
     /// Returns the digest of what is sent.
     pub fn digest(&self) -> ChangeDigest {
         ChangeDigest::new(&self.id, &self.payload)

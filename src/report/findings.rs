@@ -12,17 +12,14 @@ use super::defused;
 use super::links::IN_PATH;
 use crate::document::{Diagnostic, Severity};
 use crate::model::{HoldKind, JunitCase, JunitKind, JunitProblem, JunitSuite, counted, escaped, hex, junit};
-use crate::plan::{Change, FETCH_ALL, Plan, WithheldToggle};
+use crate::plan::{Change, Plan, WithheldToggle};
 
 /// The number of annotations of one level that GitHub shows for one step.
 const MOST_SHOWN: usize = 10;
 
 /// Returns the workflow commands of a plan: a warning if comments are guesses, the notes, then the findings.
 pub(crate) fn github(plan: &Plan, notes: &[String]) -> String {
-    let guesses = plan.guesses().map(|guesses| {
-        let text = data(&format!("{guesses}; {FETCH_ALL}"));
-        format!("::warning title=history-is-cut::{text}\n")
-    });
+    let guesses = plan.guess_note().map(|note| format!("::warning title=history-is-cut::{}\n", data(&note)));
     let notes =
         notes.iter().map(|note| format!("::notice title=note::{}\n", data(&escaped(note).to_string())));
     guesses.into_iter().chain(notes).collect::<String>() + &annotations(plan.findings())
@@ -355,8 +352,7 @@ pub(crate) fn junit_results<'a>(
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
     let documents = Some(documents).filter(|suite| !suite.cases.is_empty());
     let error = error.map(|error| failed_suite("pass", error));
-    let guesses = plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}"));
-    let notes = guesses.into_iter().chain(notes.iter().cloned()).map(|note| JunitCase {
+    let notes = plan.guess_note().into_iter().chain(notes.iter().cloned()).map(|note| JunitCase {
         class: "gitoggle".to_owned(),
         name: "note".to_owned(),
         problem: Some(JunitProblem::new(JunitKind::Skipped, &note)),

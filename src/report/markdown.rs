@@ -12,7 +12,7 @@ use super::{Links, Note, defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity};
 use crate::evaluate::UserImpact;
 use crate::model::{Action, CommitId, EnvironmentId, counted, cut, listed};
-use crate::plan::{Change, FETCH_ALL, Plan};
+use crate::plan::{Change, Plan};
 
 /// A comment that every forge accepts. Gitea has no limit, but some of its databases do.
 pub(crate) const ANY_COMMENT: usize = 65_535;
@@ -187,7 +187,7 @@ impl<'a> Lines<'a> {
         if invalid > 0 {
             headline.push_str(&format!(" · **{}**", counted(invalid, "invalid document")));
         }
-        let guesses = plan.guesses().map(|guesses| format!("> **Warning**: {guesses}; {FETCH_ALL}.\n\n"));
+        let guesses = plan.guess_note().map(|note| format!("> **Warning**: {note}.\n\n"));
         let notes = notes.iter().map(|note| format!("> **Note**: {}\n\n", inline(&cut(note, LONGEST_NOTE))));
         let notes: String = guesses.into_iter().chain(notes).collect();
         let audience = users.map(|users| users::audience(users, code)).unwrap_or_default();

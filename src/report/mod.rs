@@ -33,7 +33,7 @@ pub(crate) use text::{MOST_SHOWN, rest, text_for};
 use std::collections::BTreeMap;
 
 use crate::model::{Color, EnvironmentId, ToggleId, ToggleState, counted};
-use crate::plan::{Change, FETCH_ALL, Plan, WithheldToggle};
+use crate::plan::{Change, Plan, WithheldToggle};
 
 /// The toggles of one environment that are held, failed, pending, orphans or missing for one reason.
 struct Note<'a> {
@@ -65,10 +65,9 @@ impl Note<'_> {
 /// Returns what a plan says besides changes and findings: guessed commits, the notes of the command, what is withheld, and
 /// orphans. For outputs whose rows are findings.
 pub(crate) fn remarks(plan: &Plan, of_command: &[String]) -> Vec<String> {
-    let guesses = plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}"));
     let withheld = notes(plan).into_iter();
     let withheld = withheld.map(|note| format!("{} {}: {}", note.state, note.subject(), note.reason));
-    guesses.into_iter().chain(of_command.iter().cloned()).chain(withheld).collect()
+    plan.guess_note().into_iter().chain(of_command.iter().cloned()).chain(withheld).collect()
 }
 
 /// Groups withheld toggles and orphans by environment and reason.

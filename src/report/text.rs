@@ -7,7 +7,7 @@ use super::{defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity, render};
 use crate::evaluate::UserImpact;
 use crate::model::{Color, DeploymentEffect, counted, escaped};
-use crate::plan::{Change, FETCH_ALL, Plan};
+use crate::plan::{Change, FETCH_ALL, Plan, guessed};
 
 /// The number of changes that are shown with contents.
 const IN_FULL: usize = 50;
@@ -74,9 +74,10 @@ pub(crate) fn rest(plan: &Plan, color: Color) -> String {
 }
 
 fn guesses(out: &mut String, plan: &Plan, color: Color) {
-    if let Some(guesses) = plan.guesses() {
+    let count = plan.guesses();
+    if count > 0 {
         let warning = paint("warning", "33", color);
-        line(out, &format!("{warning}: {guesses}\n    hint: {FETCH_ALL}"));
+        line(out, &format!("{warning}: {}\n    hint: {FETCH_ALL}", guessed(count)));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gitoggle::drift::{DriftScanner, ScanRequest};
 use gitoggle::model::ServiceKind;
 use gitoggle::pass::{Config, PassContext, PassInputs, Reconciler, Runtime};
-use gitoggle::plan::{FirstPass, LiveAccess};
+use gitoggle::plan::FirstPass;
 use gitoggle::sandbox::{Sandbox, SandboxConfig};
 use gitoggle::service::ClientConfig;
 use gitoggle::state::StateSnapshot;
@@ -82,7 +82,7 @@ fn config(sandbox: &Sandbox, ca: PathBuf, repo: &Path, state: PathBuf) -> Config
         timeout: Duration::from_secs(20),
     });
     config.rules.kind = ServiceKind::FeatureProbe;
-    config.rules.policy.live_access = LiveAccess::Readable;
+    config.rules.policy.is_readable = true;
     config.rules.policy.first_pass = Some(FirstPass::Adopt);
     config.rules.policy.max_change_ratio = 1.0;
     config

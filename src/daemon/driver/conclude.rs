@@ -44,7 +44,7 @@ impl Driver {
         if is_success {
             self.metrics.succeeded_at(at);
         }
-        let suspensions = planning::suspensions(reconciler.view(), at);
+        let suspensions = reconciler.view().suspensions().at(at);
         schedule_next(reconciler, &suspensions, result.as_ref().ok(), state, at);
         if let Some(toggles) = &mut toggles {
             show(toggles, &DriftFacts::new(), &state.drift.facts);
@@ -139,7 +139,7 @@ fn source_after(report: &Report, before: SourceStatus) -> SourceStatus {
         repo: source.repo.clone(),
         reference: Some(source.reference.clone()),
         revision: Some(source.revision),
-        history: report.plan.history(),
+        is_history_cut: report.plan.is_history_cut(),
         ..before
     };
     after.set_head(&report.head);

@@ -24,7 +24,7 @@ use crate::daemon::probe::{Freshness, HeadProbe};
 use crate::daemon::status::{Status, ToggleStatus, toggles};
 use crate::daemon::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, Suspension, chain, rfc3339};
-use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report, planning};
+use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report};
 use crate::state;
 use crate::state::Revisions;
 
@@ -385,7 +385,7 @@ impl Driver {
 
     /// Reports suspensions from before the start, without waiting for the end of the first pass.
     fn report_suspensions(&self, reconciler: &Reconciler) {
-        let suspensions = planning::suspensions(reconciler.view(), self.config.clock.unix());
+        let suspensions = reconciler.view().suspensions().at(self.config.clock.unix());
         for (scope, Suspension { reason, until }) in suspensions.iter() {
             tracing::warn!(
                 name: "suspended",

@@ -20,7 +20,7 @@ use crate::model::{
     ToggleId, ToggleState, rfc3339,
 };
 use crate::pass::Error;
-use crate::plan::{DriftedToggle, History, Plan};
+use crate::plan::{DriftedToggle, HISTORY_CUT, Plan};
 use crate::state::Clock;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -82,9 +82,9 @@ pub struct SourceStatus {
     /// The time of that commit, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON.
     #[serde(serialize_with = "as_rfc3339_if_any", skip_serializing_if = "Option::is_none")]
     pub committed_at: Option<i64>,
-    /// Whether the history is complete.
+    /// Whether part of the history is missing.
     #[serde(skip)]
-    pub history: History,
+    pub is_history_cut: bool,
     /// The revision that the last pass refused because the recorded one is not its ancestor; `allow history` applies it.
     pub refused: Option<CommitId>,
     /// The time of the last successful fetch or lookup, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON. None
@@ -298,7 +298,7 @@ impl Status {
     pub(crate) fn remarks(&self) -> Vec<String> {
         let suspended = self.suspensions.iter().map(suspended);
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
-        let history = (self.source.history == History::Cut).then(|| History::CUT.to_owned());
+        let history = self.source.is_history_cut.then(|| HISTORY_CUT.to_owned());
         let stale = self.source.stale.clone();
         let waiting = self.waiting.as_ref().map(ToString::to_string);
         let remarks = suspended.chain(stale).chain(self.doubt.clone()).chain(waiting);
@@ -522,7 +522,7 @@ mod tests {
         status.set_toggles(vec![ToggleStatus::new("shop/prod/pay".parse().unwrap(), hold)]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));
         status.suspensions = Suspension { reason, until }.into();
-        status.source.history = History::Cut;
+        status.source.is_history_cut = true;
         assert_eq!(
             status.remarks(),
             [

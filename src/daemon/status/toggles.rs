@@ -202,10 +202,10 @@ fn of(planned: &Planned, view: &StateSnapshot, config: &Config) -> Result<Status
             repo: config.rules.repo.clone(),
             reference: Some(source.reference.clone()),
             revision: Some(source.revision),
-            history: plan.history(),
+            is_history_cut: plan.is_history_cut(),
             ..SourceStatus::default()
         },
-        suspensions: planning::suspensions(view, config.clock.unix()),
+        suspensions: view.suspensions().at(config.clock.unix()),
         ..Status::default()
     };
     status.set_toggles(before(plan, view, &config.rules.policy.scope)?);

@@ -14,22 +14,8 @@ use super::shape::is_known_key;
 use crate::model::escaped;
 use brackets::{bad_escape, flow, reserved, trailing};
 
-/// What is wrong, where, and how to write it.
-#[derive(Debug)]
-pub(super) struct Mistake {
-    pub(super) span: Span,
-    pub(super) message: String,
-    pub(super) help: String,
-}
-
-impl Mistake {
-    pub(super) fn finding(self) -> Finding {
-        Finding::at(&check::SYNTAX, self.span, self.message).help(self.help)
-    }
-}
-
 /// Returns the mistake that makes a parser stop at the line `stopped` (from 1).
-pub(super) fn explain(lines: &[&str], stopped: u32) -> Option<Mistake> {
+pub(super) fn explain(lines: &[&str], stopped: u32) -> Option<Finding> {
     let at = (stopped as usize).clamp(1, lines.len().max(1)) - 1;
     let lines: Vec<Line<'_>> = lines.iter().map(|text| Line::of(text)).collect();
     let before = (0..at).rev().find(|line| !lines[*line].is_empty());
@@ -39,7 +25,7 @@ pub(super) fn explain(lines: &[&str], stopped: u32) -> Option<Mistake> {
         .or_else(|| in_line(&lines, at))
         .or_else(|| before.and_then(|before| in_line(&lines, before)))
         .or_else(|| indentation(&lines, at));
-    found.map(|found| found.mistake(&lines))
+    found.map(|found| found.finding(&lines))
 }
 
 /// Names the comments that hide values: `name: #1` has no value.
@@ -74,13 +60,13 @@ impl Found {
         Self { line, from, to, message, help }
     }
 
-    fn mistake(self, lines: &[Line<'_>]) -> Mistake {
+    fn finding(self, lines: &[Line<'_>]) -> Finding {
         let text = lines[self.line].text;
         // The end may be within a character, and the start never is.
         let end = (self.to.max(self.from)..text.len()).find(|byte| text.is_char_boundary(*byte));
         let position = |byte: usize| Position::new(self.line + 1, text[..byte].chars().count() + 1);
         let span = Span { start: position(self.from), end: position(end.unwrap_or(text.len())) };
-        Mistake { span, message: self.message, help: self.help }
+        Finding::at(&check::SYNTAX, span, self.message).help(self.help)
     }
 }
 

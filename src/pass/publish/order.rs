@@ -192,7 +192,7 @@ mod tests {
 
         use super::super::*;
         use crate::model::{Action, Attribution, CommitId, Format, ObjectId, Payload, Version};
-        use crate::plan::{Before, History, Overwrite, Plan, SourceInfo};
+        use crate::plan::{Before, Overwrite, Plan, SourceInfo};
 
         fn change(id: &ToggleId, before: Before, is_retry: bool) -> Change {
             Change {
@@ -229,7 +229,7 @@ mod tests {
                 reference: String::new(),
                 revision: CommitId(ObjectId([0; 20])),
                 base: None,
-                history: History::Complete,
+                is_history_cut: false,
             };
             let plan = Plan::nothing(source, None);
             let unknown = || {

@@ -21,7 +21,7 @@ use crate::pass::config::{Event, PassContext};
 use crate::pass::publish::order;
 use crate::pass::report::ChangeResult;
 use crate::pass::{Config, Error, PassInputs, Reconciler, Report, Runtime, SharedState, StopReason};
-use crate::plan::{FirstPass, HistoryRule, LiveAccess, MassChange, OnDrift};
+use crate::plan::{FirstPass, HistoryRule, OnDrift};
 use crate::service::ClientConfig;
 use crate::state::{Clock, SharedRemote, SimulatedClock as _};
 use crate::transport::{Network as Https, Secret, SecretSource};
@@ -67,17 +67,14 @@ impl Site {
         config.clock = Clock::Simulated(Arc::new(machine.clone()));
         let policy = &mut config.rules.policy;
         if self.permissions == Permissions::All || self.service.permits() {
-            (policy.first_pass, policy.mass_change) = (Some(FirstPass::Assert), MassChange::Allowed);
+            (policy.first_pass, policy.allows_mass_change) = (Some(FirstPass::Assert), true);
         }
         if self.permissions == Permissions::Some {
             policy.max_change_count = Some(MOST_CHANGES);
         }
         config.rules.policy.on_drift = *lock(&self.on_drift);
         config.rules.kind = self.service.kind;
-        config.rules.policy.live_access = match self.service.kind {
-            ServiceKind::Documented => LiveAccess::WriteOnly,
-            ServiceKind::FeatureProbe => LiveAccess::Readable,
-        };
+        config.rules.policy.is_readable = self.service.kind == ServiceKind::FeatureProbe;
         config.limits.in_flight = 4;
         config.limits.in_flight_per_environment = 2;
         config.shared = self.place.as_ref().map(|(remote, name)| {

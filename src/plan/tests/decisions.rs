@@ -73,7 +73,7 @@ fn a_trailer_of_a_commit_that_adds_a_document_decides_about_its_environment() {
         assert_eq!(kinds(&format!("m\n\n{trailer}"), &default), counts, "{trailer}");
     }
     let message = "m\n\nGitoggle-First-Pass: assert";
-    let ignored = Policy { trailer: Trailer::Ignored, ..Policy::default() };
+    let ignored = Policy { allows_trailers: false, ..Policy::default() };
     assert_eq!(kinds(message, &ignored), (0, 2, 0));
     let adopt = Policy { first_pass: Some(FirstPass::Adopt), ..Policy::default() };
     assert_eq!(kinds(message, &adopt), (0, 0, 2), "the operator comes first");

@@ -298,7 +298,7 @@ impl World {
                 reference: "refs/heads/main".into(),
                 revision: CommitId(ObjectId([3; 20])),
                 base: self.base.clone(),
-                history: History::Complete,
+                is_history_cut: false,
             },
             base_url: Some("https://toggles.example.com".into()),
             decided,

@@ -48,7 +48,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             scope,
             first_pass: Some(first_pass),
             on_remove,
-            mass_change: MassChange::Allowed,
+            allows_mass_change: true,
             ..Policy::default()
         }
     })

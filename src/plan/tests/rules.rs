@@ -45,11 +45,11 @@ fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
     assert_eq!(World::of(10, 0, 50).plan(&default).changes().len(), 50);
     let world = World::of(10, 9, 0).message("m\n\nGitoggle-Allow: mass-change");
     assert_eq!(world.plan(&default).changes().len(), 9);
-    let policy = Policy { trailer: Trailer::Ignored, ..Policy::default() };
+    let policy = Policy { allows_trailers: false, ..Policy::default() };
     let held = world.plan(&policy);
     assert_eq!(held.withheld().len(), 9);
     assert!(!held.withheld()[0].hold.text.contains("trailer"));
-    let policy = Policy { mass_change: MassChange::Allowed, ..policy };
+    let policy = Policy { allows_mass_change: true, ..policy };
     assert_eq!(world.plan(&policy).changes().len(), 9);
 }
 
@@ -61,14 +61,14 @@ fn a_guess_lends_its_words_and_never_its_permissions() {
     };
     let plan = world.plan(&Policy::default());
     assert!(plan.changes().is_empty(), "the rail holds all of them");
-    assert_eq!(plan.guesses(), Some(Guesses(5)));
-    assert_eq!(plan.sent_guesses(), None);
-    let policy = Policy { mass_change: MassChange::Allowed, ..Policy::default() };
+    assert_eq!(plan.guesses(), 5);
+    assert_eq!(plan.sent_guesses(), 0);
+    let policy = Policy { allows_mass_change: true, ..Policy::default() };
     let plan = world.plan(&policy);
     assert_eq!(plan.changes()[0].comment(), "m\n\nGitoggle-Allow: mass-change");
-    assert_eq!(plan.sent_guesses(), Some(Guesses(5)));
+    assert_eq!(plan.sent_guesses(), 5);
     let known = World::of(10, 3, 0).plan(&Policy::default());
-    assert_eq!(known.guesses(), None);
+    assert_eq!(known.guesses(), 0);
 }
 
 #[test]
