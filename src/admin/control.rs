@@ -233,7 +233,6 @@ fn parse_allow(body: &[u8], caller: SocketAddr, now: i64) -> Result<AllowRequest
 /// The largest request of an operator, in bytes.
 pub(super) const LARGEST_BODY: usize = 1 << 20;
 
-/// An authorized request of an operator.
 pub(super) struct OperatorRequest {
     pub(super) shared: AdminState,
     /// The address of its client, for the log.

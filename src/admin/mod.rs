@@ -51,7 +51,6 @@ pub(crate) struct Admin {
     pub heartbeat: Heartbeat,
     /// The counters behind `GET /metrics`.
     pub metrics: Metrics,
-    /// Reads the deployment history.
     pub history: DeploymentHistory,
     /// The age of the last success from which the daemon is not ready.
     pub stale_after: Duration,
@@ -113,7 +112,6 @@ mod tests;
 // The responses that all endpoints share, `GET /healthz`, `/readyz` and `/metrics`, and what readers share until the status
 // changes.
 
-/// Returns a refusal: a status and its reason.
 fn problem(status: StatusCode, reason: &str) -> Response {
     json(status, &json!({ "error": reason }))
 }

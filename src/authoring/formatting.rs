@@ -12,7 +12,6 @@ use crate::plan::compare::{is_within, join};
 use crate::source;
 use crate::source::worktree::WorkTree;
 
-/// The documents to format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FormatRequest<'a> {
     /// The top of a work tree, or a folder outside of work trees.
@@ -59,7 +58,6 @@ pub(crate) struct FormatReport {
     pub failed: Vec<(String, String)>,
 }
 
-/// Formats documents.
 pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
     let tree = WorkTree::open(request.folder, request.root)?;
     let mut unmatched = request.scope.unmatched();

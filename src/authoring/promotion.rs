@@ -13,7 +13,6 @@ use crate::plan::compare::join;
 use crate::source;
 use crate::source::worktree::{self, WorkTree};
 
-/// The result of a promotion.
 #[derive(Debug, Default)]
 pub(crate) struct PromotionReport {
     /// The result of each toggle that a glob matches and whose document is valid, by its key.
@@ -35,7 +34,6 @@ pub(crate) enum PromotionResult {
         path: String,
         /// The meaning of the document that was replaced; none if it was invalid or did not exist.
         before: Option<Payload>,
-        /// The new meaning.
         after: Payload,
     },
     /// The document could not be written, with the reason.
@@ -142,7 +140,6 @@ impl<'a> Promotion<'a> {
         }
     }
 
-    /// Returns the text of the copy: that of the document.
     fn text(&self, document: &EnvironmentDocument, path: &str) -> Result<String, String> {
         let text = match &document.content {
             Blob::Content(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -183,14 +180,12 @@ pub(crate) struct EnvironmentDocuments {
     pub findings: Vec<Diagnostic>,
 }
 
-/// A valid document.
 #[derive(Debug)]
 pub(crate) struct EnvironmentDocument {
     /// Relative to the root.
     pub path: String,
     format: Format,
     content: Blob,
-    /// Its meaning.
     pub payload: Payload,
 }
 
@@ -285,7 +280,6 @@ impl EnvironmentDocuments {
         self.valid.is_empty() && self.invalid.is_empty()
     }
 
-    /// Returns the keys of all toggles.
     pub(crate) fn toggles(&self) -> BTreeSet<&str> {
         self.valid.keys().chain(self.invalid.keys()).map(String::as_str).collect()
     }

@@ -45,7 +45,6 @@ pub(crate) enum FolderError {
 pub(crate) enum Existing {
     /// A file that exists stays.
     Keep,
-    /// A file that exists is replaced.
     Replace,
 }
 

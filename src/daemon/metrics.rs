@@ -44,7 +44,6 @@ struct Inner {
 }
 
 words! {
-    /// The result of a scan for drift.
     ScanResult {
         /// There was no scan, such as without the state.
         Error = "error",
@@ -97,7 +96,6 @@ impl Metrics {
         self.0.pass_duration.observe(took.as_secs_f64());
     }
 
-    /// Counts a scan for drift.
     pub fn drift_scanned(&self, result: ScanResult) {
         self.0.drift_scans.with(result.as_str()).inc();
     }
@@ -155,7 +153,6 @@ impl Metrics {
         self.0.webhooks.with(ACCEPTED).inc();
     }
 
-    /// Counts a webhook that was refused.
     pub(crate) fn webhook_refused(&self) {
         self.0.webhooks.with(REFUSED).inc();
     }
@@ -315,7 +312,6 @@ impl<M: Clone + Default> Labeled<M> {
         labeled
     }
 
-    /// Returns the metric of a value.
     pub(crate) fn with(&self, value: &'static str) -> M {
         self.family.get_or_create_owned(&[(self.label, value)])
     }

@@ -2,7 +2,6 @@
 //!
 //! An id never changes its meaning, because scripts and CI annotations refer to it.
 
-/// The severity of a finding.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {

@@ -26,7 +26,6 @@ pub(crate) struct Expectation {
     pub serves: String,
 }
 
-/// The expectations of one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Expectations {
     /// The expectations in the order of the file; `None` exactly if `diagnostics` is not empty.

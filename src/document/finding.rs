@@ -11,7 +11,6 @@ use super::check::{Check, Severity, TOO_MANY_FINDINGS, consequence, remedy};
 use super::node::{Node, PathStep, Span};
 use crate::model::{Color, closest, cut, escaped};
 
-/// A finding in one file.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub(super) check: &'static Check,
@@ -31,7 +30,6 @@ pub(super) enum Spot {
     WholeFile,
 }
 
-/// A part of an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
     Key,
@@ -149,7 +147,6 @@ pub struct Diagnostic {
     pub id: &'static str,
     /// Whether it makes the document invalid.
     pub severity: Severity,
-    /// The file.
     #[serde(rename = "file")]
     pub path: String,
     /// The line, from 1; 0 for the whole file.
@@ -159,7 +156,6 @@ pub struct Diagnostic {
     /// The column after the last character; `None` for the rest of the line.
     #[serde(skip)]
     pub end_column: Option<u32>,
-    /// The problem.
     pub message: String,
     /// The way to solve it.
     pub help: Option<String>,
@@ -190,7 +186,6 @@ impl Diagnostic {
         }
     }
 
-    /// Creates a diagnostic on a file as a whole.
     pub(super) fn whole_file(check: &Check, path: &str, message: impl Into<String>) -> Self {
         Self {
             id: check.id,

@@ -26,15 +26,10 @@ enum Part {
     Project,
 }
 
-/// The meaning of a path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PathKind {
     /// A toggle's document.
-    Document {
-        id: ToggleId,
-        /// The extension.
-        format: Format,
-    },
+    Document { id: ToggleId, format: Format },
     /// A path in the layout's shape with a component that is not a valid key.
     BadKey {
         /// The component, without its extension; bytes that are not UTF-8 are replaced.

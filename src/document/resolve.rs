@@ -275,7 +275,6 @@ fn percentage(text: &str) -> Option<u32> {
     Some(whole_number(whole)? * 100 + hundredths)
 }
 
-/// The variations of one document by name.
 pub(super) struct VariationNames<'a> {
     /// The index of each name; none if the name is ambiguous.
     by_name: HashMap<&'a str, Option<u32>>,

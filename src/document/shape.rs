@@ -522,7 +522,6 @@ pub(super) fn boolean(name: &str, value: &NodeKind) -> Read<bool> {
     Err(wrong_type(name, value, "`true` or `false`", Some(help)))
 }
 
-/// Reads the index of a variation.
 pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
     let not_whole = |help| Err(wrong_type(name, value, "a whole number", help));
     let text = match value {

@@ -42,7 +42,6 @@ pub(super) struct Syntax<'t> {
     notes: BTreeMap<usize, Notes<'t>>,
 }
 
-/// A comment with its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Comment<'t> {
     /// The comment with its `#`, without white space at its end.
@@ -183,7 +182,6 @@ struct Builder<'t> {
     fatal: Option<Finding>,
     /// The end of the last value.
     cursor: usize,
-    /// The last value.
     last: Option<usize>,
     /// The block collections that ended since the last value, the inner ones first, with their columns.
     closed: Vec<(usize, usize)>,

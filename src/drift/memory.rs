@@ -41,7 +41,6 @@ impl ScanMemory {
         Self { earlier: std::mem::take(&mut versions.differences), versions, ..Self::default() }
     }
 
-    /// Returns the known differences as a report.
     pub(super) fn differences(&self) -> DriftReport {
         let mut report = DriftReport::default();
         for difference in self.known.values() {
@@ -134,14 +133,12 @@ impl KnownDifference {
     }
 }
 
-/// The applied documents in scope.
 #[derive(Debug)]
 pub(super) struct AppliedDocuments<'a> {
     view: &'a StateSnapshot,
     pub(super) rules: &'a Rules,
     reader: Option<ObjectReader>,
     globs: Option<&'a Scope>,
-    /// The toggles with a trusted document.
     documents: BTreeMap<ToggleId, (ObjectId, Format)>,
     /// The toggles whose last outcome is unknown.
     pub(super) unknown: BTreeSet<ToggleId>,
@@ -184,12 +181,10 @@ impl<'a> AppliedDocuments<'a> {
         self.documents.len() + self.unknown.len()
     }
 
-    /// Returns the blob of the applied document of a toggle.
     pub(super) fn object(&self, id: &ToggleId) -> Option<ObjectId> {
         self.documents.get(id).map(|(object, _)| *object)
     }
 
-    /// Returns whether a document of the toggle is applied, or may be.
     pub(super) fn contains(&self, id: &ToggleId) -> bool {
         self.documents.contains_key(id) || self.unknown.contains(id)
     }

@@ -327,7 +327,6 @@ pub enum ScanDepth {
     Everything,
 }
 
-/// What to scan.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRequest<'a> {
     /// What was applied.
@@ -355,10 +354,8 @@ impl<'a> ScanRequest<'a> {
     }
 }
 
-/// The result of a scan.
 #[derive(Clone, Debug)]
 pub struct DriftScan {
-    /// The differences.
     pub report: DriftReport,
     /// The live states of the wanted toggles that could be read.
     pub live: BTreeMap<ToggleId, Live>,

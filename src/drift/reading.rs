@@ -34,7 +34,6 @@ pub(super) enum ExpectedLive {
     Listed,
     /// Nothing, so the toggle is read.
     Unknown,
-    /// The targeting of this version.
     Version(u64),
 }
 

@@ -70,13 +70,11 @@ struct Counts {
 /// The lines of an audience.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Users {
-    /// The number of users.
     pub users: u64,
     /// The number of users without a key, whose splits are random.
     pub without_key: u64,
     /// The number of lines that are not users.
     pub broken: u64,
-    /// The first lines that are not users.
     pub first_broken: Vec<BrokenLine>,
 }
 
@@ -101,7 +99,6 @@ pub struct UserImpact {
 /// The effect of one change.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Impact {
-    /// The number of users.
     pub users: u64,
     /// The number of users who get another value.
     pub switched: u64,

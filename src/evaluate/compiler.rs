@@ -203,25 +203,20 @@ pub(crate) struct ToggleTrace {
     pub serves: Vec<ServeTrace>,
 }
 
-/// A serve of a document.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) enum ServePlace {
-    /// The rule with this index.
     Rule(usize),
     Default,
     Disabled,
 }
 
-/// The evaluation of a prerequisite.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct PrerequisiteTrace {
-    /// Whether it is met.
     pub truth: Truth,
     /// What its toggle serves; `None` if the repository does not have it.
     pub verdict: Option<Verdict>,
 }
 
-/// The evaluation of a rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct RuleTrace {
     /// Whether all of its conditions match.
@@ -230,7 +225,6 @@ pub(crate) struct RuleTrace {
     pub conditions: Vec<Truth>,
 }
 
-/// A serve that is possible.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ServeTrace {
     pub place: ServePlace,

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use super::evaluator::Slots;
 use crate::model::{Condition, Prerequisite, ReturnType, datetime_numbers};
 
-/// A test of one attribute.
 #[derive(Debug)]
 pub(super) enum Test {
     Number(usize, OrderTest<f64>),
@@ -299,7 +298,6 @@ crate::model::words! {
 }
 
 impl Doubt {
-    /// Returns the reason in words.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::CurrentTime => "the attribute is missing, so the current time decides, and none is given",
@@ -319,7 +317,6 @@ impl Doubt {
 pub(crate) enum Truth {
     /// It does not match.
     False,
-    /// It matches.
     True,
     /// It cannot be determined.
     Unknown(Doubt),
@@ -347,7 +344,6 @@ impl From<bool> for Truth {
 pub(crate) enum Served {
     /// The default in the caller's code: the toggle has no variation for the user, or the SDKs do not get the toggle.
     CallerDefault,
-    /// The variation with this index.
     Variation(u32),
 }
 

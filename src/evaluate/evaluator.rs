@@ -248,7 +248,6 @@ pub(super) struct Slots {
     pub(super) slots: Vec<Slot>,
 }
 
-/// One attribute.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     /// The texts that `is one of` and `is not any of` look for. A user's value is looked up once for all conditions.

@@ -46,7 +46,6 @@ pub(super) struct ForgeAnswer {
 }
 
 impl ForgeClient {
-    /// Creates a client.
     pub(crate) fn new(target: ForgeTarget, network: &Network) -> Result<Self, ForgeError> {
         let (token, token_kind) = target.token()?;
         Ok(Self {
@@ -83,7 +82,6 @@ impl ForgeClient {
         true
     }
 
-    /// Sends a request once.
     pub(super) fn once(&self, request: &ForgeRequest) -> Result<ForgeAnswer, ForgeError> {
         let url = self.target.url.at(&request.resource);
         let mut builder = self.client.request(request.method.clone(), url);
@@ -213,7 +211,6 @@ impl ForgeError {
         Self::Foreign { status: 200, what: what.to_owned() }
     }
 
-    /// Returns whether the forge refused with this status.
     pub(super) fn refused(&self, expected: u16) -> bool {
         matches!(self, Self::Refused { status, .. } if *status == expected)
     }

@@ -17,7 +17,6 @@ use super::client::{ForgeClient, ForgeError};
 use super::routes::{ForgeApi, ForgeComment};
 use crate::model::{ReviewedChanges, hex};
 
-/// A comment to write.
 pub(crate) struct CommentDraft<'a> {
     /// The job that writes it.
     pub(crate) key: &'a CommentKey,
@@ -199,7 +198,6 @@ pub(crate) enum CommentPlan {
     Failed,
     /// There is no comment, or someone changed it.
     Missing,
-    /// The changes that it lists.
     Reviewed(ReviewedChanges),
     /// There are too many changes to list them.
     Unlisted,
@@ -244,7 +242,6 @@ impl CommentPlan {
 pub(crate) struct CommentKey(String);
 
 impl CommentKey {
-    /// Returns the key of a job with these settings.
     pub(crate) fn of(settings: &[&str]) -> Self {
         let mut hash = Sha256::new();
         for setting in settings {

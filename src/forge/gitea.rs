@@ -7,7 +7,6 @@ use super::github::repository_path;
 use super::routes::{ForgeRequest, Routes, TokenKind, component, user_id};
 use crate::transport::Secret;
 
-/// A repository on Gitea.
 pub(super) struct Gitea(String);
 
 impl Gitea {

@@ -12,15 +12,11 @@ use crate::transport::{Secret, SecretSource};
 /// A service that hosts repositories or runs CI jobs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Forge {
-    /// Azure DevOps.
     Azure,
-    /// Bitbucket Cloud.
     Bitbucket,
     /// Gitea or Forgejo, whose variables have GitHub's names.
     Gitea,
-    /// GitHub.
     GitHub,
-    /// GitLab.
     GitLab,
     /// Jenkins, which builds pull requests of any forge.
     Jenkins,
@@ -46,7 +42,6 @@ pub(crate) struct PullRequest {
 /// The environment of a CI job.
 struct Job<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Returns the content of a file.
     file: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -174,18 +169,14 @@ pub(crate) struct ForgeSettings {
     pub(crate) token: Option<SecretSource>,
 }
 
-/// A repository on a forge.
 #[derive(Clone, Debug)]
 pub(crate) struct ForgeTarget {
     pub(crate) api: ForgeApi,
     pub(super) url: ApiUrl,
-    /// The repository as given.
     pub(crate) repository: String,
     /// The number of the pull request; `None` in a job for a push.
     pub(crate) number: Option<u64>,
-    /// The commit of the job.
     pub(crate) commit: Option<String>,
-    /// The page of the job.
     pub(crate) job_url: Option<String>,
     token: Result<(SecretSource, TokenKind), String>,
 }

@@ -12,7 +12,6 @@ use crate::transport::Network;
 /// The most commits that the forge is asked about. Each costs a request.
 const MOST: usize = 300;
 
-/// The reviews on a forge.
 #[derive(Clone, Debug)]
 pub(crate) struct ForgeReviews {
     pub(crate) target: ForgeTarget,
@@ -163,7 +162,6 @@ mod tests {
         3 * request
     }
 
-    /// Returns the commit that changes a toggle.
     fn change(toggle: u8) -> u8 {
         match toggle {
             PUSHED => merge(5) + 1,

@@ -23,7 +23,6 @@ pub(super) enum Resource {
     Path(String),
 }
 
-/// A request to the API of a forge.
 #[derive(Clone, Debug)]
 pub(super) struct ForgeRequest {
     pub(super) method: Method,
@@ -75,7 +74,6 @@ pub(super) fn user_id(user: &Value) -> Option<u64> {
 /// The kind of a token, which decides its header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum TokenKind {
-    /// The token of a GitLab job.
     Job,
     /// Any other token.
     Personal,
@@ -91,9 +89,7 @@ pub(super) trait Routes {
     fn user(&self, kind: TokenKind) -> ForgeRequest;
     /// Reads the id of the user of the token.
     fn read_user(&self, answer: &Value) -> Option<u64>;
-    /// The path of the repository.
     fn repository(&self) -> &str;
-    /// Requests a pull request.
     fn request(&self, number: u64) -> ForgeRequest {
         ForgeRequest::get(format!("{}/pulls/{number}", self.repository()))
     }
@@ -128,11 +124,9 @@ pub(super) trait Routes {
     fn longest_description(&self) -> usize {
         255
     }
-    /// The word for a verdict.
     fn state(&self, verdict: CommitVerdict) -> &'static str {
         verdict.as_str()
     }
-    /// Requests the pull requests of a commit.
     fn requests_of(&self, commit: &str) -> ForgeRequest;
     /// Reads the number of the pull request that was merged as a commit of the history.
     fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64>;
@@ -140,7 +134,6 @@ pub(super) trait Routes {
     fn comments(&self, number: u64, page: u32) -> ForgeRequest {
         ForgeRequest::get(self.comments_path(number) + &self.page(page))
     }
-    /// Creates a comment.
     fn create(&self, number: u64, body: &str) -> ForgeRequest {
         let body = json!({ "body": self.text(body) });
         ForgeRequest::with(Method::POST, self.comments_path(number), body)
@@ -153,7 +146,6 @@ pub(super) trait Routes {
     fn delete(&self, number: u64, comment: u64) -> ForgeRequest {
         ForgeRequest::delete(self.comment_path(number, comment))
     }
-    /// Sets the status of a commit.
     fn status(&self, commit: &str, status: &CommitStatus) -> ForgeRequest {
         let path = format!("{}/statuses/{}", self.repository(), component(commit));
         let body = status.json(self.state(status.verdict), self.longest_description());

@@ -6,7 +6,6 @@ use super::client::{ForgeClient, ForgeError};
 use crate::model::{cut, escaped, words};
 
 words! {
-    /// The verdict of a pass on a commit.
     CommitVerdict {
         /// A change failed, or a document is invalid.
         Failure = "failure",

@@ -34,7 +34,6 @@ use crate::service::{ClientConfig, ClientError, LiveReader, ReadSession};
 use crate::source;
 use crate::source::worktree::{self, WorkTree};
 
-/// The settings of an import.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportConfig {
     /// A folder of the work tree.
@@ -45,7 +44,6 @@ pub(crate) struct ImportConfig {
     pub layout: Layout,
     /// The kind of service, which decides on the checks of documents.
     pub kind: ServiceKind,
-    /// The toggles to import.
     pub scope: ImportScope,
     /// Whether a document that exists and means something else is replaced. One that stays is reported.
     pub on_different: Existing,
@@ -101,7 +99,6 @@ impl ImportError {
     }
 }
 
-/// A step of an import.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ImportEvent {
     /// This many toggles are going to be read.
@@ -268,7 +265,6 @@ impl Collection<'_> {
 /// A piece of what an import reads.
 #[derive(Debug)]
 enum Found {
-    /// Everything was found.
     Ended,
     /// All lists have been read: this many toggles are going to be.
     Listed(usize),
@@ -278,7 +274,6 @@ enum Found {
     Seen(String),
     /// The search ended early, for this reason.
     Stopped(ImportStop),
-    /// The targeting of a toggle in scope.
     Targeting(ToggleId, Payload),
 }
 

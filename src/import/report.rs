@@ -53,7 +53,6 @@ impl SkipReason {
 pub(crate) enum ImportResult {
     /// A document exists that means something else, and it stays.
     Different {
-        /// The document.
         path: String,
         /// How it differs.
         reason: &'static str,
@@ -64,7 +63,6 @@ pub(crate) enum ImportResult {
     Failed(String),
     /// A document that meant something else was replaced.
     Replaced {
-        /// The document.
         path: String,
         /// See [`ImportResult::Different`].
         spelling: Option<ToggleId>,
@@ -73,14 +71,11 @@ pub(crate) enum ImportResult {
     Skipped(SkipReason, String),
     /// A document exists that means the same.
     Unchanged {
-        /// The document.
         path: String,
         /// See [`ImportResult::Different`].
         spelling: Option<ToggleId>,
     },
-    /// A new document was written.
     Written {
-        /// The document.
         path: String,
     },
 }
@@ -132,7 +127,6 @@ impl ImportResult {
 /// Why an import ended before it had tried every toggle.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum ImportStop {
-    /// The disk is full.
     Disk(String),
     /// The import itself failed.
     Fault,
@@ -182,7 +176,6 @@ impl fmt::Display for ImportStop {
     }
 }
 
-/// The result of an import.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ImportReport {
     /// The top of the work tree.

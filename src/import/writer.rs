@@ -130,7 +130,6 @@ impl DocumentWriter<'_> {
         Err(ImportResult::Skipped(SkipReason::Inexpressible, reason))
     }
 
-    /// Returns the format of a new document.
     fn format(&self, id: &ToggleId) -> Format {
         // The path of the toggle `pay.test` would be `pay.test.yaml`, which is reserved (DESIGN, section 2).
         let layout = &self.config.layout;

@@ -310,7 +310,6 @@ impl Override {
         }
     }
 
-    /// Returns whether it decides on a first pass.
     pub(crate) fn is_first_pass(self) -> bool {
         matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
     }
@@ -342,7 +341,6 @@ pub struct Allowance {
     pub what: Override,
     /// The environment; `None` for `history`, which concerns the source.
     pub environment: Option<EnvironmentId>,
-    /// The source revision.
     pub revision: CommitId,
     /// The caller's address.
     pub by: String,

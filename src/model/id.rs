@@ -238,7 +238,6 @@ impl Hash for FoldedId {
 /// An environment of a project, written `project/environment`: the unit of rails, lanes and first passes.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct EnvironmentId {
-    /// The project's key.
     pub project: Key,
     /// The environment's key within the project.
     pub environment: Key,

@@ -13,12 +13,10 @@ pub(crate) struct JunitSuite {
     pub cases: Vec<JunitCase>,
 }
 
-/// One test.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct JunitCase {
     /// The name of the group, such as a toggle.
     pub class: String,
-    /// The name of the test.
     pub name: String,
     /// The reason why it did not pass.
     pub problem: Option<JunitProblem>,
@@ -29,7 +27,6 @@ pub(crate) struct JunitCase {
 pub(crate) struct JunitProblem {
     /// Whether the test ran.
     pub kind: JunitKind,
-    /// One line.
     pub message: String,
     /// The details, of any number of lines.
     pub details: String,

@@ -61,7 +61,6 @@ pub(crate) struct LastChange {
     /// When the change reached the branch, in seconds since 1970-01-01 UTC. Without a commit, the history is cut there, and
     /// the change is older.
     pub(crate) at: i64,
-    /// The commit that made it.
     pub(crate) commit: Option<Arc<AuthoredCommit>>,
 }
 

@@ -17,7 +17,6 @@ pub enum Live {
         /// Whether changes in its environment need an approval.
         needs_approval: bool,
     },
-    /// The toggle exists.
     Toggle(Box<LiveToggle>),
     /// The toggle exists, but without a targeting in this environment.
     Untargeted,
@@ -40,14 +39,12 @@ pub struct LiveToggle {
     pub is_archived: bool,
     /// Whether changes in this environment need an approval.
     pub needs_approval: bool,
-    /// The type of its values.
     pub return_type: Option<ReturnType>,
 }
 
 /// A change on the service that awaits approval there.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct LiveDraft {
-    /// The account that submitted it.
     pub submitted_by: Option<String>,
 }
 
@@ -56,7 +53,6 @@ pub struct LiveDraft {
 pub enum LiveContent {
     /// A document cannot express it, for this reason.
     Inexpressible(String),
-    /// The targeting.
     Known(Payload),
 }
 
@@ -73,11 +69,8 @@ impl LiveContent {
 /// One entry of a toggle's history on the service.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LiveVersion {
-    /// The number.
     pub version: u64,
-    /// The targeting.
     pub content: LiveContent,
-    /// The comment of the publish.
     pub comment: String,
     /// The account that published it.
     pub created_by: Option<String>,
@@ -105,7 +98,6 @@ pub struct Version {
     pub id: ToggleId,
     /// The path under the root.
     pub path: Box<str>,
-    /// The extension.
     pub format: Format,
     /// The blob; for a `disable`, the applied one.
     pub object: ObjectId,
@@ -142,7 +134,6 @@ super::words! {
 /// A request as it is journaled before it is sent, complete enough to repeat it byte for byte.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sent {
-    /// The effect.
     pub action: Action,
     /// The desired targeting.
     #[serde(serialize_with = "unparsed")]
@@ -476,7 +467,6 @@ impl fmt::Display for HoldKind {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HeldRequest {
     pub request: RequestDigest,
-    /// The reason.
     #[serde(flatten)]
     pub hold: Hold,
     /// The number of the pass that sent it last, 0 if none did. Grows with every pass that leaves an unconfirmed request.
@@ -497,7 +487,6 @@ impl HeldRequest {
 /// The backoff of a request that failed while others were applied.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Alone {
-    /// The number of failures alone.
     pub failures: u32,
     /// The time of the next try, in seconds since 1970-01-01 UTC.
     pub retry_at: i64,

@@ -115,7 +115,6 @@ impl Unmatched<'_> {
         self.left.is_empty()
     }
 
-    /// Returns the remaining globs.
     pub(crate) fn globs(&self) -> Vec<String> {
         let globs = self.left.iter().map(|index| &self.scope.globs[*index]);
         globs.cloned().collect()

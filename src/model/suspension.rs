@@ -36,7 +36,6 @@ pub enum SuspensionScopeError {
 }
 
 impl SuspensionScope {
-    /// Returns the scope of all toggles.
     pub(crate) fn everything() -> Self {
         Self::default()
     }
@@ -176,7 +175,6 @@ impl Suspensions {
         Self(active.map(|(scope, suspension)| (scope.clone(), suspension.clone())).collect())
     }
 
-    /// Returns the suspension of all toggles.
     pub(crate) fn everything(&self) -> Option<&Suspension> {
         self.0.get(&SuspensionScope::everything())
     }

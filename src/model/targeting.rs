@@ -26,7 +26,6 @@ super::words! {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Targeting {
-    /// Whether the toggle is disabled.
     pub disabled: bool,
     /// Rules, serves and variations.
     pub content: Content,
@@ -62,7 +61,6 @@ pub struct Rule {
     pub conditions: Vec<Condition>,
 }
 
-/// A condition on an attribute.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(try_from = "ConditionMembers")]
 pub struct Condition {
@@ -71,7 +69,6 @@ pub struct Condition {
     pub kind: String,
     /// The attribute; empty for a segment.
     pub subject: String,
-    /// The comparison.
     pub predicate: String,
     /// The values to compare with, numbers as text.
     pub objects: Vec<String>,
@@ -138,7 +135,6 @@ pub struct Prerequisite {
     pub key: String,
     /// The value that it must serve, as text.
     pub value: String,
-    /// The type of the value.
     #[serde(rename = "type")]
     pub kind: ReturnType,
 }
@@ -149,7 +145,6 @@ pub struct Prerequisite {
 pub struct Variation {
     /// The value as text, even if it is a boolean or a number.
     pub value: String,
-    /// The variation's name.
     pub name: String,
     /// The description, which may be empty.
     pub description: String,
@@ -204,7 +199,6 @@ impl Payload {
         Self::new(&targeting)
     }
 
-    /// Returns whether the toggle is disabled.
     pub(crate) fn is_disabled(&self) -> bool {
         packed::is_disabled(&self.0)
     }
@@ -250,7 +244,6 @@ pub enum Serve {
 }
 
 impl Serve {
-    /// Returns the indices of the variations that it serves.
     pub(crate) fn variations(&self) -> impl Iterator<Item = u32> {
         let (select, weights) = match self {
             Self::Select(index) => (Some(*index), &[][..]),

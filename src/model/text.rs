@@ -257,7 +257,6 @@ macro_rules! words {
             /// The names of all variants.
             pub const WORDS: &[&str] = &[$($word,)+];
 
-            /// Returns the name.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }

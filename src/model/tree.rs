@@ -97,18 +97,15 @@ pub struct TreeEntry<'a> {
     pub mode: u32,
     /// The name of the file or folder, which need not be UTF-8.
     pub name: &'a [u8],
-    /// The id of its content.
     pub id: ObjectId,
 }
 
 impl<'a> TreeEntry<'a> {
-    /// Returns the entry of a regular file.
     pub(crate) const fn file(name: &'a [u8], id: ObjectId) -> Self {
         let mode = 0o100_644;
         Self { mode, name, id }
     }
 
-    /// Returns the entry of a folder.
     pub(crate) const fn folder(name: &'a [u8], id: ObjectId) -> Self {
         let mode = 0o040_000;
         Self { mode, name, id }
@@ -146,7 +143,6 @@ impl<'a> TreeEntry<'a> {
 pub enum EntryKind {
     /// A regular file, executable or not.
     Blob,
-    /// A folder.
     Tree,
     /// A symbolic link or a submodule.
     Other,
@@ -185,7 +181,6 @@ pub(super) fn split(bytes: &[u8]) -> Option<(TreeEntry<'_>, &[u8])> {
 
 struct EntryBounds {
     mode: u32,
-    /// The start of the name.
     name: usize,
     end: usize,
 }
@@ -203,7 +198,6 @@ fn first_place(bytes: &[u8]) -> Option<EntryBounds> {
     (end <= bytes.len()).then_some(EntryBounds { mode, name, end })
 }
 
-/// Returns the position of the first NUL.
 fn first_nul(bytes: &[u8]) -> Option<usize> {
     // Names are short: inlined steps of eight bytes take half as long as a call of memchr.
     const LOWEST: u64 = 0x0101_0101_0101_0101;
@@ -320,7 +314,6 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Returns the length of the common prefix.
 fn common_length(a: &[u8], b: &[u8]) -> usize {
     fn blocks<const SIZE: usize>(a: &[u8], b: &[u8]) -> usize {
         let (a, b) = (a.as_chunks::<SIZE>().0, b.as_chunks::<SIZE>().0);
@@ -339,7 +332,6 @@ pub trait Trees {
     /// The error of a read.
     type Error;
 
-    /// Returns the tree of that id.
     fn tree(&self, tree: ObjectId) -> Result<Tree, Self::Error>;
 
     /// Returns the tree of that id if this repository contains it.
@@ -353,7 +345,6 @@ pub trait Trees {
 /// A blob's content, or its size if it is over the limit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Blob {
-    /// The complete content.
     Content(Vec<u8>),
     /// The blob is not in this partial clone.
     Missing,

@@ -120,7 +120,6 @@ words! {
     }
 }
 
-/// One toggle's change.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct ToggleChange {
     pub(super) toggle: ToggleId,

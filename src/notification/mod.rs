@@ -106,16 +106,13 @@ impl DeliveryTask {
     }
 }
 
-/// A receiver of notifications.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// The `https` URL, read again for each delivery. A secret, because the URL of a chat permits writing to it.
     pub url: SecretSource,
-    /// The format of messages.
     pub format: ReceiverFormat,
 }
 
-/// The format of messages to a receiver.
 #[derive(Clone, Debug)]
 pub(crate) enum ReceiverFormat {
     /// `{"text": …}`, for Slack and compatible services.

@@ -31,7 +31,6 @@ pub(super) struct PlanFiles<'a, F> {
     pub(super) open: F,
 }
 
-/// Returns the committed files of a snapshot.
 pub(super) fn committed(snapshot: &Snapshot) -> PlanFiles<'_, impl Fn() -> Result<Reader, Error> + Sync> {
     PlanFiles {
         files: Files::Committed,
@@ -294,11 +293,9 @@ pub(super) struct AppliedSide<'a> {
     base: Option<&'a BaseRevision>,
 }
 
-/// The documents of a revision.
 #[derive(Clone, Debug)]
 pub(super) struct BaseRevision {
     pub(super) base: Base,
-    /// The repository.
     pub(super) snapshot: Snapshot,
     /// The tree of the root; none without a document.
     pub(super) tree: Option<ObjectId>,

@@ -148,7 +148,6 @@ impl Config {
     }
 }
 
-/// The remote of shared state.
 #[derive(Clone, Debug)]
 pub enum SharedState {
     /// A remote with a configured URL.
@@ -160,7 +159,6 @@ pub enum SharedState {
 /// Shared state on the `origin` of a checkout.
 #[derive(Clone, Debug)]
 pub struct OriginState {
-    /// The name of the state.
     pub name: String,
     /// The access to the remote, without credentials.
     pub access: GitAccess,

@@ -21,7 +21,6 @@ use crate::source::{self, Snapshot, Source};
 /// The files of a work tree or of a revision, listed once and read on demand.
 pub struct DocumentFiles {
     files: Box<dyn Trees<Error = source::Error>>,
-    /// The toggles with a document.
     ids: BTreeSet<ToggleId>,
     /// The documents that claim each toggle.
     claims: HashMap<FoldedId, Vec<DocumentFile>>,
@@ -30,7 +29,6 @@ pub struct DocumentFiles {
     kind: ServiceKind,
 }
 
-/// A document in a tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct DocumentFile {
     id: ToggleId,
@@ -38,22 +36,16 @@ struct DocumentFile {
     object: ObjectId,
 }
 
-/// A file of expectations.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TestFile {
-    /// The path with the root.
     pub path: String,
     object: ObjectId,
 }
 
-/// A document with its file.
 #[derive(Clone, Debug)]
 pub struct ReadDocument {
-    /// The path with the root.
     pub path: String,
-    /// The content of the file.
     pub content: Blob,
-    /// The document.
     pub document: Document,
 }
 
@@ -129,7 +121,6 @@ impl DocumentFiles {
         self.ids.iter()
     }
 
-    /// Returns the files of expectations, by toggle.
     pub fn tests(&self) -> &BTreeMap<ToggleId, TestFile> {
         &self.tests
     }
@@ -231,7 +222,6 @@ impl Folder {
         Ok(Self(Arc::new(files)))
     }
 
-    /// Returns the tree of the folder itself.
     pub(crate) fn root_tree(&self) -> ObjectId {
         path_id(b"tree", b"")
     }
@@ -299,7 +289,6 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Returns whether the extension is that of a document.
 fn could_be_document(name: &[u8]) -> bool {
     let endings = Format::ALL.map(|format| format!(".{}", format.as_str()));
     endings.iter().any(|ending| name.ends_with(ending.as_bytes()))

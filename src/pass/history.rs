@@ -36,7 +36,6 @@ impl HistoryReader {
         Ok(self.applied.page(query)?)
     }
 
-    /// Returns the toggles that are applied now.
     pub fn applied(&self) -> Result<Vec<ToggleId>, Error> {
         Ok(self.applied.applied()?)
     }
@@ -78,13 +77,11 @@ pub fn name_subjects(page: &mut HistoryPage, source: &SourceConfig) {
 /// limit on its work.
 #[derive(Clone, Debug)]
 pub struct DeploymentHistory {
-    /// The state folder.
     pub state_dir: PathBuf,
     /// The kind of the service, which decides how documents are read.
     pub kind: ServiceKind,
 }
 
-/// One deployment with a part of its toggles.
 #[derive(Clone, Debug)]
 pub struct DeploymentPart {
     /// The deployment; its `toggles` are those of the part.

@@ -17,7 +17,6 @@ use crate::state::{self, CleanPass, StateSnapshot};
 /// A plan with its notes.
 #[derive(Debug)]
 pub struct Planned {
-    /// The plan.
     pub plan: Plan,
     /// Facts for the operator that are not about one document.
     pub notes: Vec<String>,
@@ -28,9 +27,7 @@ pub struct Planned {
 /// The files that a plan compares with the applied state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Files {
-    /// The committed files.
     Committed,
-    /// The files of the work tree.
     WorkTree,
 }
 
@@ -279,7 +276,6 @@ pub(crate) enum ReviewSource {
     File {
         /// The path as it was given.
         name: String,
-        /// The changes that it lists.
         changes: ReviewedChanges,
     },
     /// In the comments on pull requests.

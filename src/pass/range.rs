@@ -248,7 +248,6 @@ pub enum Range {
     PullRequest(BranchRange),
     /// Two revisions by name.
     Revisions {
-        /// The older one.
         from: String,
         /// The newer one, by default `HEAD`.
         to: Option<String>,
@@ -264,7 +263,6 @@ pub struct BranchRange {
     pub is_of_job: bool,
     /// The id of the newest commit; by default that of `HEAD`.
     pub head: Option<String>,
-    /// The name of the branch.
     pub source: Option<String>,
     /// How to fetch what is missing.
     pub fetch: FetchHints,
@@ -273,9 +271,7 @@ pub struct BranchRange {
 /// How to fetch what a clone lacks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FetchHints {
-    /// The whole history.
     pub history: String,
-    /// The target branch.
     pub target: String,
 }
 

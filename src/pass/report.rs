@@ -11,7 +11,6 @@ use crate::service::Outcome;
 use crate::state::EqualVersion;
 use crate::transport::CertificateFault;
 
-/// The result of publishing one change.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ChangeResult {
     /// The service confirmed it.
@@ -73,7 +72,6 @@ impl ChangeResult {
         matches!(self.hold().map(|hold| hold.state), Some(ToggleState::Drifted | ToggleState::Held))
     }
 
-    /// Returns whether the service refused it.
     pub(crate) fn is_refused(&self) -> bool {
         self.hold().is_some_and(|hold| hold.kind == Some(HoldKind::Refused))
     }
@@ -131,7 +129,6 @@ impl PublishSummary {
 /// The result of a pass.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The plan it followed.
     pub plan: Arc<Plan>,
     /// Changes that were recorded before the pass started over and that are no longer in the plan.
     pub earlier: Vec<(Change, ChangeResult)>,
@@ -296,7 +293,6 @@ pub enum StopReason {
     Untrusted {
         /// What is wrong with it.
         fault: CertificateFault,
-        /// The failure.
         reason: String,
     },
 }

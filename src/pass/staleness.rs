@@ -22,7 +22,6 @@ pub(crate) struct RevisionStep {
     pub(crate) relation: Relation,
 }
 
-/// The circumstances of a decision.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Circumstances {
     /// Whether a daemon follows a ref behind a URL, which it can look up again.

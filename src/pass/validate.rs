@@ -14,23 +14,17 @@ use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, c
 use crate::plan::{Candidate, OnRemove};
 use crate::source::{self, Snapshot, SourceConfig};
 
-/// The documents to check.
 #[derive(Clone, Debug)]
 pub enum CheckTarget {
-    /// The file at this path in this folder.
     File(PathBuf, String),
     /// The files of this folder below this root, committed or not.
     Folder(PathBuf, String),
-    /// The head of a source.
     Revision(Box<SourceConfig>),
 }
 
-/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// The paths of the checked documents.
     pub documents: Vec<String>,
-    /// The findings, by file.
     pub findings: Vec<Diagnostic>,
     /// The findings that a comment in the document accepts.
     pub waived: Vec<Diagnostic>,
@@ -38,14 +32,12 @@ pub struct Checked {
     pub unmatched: BTreeSet<String>,
 }
 
-/// The settings of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Checks<'a> {
     /// The layout below the root.
     pub layout: &'a Layout,
     /// The kind of service, which decides on the checks.
     pub kind: ServiceKind,
-    /// The toggles to check.
     pub scope: &'a Scope,
     /// The paths to check, as findings show them; empty means all.
     pub within: &'a [String],

@@ -15,7 +15,6 @@ use crate::model::{
 pub struct Change {
     /// The targeting that is sent and the document that it comes from.
     pub version: Version,
-    /// The kind of change.
     pub action: Action,
     /// The targeting that it replaces.
     pub before: Before,
@@ -84,7 +83,6 @@ impl Change {
         self.payload.is_disabled() && before.map(Payload::disabled).any(|before| before == self.payload)
     }
 
-    /// Returns the digest of the request.
     pub fn request(&self) -> RequestDigest {
         RequestDigest::new(self.action, &self.payload)
     }
@@ -102,7 +100,6 @@ pub struct Replaced {
 /// The targeting that a change replaces.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Before {
-    /// The applied targeting.
     Applied(Payload),
     /// Nothing: the change creates the toggle.
     Nothing,
@@ -110,7 +107,6 @@ pub enum Before {
     Live(Payload),
     /// The targeting of the last request, whose outcome is unknown.
     Unknown {
-        /// The request.
         sent: Box<Sent>,
         /// What was applied before it, if that is known. Boxed, because a plan can have a million changes, few of them
         /// with an unknown outcome.
@@ -162,16 +158,12 @@ pub enum StateEdit {
     /// Record a document that the service has already.
     Converged(Version),
     /// Drop the toggle.
-    Forget {
-        /// The toggle.
-        id: ToggleId,
-    },
+    Forget { id: ToggleId },
     /// Record a document that means the same as the applied one.
     SameMeaning(Version),
 }
 
 impl StateEdit {
-    /// Returns the toggle.
     pub fn id(&self) -> &ToggleId {
         match self {
             Self::Adopt(version) | Self::Converged(version) | Self::SameMeaning(version) => &version.id,
@@ -201,10 +193,8 @@ const MOST_LINES: usize = 80;
 /// The number of unchanged lines around each change.
 const CONTEXT: usize = 3;
 
-/// The file that a change replaces.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReplacedFile {
-    /// The file.
     pub object: ObjectId,
     /// Its text and that of the new file; none if the plan does not show them.
     pub texts: Option<(String, String)>,

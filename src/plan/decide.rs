@@ -24,13 +24,11 @@ use crate::model::{Action, EnvironmentId, Format, Hold, Live, ObjectId, Payload,
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
 pub struct DecisionContext<'a> {
-    /// The rules.
     pub policy: &'a Policy,
     /// The number of applied toggles per environment; absent or 0 makes the pass a first pass.
     pub applied_counts: &'a BTreeMap<EnvironmentId, usize>,
     /// The toggles whose documents belong to an asserted first pass that has not ended.
     pub asserted: &'a BTreeSet<ToggleId>,
-    /// The decisions of operators.
     pub overrides: &'a Overrides,
     /// The environments that are held as a whole, with the reason.
     pub environment_holds: &'a BTreeMap<EnvironmentId, Arc<Hold>>,
@@ -78,7 +76,6 @@ impl DecisionContext<'_> {
     }
 }
 
-/// A toggle with its decision.
 #[derive(Clone, Debug)]
 pub struct DecidedToggle {
     pub(super) id: ToggleId,
@@ -277,7 +274,6 @@ pub enum Desired {
         /// The path that the applied document had.
         path: String,
     },
-    /// A valid document.
     Document(Version),
     /// No file, but a document whose id differs only in case.
     Renamed,
@@ -289,17 +285,13 @@ pub enum Desired {
 #[derive(Clone, Debug)]
 pub enum AppliedVersion {
     Document {
-        /// Its blob.
         object: ObjectId,
-        /// Its extension.
         format: Format,
-        /// Its targeting.
         payload: Payload,
     },
     Nothing,
     /// A request whose outcome is unknown.
     Unknown {
-        /// The request.
         sent: Box<Sent>,
         /// The targeting that was applied before it, if the current rules can read it.
         applied: Option<Box<Payload>>,

@@ -368,7 +368,6 @@ fn asserted(
 /// Everything a plan depends on besides the policy.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// The source of the documents.
     pub source: SourceInfo,
     /// The service's URL, if it is configured.
     pub base_url: Option<String>,
@@ -390,7 +389,6 @@ pub struct Input {
     /// The time for change windows, in seconds since 1970-01-01 UTC; none if they do not apply, as in a comparison of
     /// revisions.
     pub now: Option<i64>,
-    /// The active suspensions.
     pub suspensions: Suspensions,
     /// What operators allowed for this revision.
     pub overrides: Overrides,

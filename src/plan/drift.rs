@@ -14,7 +14,6 @@ use crate::model::{
 /// The differences, each list sorted by toggle.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DriftReport {
-    /// The address of the service.
     pub service: String,
     /// The number of applied toggles in scope.
     pub applied: usize,
@@ -36,7 +35,6 @@ pub struct DriftReport {
     pub undocumented: Vec<ToggleId>,
     /// The toggles with a document and a draft that awaits approval.
     pub drafts: Vec<DraftedToggle>,
-    /// The toggles with a document that are archived.
     pub archived: Vec<ToggleId>,
     /// The toggles that could not be compared.
     pub unread: Vec<UnreadToggle>,
@@ -45,7 +43,6 @@ pub struct DriftReport {
 /// A toggle with other targeting than was last applied.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DriftedToggle {
-    /// The applied document.
     pub applied: Version,
     pub live: LiveToggle,
     /// The comment of the newest change on the service, if it could be read.
@@ -73,7 +70,6 @@ fn is_some<S: Serializer>(option: &Option<ObjectId>, serializer: S) -> Result<S:
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lack {
-    /// Its targeting in this environment.
     Targeting,
     Toggle,
 }

@@ -9,9 +9,7 @@ use crate::model::{EnvironmentId, Payload};
 /// The toggles of two environments that do not mean the same.
 #[derive(Clone, Debug)]
 pub struct EnvironmentDiff {
-    /// The environment before the change.
     pub before: EnvironmentId,
-    /// The environment after the change.
     pub after: EnvironmentId,
     /// The environment that a promotion copied documents from. `before` and `after` are its target then.
     pub copied_from: Option<EnvironmentId>,
@@ -21,10 +19,8 @@ pub struct EnvironmentDiff {
     pub summary: String,
 }
 
-/// One toggle with a difference.
 #[derive(Clone, Debug)]
 pub struct ToggleDiff {
-    /// The key of the toggle.
     pub toggle: String,
     /// The targeting before; none if there is no document.
     pub before: Option<Payload>,

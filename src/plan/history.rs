@@ -21,7 +21,6 @@ pub struct DeploymentLog {
 }
 
 impl DeploymentLog {
-    /// Returns the deployments with their differences.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&Deployment, &[DeployedDiff])> {
         let diffs = self.diffs.iter().map(Vec::as_slice);
         let diffs = diffs.chain(std::iter::repeat(&[][..]));
@@ -51,7 +50,6 @@ pub struct DeployedDiff {
 /// The applied document of a toggle.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DeployedContent {
-    /// The targeting.
     Known(Payload),
     /// No document was applied.
     Nothing,

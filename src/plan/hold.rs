@@ -20,7 +20,6 @@ use crate::model::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct WithheldToggle {
     pub id: ToggleId,
-    /// The reason.
     pub hold: Arc<Hold>,
     /// The change that would be published otherwise; `None` for an invalid document.
     pub change: Option<Box<Change>>,
@@ -147,7 +146,6 @@ pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, no
     Some(Hold { opens: closed.opens, ..Hold::new(HoldKind::Window, text) })
 }
 
-/// Returns the hold of a change's environment.
 fn of(holds: &BTreeMap<EnvironmentId, Arc<Hold>>, change: &Change) -> Option<Arc<Hold>> {
     // Checked first, because a first pass has a hundred thousand changes.
     if holds.is_empty() {

@@ -31,7 +31,6 @@ pub struct Policy {
     pub allows_trailers: bool,
     /// Whether the rails are lifted (`--allow-mass-change`).
     pub allows_mass_change: bool,
-    /// The change windows.
     pub windows: Windows,
     /// Whether the change windows are lifted (`--ignore-windows`).
     pub ignores_windows: bool,

@@ -25,7 +25,6 @@ pub fn sentences(before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
 }
 
 impl Change {
-    /// Returns the sentences about the change.
     pub fn sentences(&self) -> Vec<String> {
         let before = self.before.payload().map(Payload::targeting);
         in_words(self, before.as_ref(), &self.payload.targeting())

@@ -118,7 +118,6 @@ impl Plan {
             && !self.has_invalid()
     }
 
-    /// Returns the source of the documents.
     pub fn source(&self) -> &SourceInfo {
         &self.source
     }
@@ -242,7 +241,6 @@ impl Plan {
         self.requests().next().is_some()
     }
 
-    /// Returns whether a document is invalid.
     pub fn has_invalid(&self) -> bool {
         self.counts().invalid > 0
     }

@@ -50,7 +50,6 @@ type Moment = i64;
 
 const DAY: Moment = 24 * 60;
 
-/// An entry of the setting.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {

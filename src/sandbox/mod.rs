@@ -46,19 +46,16 @@ use crate::transport::Secret;
 // Starts and stops the sandbox, and tells how to use it. Its certificate is made at start, signed by an authority that is
 // used only once.
 
-/// The settings of a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxConfig {
     /// The address to listen on; port 0 is any free port.
     pub listen: SocketAddr,
     /// The file for the certificate of the sandbox's authority, for `--ca-file`.
     pub ca_file: Option<PathBuf>,
-    /// The token that it accepts.
     pub token: Secret,
     pub faults: Faults,
     /// The file for its history; without one, the history is in memory. Only with the documented endpoint.
     pub history_file: Option<PathBuf>,
-    /// The service that it stands in for.
     pub kind: ServiceKind,
     /// The projects that a service of kind `featureprobe` starts with, as JSON; without them, a sample.
     pub data: Option<String>,

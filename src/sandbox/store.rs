@@ -20,7 +20,6 @@ use crate::transport::Secret;
 /// One request to the endpoint, whatever the response was.
 #[derive(Clone, Debug)]
 pub struct ReceivedRequest {
-    /// The toggle in its path.
     pub toggle: ToggleId,
     pub body: Bytes,
 }
@@ -104,7 +103,6 @@ pub(super) struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Stores the request's document, and returns it.
     pub(super) fn store(&self, body: Accepted) -> std::io::Result<Arc<StoredDocument>> {
         let mut inner = self.request_log.lock();
         let inner = &mut *inner;
@@ -208,7 +206,6 @@ pub(super) struct SandboxState {
 }
 
 impl SandboxState {
-    /// Returns the fault that strikes an authentic request.
     pub(super) fn strike(&self, request: &OpenRequest) -> Fault {
         if self.loses_next.swap(false, Ordering::Relaxed) {
             Fault::DropAfterStore

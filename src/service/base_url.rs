@@ -57,7 +57,6 @@ impl BaseUrl {
         format!("{}-{short}", host.trim_matches(['.', '-']))
     }
 
-    /// Returns the URL of a toggle's targeting.
     pub fn targeting(&self, toggle: &ToggleId) -> Url {
         self.below(&[
             "api",

@@ -14,7 +14,6 @@ use crate::transport::sanitized;
 /// Whether the service has accepted a request in this pass. Until then, a 404 or 405 may mean a wrong base URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServiceTrust {
-    /// It has accepted one.
     Proven,
     /// It has not accepted one yet.
     Unproven,
@@ -152,7 +151,6 @@ const LONGEST_BEGINNING: usize = 60;
 /// A response of the service. Its texts are escaped, short and without the token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServiceResponse {
-    /// The HTTP status.
     pub status: u16,
     /// The target of a redirect.
     pub location: Option<String>,

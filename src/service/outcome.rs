@@ -11,10 +11,7 @@ use crate::transport::CertificateFault;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// The service stored the document.
-    Applied {
-        /// The status of the response.
-        status: u16,
-    },
+    Applied { status: u16 },
     /// The service could not be reached, is overloaded, or failed.
     Busy {
         /// The status of the response; `None` if no connection was made.
@@ -23,24 +20,18 @@ pub enum Outcome {
         retry_after: Option<Duration>,
         /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// The failure.
         reason: String,
     },
     /// The token may not change this toggle.
     Forbidden {
         /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// The failure.
         reason: String,
     },
     /// The request was sent, but no complete response arrived.
-    Lost {
-        /// The failure.
-        reason: String,
-    },
+    Lost { reason: String },
     /// The response is not from the service.
     Misrouted {
-        /// The status of the response.
         status: u16,
         /// Whether the service may have stored the document.
         certainty: Certainty,
@@ -49,22 +40,18 @@ pub enum Outcome {
     },
     /// The service rejected this document.
     Refused {
-        /// The status of the response.
         status: u16,
         /// The `code` of the response body, if it has one.
         code: Option<String>,
         /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// The failure.
         reason: String,
     },
     /// The service does not accept the token.
     Unauthorized {
-        /// The status of the response.
         status: u16,
         /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// The failure.
         reason: String,
     },
     /// The server's certificate does not verify, so nothing was sent.

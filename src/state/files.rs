@@ -64,7 +64,6 @@ pub type Stop<'a> = &'a dyn Fn() -> bool;
 /// The source of the time and of waits.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The clocks of the operating system.
     #[default]
     System,
     /// A clock that a test advances.

@@ -119,7 +119,6 @@ fn cannot_write(dir: &Path, doing: &'static str, path: &Path, error: io::Error) 
 pub struct Holder {
     /// The process id; 0 if the lock file cannot be read.
     pub pid: u32,
-    /// The host name.
     pub host: String,
     /// The start, in seconds since 1970-01-01 UTC.
     pub since: i64,

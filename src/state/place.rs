@@ -54,7 +54,6 @@ impl Place {
         is_same_remote && self.name == other.name
     }
 
-    /// Returns the settings that name the place.
     pub(crate) fn settings(&self) -> String {
         match (&self.remote, &self.name) {
             (Some(remote), Some(name)) if !remote.is_empty() => {

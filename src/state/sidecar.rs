@@ -25,7 +25,6 @@ pub struct CleanPass {
     pub policy_digest: String,
     /// The tip of the state after the pass.
     pub tip: CommitId,
-    /// The source revision.
     pub revision: CommitId,
     /// The time, in seconds since 1970-01-01 UTC.
     pub at: i64,
@@ -128,7 +127,6 @@ pub struct OtherVersion {
 /// A version on the service with the targeting of an applied document.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct EqualVersion {
-    /// The number of the version.
     #[serde(rename = "v")]
     pub version: u64,
     /// The blob of the document.

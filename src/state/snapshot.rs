@@ -222,7 +222,6 @@ impl StateSnapshot {
         self.holder.as_deref()
     }
 
-    /// Returns the recorded base URL.
     pub fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref()
     }

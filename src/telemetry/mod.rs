@@ -281,7 +281,6 @@ fn event_name(metadata: &Metadata<'_>) -> Option<&'static str> {
 pub(crate) enum Stream {
     /// Errors, logs, and progress.
     Stderr,
-    /// Results.
     Stdout,
 }
 

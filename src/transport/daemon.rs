@@ -70,7 +70,6 @@ impl DaemonUrl {
     }
 }
 
-/// The response of a daemon.
 #[derive(Debug)]
 pub(crate) struct DaemonReply {
     pub(crate) status: u16,

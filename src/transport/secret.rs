@@ -32,12 +32,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The origin of a secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SecretSource {
     /// A file, read again at every use, so that a rotated secret takes effect.
     File(PathBuf),
-    /// A constant value.
     Value(Secret),
 }
 

@@ -9,7 +9,6 @@ use crate::admin::web::{prose, safe};
 use crate::daemon::{EnvironmentStatus, StateCounts, Status, ToggleState, ToggleStatus, WithheldGroup};
 use crate::model::{counted, cut};
 
-/// The environments of one page.
 const PAGE: usize = 20;
 
 pub(super) fn render(view: &View<'_>) -> Markup {

@@ -11,7 +11,6 @@ use crate::daemon::{DeploymentPart, Status};
 use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
 use crate::report::Preview;
 
-/// The deployments of one page.
 const PAGE: usize = 10;
 /// The toggles that a deployment lists without its differences, and with them.
 const MOST_NAMED: usize = 8;

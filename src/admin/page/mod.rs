@@ -140,7 +140,6 @@ impl View<'_> {
         .rendered()
     }
 
-    /// Returns the links to the sections of the overview.
     fn sections(&self) -> [NavLink<'static>; 4] {
         let count = |count: usize| (count > 0).then_some(count);
         let overview = &self.status.overview;
@@ -296,12 +295,10 @@ pub(crate) struct ListPage {
     pub(crate) number: usize,
     /// The most entries of a page, at least one.
     size: usize,
-    /// The entries of the list.
     pub(crate) total: usize,
 }
 
 impl ListPage {
-    /// Returns the places of its entries in the list.
     pub(crate) fn entries(self) -> Range<usize> {
         let first = self.number * self.size;
         first..self.total.min(first + self.size)
@@ -385,7 +382,6 @@ fn verdict(view: &View<'_>) -> PageVerdict {
     }
 }
 
-/// Returns the title of the tab.
 fn title(view: &View<'_>) -> String {
     format!("{} – gitoggle", words(view))
 }

@@ -10,7 +10,6 @@ use crate::model::{Override, SuspensionScope, ToggleId, counted, cut};
 use crate::plan::{Change, DriftedToggle, Plan};
 use crate::report::{Preview, findings_in};
 
-/// The toggles of one page.
 const PAGE: usize = 30;
 /// The most characters of a reason in the table; the page of the toggle has all of it.
 const MOST_CHARS: usize = 100;

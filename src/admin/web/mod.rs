@@ -15,7 +15,6 @@ use crate::model::{escaped, hex, rfc3339};
 pub(crate) enum PageVerdict {
     /// Something is wrong.
     Bad,
-    /// All is well.
     Good,
     /// Something needs attention.
     Warn,
@@ -52,7 +51,6 @@ impl PageVerdict {
     }
 }
 
-/// The parts of a page.
 pub(crate) struct PageFrame<'a> {
     /// The name of the program, such as `gitoggle`.
     pub(crate) name: &'a str,
@@ -188,7 +186,6 @@ const LOGO: PreEscaped<&str> = PreEscaped(
 pub(crate) struct NavLink<'a> {
     /// The id of the part.
     pub(crate) target: &'a str,
-    /// Its name.
     pub(crate) text: &'a str,
     /// The number of items that need attention there.
     pub(crate) count: Option<usize>,
@@ -299,7 +296,6 @@ pub(crate) enum Asset {
     /// The tab's icon if something needs attention.
     IconWarn,
     Script,
-    /// The stylesheet.
     Style,
 }
 

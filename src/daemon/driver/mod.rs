@@ -49,7 +49,6 @@ pub struct Driver {
     pub commands: mpsc::Receiver<DriverCommand>,
     /// Receives the status after every pass.
     pub status: watch::Sender<Status>,
-    /// The metrics that the driver updates.
     pub metrics: Metrics,
     /// Updated in every turn of the loop.
     pub heartbeat: Heartbeat,
@@ -64,9 +63,7 @@ enum Wakeup {
     Found(Option<CommitId>),
     /// A lookup of a remote source is due.
     LookupDue,
-    /// A pass is due or was requested.
     PassDue,
-    /// A scan for drift is due.
     ScanDue,
     Stop,
     /// A lookup of a local ref is due.

@@ -149,7 +149,6 @@ impl Serialize for PassResult {
     }
 }
 
-/// The last finished pass.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct LastPass {
     /// The time of its end, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON.
@@ -226,15 +225,12 @@ pub struct Status {
     /// The base URL of the service, if one is configured.
     pub service: Option<String>,
     pub source: SourceStatus,
-    /// The last finished pass.
     pub last_pass: Option<LastPass>,
-    /// The last success of this process.
     pub last_success: Option<Success>,
     /// The time at which the next pass is due, in seconds since 1970-01-01 UTC; none before the first one.
     pub next_pass: Option<i64>,
     /// Whether this process is the writer.
     pub role: Role,
-    /// The active suspensions.
     pub suspensions: Suspensions,
     /// The wait that the service asked for, until it is over.
     pub waiting: Option<ServiceWait>,
@@ -249,9 +245,7 @@ pub struct Status {
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// The withheld toggles, grouped.
     pub withheld: Arc<Withheld>,
-    /// The environments.
     pub overview: Arc<Overview>,
-    /// The plan of the last pass.
     pub plan: Option<LastPlan>,
     /// The toggles that were changed on the service, with the changes. Sorted by id.
     pub drifted: Arc<Vec<DriftedToggle>>,
@@ -340,7 +334,6 @@ pub struct StatusJson<'a> {
 }
 
 impl<'a> StatusJson<'a> {
-    /// Combines a status with its readiness.
     pub(crate) fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
         // Destructured, so that no new field can be forgotten.
         let Status {

@@ -162,7 +162,6 @@ pub(crate) fn show(toggles: &mut [ToggleStatus], shown: &DriftFacts, facts: &Dri
 /// The status and the plan that it follows from.
 #[derive(Debug)]
 pub struct StatusReport {
-    /// The plan.
     pub planned: Planned,
     /// The status of the source and of every toggle.
     pub status: Status,
@@ -228,7 +227,6 @@ impl DocumentPaths {
         Some(self.below_root(&self.layout.path(&toggle.toggle, format)))
     }
 
-    /// Returns the paths that the document of a toggle can have.
     pub(crate) fn candidates(&self, toggle: &ToggleStatus) -> Vec<String> {
         let path = |format| self.below_root(&self.layout.path(&toggle.toggle, format));
         Format::ALL.into_iter().map(path).collect()
@@ -246,7 +244,6 @@ impl DocumentPaths {
         }
     }
 
-    /// Returns the path in the repository of a path below the root.
     pub(crate) fn below_root(&self, path: &str) -> String {
         match self.root.trim_matches('/') {
             "" => path.to_owned(),

@@ -15,12 +15,9 @@ use crate::model::{EnvironmentId, HoldKind, ToggleState};
 /// The toggles that are withheld in one state, in one environment, for one reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct WithheldGroup {
-    /// Their state.
     pub state: ToggleState,
-    /// Their project and environment.
     pub environment: EnvironmentId,
     pub reason: HoldKind,
-    /// Their number.
     pub count: usize,
 }
 
@@ -72,7 +69,6 @@ impl Withheld {
         self.count(|group| group.reason == reason)
     }
 
-    /// Returns the environments with withheld toggles.
     pub(crate) fn environments(&self) -> BTreeSet<&EnvironmentId> {
         self.0.iter().map(|group| &group.environment).collect()
     }
@@ -115,7 +111,6 @@ impl Status {
 }
 
 impl WithheldGroup {
-    /// Returns whether a toggle of the environment is one of the group.
     fn has(&self, toggle: &ToggleStatus) -> bool {
         toggle.state() == self.state && toggle.kind() == Some(self.reason)
     }
@@ -184,7 +179,6 @@ fn listed(reasons: &[(HoldKind, usize)]) -> String {
     parts.join(", ")
 }
 
-/// Numbers of toggles by state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct StateCounts([usize; ToggleState::ALL.len()]);
 
@@ -222,9 +216,7 @@ impl Serialize for StateCounts {
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct EnvironmentStatus {
-    /// The project and the environment.
     pub environment: EnvironmentId,
-    /// Its toggles by state.
     pub counts: StateCounts,
     /// The place of its toggles in [`crate::daemon::status::Status::toggles`].
     #[serde(skip)]
@@ -266,7 +258,6 @@ impl Overview {
         Self { environments, counts: StateCounts::of(toggles) }
     }
 
-    /// Returns the environments, by name.
     pub(crate) fn environments(&self) -> &[EnvironmentStatus] {
         &self.environments
     }

@@ -81,11 +81,9 @@ pub(crate) struct Job {
 pub(crate) enum Next {
     /// The pass has ended.
     Done,
-    /// Send this request.
     Send(Job),
     /// Wait for the end of an open request.
     Wait,
-    /// Wait until this time.
     WaitUntil(Instant),
 }
 

@@ -159,7 +159,6 @@ pub(super) fn body(sent: &Sent) -> Bytes {
 pub(crate) enum Service {
     /// The service behind a base URL.
     Http(Box<HttpService>),
-    /// A service that a test simulates.
     #[cfg(test)]
     Simulated(std::sync::Arc<dyn SimulatedService>),
 }
@@ -178,7 +177,6 @@ pub(crate) struct HttpService {
 #[cfg(test)]
 pub(crate) type Simulated<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A service that a test simulates.
 #[cfg(test)]
 pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
     /// Notes that a request for `toggle` is about to be journaled.

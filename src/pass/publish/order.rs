@@ -20,7 +20,6 @@ use crate::state::StateSnapshot;
 /// The properties of a change that decide its turn and whether its failure counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Item {
-    /// The index of its lane.
     pub(crate) lane: usize,
     /// The number of the pass that tried it last; 0 if none is on record.
     pub(crate) last_try: u64,

@@ -46,7 +46,6 @@ pub(super) enum Attempt {
 pub(super) enum Abandoned {
     /// The journal could not record a request. The pass must not send any more requests then.
     Journal(state::Error),
-    /// The pass ended first.
     PassEnded,
 }
 

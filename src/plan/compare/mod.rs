@@ -46,7 +46,6 @@ impl Difference {
     }
 }
 
-/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     /// Sorted by toggle.
@@ -58,7 +57,6 @@ pub(crate) struct Comparison {
     pub(crate) renamed: BTreeSet<ToggleId>,
     /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
-    /// The findings on paths.
     pub(crate) findings: Vec<Diagnostic>,
     /// Whether the source contains a document.
     pub(crate) any_document: bool,
@@ -89,7 +87,6 @@ pub(crate) enum AppliedTree {
 }
 
 impl AppliedTree {
-    /// Returns the layout of the tree, given that of the source.
     fn layout(self, source: &Layout) -> Cow<'_, Layout> {
         match self {
             Self::Revision => Cow::Borrowed(source),

@@ -213,7 +213,6 @@ impl Inner {
     }
 }
 
-/// Returns the toggle that a request publishes.
 fn published_toggle(call: &Call) -> Option<ToggleId> {
     let components = call.components();
     let path: Vec<&str> = components.iter().map(String::as_str).collect();
@@ -264,7 +263,6 @@ async fn handle(
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptStep {
-    /// The requests that it waits for.
     pub on: RequestPattern,
     /// What happens.
     #[serde(rename = "do")]
@@ -305,19 +303,15 @@ pub enum ScriptAct {
 #[serde(deny_unknown_fields)]
 pub struct ScriptRequest {
     pub method: String,
-    /// The path, with the query.
     pub path: String,
     #[serde(default)]
     pub body: Value,
 }
 
-/// A toggle of a project.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptToggle {
-    /// The key of the project.
     pub project: String,
-    /// The key of the toggle.
     pub toggle: String,
 }
 

@@ -172,7 +172,6 @@ pub(super) fn written_environment(environment: &StoredEnvironment) -> Value {
     })
 }
 
-/// Returns a new random key.
 fn random(prefix: &str) -> String {
     let digits = (0..40).map(|_| fastrand::digit(16));
     prefix.chars().chain(digits).collect()

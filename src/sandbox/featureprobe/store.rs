@@ -123,7 +123,6 @@ pub(super) struct StoredSegment {
 
 /// A toggle's targeting in one environment.
 pub(super) struct StoredTargeting {
-    /// The toggle.
     pub(super) key: String,
     pub(super) disabled: bool,
     pub(super) content: Value,

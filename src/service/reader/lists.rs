@@ -21,7 +21,6 @@ const ATTEMPTS: usize = 4;
 /// The number of requests of one attempt.
 const MOST_PAGES: usize = 1_000;
 
-/// A list of the service.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Listing<T> {
     /// The entries with valid keys.
@@ -35,18 +34,14 @@ pub struct Listing<T> {
 pub struct InvalidKey {
     /// The service's text. Escape it in output.
     pub text: String,
-    /// The reason.
     pub error: KeyError,
 }
 
-/// An environment of a project.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EnvironmentInfo {
     /// The key in the service's spelling.
     pub key: Key,
-    /// Whether changes need an approval.
     pub needs_approval: bool,
-    /// The key of its SDK endpoint.
     pub server_sdk_key: Option<Secret>,
 }
 
@@ -65,7 +60,6 @@ pub struct ListedToggle {
 }
 
 impl LiveReader {
-    /// Returns the keys of all projects.
     pub async fn projects(&self) -> Result<Listing<Key>, Outcome> {
         let url = self.base_url().below(&["api", "projects"]);
         let projects: Vec<WireProject> = self.json(url, "a list of projects").await?;
@@ -112,7 +106,6 @@ impl LiveReader {
         }))
     }
 
-    /// Returns the archived toggles of an environment.
     pub async fn archived(&self, environment: &EnvironmentId) -> Result<Listing<ListedToggle>, Outcome> {
         let filter = [("environmentKey", environment.environment.as_str()), ("archived", "true")];
         let toggles = self.paged(&environment.project, &filter).await?;
@@ -292,7 +285,6 @@ pub enum PayloadVersions {
     Unchanged,
     /// The environment has another version.
     Versions {
-        /// The version of the environment.
         version: u64,
         /// The live version of each delivered toggle. Archived toggles and those that are broken for SDKs are missing.
         toggles: ByKey<u64>,

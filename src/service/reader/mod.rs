@@ -102,7 +102,6 @@ struct State {
 }
 
 impl ReadSession {
-    /// Begins a session.
     pub fn new(reader: LiveReader) -> Self {
         Self { reader, state: Mutex::default() }
     }

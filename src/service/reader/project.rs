@@ -137,7 +137,6 @@ impl EnvironmentReader {
         self.reader.toggle(id).await
     }
 
-    /// Returns the live state of a toggle of this environment.
     pub async fn live(&self, id: &ToggleId) -> Result<Live, Outcome> {
         match self.find(id).await? {
             Some(listed) => self.live_of(id, &listed).await,

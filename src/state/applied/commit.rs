@@ -57,7 +57,6 @@ impl Tip {
     }
 }
 
-/// The origin of a commit.
 #[derive(Clone, Debug)]
 pub(crate) struct CommitOrigin<'a> {
     pub(crate) revision: Option<CommitId>,
@@ -147,7 +146,6 @@ pub(crate) fn subject(origin: &CommitOrigin<'_>, toggles: &[(ToggleId, Deploymen
     })
 }
 
-/// Returns the commit object.
 pub(crate) fn commit(tree: ObjectId, parents: &[CommitId], now: i64, message: &str) -> Object {
     // libgit2 would write the commit as a loose object, but all objects of a commit belong in one pack.
     let mut text = format!("tree {tree}\n");
@@ -194,7 +192,6 @@ pub(super) fn trailers<'a>(message: &'a str, key: &str) -> impl Iterator<Item = 
 
 // Reads the description of a deployment from the message of its applied commit.
 
-/// The content of a message.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct DeploymentMessage {
     /// The named toggles, sorted.

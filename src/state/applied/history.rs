@@ -17,7 +17,6 @@ use crate::model::{
 };
 use crate::state::{Error, StateSnapshot};
 
-/// The deployments to list.
 #[derive(Clone, Debug)]
 pub struct DeploymentQuery {
     /// The toggles of interest.
@@ -141,7 +140,6 @@ impl AppliedHistory {
         Ok(self.reader.blob(object, limit)?)
     }
 
-    /// Returns the toggles that are applied now.
     pub fn applied(&self) -> Result<Vec<ToggleId>, Error> {
         let [_, tree] = self.read(self.tip)?.trees;
         let scope = Scope::default();
@@ -265,7 +263,6 @@ impl DeploymentMessage {
     }
 }
 
-/// Returns whether a deployment belongs in a list.
 fn is_listed(deployment: &Deployment, scope: &Scope) -> bool {
     // A commit may only record that a revision was seen.
     deployment.total > 0 || (scope.is_everything() && !deployment.allowances.is_empty())
@@ -323,7 +320,6 @@ pub struct Revisions {
 /// The source revision at which a toggle was applied.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AppliedRevision {
-    /// The source revision.
     pub revision: CommitId,
     /// The time of the commit that recorded it, in seconds since 1970-01-01 UTC.
     pub at: i64,

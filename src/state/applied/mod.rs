@@ -32,10 +32,8 @@ pub(crate) use tree::unkept;
 /// The number of documents that are not worth two processes.
 const FEW: usize = 100;
 
-/// The subject of a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PassHead {
-    /// The source revision.
     pub revision: CommitId,
     /// The time, in seconds since 1970-01-01 UTC.
     pub now: i64,

@@ -105,7 +105,6 @@ fn write(entries: &TreeEntries, new: &mut Vec<Object>) -> ObjectId {
 
 /// Reads the documents that the record does not have.
 pub trait DocumentReader {
-    /// The error of a read.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Returns the content of `document`.
@@ -267,7 +266,6 @@ pub(super) enum TreeChange {
     Removed,
 }
 
-/// The toggles to compare.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToggleRange<'a> {
     pub(super) scope: &'a Scope,

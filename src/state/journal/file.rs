@@ -19,7 +19,6 @@ use crate::state::{Error, files};
 /// The most lines that share one sync.
 const BATCH: usize = 4096;
 
-/// A line of a batch, for the index.
 enum BatchLine {
     Intent(Box<(ToggleId, JournalEntry)>),
     Outcome(u64, Certainty),
@@ -333,7 +332,6 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
     Ok(replay)
 }
 
-/// Returns the first line of a journal.
 pub(crate) fn header_line(header: &JournalHeader) -> String {
     let JournalHeader { id, base_url, mark, timeout, open, let_through } = header;
     line(&serde_json::json!({
@@ -347,7 +345,6 @@ pub(crate) fn header_line(header: &JournalHeader) -> String {
     }))
 }
 
-/// Returns the line of an intent.
 pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &Sent) -> String {
     #[derive(Serialize)]
     struct Intent<'a> {
@@ -359,7 +356,6 @@ pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &
     line(&Intent { intent: number, toggle: id, base, sent })
 }
 
-/// Returns the line of an outcome.
 pub(crate) fn outcome(number: u64, finish: Certainty) -> String {
     #[derive(Serialize)]
     struct Outcome {

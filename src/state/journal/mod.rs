@@ -182,7 +182,6 @@ impl JournalFile {
         self.rewrite()
     }
 
-    /// Closes the journal of a pass.
     pub(crate) fn close(&mut self) -> Result<(), Error> {
         let refreshed = self.refresh();
         // The thread ends even if the refresh failed.
@@ -296,7 +295,6 @@ impl Journal {
         self.request(JournalCommand::Snapshot)
     }
 
-    /// Trims the journal durably.
     fn trim(&self, trim: JournalTrim) -> Result<(), Error> {
         self.request(|reply| JournalCommand::Trim(trim, reply))?
     }

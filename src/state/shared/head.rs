@@ -25,7 +25,6 @@ const LIST: &str = "intents.jsonl";
 pub(crate) struct SharedHead {
     /// None if nothing was ever applied.
     pub(crate) applied: Option<Tip>,
-    /// The toggles with an unknown outcome.
     pub(crate) unknown: BTreeMap<ToggleId, Sent>,
     /// The newest revision, announced or recorded.
     pub(crate) revision: Option<CommitId>,

@@ -183,7 +183,6 @@ impl<K: Clone + Ord, V: Clone> UnknownList<K, V> {
         &self.toggles
     }
 
-    /// Adds requests with an unknown outcome.
     pub(crate) fn add_unknown(&mut self, requests: impl IntoIterator<Item = (K, V)>) {
         for (toggle, request) in requests {
             self.before.insert(toggle.clone());

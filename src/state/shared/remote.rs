@@ -26,7 +26,6 @@ use crate::state::{Clock, Error, Stop};
 /// Where a fetch puts the refs of one state.
 const INCOMING: &str = "refs/gitoggle/remote";
 
-/// The result of a push.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Pushed {
     /// The ref points to the new commit.
@@ -35,10 +34,8 @@ pub(crate) enum Pushed {
     Moved(Option<CommitId>),
 }
 
-/// One state on a remote.
 #[derive(Clone)]
 pub struct SharedRemote {
-    /// The URL of the repository.
     pub remote: RepoUrl,
     /// The name of the state in the repository.
     pub name: String,

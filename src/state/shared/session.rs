@@ -23,9 +23,7 @@ use crate::state::{Clock, Error, Stop};
 /// How to share state.
 #[derive(Clone, Debug)]
 pub struct SharedOptions {
-    /// The ref.
     pub remote: SharedRemote,
-    /// The clock of this process.
     pub clock: Clock,
 }
 
@@ -42,7 +40,6 @@ pub(crate) struct SharedSession {
     open: Option<OpenAnnouncement>,
 }
 
-/// A pass to announce.
 pub(crate) struct PassAnnouncement<'a> {
     pub(crate) head: PassHead,
     pub(crate) mark: String,
@@ -77,7 +74,6 @@ impl SharedSession {
         self.tracked.head.revision
     }
 
-    /// Returns the toggles with an unknown outcome.
     pub(crate) fn unknown(&self) -> &BTreeMap<ToggleId, Sent> {
         self.list.toggles()
     }
