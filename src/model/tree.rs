@@ -342,6 +342,22 @@ pub trait Trees {
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Self::Error>;
 }
 
+impl<T: Trees + ?Sized> Trees for Box<T> {
+    type Error = T::Error;
+
+    fn tree(&self, tree: ObjectId) -> Result<Tree, T::Error> {
+        (**self).tree(tree)
+    }
+
+    fn find_tree(&self, tree: ObjectId) -> Option<Tree> {
+        (**self).find_tree(tree)
+    }
+
+    fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, T::Error> {
+        (**self).blob(blob, limit)
+    }
+}
+
 /// A blob's content, or its size if it is over the limit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Blob {

@@ -8,14 +8,14 @@ use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{Attribution, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
-use crate::pass::planning::Files;
 use crate::plan::{Change, Draft, FIRST_PASS_TRAILER, Plan, WantedDocument};
 use crate::source::{self, Reader, Snapshot};
 
 /// What the attribution of changes depends on besides the changes.
 pub(crate) struct Attributions<'a> {
     pub(crate) snapshot: &'a Snapshot,
-    pub(crate) files: Files,
+    /// Whether the documents are those of the snapshot, and not of a work tree.
+    pub(crate) are_committed: bool,
     pub(crate) rules: &'a Rules,
     /// The number of toggles of undecided first passes whose commits are looked up.
     pub(crate) most_undecided: usize,
@@ -28,14 +28,14 @@ impl Attributions<'_> {
         draft: Draft,
         review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, Error>,
     ) -> Result<Plan, Error> {
-        let Self { snapshot, files, rules, most_undecided } = *self;
+        let Self { snapshot, are_committed, rules, most_undecided } = *self;
         let documents = documents(&draft, snapshot, rules, most_undecided)?;
         if documents.is_empty() {
             return draft.attribute(&BTreeMap::new(), &BTreeMap::new(), review);
         }
         let reader = snapshot.reader()?;
         let wanted = WantedDocuments { documents, kind: rules.kind, reader };
-        let mut attributions = wanted.attributions(snapshot, files)?;
+        let mut attributions = wanted.attributions(snapshot, are_committed)?;
         let evidence = evidence(&draft, snapshot, &mut attributions)?;
         // Missing history never blocks content that is there (DESIGN, section 5, *Which commit*).
         for path in wanted.documents.keys() {
@@ -77,11 +77,11 @@ impl WantedDocuments<'_> {
     fn attributions(
         &self,
         snapshot: &Snapshot,
-        files: Files,
+        are_committed: bool,
     ) -> Result<BTreeMap<String, Attribution>, Error> {
         let (mut attributions, mut committed) = (BTreeMap::new(), BTreeSet::new());
         for path in self.documents.keys() {
-            if files == Files::Committed || self.is_committed(path, snapshot)? {
+            if are_committed || self.is_committed(path, snapshot)? {
                 committed.insert((*path).to_owned());
             } else {
                 attributions.insert((*path).to_owned(), Attribution::Uncommitted);

@@ -11,7 +11,8 @@ use crate::model::{
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
-use crate::pass::planning::{Files, source_info};
+use crate::pass::files::Folder;
+use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, has_document};
@@ -22,35 +23,42 @@ use crate::plan::{
 use crate::source::{self, Reader, Snapshot};
 use crate::state::StateSnapshot;
 
-/// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
-pub(super) struct PlanFiles<'a, F> {
-    pub(super) files: Files,
+/// The files of a plan: the committed ones of `snapshot`, or those of a work tree, whose plan is attributed to the same
+/// commits.
+pub(super) struct PlanFiles<'a> {
     pub(super) snapshot: &'a Snapshot,
-    pub(super) root_tree: ObjectId,
-    /// Opens the files, once per thread.
-    pub(super) open: F,
+    pub(super) work_tree: Option<Folder>,
 }
 
-pub(super) fn committed(snapshot: &Snapshot) -> PlanFiles<'_, impl Fn() -> Result<Reader, Error> + Sync> {
-    PlanFiles {
-        files: Files::Committed,
-        snapshot,
-        root_tree: snapshot.root_tree(),
-        open: || Ok(snapshot.reader()?),
+impl<'a> PlanFiles<'a> {
+    pub(super) fn committed(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, work_tree: None }
+    }
+
+    pub(super) fn are_committed(&self) -> bool {
+        self.work_tree.is_none()
+    }
+
+    fn root_tree(&self) -> ObjectId {
+        self.work_tree.as_ref().map_or_else(|| self.snapshot.root_tree(), Folder::root_tree)
+    }
+
+    /// Opens the files, once per thread.
+    fn open(&self) -> Result<Box<dyn Trees<Error = source::Error>>, Error> {
+        Ok(match &self.work_tree {
+            None => Box::new(self.snapshot.reader()?),
+            Some(folder) => Box::new(folder.clone()),
+        })
     }
 }
 
 /// Compares, decides, and attributes.
-pub(super) fn plan_files<S, F>(
-    files: &PlanFiles<'_, F>,
+pub(super) fn plan_files(
+    files: &PlanFiles<'_>,
     applied: AppliedSide<'_>,
     config: &Config,
     drifted: &LiveDifferences,
-) -> Result<Plan, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
+) -> Result<Plan, Error> {
     let compared = compare(files, applied, &config.rules, drifted)?;
     let decided = decide(files, applied, &config.rules, compared)?;
     attribute(hold(decided, &BTreeMap::new(), applied, config), files, applied, config)
@@ -64,16 +72,12 @@ pub(super) struct Compared {
 }
 
 /// Compares the files with the applied side by object id.
-pub(super) fn compare<S, F>(
-    files: &PlanFiles<'_, F>,
+pub(super) fn compare(
+    files: &PlanFiles<'_>,
     applied: AppliedSide<'_>,
     rules: &Rules,
     drifted: &LiveDifferences,
-) -> Result<Compared, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
+) -> Result<Compared, Error> {
     let overrides = Overrides::at(files.snapshot.revision(), applied.view.allowances());
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
     let comparison = compared(files, applied, rules, &overwritten)?;
@@ -99,19 +103,15 @@ pub(super) fn hold(
 }
 
 /// Finds the commits of the changes, whose trailers and reviews decide what the rails hold.
-pub(super) fn attribute<S, F>(
+pub(super) fn attribute(
     draft: Draft,
-    files: &PlanFiles<'_, F>,
+    files: &PlanFiles<'_>,
     applied: AppliedSide<'_>,
     config: &Config,
-) -> Result<Plan, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
+) -> Result<Plan, Error> {
     let attributions = Attributions {
         snapshot: files.snapshot,
-        files: files.files,
+        are_committed: files.are_committed(),
         rules: &config.rules,
         most_undecided: config.most_undecided,
     };
@@ -126,17 +126,13 @@ where
 }
 
 /// Adds the files of changes to a plan, as far as a page shows them.
-pub(super) fn with_files<S, F>(
+pub(super) fn with_files(
     mut plan: Plan,
-    files: &PlanFiles<'_, F>,
+    files: &PlanFiles<'_>,
     applied: AppliedSide<'_>,
-) -> Result<Plan, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
+) -> Result<Plan, Error> {
     if let Some(trees) = applied.trees()? {
-        let files = (files.open)()?;
+        let files = files.open()?;
         plan.read_files(|replaced, new| -> Result<_, Error> {
             let texts = (trees.blob(replaced, LARGEST_DOCUMENT)?, files.blob(new, LARGEST_DOCUMENT)?);
             Ok(text(texts.0).zip(text(texts.1)))
@@ -163,16 +159,12 @@ fn overwritten(drifted: &LiveDifferences, policy: &Policy, overrides: &Overrides
 }
 
 /// Reads the differing documents and decides about each toggle.
-pub(super) fn decide<S, F>(
-    files: &PlanFiles<'_, F>,
+pub(super) fn decide(
+    files: &PlanFiles<'_>,
     applied: AppliedSide<'_>,
     rules: &Rules,
     compared: Compared,
-) -> Result<Input, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
+) -> Result<Input, Error> {
     let Compared { comparison, overrides, overwritten } = compared;
     let environment_holds = emptied(comparison.lost, &comparison.differences, rules, &overrides);
     let unfinished = unfinished(files.snapshot, applied, rules)?;
@@ -184,7 +176,7 @@ where
         environment_holds: &environment_holds,
         overwritten: &overwritten,
     };
-    let open = || Ok(((files.open)()?, applied.trees()?));
+    let open = || Ok((files.open()?, applied.trees()?));
     let context = ReadContext {
         kind: rules.kind,
         root: &rules.root,
@@ -198,7 +190,7 @@ where
     let (decided, mut findings) = read(comparison.differences, context, |one| deciding.decide(one), open)?;
     findings.extend(match applied.base {
         None => comparison.findings,
-        Some(base) => base.new_findings(comparison.findings, files.root_tree, rules)?,
+        Some(base) => base.new_findings(comparison.findings, files.root_tree(), rules)?,
     });
     Ok(Input {
         source: SourceInfo {
@@ -224,28 +216,24 @@ pub(super) fn places<'a>(applied: AppliedSide<'_>, rules: &'a Rules) -> Places<'
     Places { layout: &rules.layout, root: &rules.root, scope: &rules.policy.scope, side: applied.side() }
 }
 
-fn compared<S, F>(
-    files: &PlanFiles<'_, F>,
+fn compared(
+    files: &PlanFiles<'_>,
     applied: AppliedSide<'_>,
     rules: &Rules,
     overwritten: &LiveDifferences,
-) -> Result<Comparison, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
-    let roots = Roots { source: files.root_tree, applied: applied.tree() };
+) -> Result<Comparison, Error> {
+    let roots = Roots { source: files.root_tree(), applied: applied.tree() };
     let places = places(applied, rules);
     // The service may not have what the applied tree shows, so these are compared even if both trees are equal.
     let (unknown, settled) = (applied.view.unknown(), applied.view.settled());
     let always = unknown.keys().chain(settled.keys()).chain(overwritten.keys());
     let always: BTreeSet<ToggleId> = always.cloned().collect();
-    let (source, trees) = ((files.open)()?, applied.trees()?);
+    let (source, trees) = (files.open()?, applied.trees()?);
     let mut found: Comparison =
         trees::compare::<_, _, Error>(&source, trees.as_ref(), roots, &places, &always)?;
     // Folders that are equal at both revisions are not read, and may contain no document.
     if applied.base.is_some() && !found.any_document {
-        found.any_document = has_document(&source, files.root_tree, &rules.layout)?;
+        found.any_document = has_document(&source, files.root_tree(), &rules.layout)?;
     }
     // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
     count_settled(settled, &found.differences, &mut found.applied_counts);

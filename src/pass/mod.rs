@@ -80,7 +80,7 @@ use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
-use compare::{AppliedSide, attribute, committed, compare, decide, hold};
+use compare::{AppliedSide, PlanFiles, attribute, compare, decide, hold};
 use publish::Service;
 use publish::order::{Inherited, Order};
 use publish::{PublishJob, sent};
@@ -254,7 +254,7 @@ impl Reconciler {
             let source = planning::source_info(&snapshot, &config.rules);
             return Ok(report(Plan::nothing(source, config.rules.base_url.clone())));
         }
-        let (files, applied) = (committed(&snapshot), AppliedSide::state(self.store.view()));
+        let (files, applied) = (PlanFiles::committed(&snapshot), AppliedSide::state(self.store.view()));
         let compared = compare(&files, applied, &config.rules, &inputs.drifted)?;
         let decided = decide(&files, applied, &config.rules, compared)?;
         let held = hold(decided, &inputs.parked, applied, config);

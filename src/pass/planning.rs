@@ -5,7 +5,7 @@ use crate::forge::ForgeReviews;
 use crate::git::CommitVerifier;
 use crate::model::{CommitId, ReviewedChanges, Reviews, escaped};
 use crate::pass::Error;
-use crate::pass::compare::{AppliedSide, PlanFiles, committed, plan_files};
+use crate::pass::compare::{AppliedSide, PlanFiles, plan_files};
 use crate::pass::config::{Config, Rules};
 use crate::pass::files::Folder;
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
@@ -66,12 +66,7 @@ fn plan_work_tree(
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
     let folder = Folder::with_left_out(folder, &source.root, &snapshot.reader()?)?;
-    let files = PlanFiles {
-        files: Files::WorkTree,
-        snapshot,
-        root_tree: folder.root_tree(),
-        open: || Ok(folder.clone()),
-    };
+    let files = PlanFiles { snapshot, work_tree: Some(folder) };
     let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?;
     Ok(Planned { plan, notes, is_forward })
 }
@@ -107,7 +102,7 @@ pub(crate) fn plan_read_only(
     let is_same = notes.is_empty() && drifted.is_empty();
     let plan = match is_same && is_done(snapshot, view, rules)? {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
-        false => plan_files(&committed(snapshot), AppliedSide::state(view), config, drifted)?,
+        false => plan_files(&PlanFiles::committed(snapshot), AppliedSide::state(view), config, drifted)?,
     };
     Ok(Planned { plan, notes, is_forward })
 }

@@ -11,7 +11,7 @@ use crate::document::{Diagnostic, layout};
 use crate::model::{CommitId, EntryKind, EnvironmentId, ObjectId, Trees, escaped, similar_names};
 use crate::pass::Error;
 use crate::pass::attribution::Attributions;
-use crate::pass::compare::{AppliedSide, BaseRevision, committed, compare, decide, with_files};
+use crate::pass::compare::{AppliedSide, BaseRevision, PlanFiles, compare, decide, with_files};
 use crate::pass::config::Rules;
 use crate::pass::planning::{Planned, range_note};
 use crate::pass::validate::{Checks, check_snapshot};
@@ -38,7 +38,7 @@ pub fn plan_range(
         (revisions.snapshot(&ends.head)?, BTreeSet::new())
     };
     let base = BaseRevision::of(&ends.base, &snapshot)?;
-    let (files, applied) = (committed(&snapshot), AppliedSide::revision(&base));
+    let (files, applied) = (PlanFiles::committed(&snapshot), AppliedSide::revision(&base));
     let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
     let mut input = decide(&files, applied, rules, compared)?;
     // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
@@ -53,7 +53,7 @@ pub fn plan_range(
         .map(|(environment, _)| environment.clone())
         .collect();
     let attributions =
-        Attributions { snapshot: &snapshot, files: files.files, rules, most_undecided: usize::MAX };
+        Attributions { snapshot: &snapshot, are_committed: true, rules, most_undecided: usize::MAX };
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(None))?;
     let plan = with_files(plan, &files, applied)?;
     let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
