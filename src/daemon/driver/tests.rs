@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{Driver, Heartbeat, Metrics, Status, Trigger};
+use super::{Driver, Freshness, HeadProbe, Heartbeat, LoopState, Metrics, Status, Trigger, Wakeup};
 use crate::daemon::{Control, PassResult};
 use crate::model::{HoldKind, Suspension, SuspensionScope};
 use crate::pass::{ChangeResult, Config, Event, PassContext, PassInputs, Reconciler, Runtime, StopReason};
@@ -66,23 +66,8 @@ impl RunningDriver {
     fn with(state: &Path, first_pass: FirstPass, set: impl FnOnce(&mut Driver)) -> Self {
         let repo = Repo::new();
         repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
-        let trigger = Trigger::default();
-        let (control, commands) = Control::new(trigger.clone());
-        let (sender, status) = watch::channel(Status::default());
-        let heartbeat = Heartbeat::new(INTERVAL);
-        let mut driver = Driver {
-            config: settings(repo.path(), state, first_pass),
-            poll_interval: INTERVAL,
-            drift_interval: Duration::ZERO,
-            observe: Arc::new(|_| {}),
-            trigger,
-            lookup: Trigger::default(),
-            commands,
-            status: sender,
-            metrics: Metrics::new(),
-            heartbeat: heartbeat.clone(),
-            stale_after: INTERVAL * 10,
-        };
+        let (mut driver, control) = at_rest(settings(repo.path(), state, first_pass));
+        let (heartbeat, status) = (driver.heartbeat.clone(), driver.status.subscribe());
         set(&mut driver);
         let (stop, stopped) = watch::channel(false);
         Self {
@@ -120,6 +105,26 @@ impl RunningDriver {
         self.stop.send_replace(true);
         self.running.await.unwrap();
     }
+}
+
+/// Returns a driver that does not run yet.
+fn at_rest(config: Config) -> (Driver, Control) {
+    let trigger = Trigger::default();
+    let (control, commands) = Control::new(trigger.clone());
+    let driver = Driver {
+        config,
+        poll_interval: INTERVAL,
+        drift_interval: Duration::ZERO,
+        observe: Arc::new(|_| {}),
+        trigger,
+        lookup: Trigger::default(),
+        commands,
+        status: watch::channel(Status::default()).0,
+        metrics: Metrics::new(),
+        heartbeat: Heartbeat::new(INTERVAL),
+        stale_after: INTERVAL * 10,
+    };
+    (driver, control)
 }
 
 fn settings(repo: &Path, state: &Path, first_pass: FirstPass) -> Config {
@@ -287,6 +292,28 @@ async fn a_change_window_opens_when_the_wall_clock_says_so_however_it_jumps() {
         assert!(failed(&result), "{result:?}");
     }
     driver.end().await;
+}
+
+#[test]
+fn a_time_to_wake_starts_one_pass_and_not_one_for_each_tick() {
+    let (repo, folder) = (Repo::new(), tempfile::tempdir().unwrap());
+    repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
+    let (driver, _control) = at_rest(settings(repo.path(), folder.path(), FirstPass::Adopt));
+    let freshness = Freshness {
+        status: driver.status.clone(),
+        metrics: driver.metrics.clone(),
+        stale_after: driver.stale_after,
+    };
+    let probe = HeadProbe::new(driver.config.source.clone(), freshness);
+    let mut state = LoopState::new(INTERVAL, Duration::ZERO, probe);
+    state.seen = state.probe.local_head();
+    let now = driver.config.clock.unix();
+    for (wakes_at, expected) in [(None, false), (Some(now + 3600), false), (Some(now), true)] {
+        state.wakes_at = wakes_at;
+        assert_eq!(driver.is_due(&Wakeup::Tick, &mut state), expected, "{wakes_at:?}");
+    }
+    // Nothing computes the next time here, as after a pass that waits for a checkout.
+    assert!(!driver.is_due(&Wakeup::Tick, &mut state));
 }
 
 #[tokio::test(start_paused = true)]
