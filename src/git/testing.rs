@@ -92,7 +92,7 @@ pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
 
 /// Returns a command of git, as [`git`] runs it.
 pub(crate) fn command(folder: &Path) -> Command {
-    let mut command = Command::new("git");
+    let mut command = git_host::git();
     command.current_dir(folder).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
     command.env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     for who in ["AUTHOR", "COMMITTER"] {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use super::answer::Answer;
 use super::request::Request;
@@ -35,11 +36,22 @@ pub(crate) fn answer(root: &Path, door: &Door, request: &Request) -> Answer {
     backend(root, request)
 }
 
+/// Begins a command of `git`, which is named by its path: a program that is looked up in another `PATH` than that of this
+/// process is started by `fork`, which copies the page tables of all tests.
+pub(crate) fn git() -> Command {
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut places = std::env::split_paths(&path).map(|folder| folder.join("git"));
+        places.find(|place| place.is_file()).expect("git is installed")
+    });
+    Command::new(&*PROGRAM)
+}
+
 /// Runs `git http-backend` as a web server would.
 fn backend(root: &Path, request: &Request) -> Answer {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let header = |name: &str| request.header(name).unwrap_or_default().to_owned();
-    let mut child = Command::new("git")
+    let mut child = git()
         .arg("http-backend")
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap_or_default())

@@ -3,7 +3,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::git_host::git;
 
 /// A repository in its own folder. Methods chain, so that a history reads as a sentence.
 #[derive(Debug)]
@@ -11,6 +14,8 @@ pub(crate) struct Repo {
     folder: PathBuf,
     /// Seconds; each commit is one minute later than the one before, over all repositories of a test run.
     time: &'static AtomicU64,
+    /// The files that the next command stages before it does its work: one process of `git` for all of them.
+    unstaged: Mutex<Vec<String>>,
 }
 
 static TIME: AtomicU64 = AtomicU64::new(1_700_000_000);
@@ -34,7 +39,7 @@ impl Repo {
 
     /// Names a repository that is there already.
     pub(crate) fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), time: &TIME }
+        Self { folder: folder.to_owned(), time: &TIME, unstaged: Mutex::default() }
     }
 
     /// Returns its folder.
@@ -44,6 +49,9 @@ impl Repo {
 
     /// Writes a file, uncommitted.
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        if self.unstaged.lock().unwrap().iter().any(|staged| staged == path) {
+            self.stage();
+        }
         let path = self.folder.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
@@ -53,7 +61,7 @@ impl Repo {
     /// Writes a file and stages it.
     pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
         self.write(path, content);
-        self.git(&["add", "--force", "--", path]);
+        self.unstaged.lock().unwrap().push(path.to_owned());
         self
     }
 
@@ -202,7 +210,7 @@ impl Repo {
 
     /// Unpacks the objects of a pack.
     pub(crate) fn unpack(&self, pack: &Path) {
-        let unpacked = Command::new("git")
+        let unpacked = git()
             .args(["unpack-objects", "-q"])
             .current_dir(&self.folder)
             .stdin(std::fs::File::open(pack).unwrap())
@@ -221,6 +229,14 @@ impl Repo {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    fn stage(&self) {
+        let unstaged = std::mem::take(&mut *self.unstaged.lock().unwrap());
+        for files in unstaged.chunks(1000) {
+            let files = files.iter().map(String::as_str);
+            self.git(&["add", "--force", "--"].into_iter().chain(files).collect::<Vec<_>>());
+        }
+    }
+
     fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("git is installed")
     }
@@ -230,7 +246,8 @@ impl Repo {
     }
 
     fn command_at(&self, now: u64, args: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        self.stage();
+        let mut command = git();
         command
             // Without maintenance, a commit is one process and not two.
             .args(["-c", "core.fsync=none", "-c", "maintenance.auto=false", "-c", "safe.directory=*"])
