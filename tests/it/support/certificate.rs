@@ -1,5 +1,6 @@
 //! One certificate authority for the whole test run, and another one that is never trusted.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair, SanType, date_time_ymd};
@@ -23,6 +24,12 @@ impl Authority {
     pub(crate) fn other() -> &'static Self {
         static OTHER: OnceLock<Authority> = OnceLock::new();
         OTHER.get_or_init(Self::make)
+    }
+
+    /// Returns an authority in place of those of the system, of which each process would read more than a hundred.
+    pub(crate) fn of_system() -> &'static Self {
+        static SYSTEM: OnceLock<Authority> = OnceLock::new();
+        SYSTEM.get_or_init(Self::make)
     }
 
     /// Makes an authority whose servers have a certificate that has expired.
@@ -58,7 +65,10 @@ impl Authority {
     fn with(change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.distinguished_name.push(DnType::CommonName, "gitoggle test authority");
+        // GnuTLS looks up an issuer by its name.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("gitoggle test authority {}", COUNT.fetch_add(1, Ordering::Relaxed));
+        authority.distinguished_name.push(DnType::CommonName, name);
         let authority_key = KeyPair::generate().unwrap();
         let authority_certificate = authority.self_signed(&authority_key).unwrap();
         let mut leaf = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();

@@ -30,6 +30,7 @@ impl World {
         let folder = super::files::folder();
         std::fs::create_dir(folder.path().join("home")).unwrap();
         std::fs::write(folder.path().join("ca.pem"), Authority::trusted().pem()).unwrap();
+        std::fs::write(folder.path().join("system.pem"), Authority::of_system().pem()).unwrap();
         let repo = Repo::new(&folder.path().join("repo"));
         Self { folder, repo, service: Service::start() }
     }
@@ -112,7 +113,8 @@ impl World {
 
     /// Begins any command with no setting at all.
     pub(crate) fn bare(&self, verb: &str) -> Gitoggle {
-        Gitoggle::new(verb, &self.path("home")).normalised(self.normaliser())
+        let run = Gitoggle::new(verb, &self.path("home")).env("SSL_CERT_FILE", self.path("system.pem"));
+        run.normalised(self.normaliser())
     }
 
     fn normaliser(&self) -> Normaliser {
