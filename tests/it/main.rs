@@ -5,12 +5,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its world stops there")]
 
+mod apply_results;
 mod architecture;
 mod attribution;
 mod audience;
 mod browser;
 mod build;
 mod caches;
+mod change_windows;
 mod checking;
 mod ci;
 mod commands;
@@ -58,7 +60,6 @@ mod rails;
 mod reader;
 mod recovery;
 mod refusals;
-mod results;
 mod sandbox;
 mod secrets;
 mod settings;
@@ -81,4 +82,3 @@ mod verbose;
 mod verified;
 mod vocabulary;
 mod waivers;
-mod windows;
