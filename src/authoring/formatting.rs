@@ -26,17 +26,8 @@ pub(crate) struct FormatRequest<'a> {
     pub scope: &'a Scope,
     /// The kind of service, which decides whether a document is valid.
     pub kind: ServiceKind,
-    /// Whether files are written.
-    pub mode: FormatMode,
-}
-
-/// Whether files are written.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum FormatMode {
-    /// Files with another layout are only listed.
-    Check,
-    /// Files with another layout are rewritten.
-    Write,
+    /// Whether files with another layout are rewritten, and not only listed.
+    pub writes: bool,
 }
 
 /// The result of formatting. All paths are relative to the folder and sorted.
@@ -92,7 +83,7 @@ pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, Authori
                 report.findings.extend(findings);
             }
             Formatting::Unsupported => report.unsupported.push(shown),
-            Formatting::Changed(_) if request.mode == FormatMode::Check => report.changed.push(shown),
+            Formatting::Changed(_) if !request.writes => report.changed.push(shown),
             Formatting::Changed(text) => {
                 let folder = match &mut target {
                     Some(folder) => folder,

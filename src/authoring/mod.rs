@@ -6,7 +6,7 @@ pub(crate) mod target_folder;
 #[cfg(test)]
 mod target_folder_tests;
 
-pub(crate) use formatting::{FormatMode, FormatReport, FormatRequest, format};
+pub(crate) use formatting::{FormatReport, FormatRequest, format};
 pub(crate) use promotion::{DocumentPlace, EnvironmentDocuments, PromotionReport, PromotionResult, promote};
 pub(crate) use target_folder::{Existing, WriteResult, create_files};
 

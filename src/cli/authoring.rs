@@ -12,8 +12,8 @@ use super::show::{self, nonzero, word};
 use super::validate::{Target, targets};
 use super::{color, note, print, unsupported_output};
 use crate::authoring::{
-    self, AuthoringError, DocumentPlace, EnvironmentDocuments, FormatMode, FormatReport, FormatRequest,
-    PromotionReport, PromotionResult, WriteResult, create_files, format,
+    self, AuthoringError, DocumentPlace, EnvironmentDocuments, FormatReport, FormatRequest, PromotionReport,
+    PromotionResult, WriteResult, create_files, format,
 };
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
@@ -240,7 +240,6 @@ impl PromotionReport {
 }
 
 pub(super) fn fmt(settings: &Settings, paths: &[PathBuf], check: bool) -> Result<ExitStatus, Failure> {
-    let mode = if check { FormatMode::Check } else { FormatMode::Write };
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
         let link = link.to_string_lossy();
         let message = format!("`{}` is a symbolic link, and gitoggle does not write there", escaped(&link));
@@ -263,26 +262,23 @@ pub(super) fn fmt(settings: &Settings, paths: &[PathBuf], check: bool) -> Result
             layout: &settings.layout,
             scope: &settings.only,
             kind: settings.service_kind,
-            mode,
+            writes: !check,
         })?);
     }
     let globs = settings.only.globs().iter();
     let unmatched: Vec<String> = globs.filter(|glob| !all.matched.contains(*glob)).cloned().collect();
     pass::check_scope(&settings.only, &unmatched)?;
-    show_formatted(&all, settings, mode)?;
-    verdict(&all, mode)
+    show_formatted(&all, settings, check)?;
+    verdict(&all, check)
 }
 
-fn show_formatted(report: &FormatReport, settings: &Settings, mode: FormatMode) -> Result<(), Failure> {
+fn show_formatted(report: &FormatReport, settings: &Settings, check: bool) -> Result<(), Failure> {
     let FormatReport { matched: _, documents, changed, unsupported, findings, invalid, failed } = report;
     let mut text = document::render(findings, color(settings));
     if !text.is_empty() {
         text.push('\n');
     }
-    let (verb, counted_verb) = match mode {
-        FormatMode::Check => ("would rewrite", "to rewrite"),
-        FormatMode::Write => ("rewrote", "rewritten"),
-    };
+    let (verb, counted_verb) = if check { ("would rewrite", "to rewrite") } else { ("rewrote", "rewritten") };
     for path in changed {
         text.push_str(&format!("{verb} {}\n", escaped(path)));
     }
@@ -302,7 +298,7 @@ fn show_formatted(report: &FormatReport, settings: &Settings, mode: FormatMode) 
     print(&format!("{text}{documents}: {}\n", parts.join(", ")))
 }
 
-fn verdict(report: &FormatReport, mode: FormatMode) -> Result<ExitStatus, Failure> {
+fn verdict(report: &FormatReport, check: bool) -> Result<ExitStatus, Failure> {
     // A check of nothing must not pass (DESIGN, section 3, *Never green by accident*).
     if report.documents == 0 {
         return Err(Failure::failed("there is no document to format")
@@ -312,7 +308,7 @@ fn verdict(report: &FormatReport, mode: FormatMode) -> Result<ExitStatus, Failur
         let documents = counted(report.failed.len(), "document");
         return Err(Failure::failed(format!("could not write {documents}")));
     }
-    if mode == FormatMode::Check && !report.changed.is_empty() {
+    if check && !report.changed.is_empty() {
         note("hint: `gitoggle fmt` rewrites them\n")?;
         return Ok(ExitStatus::Failed);
     }

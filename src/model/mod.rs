@@ -11,7 +11,6 @@ mod leftover;
 mod live;
 mod packed;
 mod scope;
-mod suspension;
 mod targeting;
 mod text;
 mod tree;
@@ -32,8 +31,9 @@ pub use live::{
     Action, Alone, Certainty, Format, HeldRequest, Hold, HoldKind, Live, LiveContent, LiveDraft, LiveToggle,
     LiveVersion, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest, ToggleState, Version,
 };
-pub use scope::{Scope, ScopeError, Unmatched};
-pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
+pub use scope::{
+    Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
+};
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, ServiceKind, Targeting,
     Variation,

@@ -11,7 +11,7 @@ use crate::pass::files::Folder;
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
 use crate::plan::{Change, LiveDifferences, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
-use crate::state::place::{self, Place};
+use crate::state::folder::{self, Place};
 use crate::state::{self, CleanPass, StateSnapshot};
 
 /// A plan with its notes.
@@ -123,7 +123,7 @@ fn step_notes(
         Some(shared) => Place::of(Some(&shared.resolve(&config.source)?)),
         None => Place::of(None),
     };
-    let other_place = place::check(&config.state_dir, &other_place, view.is_fetched());
+    let other_place = folder::check_place(&config.state_dir, &other_place, view.is_fetched());
     let other_place = other_place.err().map(Error::from);
     let unsigned = signer(&mut CommitVerifier::new(config.trusted_keys.clone()), snapshot).err();
     let notes = decision

@@ -36,10 +36,9 @@
 mod change;
 pub(crate) mod compare;
 mod decide;
+mod differences;
 mod draft;
 mod drift;
-mod environment_diff;
-mod history;
 pub(crate) mod hold;
 mod json;
 mod live;
@@ -53,15 +52,15 @@ mod window;
 pub(crate) use change::document_text;
 pub use change::{Before, Change, Orphan, OrphanReason, Overwrite, Replaced, ReplacedFile, StateEdit};
 pub use decide::{AppliedVersion, Candidate, DecidedToggle, DecisionContext, Desired};
+pub(crate) use differences::listed;
+pub use differences::{
+    DeployedContent, DeployedDiff, DeploymentJson, DeploymentLog, EnvironmentDiff, EnvironmentDiffJson,
+    HistoryJson, ToggleDiff, deployment_json, history_json,
+};
 pub use draft::{Draft, Input, WantedDocument};
 pub use drift::{
     DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifferences, MissingToggle, UnreadToggle,
     drift_json,
-};
-pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
-pub(crate) use history::listed;
-pub use history::{
-    DeployedContent, DeployedDiff, DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json,
 };
 pub use hold::{FIRST_PASS_TRAILER, WithheldToggle};
 pub use json::{PlanJson, json, json_for, page_pieces};

@@ -32,10 +32,9 @@
 
 mod applied;
 mod files;
+pub(crate) mod folder;
 mod journal;
-mod lock;
 mod orders;
-pub(crate) mod place;
 mod shared;
 mod sidecar;
 mod snapshot;
@@ -51,10 +50,9 @@ pub use applied::{
 #[cfg(test)]
 pub use files::SimulatedClock;
 pub use files::{Clock, Stop};
+pub use folder::{Holder, foreign, this_process};
 pub use journal::{Begun, Journal};
-pub use lock::{Holder, this_process};
 pub use orders::Orders;
-pub use place::foreign;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
 pub use shared::{MayRestore, RemoteFault, SharedOptions, SharedRemote};
@@ -67,7 +65,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use place::Place;
+use folder::Place;
 
 use crate::git::{Libgit2Error, ObjectError, ObjectFault, RepositoryError, is_full};
 use crate::model::{ObjectId, ToggleId};

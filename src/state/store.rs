@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use super::Error;
 use super::applied::{AppliedEdit, AppliedRepository, DocumentReader, PassHead, SkipIfUnchanged, unkept};
+use super::folder::{self, Lock, Place};
 use super::journal::{Journal, JournalFile, fresh_id};
 use super::journal::{JournalIndex, JournalTrim};
-use super::lock::{self, Lock};
 use super::orders::Orders;
-use super::place::{self, Place};
 use super::shared::session::{PassAnnouncement, SharedSession};
 use super::shared::{Lease, MayRestore};
 use super::sidecar::{self, CleanPass, Failures};
@@ -58,18 +57,18 @@ impl Store {
     /// state belongs to another service, and the cause if the state cannot be written.
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
         let Options { wait, base_url, timeout, now, shared, crash } = options;
-        lock::create(dir)?;
+        folder::create(dir)?;
         // Locked first: opening the repository removes temporary files, whose writer must be dead.
         let lock = Arc::new(Lock::take(dir, wait, now)?);
         let failpoints = Failpoints(crash);
         let applied = AppliedRepository::open(dir, base_url.clone(), failpoints.clone())?;
         let journal = JournalFile::open(dir, base_url, timeout, Arc::clone(&lock), failpoints.clone())?;
         let place = Place::of(shared.as_ref().map(|options| &options.remote));
-        place::check(dir, &place, false)?;
+        folder::check_place(dir, &place, false)?;
         if place.is_here() {
             // On shared state, `refresh` checks the base URL of the state that it finds, and keeps the place.
             applied.check_base_url()?;
-            place::keep(dir, &place, &failpoints)?;
+            folder::keep_place(dir, &place, &failpoints)?;
         }
         journal.check_base_url()?;
         let shared = shared.map(|options| SharedSession::new(dir, options, timeout, failpoints.clone()));

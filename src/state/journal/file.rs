@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{JournalCommand, JournalEntry, JournalIndex, JournalTrim};
 use crate::git::Failpoints;
 use crate::model::{Certainty, CommitId, RequestDigest, Sent, ToggleId};
-use crate::state::lock::Lock;
+use crate::state::folder::Lock;
 use crate::state::{Error, files};
 
 /// The most lines that share one sync.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use file::{JournalAppender, JournalHeader, Replay};
 use tokio::sync::oneshot;
 
-use super::lock::Lock;
+use super::folder::Lock;
 use super::shared::Lease;
 use super::shared::protocol::{Permission, Term};
 use super::{Error, files};

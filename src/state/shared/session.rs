@@ -16,8 +16,8 @@ use super::remote::{POLL, Patience, RETRY, SharedRemote, TrackedRef};
 use crate::git::Failpoints;
 use crate::model::{CommitId, Sent, ToggleId};
 use crate::state::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
+use crate::state::folder::{self, Place};
 use crate::state::journal::{JournalFile, JournalIndex, JournalTrim};
-use crate::state::place::{self, Place};
 use crate::state::{Clock, Error, Stop};
 
 /// How to share state.
@@ -109,10 +109,10 @@ impl SharedSession {
         loop {
             let found = FoundState::look_up(&mut self.tracked, applied, stop)?;
             let place = Place::of(Some(&self.tracked.remote));
-            place::check(&self.dir, &place, self.tracked.at.is_some())?;
+            folder::check_place(&self.dir, &place, self.tracked.at.is_some())?;
             if found.origin == StateOrigin::Foreign && applied.tip().is_some() {
                 // Another process was faster with the first record of that remote.
-                return Err(place::not_moved(&self.dir, place));
+                return Err(folder::not_moved(&self.dir, place));
             }
             let owed = journal.index().unknown_toggles();
             let status = found.head.status(journal.mark());
@@ -162,7 +162,7 @@ impl SharedSession {
         let FoundState { head, tip, origin } = found;
         // Before the first push: after a crash, the folder must not take the remote's record for that of others.
         let place = Place::of(Some(&self.tracked.remote));
-        place::keep(&self.dir, &place, &self.tracked.failpoints)?;
+        folder::keep_place(&self.dir, &place, &self.tracked.failpoints)?;
         let is_own = step == QueueStep::End || origin == StateOrigin::Local;
         if !is_own {
             let mut index = journal.index().clone();
