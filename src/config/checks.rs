@@ -11,10 +11,8 @@ use super::settings::{FORGE, Settings};
 use super::values::StateRemote;
 use crate::model::ServiceKind;
 
-/// Settings with their warnings.
 #[derive(Clone, Debug)]
 pub struct LoadedSettings {
-    /// The complete settings.
     pub settings: Settings,
     /// Sentences about ignored input, such as unknown variables. They contain no secrets.
     pub warnings: Vec<String>,

@@ -19,9 +19,7 @@ pub struct SettingInfo {
     pub flag: Option<String>,
     /// The flag with the opposite meaning, for a switch that is not only a flag.
     pub(crate) opposite: Option<String>,
-    /// The environment variable.
     pub variable: Option<String>,
-    /// The key in the file.
     pub key: Option<&'static str>,
     /// The default value, or a description of it; empty if there is none.
     pub default: String,

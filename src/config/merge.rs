@@ -27,10 +27,6 @@ pub struct ProcessEnvironment {
 }
 
 impl ProcessEnvironment {
-    /// Returns the environment of this process.
-    ///
-    /// # Errors
-    /// If the working directory no longer exists.
     pub fn of_process() -> std::io::Result<Self> {
         Ok(Self {
             variables: std::env::vars_os().collect(),

@@ -32,7 +32,6 @@ use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMiss
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
-/// The commands with a log.
 const ALL: &[Command] = &[
     Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Stale, Import, Fmt, Diff, Promote, Init,
     Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,

@@ -15,7 +15,6 @@ use crate::service;
 use crate::transport::{Secret, SecretSource};
 
 words! {
-    /// The format of a result.
     OutputFormat {
         /// Text for a terminal.
         Human = "human",
@@ -41,7 +40,6 @@ words! {
         /// Never.
         Never = "never",
     }
-    /// The format of log lines.
     LogFormat {
         /// Text.
         Pretty = "pretty",
@@ -80,7 +78,6 @@ impl FromStr for Reviewed {
     }
 }
 
-/// The remote that shares state.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StateRemote {
     /// The `origin` of the source repository.
@@ -167,9 +164,6 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
 }
 
 /// Parses a whole number of at least 1.
-///
-/// # Errors
-/// A sentence for the user.
 pub fn count(text: &str) -> Result<u64, String> {
     match digits(text).and_then(|text| text.parse().ok()) {
         Some(0) | None => Err(format!("`{text}` is not a whole number of at least 1")),
@@ -178,9 +172,6 @@ pub fn count(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a number between 0 and 1, both included.
-///
-/// # Errors
-/// A sentence for the user.
 pub fn ratio(text: &str) -> Result<f64, String> {
     // Rejects the other forms that Rust's parser accepts, such as `1e-1`, `+0.3` and `NaN`.
     let plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');

@@ -47,12 +47,10 @@ impl CommitNode {
     }
 }
 
-/// Returns the commit with its message.
 pub(crate) fn commit(repository: &Repository, id: CommitId) -> Result<Commit, Libgit2Error> {
     Ok(authored(repository, id)?.commit)
 }
 
-/// Returns the commit with its message and its author.
 pub(crate) fn authored(repository: &Repository, id: CommitId) -> Result<AuthoredCommit, Libgit2Error> {
     let commit = repository.find_commit(oid(id.0))?;
     let encoding = commit.header_field_bytes("encoding").ok();
@@ -103,7 +101,6 @@ pub(crate) fn object_id(oid: Oid) -> ObjectId {
     ObjectId(id)
 }
 
-/// The object that an expression names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NamedObject {
     /// Several objects: the expression is a short id.

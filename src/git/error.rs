@@ -11,14 +11,11 @@ use crate::model::{ObjectId, escaped};
 #[derive(Debug, thiserror::Error)]
 #[error("could not read the repository `{}`", .folder.display())]
 pub struct ObjectError {
-    /// The folder of the repository.
     pub folder: PathBuf,
-    /// The cause.
     #[source]
     pub fault: ObjectFault,
 }
 
-/// A fault of a repository or of one of its objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectFault {
     #[error("{} is missing or damaged ({})", .0.part(), .0)]

@@ -93,10 +93,6 @@ pub(crate) mod simulated {
         let _ = network(point);
     }
 
-    /// Makes a step on the network.
-    ///
-    /// # Errors
-    /// Why it fails, if it does.
     pub(crate) fn network(step: &'static str) -> Result<(), &'static str> {
         let hook = HOOK.with_borrow(Option::clone);
         hook.map_or(Ok(()), |hook| hook(step))

@@ -34,7 +34,6 @@ pub enum GitError {
     TooOld(String),
 }
 
-/// A failure of the program.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{words}", .fault.fact(.url))]
 pub struct GitFailure {
@@ -57,7 +56,6 @@ pub enum GitFault {
     Forbidden,
     /// The host key is not known.
     HostKey,
-    /// Credentials are missing.
     NoCredentials,
     /// A ref or commit that the host does not have.
     NoRef,

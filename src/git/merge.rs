@@ -59,9 +59,6 @@ pub(crate) struct SideNames<'a> {
 }
 
 /// Merges `head` into `target`, in the repository whose objects are in exactly `folder`.
-///
-/// # Errors
-/// If a commit or a tree cannot be read.
 pub(crate) fn merge(
     folder: &Path,
     target: CommitId,

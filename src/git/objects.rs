@@ -13,7 +13,6 @@ use crate::model::{Blob, ObjectId, Tree, Trees};
 pub struct ObjectReader(PooledRepository);
 
 impl ObjectReader {
-    /// Opens the repository.
     pub(crate) fn open(pool: &Arc<RepositoryPool>) -> Result<Self, ObjectError> {
         let folder = || pool.folder().to_owned();
         let repository =

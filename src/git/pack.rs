@@ -46,7 +46,6 @@ impl ObjectKind {
     }
 }
 
-/// An object that is to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) id: ObjectId,
@@ -101,7 +100,6 @@ impl<'a> PackWriter<'a> {
         Ok(pack)
     }
 
-    /// Adds an object.
     pub(crate) fn add(&mut self, kind: ObjectKind, bytes: &[u8]) -> Result<(), RepositoryError> {
         let mut deflated = ZlibEncoder::new(head(kind, bytes.len()), Compression::fast());
         let written = deflated.write_all(bytes).and_then(|()| deflated.finish());

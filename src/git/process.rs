@@ -87,13 +87,11 @@ pub(super) fn isolate(command: &mut Command, repository: &Path) {
 pub(crate) struct Advertised {
     /// The full name or `HEAD`; the name of a peeled tag ends in `^{}`.
     pub(crate) name: String,
-    /// The target object.
     pub(crate) id: ObjectId,
     /// The target of a symbolic ref.
     pub(crate) target: Option<String>,
 }
 
-/// The verdict of a remote on a push.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum PushVerdict {
     Done,

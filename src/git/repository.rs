@@ -24,17 +24,11 @@ pub fn open(path: &Path) -> Result<Repository, Libgit2Error> {
 }
 
 /// Opens the repository whose objects and refs are in exactly `folder`, and ignores its work tree.
-///
-/// # Errors
-/// As [`open`].
 pub fn open_bare(folder: &Path) -> Result<Repository, Libgit2Error> {
     open_with(folder, RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::BARE)
 }
 
 /// Creates a repository in `folder` without the template of the machine.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn init(folder: &Path, options: &mut RepositoryInitOptions) -> Result<Repository, Libgit2Error> {
     libgit2()?;
     // The template of the machine may add hooks and configuration.
@@ -42,9 +36,6 @@ pub fn init(folder: &Path, options: &mut RepositoryInitOptions) -> Result<Reposi
 }
 
 /// Creates a bare repository in `folder`.
-///
-/// # Errors
-/// As [`init`].
 pub fn init_bare(folder: &Path) -> Result<Repository, Libgit2Error> {
     init(folder, RepositoryInitOptions::new().bare(true))
 }

@@ -75,7 +75,6 @@ impl SignatureKind {
     }
 }
 
-/// A file of keys as it was read.
 #[derive(Debug, Eq, PartialEq)]
 struct KeyFile {
     kind: SignatureKind,

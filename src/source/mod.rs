@@ -39,7 +39,6 @@ use crate::model::CommitId;
 /// The pause before a local repository with an error is read again. Another process may be replacing it.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The settings of a source.
 #[derive(Clone, Debug)]
 pub struct SourceConfig {
     /// The address of the repository.
@@ -83,9 +82,6 @@ impl Source {
     }
 
     /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one lookup.
-    ///
-    /// # Errors
-    /// If the repository is unreachable or unreadable, or the ref or the root is missing.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {

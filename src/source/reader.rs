@@ -85,7 +85,6 @@ impl Reader {
         is_partial(self.folder())
     }
 
-    /// Returns a commit with its message.
     pub(super) fn commit(&self, id: CommitId) -> Result<Commit, Error> {
         commit(self.repository(), id).map_err(|error| self.missing(id, error))
     }

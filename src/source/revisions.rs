@@ -128,9 +128,6 @@ impl RevisionLookup {
     }
 
     /// Takes a snapshot at `head`.
-    ///
-    /// # Errors
-    /// As [`Source::snapshot`](super::Source::snapshot).
     pub(crate) fn snapshot(self, head: &NamedCommit) -> Result<Snapshot, Error> {
         let (resolved, config) = (head.resolved(), self.config.clone());
         Snapshot::take(self.cache(), resolved, &config.root, config.first_parent, None)
@@ -138,9 +135,6 @@ impl RevisionLookup {
 
     /// Takes a snapshot of what merging `head` into `target` gives: its files are those of the merge, its history is that of
     /// `head`. Returns it with the paths that cannot be merged, whose files have conflict markers.
-    ///
-    /// # Errors
-    /// As [`Source::snapshot`](super::Source::snapshot).
     pub(crate) fn merge(
         self,
         target: &NamedCommit,

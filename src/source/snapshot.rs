@@ -72,7 +72,6 @@ impl Snapshot {
         })
     }
 
-    /// Returns the id of the snapshot's commit.
     pub(crate) const fn revision(&self) -> CommitId {
         self.commit.id
     }
@@ -91,9 +90,6 @@ impl Snapshot {
     }
 
     /// As [`Snapshot::root_tree_at`], and `None` if the clone does not have the commit.
-    ///
-    /// # Errors
-    /// If the commit cannot be read.
     pub(crate) fn known_root_tree(&self, other: CommitId) -> Result<Option<ObjectId>, Error> {
         match self.root_tree_at(other) {
             Err(Error::MissingObject(_) | Error::PartialClone(_)) => Ok(None),
@@ -101,12 +97,10 @@ impl Snapshot {
         }
     }
 
-    /// Returns the tree of the root folder.
     pub(crate) const fn root_tree(&self) -> ObjectId {
         self.root_tree
     }
 
-    /// Returns the commit with its message.
     pub(crate) const fn commit(&self) -> &Commit {
         &self.commit
     }
@@ -156,9 +150,6 @@ impl Snapshot {
     ///
     /// A deleted path has the commit that deleted it. A path that never existed is not in the result. If the history ends
     /// before the commit, the result is a guess: the oldest commit that touched the path, or this snapshot's own.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
     pub fn last_commits(
         &self,
         paths: &BTreeSet<String>,
@@ -189,9 +180,6 @@ impl Snapshot {
 
     /// Returns for each of `paths` (relative to the top) when the last change of its meaning reached this branch, and who made
     /// it. `is_same` compares a version of a path, by number, with its current one. A path that never existed has none.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
     pub(crate) fn last_changes(
         &self,
         paths: &[&str],
@@ -219,9 +207,6 @@ impl Snapshot {
     }
 
     /// Returns the file at `path` (relative to the top).
-    ///
-    /// # Errors
-    /// If the commit cannot be read.
     pub(crate) fn top_file(&self, path: &str) -> Result<Option<ObjectId>, Error> {
         self.query(|reader, start| search::file_at(reader, start, path))
     }
@@ -236,9 +221,6 @@ impl Snapshot {
     }
 
     /// Returns the blob at `path` (relative to the root).
-    ///
-    /// # Errors
-    /// If the commit cannot be read.
     pub fn file_at(&self, path: &str) -> Result<Option<ObjectId>, Error> {
         self.query(|reader, start| search::file_at(reader, start, &self.full(path)))
     }
@@ -256,9 +238,6 @@ impl Snapshot {
 
     /// Returns the commits of the history with their parents, newest first, back to all of `ends`. Goes further back if
     /// `ends` are on branches that have their common ancestor there.
-    ///
-    /// # Errors
-    /// If the history cannot be read.
     pub(crate) fn history_since(
         &self,
         ends: &BTreeSet<CommitId>,

@@ -26,9 +26,6 @@ pub struct Watcher {
 pub struct WatchError(#[from] notify::Error);
 
 /// Calls `on_event` whenever the ref of the repository at `path` may have moved, possibly several times for one move.
-///
-/// # Errors
-/// If no folder can be watched.
 pub fn watch(
     path: &Path,
     reference: Option<&str>,

@@ -39,9 +39,6 @@ pub fn is_bare(folder: &Path) -> bool {
 
 /// Returns the files below the folder `root` of `folder` that are committed but not checked out, by their path relative to
 /// the root, with the ids of their blobs. See [`WorkTree::open`] for `folder`; the root need not exist.
-///
-/// # Errors
-/// If the repository cannot be read.
 pub fn not_checked_out(folder: &Path, root: &str) -> Result<BTreeMap<Vec<u8>, ObjectId>, Error> {
     let repository = match revisions::open(folder) {
         Ok(repository) => repository,
@@ -86,17 +83,11 @@ impl WorkTree {
     }
 
     /// Returns the same as [`Self::files`], without the folders that `is_wanted` rejects. It gets their paths.
-    ///
-    /// # Errors
-    /// As [`Self::files`].
     pub(crate) fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
         Ok(self.files_and_links(is_wanted)?.0)
     }
 
     /// Returns the paths of the files and of the symbolic links, which are never followed.
-    ///
-    /// # Errors
-    /// As [`Self::files`].
     pub(crate) fn files_and_links(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<(Paths, Paths), Error> {
         let (mut files, mut links) = (Vec::new(), Vec::new());
         let mut folders = vec![(self.folder.clone(), Vec::new())];
@@ -133,16 +124,12 @@ impl WorkTree {
         content(&self.folder, path, limit)
     }
 
-    /// Returns the folder of the root.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
 /// Returns the content of the file at `path` below `folder`, or its size if it exceeds `limit` bytes.
-///
-/// # Errors
-/// If it is not a regular file or cannot be read.
 pub fn content(folder: &Path, path: &[u8], limit: usize) -> Result<Blob, Error> {
     let full = folder.join(os_path(path));
     let unreadable = |source| Error::Io { what: "read", path: full.clone(), source };
@@ -177,9 +164,6 @@ fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
 
 /// Returns the files under `root` that differ from the commit `revision`, as paths relative to the top: changed, new, or
 /// removed files. Returns none if another commit is checked out, or if the repository is bare.
-///
-/// # Errors
-/// If the repository or a file cannot be read.
 pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
     let repository = revisions::open(folder)?;
     let is_checked_out = refs::head(&repository).is_ok_and(|head| match head {

@@ -12,7 +12,7 @@ const LONGEST_FILE: usize = 600;
 const LONGEST_FUNCTION: usize = 60;
 
 /// The most lines of production code, with comments; the most of one module; and the most files. They may only fall.
-const MOST_LINES: usize = 65_000;
+const MOST_LINES: usize = 64_900;
 const LARGEST_MODULE: usize = 7_000;
 const MOST_FILES: usize = 245;
 
