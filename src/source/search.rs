@@ -139,7 +139,7 @@ pub(super) struct TreeCache<'a> {
 
 impl<'a> TreeCache<'a> {
     // A walk over a long history would otherwise keep every version of every folder.
-    const MOST_BYTES: usize = 32 << 20;
+    pub(super) const MOST_BYTES: usize = 32 << 20;
 
     pub(super) fn new(reader: &'a Reader) -> Self {
         Self { reader, trees: HashMap::new(), bytes: 0 }
@@ -159,12 +159,17 @@ impl<'a> TreeCache<'a> {
             Err(error) => return Err(error),
         };
         if self.bytes > Self::MOST_BYTES {
-            self.trees.clear();
-            self.bytes = 0;
+            self.clear();
         }
         self.bytes += tree.bytes().len();
         self.trees.insert(id, tree.clone());
         Ok(Some(tree))
+    }
+
+    /// Forgets all trees, and returns how many bytes they had.
+    pub(super) fn clear(&mut self) -> usize {
+        self.trees.clear();
+        std::mem::take(&mut self.bytes)
     }
 }
 
