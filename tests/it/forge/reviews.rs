@@ -327,7 +327,7 @@ fn a_comment_lists_thousands_of_changes_or_says_that_it_cannot() {
         team.merge(7, Merge::Commit);
         match is_listed {
             true => {
-                team.job().exit(0).any_output();
+                team.job().within_seconds(180).exit(0).any_output();
                 assert_eq!(team.world.service.take().len(), count);
             }
             false => drop(team.holds("pull request 7, whose comment has too many changes to list them", &[])),
