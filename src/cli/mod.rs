@@ -1,17 +1,16 @@
 //! The command line: parses arguments, loads settings, runs a command and returns its exit code.
 //!
-//! A command has a file with its name, or is a function of that name in `authoring`, `describe` or `remote`. Results go to
+//! A command has a file with its name, or is a function of that name in `authoring`, `describe`, `evaluate`, `remote` or `validate`. Results go to
 //! stdout and everything else to stderr. A closed pipe is not an error.
 
 pub mod args;
 
 mod apply;
-mod audience;
 mod authoring;
 mod demo;
 mod describe;
 mod drift;
-mod explain;
+mod evaluate;
 mod failure;
 mod forge;
 mod import;
@@ -23,9 +22,7 @@ mod run;
 mod sandbox;
 mod setup;
 mod show;
-mod stale;
 mod status;
-mod test;
 mod validate;
 
 use std::ffi::OsString;
@@ -181,7 +178,7 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Completions { shell } => describe::completions(*shell),
         CommandArgs::Demo(args) => demo::run(settings, args),
         CommandArgs::Drift(args) => drift::run(settings, args, flags),
-        CommandArgs::Explain(args) => explain::run(settings, args),
+        CommandArgs::Explain(args) => evaluate::explain(settings, args),
         CommandArgs::Diff { before, after, detailed_exitcode } => {
             authoring::diff(settings, [before, after], *detailed_exitcode)
         }
@@ -202,10 +199,10 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Run => run::run(settings),
         CommandArgs::Sandbox(args) => sandbox::run(settings, args),
         CommandArgs::Schema { of } => describe::schema(settings, of),
-        CommandArgs::Stale(args) => stale::run(settings, args),
+        CommandArgs::Stale(args) => validate::stale(settings, args),
         CommandArgs::Status { all } => status::run(settings, *all),
         CommandArgs::Suspend(args) => remote::suspend(settings, args),
-        CommandArgs::Test(args) => test::run(settings, args),
+        CommandArgs::Test(args) => evaluate::test(settings, args),
         CommandArgs::Validate { paths } => validate::run(settings, paths),
     }
 }

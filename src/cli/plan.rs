@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::args::AudienceArgs;
 use super::failure::{ExitStatus, Failure};
-use super::{audience, color, forge, note, print, setup, show};
+use super::{color, evaluate, forge, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::escaped;
@@ -97,7 +97,7 @@ fn page(
     for text in &notes {
         note(&format!("note: {text}\n"))?;
     }
-    let users = audience.map(|args| audience::impact(&plan, files, args, settings)).transpose()?;
+    let users = audience.map(|args| evaluate::impact(&plan, files, args, settings)).transpose()?;
     let is_linked = settings.comment_on.is_some()
         || matches!(settings.output, OutputFormat::Github | OutputFormat::Markdown);
     // Uncommitted files have no pages.

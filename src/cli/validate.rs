@@ -1,15 +1,17 @@
-//! `gitoggle validate`: checks documents. It needs no network, state or token.
+//! `gitoggle validate` checks documents, and `gitoggle stale` lists the toggles that no longer decide anything. They need
+//! no service, state or token.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::args::StaleArgs;
 use super::failure::{ExitStatus, Failure};
 use super::{color, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
-use crate::model::{counted, escaped};
+use crate::model::{Scope, counted, escaped};
 use crate::pass::{self, CheckTarget, Checked, Checks};
 use crate::report;
 use crate::source::{self, CacheMode, SourceConfig, worktree};
@@ -197,4 +199,25 @@ fn summary(documents: usize, findings: &[Diagnostic], waived: usize) -> String {
 
 fn count(findings: &[Diagnostic], severity: Severity) -> usize {
     findings.iter().filter(|finding| finding.severity == severity).count()
+}
+
+/// Lists the toggles that no longer decide anything.
+pub(super) fn stale(settings: &Settings, args: &StaleArgs) -> Result<ExitStatus, Failure> {
+    let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
+    let query = pass::StaleQuery {
+        layout: &settings.layout,
+        kind: settings.service_kind,
+        scopes: [&settings.only, &globs],
+        older_than: args.older_than,
+        now: jiff::Timestamp::now().as_second(),
+    };
+    let report = pass::stale(&setup::source(settings, CacheMode::Untouched), query)?;
+    show::result(
+        settings.output,
+        || report::stale_text(&report, color(settings)),
+        || report::stale_json(&report),
+        |limit| report::stale_markdown(&report, limit),
+    )?;
+    let found = ExitStatus::Changes.when(args.detailed_exitcode && !report.stale.is_empty());
+    Ok(found.and(ExitStatus::Invalid.when(!report.invalid.is_empty())))
 }

@@ -22,8 +22,10 @@ mod condition;
 mod evaluator;
 #[cfg(test)]
 mod tests;
+mod users;
 
-pub(crate) use audience::{Audience, Impact, Tally, UserImpact, Users};
+pub(crate) use audience::{Audience, Impact, UserImpact, Users};
 pub(crate) use compiler::{Compiler, Definitions, PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace};
-pub(crate) use condition::{Doubt, Person, Served, Truth, Verdict, misfit};
+pub(crate) use condition::{Doubt, Served, Truth, Verdict, misfit};
 pub(crate) use evaluator::Evaluator;
+pub(crate) use users::count_users;

@@ -1,4 +1,4 @@
-//! What people and CI systems read: plans, passes, drift, and the deployment history as text, Markdown, annotations, SARIF,
+//! What people and CI systems read: plans, passes, drift, explanations, and the deployment history as text, Markdown, annotations, SARIF,
 //! code quality, and JUnit.
 //!
 //! Each result is a headline, sections, and rows. Text and Markdown print the rows in their order until the limit, and count
@@ -7,6 +7,7 @@
 
 mod difference;
 mod drift;
+mod explanation;
 mod findings;
 mod history;
 mod links;
@@ -18,12 +19,18 @@ mod users;
 
 pub(crate) use difference::{Preview, findings_in, paint};
 pub(crate) use drift::{drift_markdown, drift_message, drift_text};
+pub(crate) use explanation::{
+    Explanation, Subject, TestResult, TestRun, Unreached, UnreachedServe, serve_label, test_json,
+    test_suites, test_text,
+};
 pub(crate) use findings::{
     JunitHolds, annotations, code_quality, failed_annotation, failed_suite, github, junit_documents,
     junit_plan, junit_results, sarif,
 };
 pub(crate) use history::{history_markdown, history_text};
-pub(crate) use links::{ForgePages, Links};
+#[cfg(test)]
+pub(crate) use links::ForgePages;
+pub(crate) use links::Links;
 pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
 pub(crate) use markup::{code, fitting};
 pub(crate) use stale::{stale_json, stale_markdown, stale_text};

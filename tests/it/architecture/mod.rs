@@ -21,7 +21,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("git2", &["git", "state"]),
-    ("csv", &["cli"]),
+    ("csv", &["evaluate"]),
     ("granit_parser", &["config", "document"]),
     ("indicatif", &["cli"]),
     ("maud", &["admin"]),

@@ -13,8 +13,8 @@ const LONGEST_FUNCTION: usize = 60;
 
 /// The most lines of production code, with comments; the most of one module; and the most files. They may only fall.
 const MOST_LINES: usize = 64_900;
-const LARGEST_MODULE: usize = 7_000;
-const MOST_FILES: usize = 245;
+const LARGEST_MODULE: usize = 6_600;
+const MOST_FILES: usize = 244;
 
 #[test]
 fn the_program_does_not_grow_unnoticed() {

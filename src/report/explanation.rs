@@ -1,133 +1,34 @@
-//! `gitoggle explain`: traces one user through a toggle. It needs no network, state or token.
+//! Why a user gets a variation, and the results of expectations, which explain those that are not met.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::args::ExplainArgs;
-use super::failure::{ExitStatus, Failure};
-use super::{note, print, show, validate};
-use crate::config::{OutputFormat, Settings};
-use crate::document;
+use crate::document::{self, Diagnostic, Expectation};
 use crate::evaluate::{
-    self, Compiler, Definitions, Doubt, Evaluator, PrerequisiteTrace, ServePlace, ServeTrace, Served,
-    ToggleTrace, Truth, Verdict,
+    self, Doubt, Evaluator, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace, Truth, Verdict,
 };
-use crate::model::{Condition, Payload, Rule, Serve, Targeting, ToggleId, WHOLE, closest, escaped, rfc3339};
-use crate::pass::{DocumentFiles, ReadDocument};
-use crate::plan::sentences;
-use crate::plan::sentences::quoted;
-
-pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus, Failure> {
-    let attributes = attributes(args)?;
-    let target = validate::everything(settings)?;
-    let documents = DocumentFiles::open(&target, &settings.layout, settings.service_kind)?;
-    let found = documents.read(&args.toggle)?.ok_or_else(|| unknown(&args.toggle, &documents))?;
-    let targeting = valid(&args.toggle, &found)?;
-    let mut compiler = Compiler::default();
-    let mut lookup = Lookup::new(&documents);
-    let index = compiler.toggle(&args.toggle, &mut Definitions::new(|id| lookup.find(id)));
-    lookup.finish()?;
-    let index = index.expect("the document of the toggle is valid");
-    let evaluator = compiler.finish();
-    let now = args.at.unwrap_or_else(|| jiff::Timestamp::now().as_second());
-    let subject = Subject {
-        id: &args.toggle,
-        path: &found.path,
-        targeting: &targeting,
-        key: args.key.as_deref(),
-        attributes: &attributes,
-        at: Some(now),
-    };
-    let (explanation, _) = subject.explain(&evaluator, index);
-    match settings.output {
-        OutputFormat::Human => print(&text(&explanation))?,
-        OutputFormat::Json => show::json(&explanation.versioned())?,
-        _ => return Err(super::unsupported_output(settings.output)),
-    }
-    Ok(ExitStatus::Clean)
-}
-
-fn attributes(args: &ExplainArgs) -> Result<Attributes, Failure> {
-    let mut attributes = Attributes::new();
-    for (name, value) in &args.attributes {
-        if attributes.insert(name.clone(), value.clone()).is_some() {
-            let message = format!("the attribute `{}` is given twice", escaped(name));
-            return Err(Failure::new(ExitStatus::Usage, message).hint("give each `--attr` once"));
-        }
-    }
-    Ok(attributes)
-}
-
-fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
-    let failure = Failure::failed(format!("there is no document for `{id}`"));
-    // Toggles of the same environment come first, because the suggestion looks at a limited number.
-    let (near, far): (Vec<_>, Vec<_>) = documents.toggles().partition(|other| other.is_in(&id.environment()));
-    let candidates = near.into_iter().chain(far).map(ToggleId::as_str);
-    match closest(id.as_str(), candidates) {
-        Some(similar) => failure.hint(format!("did you mean `{similar}`?")),
-        None => failure.hint(
-            "check the name, `--root` and `--layout`; `gitoggle validate` shows whether documents are found",
-        ),
-    }
-}
-
-/// Returns the targeting of a document, or prints its findings.
-fn valid(id: &ToggleId, found: &ReadDocument) -> Result<Targeting, Failure> {
-    if let Some(payload) = &found.document.payload {
-        return Ok(payload.targeting());
-    }
-    note(&document::render(&found.document.diagnostics, crate::model::Color::Never))?;
-    Err(Failure::new(
-        ExitStatus::Invalid,
-        format!("the document of `{id}` is invalid, so it cannot be evaluated"),
-    ))
-}
-
-/// Finds valid documents, and keeps the first error of a read.
-pub(super) struct Lookup<'a> {
-    documents: &'a DocumentFiles,
-    error: Option<crate::pass::Error>,
-}
-
-impl<'a> Lookup<'a> {
-    pub(super) fn new(documents: &'a DocumentFiles) -> Self {
-        let error = None;
-        Self { documents, error }
-    }
-
-    pub(super) fn find(&mut self, id: &ToggleId) -> Option<Payload> {
-        match self.documents.read(id) {
-            Ok(found) => found?.document.payload,
-            Err(error) => {
-                self.error.get_or_insert(error);
-                None
-            }
-        }
-    }
-
-    pub(super) fn finish(self) -> Result<(), Failure> {
-        self.error.map_or(Ok(()), |error| Err(error.into()))
-    }
-}
-
-pub(super) type Attributes = BTreeMap<String, String>;
+use crate::model::{
+    Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Rule, Serve, Targeting, ToggleId,
+    WHOLE, counted, escaped, rfc3339,
+};
+use crate::plan::sentences::{self, quoted};
 
 /// What is evaluated for whom.
-pub(super) struct Subject<'a> {
-    pub(super) id: &'a ToggleId,
-    pub(super) path: &'a str,
-    pub(super) targeting: &'a Targeting,
-    pub(super) key: Option<&'a str>,
-    pub(super) attributes: &'a Attributes,
+pub(crate) struct Subject<'a> {
+    pub(crate) id: &'a ToggleId,
+    pub(crate) path: &'a str,
+    pub(crate) targeting: &'a Targeting,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) attributes: &'a BTreeMap<String, String>,
     /// The time of evaluation in seconds since 1970-01-01 UTC.
-    pub(super) at: Option<i64>,
+    pub(crate) at: Option<i64>,
 }
 
 impl Subject<'_> {
     /// Evaluates a toggle. Returns the place of the serve that decides, too.
-    pub(super) fn explain(&self, evaluator: &Evaluator, index: usize) -> (Explanation, Option<ServePlace>) {
+    pub(crate) fn explain(&self, evaluator: &Evaluator, index: usize) -> (Explanation, Option<ServePlace>) {
         let mut person = evaluator.person(self.at);
         person.reset(self.key);
         for (name, value) in self.attributes {
@@ -140,11 +41,11 @@ impl Subject<'_> {
 
 /// A trace with names. The texts of `condition`, `reason` and `label` are escaped, the others are not.
 #[derive(Debug, Serialize)]
-pub(super) struct Explanation {
+pub(crate) struct Explanation {
     toggle: ToggleId,
     file: String,
     key: Option<String>,
-    attributes: Attributes,
+    attributes: BTreeMap<String, String>,
     at: Option<String>,
     disabled: bool,
     #[serde(flatten)]
@@ -270,7 +171,7 @@ impl Explanation {
             at: subject.at.map(rfc3339),
             disabled: subject.targeting.disabled,
             result: result(subject.targeting, trace.verdict),
-            served_by: trace.place.map(|place| label(subject.targeting, place)),
+            served_by: trace.place.map(|place| serve_label(subject.targeting, place)),
             prerequisites: prerequisites
                 .map(|(prerequisite, trace)| ExplainedPrerequisite {
                     label: sentences::prerequisite(prerequisite),
@@ -283,30 +184,32 @@ impl Explanation {
         }
     }
 
-    pub(super) fn variation(&self) -> Option<&str> {
+    pub(crate) fn variation(&self) -> Option<&str> {
         self.result.variation.as_ref().map(|variation| variation.name.as_str())
     }
 
     /// Returns what the user gets, as the rest of a sentence.
-    pub(super) fn outcome(&self) -> String {
+    pub(crate) fn outcome(&self) -> String {
         match self.result.reason {
             Some(_) => self.result.short(),
             None => format!("served {}{}", self.result.short(), self.by()),
         }
     }
 
-    fn by(&self) -> String {
-        self.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"))
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        let user = match &self.key {
+            Some(key) => format!("the user {}", quoted(key)),
+            None => "a user without a key".to_owned(),
+        };
+        let _ = writeln!(out, "{} for {user}\n  {}", self.toggle, escaped(&self.file));
+        trace(&mut out, self);
+        let _ = writeln!(out, "\n{}{}", sentence(&self.result), self.by());
+        out
     }
 
-    fn versioned(&self) -> impl Serialize {
-        #[derive(Serialize)]
-        struct Versioned<'a> {
-            version: u32,
-            #[serde(flatten)]
-            explanation: &'a Explanation,
-        }
-        Versioned { version: 1, explanation: self }
+    fn by(&self) -> String {
+        self.served_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"))
     }
 }
 
@@ -324,7 +227,7 @@ fn result(targeting: &Targeting, verdict: Verdict) -> ExplainedResult {
 }
 
 /// Returns the name of a serve, escaped.
-pub(super) fn label(targeting: &Targeting, place: ServePlace) -> String {
+pub(crate) fn serve_label(targeting: &Targeting, place: ServePlace) -> String {
     match place {
         ServePlace::Default => "the default serve".to_owned(),
         ServePlace::Disabled => "the disabled serve".to_owned(),
@@ -333,12 +236,12 @@ pub(super) fn label(targeting: &Targeting, place: ServePlace) -> String {
 }
 
 fn prerequisite_reason(trace: &PrerequisiteTrace) -> Option<String> {
-    match (trace.truth, trace.verdict) {
-        (Truth::Unknown(doubt), _) => Some(doubt.reason().to_owned()),
-        (Truth::False, _) => {
+    match trace.truth {
+        Truth::Unknown(doubt) => Some(doubt.reason().to_owned()),
+        Truth::False => {
             Some("the toggle serves another value, or too many toggles depend on each other".to_owned())
         }
-        (Truth::True, _) => None,
+        Truth::True => None,
     }
 }
 
@@ -365,9 +268,8 @@ fn rule(subject: &Subject<'_>, trace: &ToggleTrace, index: usize, rule: &Rule) -
 }
 
 fn reason(condition: &Condition, truth: Truth, subject: &Subject<'_>) -> Option<String> {
-    match truth {
-        Truth::Unknown(doubt) => return Some(doubt.reason().to_owned()),
-        Truth::False | Truth::True => {}
+    if let Truth::Unknown(doubt) = truth {
+        return Some(doubt.reason().to_owned());
     }
     let name = quoted(&condition.subject);
     let Some(value) = subject.attributes.get(&condition.subject) else {
@@ -402,7 +304,7 @@ fn serve(targeting: &Targeting, trace: &ServeTrace) -> ExplainedServe {
         _ => Vec::new(),
     };
     ExplainedServe {
-        label: label(targeting, trace.place),
+        label: serve_label(targeting, trace.place),
         result: result(targeting, trace.verdict),
         bucket: trace.bucket,
         ranges,
@@ -420,18 +322,6 @@ fn ranges(weights: &[u32], targeting: &Targeting) -> Vec<ExplainedRange> {
         from = to;
     }
     ranges
-}
-
-pub(super) fn text(explanation: &Explanation) -> String {
-    let mut out = String::new();
-    let user = match &explanation.key {
-        Some(key) => format!("the user {}", quoted(key)),
-        None => "a user without a key".to_owned(),
-    };
-    let _ = writeln!(out, "{} for {user}\n  {}", explanation.toggle, escaped(&explanation.file));
-    trace(&mut out, explanation);
-    let _ = writeln!(out, "\n{}{}", sentence(&explanation.result), explanation.by());
-    out
 }
 
 fn trace(out: &mut String, explanation: &Explanation) {
@@ -461,8 +351,7 @@ fn met(matches: MatchResult) -> &'static str {
     match matches {
         MatchResult::Matches => "met",
         MatchResult::Differs => "not met",
-        MatchResult::CannotSay => "cannot say",
-        MatchResult::NotReached => "not reached",
+        MatchResult::CannotSay | MatchResult::NotReached => matches.in_words(),
     }
 }
 
@@ -492,4 +381,216 @@ fn sentence(result: &ExplainedResult) -> String {
         None if result.reason.is_some() => result.short(),
         None => format!("served: {}", result.short()),
     }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TestRun {
+    pub(crate) files: usize,
+    pub(crate) results: Vec<TestResult>,
+    /// The findings in the files of expectations and in the documents that they need.
+    pub(crate) findings: Vec<Diagnostic>,
+    pub(crate) unreached: Vec<Unreached>,
+}
+
+impl TestRun {
+    /// Returns whether every expectation is met and every file is valid.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.findings.is_empty() && self.results.iter().all(|result| result.explanation.is_none())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct TestResult {
+    pub(crate) toggle: ToggleId,
+    pub(crate) path: String,
+    pub(crate) expectation: Expectation,
+    /// What the user gets instead; `None` if the expectation is met.
+    pub(crate) explanation: Option<Explanation>,
+}
+
+/// The serves of a toggle that no expectation reaches.
+#[derive(Debug, Serialize)]
+pub(crate) struct Unreached {
+    pub(crate) toggle: ToggleId,
+    pub(crate) file: String,
+    /// The number of serves that expectations can reach.
+    pub(crate) total: usize,
+    /// Those that none reaches, in the order of the document's evaluation.
+    pub(crate) serves: Vec<UnreachedServe>,
+}
+
+/// A serve with its line; 0 if it is not known. The label is escaped.
+#[derive(Debug, Serialize)]
+pub(crate) struct UnreachedServe {
+    pub(crate) line: u32,
+    pub(crate) label: String,
+}
+
+pub(crate) fn test_text(run: &TestRun, color: Color, with_coverage: bool) -> String {
+    let mut out = String::new();
+    for result in &run.results {
+        if let Some(explanation) = &result.explanation {
+            failed(&mut out, result, explanation);
+        }
+    }
+    if !run.findings.is_empty() {
+        out.push_str(&document::render(&run.findings, color));
+        out.push('\n');
+    }
+    if with_coverage {
+        coverage(&mut out, &run.unreached);
+    }
+    out.push_str(&summary(run));
+    out.push('\n');
+    out
+}
+
+fn failed(out: &mut String, result: &TestResult, explanation: &Explanation) {
+    let TestResult { path, expectation, .. } = result;
+    let (path, name) = (escaped(path), quoted(&expectation.name));
+    let _ = writeln!(
+        out,
+        "failed {path}:{} {name}: expected {}, {}",
+        expectation.line,
+        quoted(&expectation.serves),
+        explanation.outcome()
+    );
+    for line in explanation.text().lines() {
+        let _ = writeln!(out, "    {line}");
+    }
+    out.push('\n');
+}
+
+fn coverage(out: &mut String, unreached: &[Unreached]) {
+    for Unreached { file, serves, total, .. } in unreached {
+        let file = escaped(file);
+        if serves.len() == *total {
+            let _ = writeln!(out, "not tested {file}");
+            continue;
+        }
+        for serve in serves {
+            let _ = writeln!(out, "not reached {file}:{} {}", serve.line, serve.label);
+        }
+    }
+    if !unreached.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn summary(run: &TestRun) -> String {
+    let failures = run.results.iter().filter(|result| result.explanation.is_some()).count();
+    let mut parts = Vec::new();
+    if failures > 0 {
+        parts.push(format!("{failures} failed"));
+    }
+    if !run.findings.is_empty() {
+        parts.push(counted(run.findings.len(), "finding"));
+    }
+    let found = if parts.is_empty() { "all met".to_owned() } else { parts.join(", ") };
+    let (expectations, files) = (counted(run.results.len(), "expectation"), counted(run.files, "file"));
+    if run.results.is_empty() && parts.is_empty() {
+        format!("tested {expectations}")
+    } else {
+        format!("tested {expectations} in {files}: {found}")
+    }
+}
+
+#[derive(Serialize)]
+struct TestJson<'a, E> {
+    version: u32,
+    summary: TestSummary,
+    error: Option<E>,
+    results: Vec<ResultJson<'a>>,
+    findings: &'a [Diagnostic],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreached: Option<&'a [Unreached]>,
+}
+
+#[derive(Serialize)]
+struct TestSummary {
+    files: usize,
+    expectations: usize,
+    failed: usize,
+    findings: usize,
+}
+
+#[derive(Serialize)]
+struct ResultJson<'a> {
+    toggle: &'a str,
+    file: &'a str,
+    line: u32,
+    name: &'a str,
+    expected: &'a str,
+    passed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<&'a Explanation>,
+}
+
+/// Returns the results as JSON, with the error that makes the whole run fail.
+pub(crate) fn test_json<'a>(
+    run: &'a TestRun,
+    error: Option<impl Serialize + 'a>,
+    with_coverage: bool,
+) -> impl Serialize + 'a {
+    let results = run.results.iter().map(|result| ResultJson {
+        toggle: result.toggle.as_str(),
+        file: &result.path,
+        line: result.expectation.line,
+        name: &result.expectation.name,
+        expected: &result.expectation.serves,
+        passed: result.explanation.is_none(),
+        explanation: result.explanation.as_ref(),
+    });
+    let results: Vec<_> = results.collect();
+    TestJson {
+        version: 1,
+        summary: TestSummary {
+            files: run.files,
+            expectations: results.len(),
+            failed: results.iter().filter(|result| !result.passed).count(),
+            findings: run.findings.len(),
+        },
+        error,
+        results,
+        findings: &run.findings,
+        unreached: with_coverage.then_some(run.unreached.as_slice()),
+    }
+}
+
+pub(crate) fn test_suites(run: &TestRun) -> Vec<JunitSuite> {
+    let mut suites: Vec<JunitSuite> = Vec::new();
+    let mut add = |path: &str, case| match suites.iter_mut().rev().find(|suite| suite.name == path) {
+        Some(suite) => suite.cases.push(case),
+        None => suites.push(JunitSuite { name: path.to_owned(), cases: vec![case] }),
+    };
+    for result in &run.results {
+        let problem = result.explanation.as_ref().map(|explanation| JunitProblem {
+            kind: JunitKind::Failure,
+            message: format!("expected {}, {}", quoted(&result.expectation.serves), explanation.outcome()),
+            details: explanation.text(),
+        });
+        let case = JunitCase {
+            class: result.toggle.as_str().to_owned(),
+            name: result.expectation.name.clone(),
+            problem,
+        };
+        add(&result.path, case);
+    }
+    for finding in &run.findings {
+        let case = JunitCase {
+            class: finding.path.clone(),
+            name: finding.id.to_owned(),
+            problem: Some(JunitProblem {
+                kind: JunitKind::Error,
+                message: finding.message.clone(),
+                details: [Some(finding.place()), finding.help.clone()]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(": "),
+            }),
+        };
+        add(&finding.path, case);
+    }
+    suites
 }

@@ -1,122 +1,36 @@
-//! `plan --audience`: counts whom the changes of a plan affect. Streams the file, in chunks of whole lines and in constant
-//! memory.
+//! Reads the users of an audience, in chunks of whole lines and in constant memory.
 //!
 //! Users are CSV with a header that names `key` and the attributes, or JSON, one object per line with them as members.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::path::Path;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::args::AudienceArgs;
-use super::explain::Lookup;
-use super::failure::Failure;
-use super::{setup, validate};
-use crate::config::Settings;
-use crate::evaluate::{Audience, Person, Tally, UserImpact};
-use crate::model::{CommitId, Payload, ToggleId, counted, cut, escaped};
-use crate::pass::{CheckTarget, DocumentFiles, Files};
-use crate::plan::{Before, Change, Plan};
-use crate::source::{CacheMode, SourceConfig};
+use super::audience::{Audience, Tally};
+use super::condition::Person;
+use crate::model::{counted, cut, escaped};
 
-/// Counts the users of a file whom the changes of `plan` affect, withheld ones included.
-pub(super) fn impact(
-    plan: &Plan,
-    files: Files,
-    args: &AudienceArgs,
-    settings: &Settings,
-) -> Result<UserImpact, Failure> {
-    let file = File::open(&args.file).map_err(|error| unreadable(&args.file, error))?;
-    let audience = compile(plan, files, settings)?;
-    let tally = stream(&audience, file, args)?;
-    let impact = audience.impact(&tally);
-    // A plan for an audience of nobody must not look as if no user were affected (DESIGN, section 3).
-    match impact.users.users {
-        0 => Err(empty(&args.file, &impact)),
-        _ => Ok(impact),
-    }
-}
-
-fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, Failure> {
-    let withheld = plan.withheld().iter().filter_map(|withheld| withheld.change.as_deref());
-    let changes: BTreeMap<_, _> = plan.changes().iter().chain(withheld).map(sides).collect();
-    // The revision of the plan, because the ref may have moved since.
-    let revision = |commit: &CommitId| {
-        CheckTarget::Revision(Box::new(SourceConfig {
-            reference: Some(commit.to_string()),
-            ..setup::source(settings, CacheMode::Untouched)
-        }))
+/// Counts the users of a file, evaluated at this time. The inner error is a sentence about the header.
+pub(crate) fn count_users(
+    audience: &Audience,
+    file: impl Read + 'static,
+    at: Option<i64>,
+) -> io::Result<Result<Tally, String>> {
+    let mut chunks = Chunks::new(file)?;
+    let header = match chunks.is_json {
+        true => None,
+        false => match Header::read(&mut chunks)? {
+            Ok(header) => Some(header),
+            Err(sentence) => return Ok(Err(sentence)),
+        },
     };
-    let target = match files {
-        Files::Committed => revision(&plan.source().revision),
-        Files::WorkTree => validate::everything(settings)?,
-    };
-    // A toggle whose file was removed or is invalid keeps its version before.
-    let base = plan.source().base.as_ref().map(|base| revision(&base.revisions[0]));
-    let mut others = OtherToggles {
-        places: [Some(target), base].into_iter().flatten().map(|target| (target, None)).collect(),
-        settings,
-        error: None,
-    };
-    let audience = Audience::new(&changes, |id| others.find(id));
-    others.error.map_or(Ok(audience), Err)
-}
-
-/// Returns a toggle with its targeting before and after its change.
-fn sides(change: &Change) -> (ToggleId, (Result<Option<Payload>, ()>, Payload)) {
-    let before = match &change.before {
-        Before::Unreadable => Err(()),
-        before => Ok(before.payload().cloned()),
-    };
-    (change.id.clone(), (before, change.payload.clone()))
-}
-
-/// The toggles that do not change, which prerequisites may name. Their files are listed only if one is needed.
-struct OtherToggles<'a> {
-    /// Where to look for a document. The first place that has a valid one counts.
-    places: Vec<(CheckTarget, Option<DocumentFiles>)>,
-    settings: &'a Settings,
-    error: Option<Failure>,
-}
-
-impl OtherToggles<'_> {
-    fn find(&mut self, id: &ToggleId) -> Option<Payload> {
-        let Self { places, settings, error } = self;
-        places.iter_mut().find_map(|(target, opened)| {
-            if opened.is_none() {
-                match DocumentFiles::open(target, &settings.layout, settings.service_kind) {
-                    Ok(files) => *opened = Some(files),
-                    Err(failed) => {
-                        error.get_or_insert(failed.into());
-                    }
-                }
-            }
-            let mut lookup = Lookup::new(opened.as_ref()?);
-            let found = lookup.find(id);
-            if let Err(failed) = lookup.finish() {
-                error.get_or_insert(failed);
-            }
-            found
-        })
-    }
-}
-
-fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally, Failure> {
-    let read_error = |error| unreadable(&args.file, error);
-    let mut chunks = Chunks::new(file).map_err(read_error)?;
-    let header = match chunks.format() {
-        LineFormat::Csv => Some(Header::read(&mut chunks).map_err(read_error)?.map_err(Failure::failed)?),
-        LineFormat::Json => None,
-    };
-    let (mut tally, mut person) = (audience.tally(), audience.person(args.at));
-    while let Some(chunk) = chunks.next_chunk().map_err(read_error)? {
+    let (mut tally, mut person) = (audience.tally(), audience.person(at));
+    while let Some(chunk) = chunks.next(CHUNK)? {
         match &header {
             Some(header) => count_csv(&chunk, header, audience, &mut person, &mut tally),
             None => count_json(&chunk, audience, &mut person, &mut tally),
@@ -125,23 +39,7 @@ fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally,
             tally.broken(*line, (*reason).to_owned());
         }
     }
-    Ok(tally)
-}
-
-fn unreadable(path: &Path, error: io::Error) -> Failure {
-    let path = path.to_string_lossy();
-    Failure::could_not(format!("read the audience `{}`", escaped(&path)))(error)
-}
-
-fn empty(path: &Path, impact: &UserImpact) -> Failure {
-    let path = path.to_string_lossy();
-    let failure = Failure::failed(format!("the audience `{}` has no user", escaped(&path)));
-    match impact.users.first_broken.first() {
-        Some(broken) => failure.hint(format!("line {}: {}", broken.line, broken.reason)),
-        None => {
-            failure.hint("write one JSON object per line, or CSV with a header, with a `key` and attributes")
-        }
-    }
+    Ok(Ok(tally))
 }
 
 /// The names of the columns, and what separates them.
@@ -162,7 +60,7 @@ enum Column {
 impl Header {
     /// Reads the header. The inner error is a sentence about it.
     fn read(chunks: &mut Chunks) -> io::Result<Result<Self, String>> {
-        let chunk = chunks.next_record()?.unwrap_or_default();
+        let chunk = chunks.next(1)?.unwrap_or_default();
         if let Some((_, reason)) = chunk.broken.first() {
             return Ok(Err(format!("the header of the audience cannot be read: {reason}")));
         }
@@ -355,14 +253,6 @@ const CHUNK: usize = 256 * 1024;
 
 const LONGEST: usize = 1024 * 1024;
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum LineFormat {
-    /// A header, then one record per user.
-    Csv,
-    /// One JSON object per line.
-    Json,
-}
-
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Chunk {
     /// The number of the first line, from 1.
@@ -375,7 +265,8 @@ struct Chunk {
 /// An audience that is read from its beginning.
 struct Chunks {
     input: Input,
-    format: LineFormat,
+    /// Whether each line is an object. Otherwise the lines are CSV.
+    is_json: bool,
     line: u64,
 }
 
@@ -395,30 +286,13 @@ impl Chunks {
         reader.by_ref().take(64).read_to_end(&mut start)?;
         let carry = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start).to_vec();
         let first = carry.iter().find(|byte| !byte.is_ascii_whitespace());
-        let format = match first {
-            Some(b'{') => LineFormat::Json,
-            _ => LineFormat::Csv,
-        };
+        let is_json = first == Some(&b'{');
         let input = Input { carry: Cursor::new(carry), reader: Box::new(reader) };
-        Ok(Self { input, format, line: 1 })
+        Ok(Self { input, is_json, line: 1 })
     }
 
-    fn format(&self) -> LineFormat {
-        self.format
-    }
-
-    /// Returns the next chunk; `None` at the end of the file.
-    fn next_chunk(&mut self) -> io::Result<Option<Chunk>> {
-        self.chunk_of(CHUNK)
-    }
-
-    /// Returns the next record alone, which is the header.
-    fn next_record(&mut self) -> io::Result<Option<Chunk>> {
-        self.chunk_of(1)
-    }
-
-    /// Returns the next records, until they have at least `size` bytes or one is broken.
-    fn chunk_of(&mut self, size: usize) -> io::Result<Option<Chunk>> {
+    /// Returns the next records, until they have at least `size` bytes or one is broken; `None` at the end of the file.
+    fn next(&mut self, size: usize) -> io::Result<Option<Chunk>> {
         let mut chunk =
             Chunk { first_line: self.line, bytes: Vec::with_capacity(size + size / 4), ..Chunk::default() };
         while chunk.bytes.len() < size && chunk.broken.is_empty() {
@@ -443,7 +317,7 @@ impl Chunks {
                     self.line += 1;
                     let quotes = chunk.bytes[from..].iter().filter(|byte| **byte == b'"').count();
                     is_open ^= quotes % 2 == 1;
-                    if !is_open || self.format == LineFormat::Json {
+                    if !is_open || self.is_json {
                         return Ok(true);
                     }
                     continue;
@@ -521,7 +395,7 @@ mod tests {
     fn read(text: Vec<u8>) -> (Vec<(u64, String)>, Broken) {
         let mut chunks = Chunks::new(Cursor::new(text)).unwrap();
         let (mut lines, mut broken) = (Vec::new(), Vec::new());
-        while let Some(chunk) = chunks.next_chunk().unwrap() {
+        while let Some(chunk) = chunks.next(CHUNK).unwrap() {
             let text = String::from_utf8(chunk.bytes).unwrap();
             let numbered = text.lines().zip(chunk.first_line..);
             lines.extend(numbered.map(|(line, number)| (number, line.to_owned())));
@@ -561,14 +435,12 @@ mod tests {
 
     #[test]
     fn the_format_follows_from_the_first_character_after_a_byte_order_mark() {
-        for (text, format) in [
-            (&b"\xef\xbb\xbf {\"key\":1}"[..], LineFormat::Json),
-            (b"\xef\xbb\xbfkey,age", LineFormat::Csv),
-            (b"", LineFormat::Csv),
-        ] {
+        for (text, is_json) in
+            [(&b"\xef\xbb\xbf {\"key\":1}"[..], true), (b"\xef\xbb\xbfkey,age", false), (b"", false)]
+        {
             let mut chunks = Chunks::new(Cursor::new(text.to_vec())).unwrap();
-            assert_eq!(chunks.format(), format);
-            let chunk = chunks.next_chunk().unwrap();
+            assert_eq!(chunks.is_json, is_json);
+            let chunk = chunks.next(CHUNK).unwrap();
             assert!(chunk.is_none_or(|chunk| !chunk.bytes.starts_with(b"\xef")));
         }
     }
