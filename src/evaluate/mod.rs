@@ -13,7 +13,7 @@
 //! # How it is fast
 //!
 //! A [`Compiler`] resolves everything that does not depend on the user once: attribute names become slots, the texts of
-//! `is one of` become numbers, regular expressions and versions are parsed. A [`Person`] parses each attribute once. An
+//! `is one of` become numbers, regular expressions and versions are parsed. A [`Person`](condition::Person) parses each attribute once. An
 //! evaluation allocates nothing.
 
 mod audience;
