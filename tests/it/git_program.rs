@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::command::Running;
+use crate::support::files;
 use crate::support::git_host::{self, Door};
 use crate::support::{Answer, Daemon, Gitoggle, Remote, Repo, Request, Sshd, TOKEN, World, body, eventually};
 
@@ -251,10 +252,8 @@ fn a_plan_that_is_interrupted_leaves_no_process_of_git() {
 
 /// Makes whatever a repository can configure to be executed write the file `marker`.
 fn arm(repository: &Repo, git_folder: &Path, marker: &Path) {
-    use std::os::unix::fs::PermissionsExt;
     let program = git_folder.join("program");
-    std::fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> {}\nexit 1\n", marker.display())).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    files::program(&program, &format!("#!/bin/sh\necho \"$0 $*\" >> {}\nexit 1\n", marker.display()));
     std::fs::create_dir_all(git_folder.join("hooks")).unwrap();
     for hook in [
         "pre-push",

@@ -1,5 +1,7 @@
 //! Sources and state on other hosts: HTTPS and ssh.
 
+use std::path::{Path, PathBuf};
+
 use crate::support::git_host::{self, Door};
 use crate::support::remote::LOOKUP;
 use crate::support::{Answer, Remote, Repo, TOKEN, World, body, doc};
@@ -54,10 +56,7 @@ fn credentials_are_sent_to_the_host_of_the_repository() {
         .never_says(&["pw-5678", "YWRhOnB3LTU2Nzg="])
         .any_output();
     remote.world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
-    assert_eq!(
-        crate::support::files::holding(&remote.world.state(), "pw-5678"),
-        Vec::<std::path::PathBuf>::new()
-    );
+    assert_eq!(crate::support::files::holding(&remote.world.state(), "pw-5678"), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -263,7 +262,7 @@ fn the_ssh_program_reads_a_repository_without_getting_secrets() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
     let bare = world.repo.clone_bare(&world.path("hosted.git"));
-    let ssh = git_host::fake_ssh(world.root());
+    let ssh = fake_ssh(world.root());
     for (number, url) in [
         format!("ssh://git@git.example.com:2222{}", bare.path().display()),
         format!("git@git.example.com:{}", bare.path().display()),
@@ -312,4 +311,16 @@ fn a_failing_ssh_program_is_reported_without_waiting() {
         .exit(1)
         .stderr_contains(&["Permission denied"])
         .any_stdout();
+}
+
+/// Writes a program that stands in for `ssh`: it keeps its arguments and environment, and runs the command here.
+fn fake_ssh(folder: &Path) -> PathBuf {
+    let path = folder.join("fake-ssh");
+    let log = folder.join("ssh.log");
+    let script = format!(
+        "#!/bin/sh\n{{ printf '%s\\n' \"$@\"; env; }} >> {}\nfor last; do :; done\nexec sh -c \"$last\"\n",
+        log.display()
+    );
+    crate::support::files::program(&path, &script);
+    path
 }

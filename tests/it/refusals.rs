@@ -2,9 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use crate::support::files;
 use crate::support::git_host::{self, Door};
 use crate::support::{Answer, Daemon, Remote, Repo, World, eventually, free_port};
 
@@ -17,8 +17,7 @@ fn a_declined_push_is_reported_with_the_output_of_the_hook() {
     let hook = bare.path().join("hooks/pre-receive");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     let script = "#!/bin/sh\nprintf '\\nGitea: branch is \\033[2Jprotected\\n\\nAsk the platform team.\\n' >&2\nexit 1\n";
-    std::fs::write(&hook, script).unwrap();
-    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    files::program(&hook, script);
     let states = git_host::start(&world.path("states"), Door::Open);
     remote
         .apply()
@@ -82,8 +81,7 @@ fn stand_ins(world: &World) -> PathBuf {
     std::fs::create_dir(&bin).unwrap();
     for name in ["ssh-keyscan", "ssh-keygen"] {
         let program = bin.join(name);
-        std::fs::write(&program, "#!/bin/sh\necho \"${0##*/} $*\" >&2\necho key\n").unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        files::program(&program, "#!/bin/sh\necho \"${0##*/} $*\" >&2\necho key\n");
     }
     bin
 }

@@ -1,11 +1,11 @@
 //! Tests shared state with faults of the host, of other jobs and of the ref.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::shared::age;
+use crate::support::files;
 use crate::support::git_host::{self, Door};
 use crate::support::{Answer, Gitoggle, Remote, Repo, Request, World, body, doc, eventually};
 
@@ -440,8 +440,7 @@ fn a_push_that_is_rejected_for_a_moment_while_the_ref_stays_is_repeated() {
     let hook = hosted.state.path().join("hooks/update");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     let script = "#!/bin/sh\nif [ ! -e raced ]; then touch raced; echo 'cannot lock ref' >&2; exit 1; fi\n";
-    std::fs::write(&hook, script).unwrap();
-    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    files::program(&hook, script);
     hosted.job("second").exit(0).any_output();
     assert!(hosted.state.path().join("raced").exists());
     hosted.world().sent(&[("shop/prod/pay", body(21, "Change pay"))]);

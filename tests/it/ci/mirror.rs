@@ -1,12 +1,12 @@
 //! A release as the workflow makes it, in a folder or behind HTTPS, and a machine to install it on.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Job, here, yaml};
 use crate::support::answer::Answer;
 use crate::support::certificate::Authority;
+use crate::support::files;
 use crate::support::{Request, Service};
 
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -19,8 +19,7 @@ pub(super) struct Mirror {
 /// Writes a program.
 pub(super) fn program(path: &Path, script: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    files::program(path, &format!("#!/bin/sh\n{script}\n"));
 }
 
 /// Writes a small program that runs the one under test, because packing that takes seconds.

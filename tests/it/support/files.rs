@@ -1,8 +1,10 @@
 //! Folders and what is in them.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -23,6 +25,18 @@ pub(crate) fn folder() -> TempDir {
     let folder = if is_usable { folder.tempdir_in(MEMORY) } else { folder.tempdir() }.unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     folder
+}
+
+/// Writes an executable script.
+///
+/// Another process writes it. A child that another test starts meanwhile would inherit the descriptor that this one writes to,
+/// and until it has closed it, the system does not execute the file ("Text file busy").
+pub(crate) fn program(path: &Path, script: &str) {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    shell.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(shell.wait().unwrap().success(), "{}", path.display());
 }
 
 /// Lists everything below `root` with the properties that a write changes: kind, mode, size, inode and times.

@@ -99,17 +99,3 @@ fn parse(output: &[u8]) -> Answer {
         .fold(Answer::status(status), |answer, (name, value)| answer.header(name, value))
         .bytes(output[end + 4..].to_owned())
 }
-
-/// Writes a program that stands in for `ssh`: it keeps its arguments and environment, and runs the command here.
-pub(crate) fn fake_ssh(folder: &Path) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-    let path = folder.join("fake-ssh");
-    let log = folder.join("ssh.log");
-    let script = format!(
-        "#!/bin/sh\n{{ printf '%s\\n' \"$@\"; env; }} >> {}\nfor last; do :; done\nexec sh -c \"$last\"\n",
-        log.display()
-    );
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    path
-}

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use super::answer::Answer;
 use super::certificate::Authority;
 use super::command::Gitoggle;
+use super::files;
 use super::repo::Repo;
 use super::request::Request;
 use super::service::Service;
@@ -27,7 +28,7 @@ pub(crate) struct World {
 impl World {
     /// Makes a world with an empty repository and a service that accepts everything.
     pub(crate) fn new() -> Self {
-        let folder = super::files::folder();
+        let folder = files::folder();
         std::fs::create_dir(folder.path().join("home")).unwrap();
         std::fs::write(folder.path().join("ca.pem"), Authority::trusted().pem()).unwrap();
         std::fs::write(folder.path().join("system.pem"), Authority::of_system().pem()).unwrap();
@@ -153,9 +154,7 @@ impl World {
 
     /// Writes a program in this world.
     pub(crate) fn write_program(&self, name: &str, script: &str) {
-        use std::os::unix::fs::PermissionsExt;
-        let path = self.write(name, script);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        files::program(&self.path(name), script);
     }
 
     /// Returns the folder that holds everything.
