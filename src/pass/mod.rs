@@ -382,6 +382,7 @@ impl Reconciler {
     fn service(&self, plan: &Approved, scanned: BTreeMap<ToggleId, Live>) -> Result<Service, Error> {
         #[cfg(test)]
         if let Some(simulated) = &self.simulated {
+            simulated.approved(plan);
             return Ok(Service::Simulated(Arc::clone(simulated)));
         }
         let config = self.config.service.clone().ok_or(Error::NoService)?;

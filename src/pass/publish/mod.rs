@@ -179,6 +179,9 @@ pub(crate) type Simulated<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 #[cfg(test)]
 pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
+    /// Notes that what the rails let through of `plan` is about to be journaled.
+    fn approved(&self, _plan: &Plan) {}
+
     /// Notes that a request for `toggle` is about to be journaled.
     fn begins(&self, _toggle: &ToggleId, _body: &[u8]) {}
 

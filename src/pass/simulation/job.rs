@@ -100,11 +100,13 @@ impl Site {
     }
 
     fn open(&self, machine: &Machine, config: Config, order: &Arc<AtomicUsize>) -> Result<Reconciler, Error> {
+        let is_permitted = config.rules.policy.first_pass.is_some();
         let mut reconciler = Reconciler::open(config, Duration::from_secs(60))?;
         reconciler.simulated = Some(Arc::new(Connection {
             service: self.service.clone(),
             machine: machine.clone(),
             revision: Arc::clone(order),
+            is_permitted,
         }));
         Ok(reconciler)
     }
@@ -160,14 +162,10 @@ impl Site {
         let order = Arc::new(AtomicUsize::new(self.revisions.order(revision)));
         match self.open(machine, config, &order) {
             Ok(mut reconciler) => {
-                let (service, is_permitted) = (self.service.clone(), is_permitted(&reconciler));
                 let (own, is_misplaced) = (machine.clone(), self.is_misplaced);
                 let context = PassContext::new(runtime(machine), job.stop, move |event| {
-                    if let Event::Begins(plan) = event {
-                        service.check_permission(plan, is_permitted);
-                        if is_misplaced {
-                            own.fault("a pass begins with the folder of another place");
-                        }
+                    if matches!(event, Event::Begins(_)) && is_misplaced {
+                        own.fault("a pass begins with the folder of another place");
                     }
                 });
                 drop(self.pass(machine, &mut reconciler, &context, &order, PassInputs::default()));
@@ -218,11 +216,7 @@ impl Site {
         lock(&self.passes).push(Underway { halt, about: Arc::clone(&looked) });
         let (revisions, about, order_now) =
             (Arc::clone(&self.revisions), Arc::clone(&looked), Arc::clone(order));
-        let (service, is_permitted) = (self.service.clone(), is_permitted(reconciler));
         let context = PassContext::new(runtime(machine), halted, move |event| {
-            if let Event::Begins(plan) = event {
-                service.check_permission(plan, is_permitted);
-            }
             if let Event::Looked(commit) = event {
                 let number = revisions.number(*commit).expect("a commit of the history");
                 order_now.store(revisions.order(number), Ordering::SeqCst);
@@ -248,11 +242,6 @@ impl Site {
             pass.halt.send_replace(true);
         }
     }
-}
-
-/// Returns whether the process has `--first-pass` and `--allow-mass-change`.
-fn is_permitted(reconciler: &Reconciler) -> bool {
-    reconciler.config().rules.policy.first_pass.is_some()
 }
 
 fn runtime(machine: &Machine) -> Runtime {

@@ -77,11 +77,13 @@ impl Network {
                 self.refuse(machine)?;
                 self.fail(machine, 0.06, "the connection was reset before the push")
             }
-            "pushed" => {
+            "pushed" | "raced" => {
                 self.check(machine);
                 self.lag(machine);
                 self.fail(machine, 0.05, "no verdict on the push")?;
-                self.pushes(machine, |pushes| pushes.succeeded = pushes.began);
+                if point == "pushed" {
+                    self.pushes(machine, |pushes| pushes.succeeded = pushes.began);
+                }
                 Ok(())
             }
             point => {

@@ -47,10 +47,13 @@ impl SimulatedRemote<'_> {
         copy(from, &remote, new, failpoints)?;
         let moved = refs::move_ref(&remote, name, expected, new, failpoints)?;
         failpoints.at("shared: pushed")?;
-        self.step("pushed")?;
         match moved {
-            Moved::Done => Ok(Pushed::Done),
+            Moved::Done => {
+                self.step("pushed")?;
+                Ok(Pushed::Done)
+            }
             Moved::Raced => {
+                self.step("raced")?;
                 let now = refs::look_up(&remote, name)?;
                 match now == expected {
                     // A killed process left its lock.

@@ -12,6 +12,7 @@ use crate::model::{Certainty, Live, LiveVersion, ToggleId};
 use crate::pass::publish::{Simulated, SimulatedService};
 use crate::pass::simulation::live_store::LiveStore;
 use crate::pass::simulation::machine::Machine;
+use crate::plan::Plan;
 use crate::service::Outcome;
 use crate::state::SimulatedClock as _;
 
@@ -22,11 +23,13 @@ pub(crate) struct Connection {
     pub(crate) machine: Machine,
     /// The revision that the process applies.
     pub(crate) revision: Arc<AtomicUsize>,
+    /// Whether the process has `--first-pass` and `--allow-mass-change`.
+    pub(crate) is_permitted: bool,
 }
 
 impl Connection {
     async fn request(&self, toggle: &ToggleId, body: &[u8]) -> Outcome {
-        let Self { service, machine, revision } = self;
+        let Self { service, machine, revision, .. } = self;
         let world = &service.world;
         if service.exceptions.frozen_requests && world.trouble(0.03) {
             machine.freeze();
@@ -68,11 +71,12 @@ impl Connection {
         outcome
     }
 
-    /// Records a confirmed request, unless it was a conflict or a later one is open.
+    /// Records a confirmed request, unless it was a conflict, a later one is open, or the toggle has changed since.
     fn confirm(&self, number: u64, toggle: &ToggleId, sent: u8) {
         let mut state = self.service.state();
         let later = state.open.get(toggle).is_some_and(|open| open.iter().any(|open| open.number > number));
-        if !later && !state.conflicts.contains(&number) {
+        let is_stored = state.stored.get(toggle) == Some(&sent);
+        if is_stored && !later && !state.conflicts.contains(&number) {
             state.confirmed.insert(toggle.clone(), sent);
         }
     }
@@ -102,6 +106,10 @@ impl Connection {
 }
 
 impl SimulatedService for Connection {
+    fn approved(&self, plan: &Plan) {
+        self.service.check_permission(plan, self.is_permitted);
+    }
+
     fn begins(&self, toggle: &ToggleId, body: &[u8]) {
         let request = (toggle.clone(), meaning(body));
         self.service.state().started.insert(request);
