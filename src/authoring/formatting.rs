@@ -97,7 +97,7 @@ pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, Authori
             }
         }
     }
-    report.findings.sort();
+    report.findings.sort_unstable();
     Ok(report)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn diff(
     }
     let diff = compared([before, after], [&old, &new]);
     let mut findings = [old.findings, new.findings].concat();
-    findings.sort();
+    findings.sort_unstable();
     show_diff(&diff, &findings, &BTreeMap::new(), settings)?;
     let changes = ExitStatus::Changes.when(detailed_exitcode && !diff.toggles.is_empty());
     Ok(changes.and(invalid(&findings)))

@@ -236,7 +236,7 @@ fn run_tests(
             }
         }
     }
-    run.findings.sort();
+    run.findings.sort_unstable();
     Ok(())
 }
 

@@ -250,7 +250,7 @@ pub(super) fn diagnose(
     let lines = lines(text);
     let mut diagnostics: Vec<Diagnostic> =
         findings.into_iter().map(|finding| diagnostic(path, &lines, root, finding)).collect();
-    diagnostics.sort();
+    diagnostics.sort_unstable();
     diagnostics.dedup();
     if is_cut {
         // Added after the sort, which would put a finding without a line first.

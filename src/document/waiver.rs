@@ -38,7 +38,7 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
     }
     let added = finding::diagnose(path, text, None, findings);
     document.diagnostics.extend(added);
-    document.diagnostics.sort();
+    document.diagnostics.sort_unstable();
 }
 
 /// Returns why a toggle is kept although it decides nothing: the reason of the waiver of `stale` in its document.
@@ -72,7 +72,7 @@ fn unread(path: &str, text: &str, document: &mut Document) {
         let finding = Diagnostic::whole_file(&BAD_WAIVER, path, message);
         let help = "simplify it, for example directives, until `gitoggle fmt` can rewrite it";
         document.diagnostics.push(finding.help(help));
-        document.diagnostics.sort();
+        document.diagnostics.sort_unstable();
     }
 }
 

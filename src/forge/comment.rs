@@ -85,7 +85,7 @@ impl ForgeClient {
                 own.push(created);
             }
         }
-        own.sort_by_key(|comment| comment.id);
+        own.sort_unstable_by_key(|comment| comment.id);
         let mut own = own.into_iter();
         let Some(oldest) = own.next() else {
             return Err(ForgeError::foreign("it did not return the new comment"));

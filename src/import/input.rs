@@ -192,7 +192,7 @@ fn json_files(
             entries.push((name, entry.path()));
         }
     }
-    entries.sort();
+    entries.sort_unstable();
     for (name, path) in entries {
         let is_json = name.ends_with(".json");
         names.push(name);

@@ -107,7 +107,7 @@ impl ToggleReading {
         environments.retain(|id: &EnvironmentId| {
             self.scope.may_contain_environment(id.project.as_str(), id.environment.as_str())
         });
-        environments.sort();
+        environments.sort_unstable();
         Ok(environments)
     }
 

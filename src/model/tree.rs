@@ -45,7 +45,7 @@ impl Tree {
     /// Returns the tree of `entries`, in any order.
     pub(crate) fn of<'a>(entries: impl IntoIterator<Item = TreeEntry<'a>>) -> Self {
         let mut entries: Vec<_> = entries.into_iter().collect();
-        entries.sort_by(TreeEntry::order);
+        entries.sort_unstable_by(TreeEntry::order);
         let mut bytes = Vec::with_capacity(entries.len() * 48);
         let mut ends = Vec::with_capacity(entries.len());
         let blobs = entries.iter().filter(|entry| entry.kind() == EntryKind::Blob);

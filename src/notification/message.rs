@@ -200,7 +200,7 @@ impl SentNotifications {
         for toggle in status.toggles.iter() {
             changes.extend(self.one(before.get(&toggle.toggle).copied(), toggle, status.awaits_scan));
         }
-        changes.sort_by(|a, b| (a.change, &a.toggle).cmp(&(b.change, &b.toggle)));
+        changes.sort_unstable_by(|a, b| (a.change, &a.toggle).cmp(&(b.change, &b.toggle)));
         changes
     }
 

@@ -69,7 +69,7 @@ fn findings_at(
 ) -> Result<Vec<Diagnostic>, Error> {
     let checks = Checks { layout: &rules.layout, kind: rules.kind, scope: &rules.policy.scope, within: &[] };
     found.extend(check_snapshot(snapshot, &rules.root, checks)?.findings);
-    found.sort();
+    found.sort_unstable();
     found.dedup();
     Ok(found)
 }

@@ -91,7 +91,7 @@ impl Run<'_> {
         let documents = self.documents(&found);
         let mut findings = self.read(found.differences, open)?;
         findings.extend(found.findings);
-        findings.sort();
+        findings.sort_unstable();
         let (waived, findings): (Vec<_>, Vec<_>) =
             findings.into_iter().partition(|found| found.waived.is_some());
         Ok(Checked { documents, findings, waived, unmatched: found.unmatched.into_iter().collect() })

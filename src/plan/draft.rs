@@ -56,9 +56,10 @@ impl Draft {
             overrides,
             mut findings,
         } = input;
-        // The same input yields the same plan byte for byte, whatever its order is.
-        decided.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        findings.sort();
+        // The same input yields the same plan byte for byte, whatever its order is. It comes in sorted parts, which the stable
+        // sort only merges.
+        decided.sort_by(|a, b| a.id.cmp(&b.id));
+        findings.sort_unstable();
         let (waived, findings): (Vec<_>, Vec<_>) =
             findings.into_iter().partition(|found| found.waived.is_some());
         let mut draft = Self {

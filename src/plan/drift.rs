@@ -152,12 +152,12 @@ impl DriftReport {
 
     /// Sorts every list by toggle.
     pub fn sort(&mut self) {
-        self.drifted.sort_by(|a, b| a.applied.id.cmp(&b.applied.id));
-        self.missing.sort_by(|a, b| a.id.cmp(&b.id));
-        self.undocumented.sort();
-        self.drafts.sort_by(|a, b| a.id.cmp(&b.id));
-        self.archived.sort();
-        self.unread.sort_by(|a, b| a.id.cmp(&b.id));
+        self.drifted.sort_unstable_by(|a, b| a.applied.id.cmp(&b.applied.id));
+        self.missing.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        self.undocumented.sort_unstable();
+        self.drafts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        self.archived.sort_unstable();
+        self.unread.sort_unstable_by(|a, b| a.id.cmp(&b.id));
     }
 
     /// Returns the facts on toggles that differ from what was applied, by toggle.

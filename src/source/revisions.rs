@@ -94,7 +94,7 @@ impl RevisionLookup {
     fn remote_branches(&self, name: &str) -> Result<Vec<String>, Error> {
         let mut found = refs::short_names(&self.repository, "refs/remotes/*")?;
         found.retain(|full| full.split_once('/').is_some_and(|(_, branch)| branch == name));
-        found.sort();
+        found.sort_unstable();
         Ok(found)
     }
 
@@ -254,7 +254,7 @@ pub(super) fn near(wanted: &str, names: Vec<String>) -> Vec<String> {
         .map(|name| (strsim::jaro_winkler(wanted, &name), name))
         .filter(|(score, _)| *score > 0.75)
         .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.dedup();
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }

@@ -254,7 +254,7 @@ impl Overview {
             }
         });
         let mut environments: Vec<_> = environments.collect();
-        environments.sort_by(|a, b| a.environment.cmp(&b.environment));
+        environments.sort_unstable_by(|a, b| a.environment.cmp(&b.environment));
         Self { environments, counts: StateCounts::of(toggles) }
     }
 

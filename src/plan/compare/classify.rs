@@ -221,7 +221,7 @@ impl<'a> Classifier<'a> {
         self.found.lost.retain(|lost| emptied.contains(lost));
         unite_counts(&mut self.found.applied_counts);
         self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
-        self.found.findings.sort();
+        self.found.findings.sort_unstable();
         self.found
     }
 

@@ -154,7 +154,7 @@ pub(super) fn check_prerequisites(
             .flat_map(|parent| parent.content["prerequisites"].as_array().into_iter().flatten())
             .map(key)
             .collect();
-        level.sort();
+        level.sort_unstable();
         level.dedup();
         depth -= 1;
         if depth == 0 {

@@ -222,7 +222,7 @@ impl LiveReader {
         let url = self.below_targeting(id, &["versions", &first.to_string()]);
         let WireVersions { versions } = self.json(url, "a list of versions").await?;
         let mut versions: Vec<LiveVersion> = versions.into_iter().map(version).collect();
-        versions.sort_by_key(|version| std::cmp::Reverse(version.version));
+        versions.sort_unstable_by_key(|version| std::cmp::Reverse(version.version));
         Ok(versions)
     }
 

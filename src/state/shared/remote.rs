@@ -59,7 +59,7 @@ impl SharedRemote {
         let name =
             |found: &str| Some(found.strip_prefix("refs/gitoggle/")?.strip_suffix("/applied")?.to_owned());
         let mut names: Vec<String> = refs.iter().filter_map(|found| name(&found.name)).collect();
-        names.sort();
+        names.sort_unstable();
         Ok(names)
     }
 
