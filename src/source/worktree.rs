@@ -166,11 +166,15 @@ fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
 /// removed files. Returns none if another commit is checked out, or if the repository is bare.
 pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
     let repository = revisions::open(folder)?;
-    let is_checked_out = refs::head(&repository).is_ok_and(|head| match head {
-        HeadTarget::Branch(_, target) | HeadTarget::Detached(target) => target == RefTarget::Commit(revision),
-        HeadTarget::Unborn(_) => false,
-    });
-    if repository.is_bare() || !is_checked_out {
+    let is_checked_out = || {
+        refs::head(&repository).is_ok_and(|head| match head {
+            HeadTarget::Branch(_, target) | HeadTarget::Detached(target) => {
+                target == RefTarget::Commit(revision)
+            }
+            HeadTarget::Unborn(_) => false,
+        })
+    };
+    if repository.is_bare() || !is_checked_out() {
         return Ok(Vec::new());
     }
     Ok(changed_files(&repository, root)?)

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::fixture::as_ann;
-use super::measure::side_by_side;
+use super::measure::{peak_mib, side_by_side};
 use super::{BASE_URL, GITOGGLE, run};
 
 const TOGGLES: usize = 100;
@@ -51,7 +51,7 @@ pub(crate) fn measure(folder: &Path) {
             command
         };
         let (ours, theirs) = side_by_side(3, with, || gitoggle("plan"));
-        print(users, ours.median.saturating_sub(theirs.median), ours.peak_mib);
+        print(users, ours.saturating_sub(theirs), peak_mib(&mut with()));
     }
 }
 

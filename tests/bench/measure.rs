@@ -1,62 +1,49 @@
 //! Timing whole processes side by side.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a few runs of one command showed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Runs {
-    pub(crate) median: Duration,
-    /// The largest resident size of any run, in MiB.
-    pub(crate) peak_mib: u64,
-}
-
-/// Runs both commands in turn, `rounds` times after one warm-up, so that a machine whose speed drifts slows both.
+/// Runs both commands in turn, `rounds` times after one warm-up, so that a machine whose speed drifts slows both. Returns the
+/// median of each.
 pub(crate) fn side_by_side(
     rounds: usize,
     mut ours: impl FnMut() -> Command,
     mut theirs: impl FnMut() -> Command,
-) -> (Runs, Runs) {
+) -> (Duration, Duration) {
     let mut all = (Vec::new(), Vec::new());
-    let mut peaks = (0, 0);
     for round in 0..=rounds {
         let (a, b) = (once(&mut ours()), once(&mut theirs()));
         if round > 0 {
-            all.0.push(a.0);
-            all.1.push(b.0);
-            peaks = (peaks.0.max(a.1), peaks.1.max(b.1));
+            all.0.push(a);
+            all.1.push(b);
         }
     }
-    (
-        Runs { median: median(&mut all.0), peak_mib: peaks.0 },
-        Runs { median: median(&mut all.1), peak_mib: peaks.1 },
-    )
+    (median(&mut all.0), median(&mut all.1))
 }
 
 /// Runs a command once and returns its largest resident size, in MiB.
+///
+/// Not while a run is timed: to look takes a third of the time of one that takes some milliseconds.
 pub(crate) fn peak_mib(command: &mut Command) -> u64 {
-    once(command).1
-}
-
-fn once(command: &mut Command) -> (Duration, u64) {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let started = Instant::now();
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut child = start(command);
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    loop {
-        if let Some(end) = child.try_wait().expect("it was started") {
-            let _ = end;
-            return (started.elapsed(), peak / 1024);
-        }
+    while child.try_wait().expect("it was started").is_none() {
         peak = peak.max(peak_kib(&status));
-        // Short enough not to blur the end of a run of some milliseconds, long enough not to take a core from it.
-        std::thread::sleep(Duration::from_micros(if started.elapsed().as_millis() < 50 {
-            50
-        } else {
-            2_000
-        }));
+        std::thread::sleep(Duration::from_millis(1));
     }
+    peak / 1024
+}
+
+fn once(command: &mut Command) -> Duration {
+    let started = Instant::now();
+    start(command).wait().expect("it was started");
+    started.elapsed()
+}
+
+fn start(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 fn peak_kib(status: &str) -> u64 {
