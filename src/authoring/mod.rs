@@ -1,18 +1,25 @@
 //! Changes documents in a work tree for their authors (DESIGN, section 13.4). Commits nothing and needs no service.
 
-mod formatting;
 mod promotion;
 pub(crate) mod target_folder;
 #[cfg(test)]
 mod target_folder_tests;
 
-pub(crate) use formatting::{FormatReport, FormatRequest, format};
 pub(crate) use promotion::{DocumentPlace, EnvironmentDocuments, PromotionReport, PromotionResult, promote};
 pub(crate) use target_folder::{Existing, WriteResult, create_files};
 
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::thread;
+
+use target_folder::TargetFolder;
+
 use crate::authoring::target_folder::FolderError;
-use crate::model::{EnvironmentId, chain};
-use crate::source;
+use crate::document::{Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
+use crate::model::{EnvironmentId, Scope, ServiceKind, chain};
+use crate::plan::compare::{is_within, join};
+use crate::source::worktree::WorkTree;
+use crate::{document, source};
 
 /// Why documents could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -30,5 +37,131 @@ pub(crate) enum AuthoringError {
 impl From<FolderError> for AuthoringError {
     fn from(error: FolderError) -> Self {
         Self::WorkTree(chain(&error))
+    }
+}
+
+// Rewrites the documents of a work tree in the canonical layout.
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FormatRequest<'a> {
+    /// The top of a work tree, or a folder outside of work trees.
+    pub folder: &'a Path,
+    /// The root of the documents, relative to the folder.
+    pub root: &'a str,
+    /// The files and folders to format, relative to the folder; empty means all.
+    pub within: &'a [String],
+    /// The layout below the root.
+    pub layout: &'a Layout,
+    /// The toggles whose documents are formatted.
+    pub scope: &'a Scope,
+    /// The kind of service, which decides whether a document is valid.
+    pub kind: ServiceKind,
+    /// Whether files with another layout are rewritten, and not only listed.
+    pub writes: bool,
+}
+
+/// The result of formatting. All paths are relative to the folder and sorted.
+#[derive(Debug, Default)]
+pub(crate) struct FormatReport {
+    /// The globs of the scope that match some document.
+    pub matched: BTreeSet<String>,
+    /// The number of documents that were read.
+    pub documents: usize,
+    /// The documents that have another layout, or had it before.
+    pub changed: Vec<String>,
+    /// The documents that stay as they are, because they contain something that cannot be rewritten safely.
+    pub unsupported: Vec<String>,
+    /// The findings in the invalid documents, which stay as they are.
+    pub findings: Vec<Diagnostic>,
+    /// The number of invalid documents.
+    pub invalid: usize,
+    /// The documents that could not be written, with the reasons.
+    pub failed: Vec<(String, String)>,
+}
+
+pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
+    let tree = WorkTree::open(request.folder, request.root)?;
+    let mut unmatched = request.scope.unmatched();
+    let documents: Vec<String> = tree
+        .files_in(|folder| request.leads_to(&join(request.root, &String::from_utf8_lossy(folder))))?
+        .into_iter()
+        .filter_map(|path| match request.layout.classify(&path) {
+            PathKind::Document { id, .. } => Some((String::from_utf8(path).ok()?, id)),
+            _ => None,
+        })
+        .filter(|(path, _)| is_within(&join(request.root, path), request.within))
+        .filter(|(_, id)| {
+            unmatched.remove_matching(id.as_str());
+            request.scope.contains(id)
+        })
+        .map(|(path, _)| path)
+        .collect();
+    let unmatched = unmatched.globs();
+    let globs = request.scope.globs().iter();
+    let mut report = FormatReport {
+        documents: documents.len(),
+        matched: globs.filter(|glob| !unmatched.contains(glob)).cloned().collect(),
+        ..FormatReport::default()
+    };
+    let mut target = None;
+    for (path, formatting) in documents.iter().zip(formatted(&tree, &documents, request)?) {
+        let shown = join(request.root, path);
+        match formatting {
+            Formatting::Canonical => {}
+            Formatting::Invalid(findings) => {
+                report.invalid += 1;
+                report.findings.extend(findings);
+            }
+            Formatting::Unsupported => report.unsupported.push(shown),
+            Formatting::Changed(_) if !request.writes => report.changed.push(shown),
+            Formatting::Changed(text) => {
+                let folder = match &mut target {
+                    Some(folder) => folder,
+                    // Opened late, because the lock is for writing.
+                    none => none.insert(TargetFolder::open(request.folder, request.root)?),
+                };
+                match folder.write(path, &text, Existing::Replace) {
+                    Ok(_) => report.changed.push(shown),
+                    Err(error) => report.failed.push((shown, chain(&error))),
+                }
+            }
+        }
+    }
+    report.findings.sort_unstable();
+    Ok(report)
+}
+
+/// Formats all `documents` on all cores, in their order.
+fn formatted(
+    tree: &WorkTree,
+    documents: &[String],
+    request: FormatRequest<'_>,
+) -> Result<Vec<Formatting>, source::Error> {
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let folder = tree.folder();
+    let one = |path: &String| {
+        let content = source::worktree::content(folder, path.as_bytes(), LARGEST_DOCUMENT)?;
+        let shown = join(request.root, path);
+        Ok::<_, source::Error>(document::format(&shown, &content, request.kind))
+    };
+    thread::scope(|scope| {
+        let parts = documents.chunks(documents.len().div_ceil(threads).max(1));
+        let workers: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().map(one).collect::<Result<Vec<_>, _>>()))
+            .collect();
+        let mut all = Vec::with_capacity(documents.len());
+        for worker in workers {
+            let part = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all.extend(part?);
+        }
+        Ok(all)
+    })
+}
+
+impl FormatRequest<'_> {
+    /// Returns whether a folder is above or below a path to format.
+    fn leads_to(&self, folder: &str) -> bool {
+        let is_above = |path: &String| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        is_within(folder, self.within) || self.within.iter().any(is_above)
     }
 }

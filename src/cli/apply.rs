@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::failure::{ExitStatus, Failure, JsonError};
 use super::forge::{self, links};
 use super::observer::{Progress, ResultTiming};
-use super::{color, note, plan, print, setup, show};
+use super::{color, note, plan, print, setup};
+use crate::cli;
 use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftScanner, overwritable};
 use crate::forge::CommitVerdict;
@@ -159,14 +160,14 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
             // First, so that it is printed even if the summary cannot be written.
             note(&format!("note: {}\n", one_line(report)))?;
             let links = links(settings);
-            show::step_summary(|limit| markdown(report, settings.service_kind, limit, links.as_ref()))
+            cli::step_summary(|limit| markdown(report, settings.service_kind, limit, links.as_ref()))
         }
         OutputFormat::Human => {
             let left: String =
                 report.lines().filter_map(|(change, result)| progress.unprinted(change, result)).collect();
             print(&(left + &rest(report, settings.service_kind, color(settings))))
         }
-        OutputFormat::Json => show::json(&ReportJson::of(report)),
+        OutputFormat::Json => cli::print_json(&ReportJson::of(report)),
         OutputFormat::Junit => {
             // A hold that the exit code does not show is not a failed test either.
             let held = if settings.exit_zero_when_held { JunitKind::Skipped } else { JunitKind::Failure };

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::failure::{ExitStatus, Failure};
-use super::show::{self, nonzero, word};
 use super::validate::{Target, targets};
 use super::{color, note, print, unsupported_output};
+use super::{nonzero, word};
 use crate::authoring::{
     self, AuthoringError, DocumentPlace, EnvironmentDocuments, FormatReport, FormatRequest, PromotionReport,
     PromotionResult, WriteResult, create_files, format,
 };
+use crate::cli;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
 use crate::git::Sample;
@@ -61,7 +62,7 @@ fn show_diff(
             print(&diff.text(color(settings)))?;
             note(&errors)
         }
-        OutputFormat::Json => show::json(&json!({
+        OutputFormat::Json => cli::print_json(&json!({
             "version": 1,
             "diff": diff.json(),
             "findings": findings,

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::args::{AudienceArgs, ExplainArgs, TestArgs};
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, print, setup, show, unsupported_output, validate};
+use super::{color, note, print, setup, unsupported_output, validate};
+use crate::cli;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Expectation, ServeLines, expectations, layout, serve_lines};
 use crate::evaluate::{Audience, Compiler, Definitions, Evaluator, ServePlace, UserImpact, count_users};
@@ -49,7 +50,7 @@ pub(super) fn explain(settings: &Settings, args: &ExplainArgs) -> Result<ExitSta
     let (explanation, _) = subject.explain(&evaluator, index);
     match settings.output {
         OutputFormat::Human => print(&explanation.text())?,
-        OutputFormat::Json => show::json(&ExplanationJson { version: 1, explanation: &explanation })?,
+        OutputFormat::Json => cli::print_json(&ExplanationJson { version: 1, explanation: &explanation })?,
         _ => return Err(unsupported_output(settings.output)),
     }
     Ok(ExitStatus::Clean)
@@ -339,7 +340,9 @@ fn print_results(
 ) -> Result<(), Failure> {
     match settings.output {
         OutputFormat::Human => print(&test_text(run, color(settings), with_coverage)),
-        OutputFormat::Json => show::json(&test_json(run, problem.map(Failure::json_error), with_coverage)),
+        OutputFormat::Json => {
+            cli::print_json(&test_json(run, problem.map(Failure::json_error), with_coverage))
+        }
         OutputFormat::Junit => {
             let problem = problem.map(|problem| failed_suite("test", &problem.json_error().message));
             let suites: Vec<JunitSuite> = test_suites(run).into_iter().chain(problem).collect();

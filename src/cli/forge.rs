@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::failure::{ExitStatus, Failure};
-use super::show::word;
+use super::word;
 use super::{note, setup};
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{

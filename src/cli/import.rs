@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::args::ImportArgs;
 use super::failure::{ExitStatus, Failure, JsonError};
 use super::observer::{begin, progress_bar};
-use super::show::{with_flags, word};
-use super::{drift, note, print, setup, show};
+use super::{note, print, setup, status};
+use super::{with_flags, word};
 use crate::authoring::Existing;
+use crate::cli;
 use crate::config::{Command, Flags, OutputFormat, Settings};
 use crate::drift::ScanDepth;
 use crate::import::{
@@ -51,7 +52,7 @@ fn import_drifted(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Resu
     };
     // Whatever happens next, the message is not that of an earlier run.
     write("")?;
-    let scan = drift::scan(settings, &args.globs, ScanDepth::Changes)?;
+    let scan = status::scan(settings, &args.globs, ScanDepth::Changes)?;
     let (removed, drifted): (Vec<_>, Vec<_>) = scan
         .report
         .drifted
@@ -81,7 +82,7 @@ fn import_drifted(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Resu
             note(&format!("note: left out {toggles} {what}; `gitoggle drift` shows what to do\n"))?;
         }
     }
-    Ok(drift::completeness(&scan)?.and(status))
+    Ok(status::completeness(&scan)?.and(status))
 }
 
 fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
@@ -199,7 +200,7 @@ fn show(report: &ImportReport, problem: Option<&Failure>, settings: &Settings) -
     if settings.output == OutputFormat::Github {
         print(&text(report))?;
     }
-    show::result(
+    cli::print_result(
         settings.output,
         || text(report),
         || ImportJson::of(report, problem.map(Failure::json_error)),

@@ -2,7 +2,8 @@
 
 use super::args::LogArgs;
 use super::failure::{ExitStatus, Failure};
-use super::{color, setup, show};
+use super::{color, setup};
+use crate::cli;
 use crate::config::{OutputFormat, Settings};
 use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped};
 use crate::pass::{Config, DeploymentQuery, HistoryReader, SharedState, name_subjects};
@@ -34,7 +35,7 @@ pub(super) fn run(settings: &Settings, args: &LogArgs) -> Result<ExitStatus, Fai
         None => DeploymentLog::default(),
         Some(history) => read(history, &query, args, &config)?,
     };
-    show::result(
+    cli::print_result(
         settings.output,
         || match &history {
             None => nothing(&config),

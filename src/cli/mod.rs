@@ -1,15 +1,13 @@
 //! The command line: parses arguments, loads settings, runs a command and returns its exit code.
 //!
-//! A command has a file with its name, or is a function of that name in `authoring`, `describe`, `evaluate`, `remote` or `validate`. Results go to
+//! A command has a file with its name, or is a function of that name in `authoring`, `describe`, `evaluate`, `remote`, `status` or `validate`. Results go to
 //! stdout and everything else to stderr. A closed pipe is not an error.
 
-pub mod args;
-
 mod apply;
+pub mod args;
 mod authoring;
 mod demo;
 mod describe;
-mod drift;
 mod evaluate;
 mod failure;
 mod forge;
@@ -21,20 +19,23 @@ mod remote;
 mod run;
 mod sandbox;
 mod setup;
-mod show;
 mod status;
 mod validate;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
-use crate::config::{self, Command, Flags, OutputFormat, Settings};
-use crate::model::{Color, junit};
-use crate::pass::Files;
-use crate::report;
-use crate::telemetry::{self, Stream};
 use args::{CommandArgs, Invocation};
 use failure::{ExitStatus, Failure};
+use serde::Serialize;
+
+use crate::config::{self, Command, Flags, OutputFormat, Settings, settings};
+use crate::model::{Color, HarmlessJsonWriter, escaped, junit};
+use crate::pass::Files;
+use crate::report;
+use crate::report::{ANY_COMMENT, JOB_SUMMARY};
+use crate::telemetry::{self, Stream};
 
 /// Runs the program with the arguments `typed`, the program's name first, and returns the exit code (DESIGN, section 3).
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -153,14 +154,14 @@ fn show_failure(command: Option<Command>, output: OutputFormat, failure: &Failur
     // A hold that the exit code does not show is not a failed test or an annotation either.
     let is_shown = failure.status() != ExitStatus::Clean;
     match output {
-        OutputFormat::Json => show::json(&failure.json()),
+        OutputFormat::Json => print_json(&failure.json()),
         OutputFormat::Junit if is_shown => print(&junit(&[report::failed_suite("command", &error)])),
-        OutputFormat::Sarif => show::json(&report::sarif(&[], &[], Some(&error))),
-        OutputFormat::Gitlab => show::json(&report::code_quality(&[], &[], Some(&error))),
+        OutputFormat::Sarif => print_json(&report::sarif(&[], &[], Some(&error))),
+        OutputFormat::Gitlab => print_json(&report::code_quality(&[], &[], Some(&error))),
         OutputFormat::Github if is_shown => {
             print(&report::failed_annotation(&error))?;
             match command {
-                Some(Command::Plan) => show::step_summary(|_| report::failed(None, &failure.to_string())),
+                Some(Command::Plan) => step_summary(|_| report::failed(None, &failure.to_string())),
                 _ => Ok(()),
             }
         }
@@ -177,7 +178,7 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
         CommandArgs::Apply => apply::run(settings),
         CommandArgs::Completions { shell } => describe::completions(*shell),
         CommandArgs::Demo(args) => demo::run(settings, args),
-        CommandArgs::Drift(args) => drift::run(settings, args, flags),
+        CommandArgs::Drift(args) => status::run_drift(settings, args, flags),
         CommandArgs::Explain(args) => evaluate::explain(settings, args),
         CommandArgs::Diff { before, after, detailed_exitcode } => {
             authoring::diff(settings, [before, after], *detailed_exitcode)
@@ -250,5 +251,106 @@ impl Failure {
     fn of(error: &std::sync::Arc<crate::pass::Error>) -> Self {
         let status = if error.is_hold() { ExitStatus::Held } else { ExitStatus::Failed };
         Self::new(status, std::sync::Arc::clone(error)).maybe_hint(error.hint())
+    }
+}
+
+// Prints results in the formats that commands share, and commands to copy: with the flags of this invocation, and quoted
+// for a shell.
+
+/// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let written = Stream::Stdout.print_with(|to| {
+        serde_json::to_writer_pretty(HarmlessJsonWriter(&mut *to), value)?;
+        to.write_all(b"\n")
+    });
+    written.map_err(Failure::failed)
+}
+
+/// Prints a print_result that is not about documents: as text, as JSON, or as Markdown of at most so many bytes.
+fn print_result<J: Serialize>(
+    output: OutputFormat,
+    text: impl FnOnce() -> String,
+    json: impl FnOnce() -> J,
+    markdown: impl FnOnce(usize) -> String,
+) -> Result<(), Failure> {
+    match output {
+        OutputFormat::Github => step_summary(markdown),
+        OutputFormat::Human => print(&text()),
+        OutputFormat::Json => print_json(&json()),
+        OutputFormat::Markdown => print(&markdown(ANY_COMMENT)),
+        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => Err(unsupported_output(output)),
+    }
+}
+
+/// Appends Markdown of at most so many bytes to GitHub's job summary.
+fn step_summary(markdown: impl FnOnce(usize) -> String) -> Result<(), Failure> {
+    const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
+    let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else {
+        return note(&format!(
+            "note: `{VARIABLE}` is not set, so there is no job summary; `-o markdown` prints it\n"
+        ));
+    };
+    // Earlier commands of the step may have written to the summary.
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
+    let written = file.and_then(|mut file| {
+        let used = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        file.write_all(markdown(JOB_SUMMARY.saturating_sub(used)).as_bytes())
+    });
+    let path = path.to_string_lossy();
+    written.map_err(Failure::could_not(format!("write the job summary to `{}`", escaped(&path))))
+}
+
+/// Returns the counts that are not zero, each with its word.
+fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!("{count} {what}")).collect()
+}
+
+/// Returns the flags of this invocation that `command` takes, too, except for the settings `without`. Variables and the
+/// file apply to it anyway.
+fn with_flags(command: Command, flags: &Flags, without: &[&str]) -> String {
+    let mut text = String::new();
+    let common = settings().iter().filter(|setting| {
+        setting.commands().contains(&command)
+            && !["color", "log_format", "log_level", "output"].contains(&setting.name)
+            && !without.contains(&setting.name)
+    });
+    for setting in common {
+        let (Some(values), Some(flag)) = (flags.get(setting.name), &setting.flag) else {
+            continue;
+        };
+        // A switch is a decision about this invocation.
+        for value in values.iter().filter(|_| !setting.is_switch()) {
+            text.push_str(&format!(" {flag} {}", word(value)));
+        }
+    }
+    text
+}
+
+/// Quotes `text` for a POSIX shell if that is necessary.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_if_the_shell_would_change_it() {
+        for (text, quoted) in [
+            ("https://t.example:8443/a", "https://t.example:8443/a"),
+            ("+refs/heads/a:b", "+refs/heads/a:b"),
+            ("shop/**", "'shop/**'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), quoted);
+        }
     }
 }

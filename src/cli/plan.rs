@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::args::AudienceArgs;
 use super::failure::{ExitStatus, Failure};
-use super::{color, evaluate, forge, note, print, setup, show};
+use super::{color, evaluate, forge, note, print, setup};
+use crate::cli;
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::escaped;
@@ -120,13 +121,15 @@ impl PlanPage {
         match settings.output {
             OutputFormat::Github => {
                 print(&report::github(plan, &self.notes))?;
-                show::step_summary(|limit| self.markdown(limit))
+                cli::step_summary(|limit| self.markdown(limit))
             }
             OutputFormat::Human => print(&report::text_for(plan, users, color(settings))),
-            OutputFormat::Json => show::json(&PlanOutput { plan: json_for(plan, users), notes: &self.notes }),
-            OutputFormat::Gitlab => show::json(&report::code_quality(plan.findings(), &remarks(), None)),
+            OutputFormat::Json => {
+                cli::print_json(&PlanOutput { plan: json_for(plan, users), notes: &self.notes })
+            }
+            OutputFormat::Gitlab => cli::print_json(&report::code_quality(plan.findings(), &remarks(), None)),
             OutputFormat::Junit => print(&report::junit_plan(plan, &self.notes)),
-            OutputFormat::Sarif => show::json(&report::sarif(plan.findings(), &remarks(), None)),
+            OutputFormat::Sarif => cli::print_json(&report::sarif(plan.findings(), &remarks(), None)),
             OutputFormat::Markdown => print(&self.markdown(report::ANY_COMMENT)),
         }
     }

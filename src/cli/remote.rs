@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{AllowArgs, ResumeArgs, ScopeFlags, SuspendArgs};
 use super::failure::{ExitStatus, Failure};
-use super::show::word;
+use super::word;
 use super::{note, print};
 use crate::config::Settings;
 use crate::model::{ToggleId, counted, escaped};

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::args::StaleArgs;
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, print, setup, show};
+use super::{color, note, print, setup};
+use crate::cli;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::{Scope, counted, escaped};
@@ -162,7 +163,7 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
             }
             print(&(text + &summary + "\n"))
         }
-        OutputFormat::Json => show::json(&json!({
+        OutputFormat::Json => cli::print_json(&json!({
             "version": 1,
             "summary": {
                 "documents": documents.len(),
@@ -177,11 +178,11 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
         OutputFormat::Github => {
             let failed = error.map(report::failed_annotation).unwrap_or_default();
             print(&(report::annotations(findings) + &failed + &summary + "\n"))?;
-            show::step_summary(|limit| report::finding_list(findings, &summary, limit))
+            cli::step_summary(|limit| report::finding_list(findings, &summary, limit))
         }
-        OutputFormat::Gitlab => show::json(&report::code_quality(findings, &[], error)),
+        OutputFormat::Gitlab => cli::print_json(&report::code_quality(findings, &[], error)),
         OutputFormat::Junit => print(&report::junit_documents(documents, findings, error)),
-        OutputFormat::Sarif => show::json(&report::sarif(findings, &[], error)),
+        OutputFormat::Sarif => cli::print_json(&report::sarif(findings, &[], error)),
         OutputFormat::Markdown => print(&report::finding_list(findings, &summary, report::ANY_COMMENT)),
     }
 }
@@ -193,7 +194,7 @@ fn summary(documents: usize, findings: &[Diagnostic], waived: usize) -> String {
     if parts.is_empty() {
         parts.push("no findings".to_owned());
     }
-    parts.extend(show::nonzero(&[(waived, "waived")]));
+    parts.extend(cli::nonzero(&[(waived, "waived")]));
     format!("checked {}: {}", counted(documents, "document"), parts.join(", "))
 }
 
@@ -212,7 +213,7 @@ pub(super) fn stale(settings: &Settings, args: &StaleArgs) -> Result<ExitStatus,
         now: jiff::Timestamp::now().as_second(),
     };
     let report = pass::stale(&setup::source(settings, CacheMode::Untouched), query)?;
-    show::result(
+    cli::print_result(
         settings.output,
         || report::stale_text(&report, color(settings)),
         || report::stale_json(&report),

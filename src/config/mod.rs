@@ -9,7 +9,6 @@ mod checks;
 mod definition;
 mod file;
 mod merge;
-mod place;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::reading::{AppliedDocuments, ScanMemory};
 use super::{DriftScan, Scan, ScanDepth, ScanRequest, versions_from};
-use crate::drift::memory::{AppliedDocuments, ScanMemory};
 use crate::drift::reading::{EnvironmentPlan, ExpectedLive};
 use crate::model::{
     Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Scope, ToggleId, chain,

@@ -14,7 +14,6 @@
 //! * A toggle that was applied while it was read is not reported as drifted.
 
 mod check;
-mod memory;
 mod reading;
 
 pub use crate::drift::check::DriftScanner;
@@ -25,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, mpsc};
 
 use futures_util::{StreamExt as _, stream};
-use memory::{AppliedDocuments, KnownDifference, ScanMemory};
+use reading::{AppliedDocuments, KnownDifference, ScanMemory};
 use reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 
 use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, Scope, ToggleId};

@@ -13,8 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-use super::client::{ForgeClient, ForgeError};
 use super::routes::{ForgeApi, ForgeComment};
+use super::{ForgeClient, ForgeError};
 use crate::model::{ReviewedChanges, hex};
 
 pub(crate) struct CommentDraft<'a> {

@@ -4,8 +4,8 @@ use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::Value;
 
+use super::CommitVerdict;
 use super::routes::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
-use super::status::CommitVerdict;
 use crate::transport::Secret;
 
 /// A project on GitLab.

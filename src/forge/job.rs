@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::client::ForgeError;
+use super::ForgeError;
 use super::routes::{ApiUrl, ApiUrlError, ForgeApi, TokenKind};
 use crate::transport::{Secret, SecretSource};
 

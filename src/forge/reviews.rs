@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::client::{ForgeClient, ForgeError};
 use super::comment::{CommentKey, CommentPlan};
 use super::job::ForgeTarget;
 use super::routes::ForgeApi;
+use super::{ForgeClient, ForgeError};
 use crate::model::{CommitId, Reviews};
 use crate::transport::Network;
 

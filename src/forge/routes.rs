@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::Forge;
-use super::status::{CommitStatus, CommitVerdict};
+use super::{CommitStatus, CommitVerdict};
 use crate::model::words;
 use crate::transport::Secret;
 

@@ -15,13 +15,13 @@ use git2::{
     FileMode, Index, IndexEntry, IndexTime, MergeFileInput, MergeFileOptions, MergeOptions, Repository,
 };
 
+use super::commit;
 use super::commit::CommitNode;
 use super::commit::{object_id, oid};
 use super::error::Libgit2Error;
 use super::error::ObjectFault;
-use super::history;
-use super::objects;
 use super::pack::{ObjectKind, id_of};
+use super::repository;
 use super::repository::open_bare;
 use crate::model::{CommitId, EntryKind, ObjectId, Tree, TreeDiff, TreeEntry};
 
@@ -70,7 +70,7 @@ pub(crate) fn merge(
     repository.odb()?.add_new_mempack_backend(i32::MAX)?;
     let mut merger =
         Merger { repository: &repository, labels, is_inner: false, result: MergeResult::default() };
-    let bases = history::merge_bases(&repository, target, &[head])?;
+    let bases = commit::merge_bases(&repository, target, &[head])?;
     let base = merger.base(&bases, 0)?;
     let (ours, theirs) = (merger.top(target)?, merger.top(head)?);
     merger.is_inner = false;
@@ -98,7 +98,7 @@ impl Merger<'_> {
             None => Ok(Tree::empty()),
             Some(id) => match self.result.trees.get(&id) {
                 Some(tree) => Ok(tree.clone()),
-                None => objects::tree(self.repository, id).map_err(|error| error.fault),
+                None => repository::tree(self.repository, id).map_err(|error| error.fault),
             },
         }
     }
@@ -113,7 +113,7 @@ impl Merger<'_> {
             let other = Some(self.top(*next)?);
             let inner = match depth < DEEPEST {
                 true => {
-                    let bases = history::merge_bases(self.repository, *next, &bases[..=at])?;
+                    let bases = commit::merge_bases(self.repository, *next, &bases[..=at])?;
                     self.base(&bases, depth + 1)?
                 }
                 false => None,
@@ -264,7 +264,7 @@ impl Merger<'_> {
     /// Keeps a blob that the merge made.
     fn keep(&mut self, id: ObjectId) -> Result<(), ObjectFault> {
         if !self.result.blobs.contains_key(&id) {
-            let bytes = objects::blob(self.repository, id).map_err(|error| error.fault)?;
+            let bytes = repository::blob(self.repository, id).map_err(|error| error.fault)?;
             self.result.blobs.insert(id, bytes);
         }
         Ok(())
@@ -296,7 +296,8 @@ impl Merger<'_> {
         let mut texts: [Vec<u8>; 3] = [Vec::new(), Vec::new(), Vec::new()];
         for (text, entry) in texts.iter_mut().zip(sides) {
             if let Some(entry) = entry {
-                *text = objects::blob(self.repository, object_id(entry.id)).map_err(|error| error.fault)?;
+                *text =
+                    repository::blob(self.repository, object_id(entry.id)).map_err(|error| error.fault)?;
             }
         }
         let bytes = self.marked(&texts)?;

@@ -26,27 +26,22 @@
 //! as a damaged repository. Other modules get handles and errors of libgit2 from here; they do not make repositories or
 //! remotes. Besides this module, only the state names types of libgit2, because it writes its own commits and refs.
 
-mod access;
 pub(crate) mod commit;
 mod error;
 mod failpoint;
-pub(crate) mod history;
 mod host_error;
 pub(crate) mod merge;
-mod objects;
 pub(crate) mod pack;
 mod process;
 mod process_group;
 pub(crate) mod refs;
 mod repository;
 mod sample;
-mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 mod url;
 mod verify;
 
-pub use access::{GitAccess, GitCredentials, UserConfig};
 pub use commit::Parents;
 pub(crate) use commit::{CommitNode, authored, commit, lacks_parent_tree, raw_commit};
 pub(crate) use commit::{object_id, oid};
@@ -59,14 +54,15 @@ pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
 pub use host_error::{GitError, GitFailure, GitFault, GitWords};
-pub use objects::ObjectReader;
-pub(crate) use objects::{blob, tree};
 pub(crate) use process::{Advertised, PushVerdict, fetch, ls_remote, push};
 pub(crate) use process_group::{kill_all, wind_down};
+pub use repository::ObjectReader;
+pub(crate) use repository::{Ignored, changed_files, not_checked_out, os_path};
 pub use repository::{PooledRepository, RepositoryPool, init, init_bare, open, open_bare};
+pub(crate) use repository::{blob, tree};
 pub(crate) use repository::{borrow_objects, config_value, open_or_create, set_config_value, sync_folder};
 pub use sample::Sample;
-pub(crate) use status::{Ignored, changed_files, not_checked_out, os_path};
+pub use url::{GitAccess, GitCredentials, UserConfig};
 pub use url::{RepoUrl, RepoUrlError};
 pub(crate) use verify::CommitVerifier;
 pub use verify::{TrustedKeys, UnverifiedCommit};

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
-use super::access::{CredentialServer, UserConfig};
 use super::host_error::GitWords;
 use super::host_error::{GitError, GitFailure, GitFault, OLDEST};
 use super::process_group::{ProcessGroup, StepKind, is_over, lock};
+use super::url::{CredentialServer, UserConfig};
 use super::{GitAccess, RepoUrl};
 use crate::model::{CommitId, ObjectId, escaped};
 use crate::transport::Secret;

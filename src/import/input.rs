@@ -12,7 +12,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::Found;
 use super::reading::ImportScope;
-use super::report::{ImportResult, ImportStop, SkipReason};
+use super::writer::{ImportResult, ImportStop, SkipReason};
 use crate::document::from_service;
 use crate::model::{IdError, ServiceKind, ToggleId, escaped};
 

@@ -9,13 +9,12 @@
 
 mod input;
 mod reading;
-mod report;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub(crate) use reading::ImportScope;
-pub(crate) use report::{ImportReport, ImportResult, ImportStop, SkipReason};
+pub(crate) use writer::{ImportReport, ImportResult, ImportStop, SkipReason};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

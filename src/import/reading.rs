@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc::Sender;
 
 use super::Found;
-use super::report::{ImportResult, ImportStop, SkipReason};
+use super::writer::{ImportResult, ImportStop, SkipReason};
 use crate::model::{EnvironmentId, FoldedId, Key, Live, LiveContent, Scope, ToggleId};
 use crate::service::{InvalidKey, ListedToggle, Outcome, ReadSession};
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::validate::Folder;
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::ObjectReader;
 use crate::model::{
@@ -11,7 +12,6 @@ use crate::model::{
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
-use crate::pass::files::Folder;
 use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
 use crate::pass::{Error, check_scope};

@@ -1,5 +1,6 @@
 //! Plans without side effects, for `plan` and `status`, and the checks before documents are compared.
 
+use super::validate::Folder;
 use crate::document::PathKind;
 use crate::forge::ForgeReviews;
 use crate::git::CommitVerifier;
@@ -7,7 +8,6 @@ use crate::model::{CommitId, ReviewedChanges, Reviews, escaped};
 use crate::pass::Error;
 use crate::pass::compare::{AppliedSide, PlanFiles, plan_files};
 use crate::pass::config::{Config, Rules};
-use crate::pass::files::Folder;
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
 use crate::plan::{Change, LiveDifferences, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};

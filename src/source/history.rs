@@ -9,12 +9,12 @@
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, btree_map, hash_map};
 
+use super::Error;
 use super::Parents;
-use super::error::Error;
-use super::reader::Reader;
 use super::search::{TreeCache, folder};
+use super::snapshot::Reader;
 use crate::git::CommitNode;
-use crate::git::history::boundary;
+use crate::git::commit::boundary;
 use crate::model::{CommitId, EntryKind, ObjectId, TreeDiff};
 
 /// The paths that no commit has taken yet, as a tree of folders.

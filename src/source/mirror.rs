@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::error::{Error, HeadKind};
-use super::reader::ReaderCache;
 use super::revisions::{self, Resolved};
+use super::snapshot::ReaderCache;
 use super::{CacheMode, Snapshot, SourceConfig};
+use super::{Error, HeadKind};
 use crate::git::refs::{self, RefTarget};
 use crate::git::{self, Advertised, GitFault, Repository, RepositoryPool};
 use crate::model::CommitId;

@@ -9,9 +9,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::error::Error;
+use super::Error;
 use super::revisions::Resolved;
-use crate::git::{Repository, commit, history, refs};
+use crate::git::{Repository, commit, refs};
 use crate::model::CommitId;
 
 /// The number of files and folders that are checked for a missing permission.
@@ -244,7 +244,7 @@ fn problem(repository: &Repository, path: &Path, checkout: CommitId) -> Option<F
     };
     // Local commits come after the fetched ones. A detached checkout has no local commits.
     let follows = refs::is_detached(repository);
-    let contains = |id| !follows && history::is_descendant(repository, checkout, id).unwrap_or_default();
+    let contains = |id| !follows && commit::is_descendant(repository, checkout, id).unwrap_or_default();
     let peel = |id: &CommitId| commit::peel(repository, *id);
     let is_current = |id: &CommitId| peel(id).is_some_and(|id| id == checkout || contains(id));
     if fetched.contains(&checkout) || fetched.iter().take(MOST_CANDIDATES).any(is_current) {

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::{Error, HeadKind, cannot_open};
 use super::place::RepositoryPlace;
-use super::reader::{Reader, ReaderCache};
+use super::snapshot::{Reader, ReaderCache};
+use super::{Error, HeadKind, cannot_open};
 use super::{Parents, Snapshot, SourceConfig};
+use crate::git;
 use crate::git::commit::{self, NamedObject};
 use crate::git::merge::{SideNames, merge};
 use crate::git::refs::{self, HeadTarget, RefTarget};
-use crate::git::{self, CommitNode, Repository, RepositoryPool, history};
+use crate::git::{CommitNode, Repository, RepositoryPool};
 use crate::model::CommitId;
 
 /// An open repository on this machine.
@@ -115,8 +116,8 @@ impl RevisionLookup {
     /// that could be ancestors, too.
     pub(crate) fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Option<Vec<CommitId>>, Error> {
         let find = || {
-            let bases = history::merge_bases(&self.repository, one, &[other])?;
-            let is_complete = history::is_complete(&self.repository, &[one, other], &bases)?;
+            let bases = commit::merge_bases(&self.repository, one, &[other])?;
+            let is_complete = commit::is_complete(&self.repository, &[one, other], &bases)?;
             Ok::<_, Error>(is_complete.then_some(bases))
         };
         find().map_err(|error| self.place.explain(error))

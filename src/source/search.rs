@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::Error;
 use super::Parents;
-use super::error::Error;
-use super::reader::Reader;
-use crate::git::{history, lacks_parent_tree};
+use super::snapshot::Reader;
+use crate::git::{commit, lacks_parent_tree};
 use crate::model::{CommitId, EntryKind, HistoryEvidence, ObjectId, Tree, TreeEntry, Trees};
 
 /// Returns whether a partial clone lacks the tree of a parent of `commit`.
@@ -24,7 +24,7 @@ pub(super) fn removal(
     parents: Parents,
 ) -> Result<Option<CommitId>, Error> {
     let mut trees = TreeCache::new(reader);
-    for id in history::newest_first(reader.repository(), start, parents, &[])? {
+    for id in commit::newest_first(reader.repository(), start, parents, &[])? {
         let node = reader.node(id?)?;
         match file(&mut trees, node.tree, path)? {
             FileAt::File(_) => continue,
@@ -68,7 +68,7 @@ pub(super) fn evidence(
     // In a shallow clone, the commit with the object may be one of the missing ones.
     let mut unseen =
         if reader.repository().is_shallow() { HistoryEvidence::Unknown } else { HistoryEvidence::Nowhere };
-    for id in history::commits(reader.repository(), &[start], &[])? {
+    for id in commit::commits(reader.repository(), &[start], &[])? {
         match find_file(&mut trees, reader.node(id?)?.tree, path, &mut seen)? {
             FileAt::File(found) if found == object => return Ok(HistoryEvidence::Found),
             FileAt::Missing => unseen = HistoryEvidence::Unknown,
@@ -90,7 +90,7 @@ pub(super) fn differed_since(
     since: CommitId,
     root: &str,
 ) -> Result<bool, Error> {
-    let between = history::commits(reader.repository(), &[start], &[since])?;
+    let between = commit::commits(reader.repository(), &[start], &[since])?;
     let mut trees = TreeCache::new(reader);
     let mut now = None;
     // The walk leaves out `since` itself, whose folders count as well.

@@ -1,17 +1,22 @@
-//! Reads the source at one commit.
+//! Reads the source at one commit, through readers that cache its trees.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::error::Error;
 use super::history::{FoundCommit, last_changes, last_commits};
-use super::reader::{Reader, ReaderCache};
+use super::place::RepositoryPlace;
 use super::revisions::Resolved;
-use super::{Parents, SourceConfig, revisions, search};
-use crate::git::{CommitNode, authored, commit, history};
+use super::{Error, Parents, SourceConfig, cannot_open, revisions, search};
+use crate::git::merge::MergeResult;
+use crate::git::{
+    CommitNode, Libgit2Error, ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool, authored,
+    commit, raw_commit,
+};
 use crate::model::{
-    Attribution, AuthoredCommit, Commit, CommitId, EntryKind, HistoryEvidence, LastChange, ObjectId, Trees,
+    Attribution, AuthoredCommit, Blob, Commit, CommitId, EntryKind, HistoryEvidence, LastChange, ObjectId,
+    Tree, Trees,
 };
 
 /// One commit of the source and its history. Cheap to clone.
@@ -245,12 +250,12 @@ impl Snapshot {
         self.query(|reader, start| {
             let ends: Vec<CommitId> = ends.iter().copied().collect();
             let repository = reader.repository();
-            let last = history::common_ancestor(repository, &ends)?;
+            let last = commit::common_ancestor(repository, &ends)?;
             let hidden = match last {
                 Some(last) => CommitNode::read(repository, last)?.parents(Parents::All).to_vec(),
                 None => Vec::new(),
             };
-            let commits = history::newest_first(repository, start, Parents::All, &hidden)?;
+            let commits = commit::newest_first(repository, start, Parents::All, &hidden)?;
             let with_parents = |commit| {
                 let commit = commit?;
                 Ok((commit, CommitNode::read(repository, commit)?.parents(Parents::All).to_vec()))
@@ -273,13 +278,13 @@ impl Snapshot {
                 }
                 Err(error) => return Err(error),
             }
-            if history::is_descendant(reader.repository(), own, other)? {
+            if commit::is_descendant(reader.repository(), own, other)? {
                 return Ok(Relation::Descends);
             }
-            if history::is_descendant(reader.repository(), other, own)? {
+            if commit::is_descendant(reader.repository(), other, own)? {
                 return Ok(Relation::Behind);
             }
-            let bases = history::merge_bases(reader.repository(), own, &[other])?;
+            let bases = commit::merge_bases(reader.repository(), own, &[other])?;
             Ok(self.unless_cut(if bases.is_empty() { Relation::Unrelated } else { Relation::Diverged }))
         })
     }
@@ -367,10 +372,166 @@ pub fn subjects(
 
 /// Returns whether any commit in the history of `start` has the trailer `key`.
 fn any_has_trailer(reader: &Reader, start: CommitId, key: &str) -> Result<bool, Error> {
-    for id in history::commits(reader.repository(), &[start], &[])? {
+    for id in commit::commits(reader.repository(), &[start], &[])? {
         if !reader.commit(id?)?.trailers(key).is_empty() {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+// Reads trees and blobs of one repository, and caches the trees.
+
+/// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup at a time.
+#[derive(Debug)]
+pub(super) struct ReaderCache {
+    pool: Arc<RepositoryPool>,
+    trees: Mutex<HashMap<ObjectId, Tree>>,
+    /// The path to check again after an error; `None` for a mirror.
+    place: Option<RepositoryPlace>,
+    /// Trees and blobs that only a merge in memory has.
+    merged: MergeResult,
+}
+
+impl ReaderCache {
+    /// The number of cached trees. A plan of a few changes reads fewer, and a plan of all documents reads each tree once.
+    const MOST_TREES: usize = 512;
+
+    pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>) -> Self {
+        Self { pool: Arc::new(pool), trees: Mutex::default(), place, merged: MergeResult::default() }
+    }
+
+    /// Adds the objects of a merge in memory.
+    pub(super) fn with(self, merged: MergeResult) -> Self {
+        Self { merged, ..self }
+    }
+
+    fn recall(&self, id: ObjectId) -> Option<Tree> {
+        if let Some(tree) = self.merged.trees.get(&id) {
+            return Some(tree.clone());
+        }
+        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.get(&id).cloned()
+    }
+
+    fn keep(&self, id: ObjectId, tree: &Tree) {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        if trees.len() < Self::MOST_TREES {
+            trees.insert(id, tree.clone());
+        }
+    }
+}
+
+/// Reads the objects of a snapshot. Each thread needs its own reader.
+#[derive(Debug)]
+pub struct Reader {
+    objects: ObjectReader,
+    cache: Arc<ReaderCache>,
+}
+
+impl Reader {
+    pub(super) fn open(cache: Arc<ReaderCache>) -> Result<Self, Error> {
+        // Reading objects needs neither the work tree nor its link, which another process may replace.
+        let folder = cache.pool.folder();
+        let objects = cache.pool.open().map_err(|error| match &cache.place {
+            _ if !folder.exists() => Error::Vanished(folder.to_owned()),
+            Some(place) => place.explain(cannot_open(folder, error)),
+            None => cannot_open(folder, error),
+        })?;
+        Ok(Self { objects: ObjectReader::new(objects), cache })
+    }
+
+    /// Returns the folder of the objects and refs.
+    pub(crate) fn folder(&self) -> &Path {
+        self.cache.pool.folder()
+    }
+
+    pub(super) fn repository(&self) -> &Repository {
+        self.objects.repository()
+    }
+
+    pub(super) fn is_partial(&self) -> bool {
+        is_partial(self.folder())
+    }
+
+    pub(super) fn commit(&self, id: CommitId) -> Result<Commit, Error> {
+        commit(self.repository(), id).map_err(|error| self.missing(id, error))
+    }
+
+    pub(super) fn raw_commit(&self, id: CommitId) -> Result<Vec<u8>, Error> {
+        raw_commit(self.repository(), id).map_err(|error| self.missing(id, error))
+    }
+
+    /// Returns a commit without its message.
+    pub(super) fn node(&self, id: CommitId) -> Result<CommitNode, Error> {
+        CommitNode::read(self.repository(), id).map_err(|error| self.missing(id, error))
+    }
+
+    /// Returns why `id` could not be read: the repository vanished, or is a partial clone or damaged.
+    fn missing(&self, id: CommitId, error: Libgit2Error) -> Error {
+        self.fault(ObjectFault::of(id.0, error))
+    }
+
+    pub(super) fn fault(&self, fault: ObjectFault) -> Error {
+        self.explain(match fault {
+            ObjectFault::Missing(id) if self.is_partial() => Error::PartialClone(id),
+            fault => fault.into(),
+        })
+    }
+
+    /// Returns the cause of `error`. Another process may have removed or replaced the repository.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        match (self.folder().join("objects").exists(), &self.cache.place) {
+            (false, _) => Error::Vanished(self.folder().to_owned()),
+            (true, Some(place)) => place.explain(error),
+            (true, None) => error,
+        }
+    }
+}
+
+impl Trees for Reader {
+    type Error = Error;
+
+    fn tree(&self, id: ObjectId) -> Result<Tree, Error> {
+        if let Some(tree) = self.cache.recall(id) {
+            return Ok(tree);
+        }
+        let tree = self.objects.tree(id).map_err(|error| self.fault(error.fault))?;
+        self.cache.keep(id, &tree);
+        Ok(tree)
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        self.cache.recall(id).or_else(|| {
+            let tree = self.objects.find_tree(id)?;
+            self.cache.keep(id, &tree);
+            Some(tree)
+        })
+    }
+
+    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, Error> {
+        if let Some(bytes) = self.cache.merged.blobs.get(&id) {
+            return Ok(if bytes.len() > limit {
+                Blob::TooLarge(bytes.len() as u64)
+            } else {
+                Blob::Content(bytes.clone())
+            });
+        }
+        match self.objects.blob(id, limit) {
+            Ok(blob) => Ok(blob),
+            Err(ObjectError { fault, .. }) => match self.fault(fault) {
+                // Missing content holds only its toggle (DESIGN section 5).
+                Error::PartialClone(_) => Ok(Blob::Missing),
+                error => Err(error),
+            },
+        }
+    }
+}
+
+/// Returns whether a pack has the `.promisor` file of a partial clone.
+fn is_partial(folder: &Path) -> bool {
+    let packs = std::fs::read_dir(folder.join("objects/pack"));
+    packs.is_ok_and(|packs| {
+        packs.flatten().any(|file| file.path().extension().is_some_and(|extension| extension == "promisor"))
+    })
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::Error;
+use super::Error;
 use super::revisions;
 use super::snapshot::components;
 use crate::git::refs::{self, HeadTarget, RefTarget};

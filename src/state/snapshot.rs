@@ -14,7 +14,7 @@ use super::shared::head;
 use super::shared::head::SharedHead;
 use super::shared::protocol::{JournalAge, merge, unlist_unstarted};
 use super::sidecar::{self, CleanPass, Failures};
-use super::{files, journal, orders};
+use super::{files, journal};
 use crate::git::{ObjectReader, RepositoryPool};
 use crate::model::{
     Allowance, CommitId, EnvironmentId, ObjectId, RequestDigest, Sent, Suspensions, ToggleId,
@@ -196,8 +196,8 @@ impl StateSnapshot {
     pub(crate) fn reload(&mut self, dir: &Path) -> Result<(), Error> {
         self.failures = sidecar::failures(dir);
         self.clean_pass = sidecar::pass(dir);
-        self.suspensions = orders::suspensions(dir)?;
-        self.allowances = orders::allowances(dir);
+        self.suspensions = sidecar::suspensions(dir)?;
+        self.allowances = sidecar::allowances(dir);
         self.allowances.extend_from_slice(&self.given);
         Ok(())
     }

@@ -34,8 +34,8 @@ use serde_json::Value;
 use store::World;
 use toggles::TargetingPath;
 
+use super::nothing;
 use crate::model::{ToggleId, escaped};
-use crate::sandbox::endpoint::nothing;
 use crate::sandbox::store::{Fault, LARGEST_BODY, OpenRequest, SandboxState};
 
 /// A service of kind `featureprobe`.

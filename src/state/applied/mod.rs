@@ -175,7 +175,7 @@ impl AppliedRepository {
         match &self.tip {
             None => Ok(false),
             Some(tip) if tip.commit == ancestor => Ok(true),
-            Some(tip) => Ok(git::history::descends(&self.repository, tip.commit, ancestor)?),
+            Some(tip) => Ok(git::commit::descends(&self.repository, tip.commit, ancestor)?),
         }
     }
 

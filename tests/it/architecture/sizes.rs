@@ -12,9 +12,9 @@ const LONGEST_FILE: usize = 600;
 const LONGEST_FUNCTION: usize = 60;
 
 /// The most lines of production code, with comments; the most of one module; and the most files. They may only fall.
-const MOST_LINES: usize = 64_900;
+const MOST_LINES: usize = 64_700;
 const LARGEST_MODULE: usize = 6_600;
-const MOST_FILES: usize = 244;
+const MOST_FILES: usize = 220;
 
 #[test]
 fn the_program_does_not_grow_unnoticed() {
