@@ -249,11 +249,8 @@ impl AppliedRepository {
         let objects: BTreeMap<ObjectId, &Object> = objects.iter().map(|object| (object.id, object)).collect();
         let given = pack::missing(&odb, objects.keys().copied());
         let documents: BTreeSet<ObjectId> = documents.filter(|id| !objects.contains_key(id)).collect();
-        let mut documents: Vec<ObjectId> = documents.into_iter().collect();
-        // Before the first commit there are none, unless a pass was killed. A second copy would cost only space.
-        if self.tip.is_some() || documents.len() <= FEW {
-            documents = pack::missing(&odb, documents);
-        }
+        // A checkpoint and a recovery have no source: they rely on what an earlier call has kept.
+        let mut documents = pack::missing(&odb, documents);
         if documents.len() > FEW
             && let Some(source) = reader.repository()
         {
