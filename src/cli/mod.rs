@@ -1,7 +1,7 @@
 //! The command line: parses arguments, loads settings, runs a command and returns its exit code.
 //!
-//! A command has a file with its name, or is a function of that name in `authoring`, `describe`, `evaluate`, `remote`, `status` or `validate`. Results go to
-//! stdout and everything else to stderr. A closed pipe is not an error.
+//! A command has a file with its name, or is a function of that name in `authoring`, `describe`, `evaluate`, `remote`, `status`
+//! or `validate`. Results go to stdout and everything else to stderr. A closed pipe is not an error.
 
 mod apply;
 pub mod args;
@@ -33,8 +33,7 @@ use serde::Serialize;
 use crate::config::{self, Command, Flags, OutputFormat, Settings, settings};
 use crate::model::{Color, HarmlessJsonWriter, escaped, junit};
 use crate::pass::Files;
-use crate::report;
-use crate::report::{ANY_COMMENT, JOB_SUMMARY};
+use crate::report::{self, ANY_COMMENT, JOB_SUMMARY};
 use crate::telemetry::{self, Stream};
 
 /// Runs the program with the arguments `typed`, the program's name first, and returns the exit code (DESIGN, section 3).
@@ -266,7 +265,7 @@ fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     written.map_err(Failure::failed)
 }
 
-/// Prints a print_result that is not about documents: as text, as JSON, or as Markdown of at most so many bytes.
+/// Prints a result that is not about documents: as text, as JSON, or as Markdown of at most so many bytes.
 fn print_result<J: Serialize>(
     output: OutputFormat,
     text: impl FnOnce() -> String,

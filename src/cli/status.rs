@@ -1,4 +1,5 @@
-//! `gitoggle status`: prints the state of the toggles, without side effects.
+//! `gitoggle status`: prints the state of the toggles, without side effects. `gitoggle drift`: shows what was changed on the
+//! service.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -165,8 +166,6 @@ fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
         counts.join(", ")
     )
 }
-
-// `gitoggle drift`: shows what was changed on the service since it was last applied.
 
 pub(super) fn run_drift(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
     let depth = if args.full { ScanDepth::Everything } else { ScanDepth::Changes };

@@ -7,8 +7,7 @@ use std::sync::mpsc::Sender;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::{Semaphore, watch};
 
-use crate::document;
-use crate::document::LARGEST_DOCUMENT;
+use crate::document::{self, LARGEST_DOCUMENT};
 use crate::git::ObjectReader;
 use crate::model::{
     Action, EnvironmentId, Format, Hold, Key, Live, ObjectId, Scope, ToggleId, Trees as _, Version,

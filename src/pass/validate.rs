@@ -9,8 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::Error;
 use super::planning::with_snapshot;
-use crate::document;
-use crate::document::{Diagnostic, Document, LARGEST_DOCUMENT, Layout, MOST_FILES, PathKind, layout};
+use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, MOST_FILES, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
