@@ -1,7 +1,6 @@
 //! The architecture of the documentation, compared with the source.
 
 mod imports;
-mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -50,7 +50,7 @@ fn what_is_not_run_does_not_show_the_program() {
 
 #[test]
 fn the_two_commands_are_listed() {
-    for command in ["cargo run --release -- demo", "cargo test"] {
+    for command in ["cargo run -- demo", "cargo test"] {
         assert!(README.text().contains(command), "{command}");
     }
 }

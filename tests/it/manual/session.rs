@@ -141,7 +141,7 @@ impl Session {
             return self.start(block, command, expected);
         }
         // The first of the two commands of README, in the program that the tests have built.
-        let program = command.replace("cargo run --release -- ", "gitoggle ");
+        let program = command.replace("cargo run -- ", "gitoggle ");
         let actual = self.output_of(&program);
         let is_ours = program.contains("gitoggle ") || !expected.is_empty();
         assert!(
