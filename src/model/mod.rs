@@ -3,34 +3,39 @@
 //! All types are values; nothing here reads a clock, a disk or a network. Ids, targeting and globs are always valid,
 //! because parsing is the only way to create them.
 
+mod allowance;
+mod attribution;
 mod commit;
 mod deployment;
+mod hold;
 mod id;
 mod junit;
 mod leftover;
 mod live;
 mod packed;
+mod request;
+mod review;
 mod scope;
 mod targeting;
 mod text;
 mod tree;
+mod version;
 
+pub use allowance::{Allowance, Override, OverrideError};
+pub use attribution::{Attribution, HistoryEvidence};
 pub(crate) use commit::AuthoredCommit;
-pub use commit::{
-    Allowance, Attribution, ChangeDigest, ChangeDigestError, Commit, CommitId, HistoryEvidence, Override,
-    OverrideError, ReviewedChanges, Reviews,
-};
+pub use commit::{Commit, CommitId};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
+pub use hold::{Alone, HeldRequest, Hold, HoldKind, ToggleState};
 pub use id::{
     EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId,
 };
 pub(crate) use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use leftover::LeftoverKind;
 pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle, WaivedToggle};
-pub use live::{
-    Action, Alone, Certainty, Format, HeldRequest, Hold, HoldKind, Live, LiveContent, LiveDraft, LiveToggle,
-    LiveVersion, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest, ToggleState, Version,
-};
+pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
+pub use request::{Action, Certainty, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest};
+pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Reviews};
 pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
 };
@@ -47,6 +52,7 @@ pub(crate) use text::{
     hex, html, listed, not_a_word, plain, rfc3339, seconds, similar_names, words,
 };
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};
+pub use version::{Format, Version};
 
 pub const BUILD: Build = Build {
     version: env!("CARGO_PKG_VERSION"),

@@ -1,0 +1,179 @@
+//! The decisions that an operator can make at run time, and those that were made.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CommitId, EnvironmentId, ToggleId};
+
+/// A decision that an operator can make at run time (DESIGN, section 9.2).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Override {
+    /// Record the documents of an environment in which nothing is applied as applied.
+    FirstPassAdopt,
+    /// Publish every toggle of an environment in which nothing is applied.
+    FirstPassAssert,
+    /// Apply a revision that does not descend from the recorded one.
+    History,
+    /// Lift the rails of an environment, even if all of its documents were removed.
+    MassChange,
+    /// Overwrite changes that were made on the service.
+    OverwriteDrift,
+    /// Publish outside the change windows of an environment.
+    Window,
+}
+
+impl Override {
+    /// All overrides, in display order.
+    pub const ALL: [Self; 6] = [
+        Self::FirstPassAssert,
+        Self::FirstPassAdopt,
+        Self::MassChange,
+        Self::History,
+        Self::OverwriteDrift,
+        Self::Window,
+    ];
+
+    /// Returns the name, such as `mass-change`.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::FirstPassAdopt => "first-pass-adopt",
+            Self::FirstPassAssert => "first-pass-assert",
+            Self::History => "history",
+            Self::MassChange => "mass-change",
+            Self::OverwriteDrift => "overwrite-drift",
+            Self::Window => "window",
+        }
+    }
+
+    pub(crate) fn is_first_pass(self) -> bool {
+        matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A text that is not the name of an override.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{}` cannot be allowed; use one of {}", super::escaped(.0), Override::ALL.map(Override::as_str).join(", "))]
+pub struct OverrideError(String);
+
+impl FromStr for Override {
+    type Err = OverrideError;
+
+    fn from_str(text: &str) -> Result<Self, OverrideError> {
+        let found = Self::ALL.into_iter().find(|what| what.as_str() == text);
+        found.ok_or_else(|| OverrideError(text.to_owned()))
+    }
+}
+
+/// An override that an operator gave to a daemon, or a run to itself. Valid as long as its revision is the one to apply.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Allowance {
+    pub what: Override,
+    /// The environment; `None` for `history`, which concerns the source.
+    pub environment: Option<EnvironmentId>,
+    pub revision: CommitId,
+    /// The caller's address.
+    pub by: String,
+    /// The time, in seconds since 1970-01-01 UTC.
+    pub at: i64,
+    /// The live versions that `overwrite-drift` covers: those that the operator could see. None for the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<BTreeMap<ToggleId, u64>>,
+}
+
+impl Allowance {
+    /// Returns whether both answer the same question, so that the later one replaces the earlier one.
+    pub(crate) fn replaces(&self, other: &Self) -> bool {
+        // The two decisions on a first pass contradict each other, so only the later one can be valid.
+        let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());
+        is_same && self.environment == other.environment && self.covers(other)
+    }
+
+    /// Returns whether this one covers every toggle of an earlier one that may still be valid.
+    fn covers(&self, other: &Self) -> bool {
+        match (&self.versions, &other.versions) {
+            (Some(versions), Some(others)) if self.revision == other.revision => {
+                others.keys().all(|id| versions.contains_key(id))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`, the form of the trailers of applied commits.
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, environment, revision: _, by, at, versions: _ } = self;
+        write!(f, "{what}")?;
+        if let Some(environment) = environment {
+            write!(f, " {environment}")?;
+        }
+        write!(f, " by {} at {}", super::escaped(by), super::rfc3339(*at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ObjectId;
+
+    #[test]
+    fn an_override_has_one_spelling() {
+        for what in Override::ALL {
+            assert_eq!(what.as_str().parse(), Ok(what));
+            assert_eq!(serde_json::to_value(what).unwrap(), what.as_str());
+        }
+        let error = "everything\n".parse::<Override>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("`everything\\n` cannot be allowed; use one of first-pass-assert, "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_later_decision_about_the_same_question_replaces_the_earlier_one() {
+        let allowance = |what, environment: &str| Allowance {
+            what,
+            environment: Some(environment.parse().unwrap()),
+            revision: CommitId(ObjectId([1; 20])),
+            by: "127.0.0.1:4711".to_owned(),
+            at: 0,
+            versions: None,
+        };
+        let assert = allowance(Override::FirstPassAssert, "shop/prod");
+        assert!(allowance(Override::FirstPassAdopt, "shop/prod").replaces(&assert));
+        assert!(!allowance(Override::FirstPassAdopt, "shop/test").replaces(&assert));
+        assert!(!allowance(Override::MassChange, "shop/prod").replaces(&assert));
+    }
+
+    #[test]
+    fn a_later_order_to_overwrite_replaces_an_earlier_one_only_if_it_covers_its_toggles() {
+        let order = |revision, toggles: &[&str]| Allowance {
+            what: Override::OverwriteDrift,
+            environment: Some("shop/prod".parse().unwrap()),
+            revision: CommitId(ObjectId([revision; 20])),
+            by: "127.0.0.1:4711".to_owned(),
+            at: 0,
+            versions: Some(toggles.iter().map(|id| (id.parse().unwrap(), 3)).collect()),
+        };
+        let (pay, ship) = (["shop/prod/pay"], ["shop/prod/ship"]);
+        let both = order(1, &[pay, ship].concat());
+        assert!(both.replaces(&order(1, &pay)));
+        assert!(!order(1, &ship).replaces(&both));
+        assert!(order(2, &ship).replaces(&both));
+        let older = Allowance { versions: None, ..both.clone() };
+        assert!(order(1, &pay).replaces(&older));
+        let text = serde_json::to_string(&older).unwrap();
+        assert!(!text.contains("versions"), "{text}");
+        assert_eq!(serde_json::from_str::<Allowance>(&text).unwrap(), older);
+    }
+}

@@ -1,0 +1,228 @@
+//! The reasons for which a change is withheld, and the state of a toggle that follows from them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Override, RequestDigest, escaped};
+
+super::words! {
+    /// The state of a toggle, in display order.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    ToggleState {
+        /// Refused by the service, or parked.
+        Failed = "failed",
+        /// The service has other targeting than was last applied.
+        Drifted = "drifted",
+        /// Withheld: invalid, a rail, a first pass.
+        Held = "held",
+        /// Not published yet: also unknown, busy or suspended.
+        Pending = "pending",
+        /// Applied, but its file was removed.
+        Orphan = "orphan",
+        /// The applied targeting is the desired one.
+        InSync = "in_sync",
+    }
+}
+
+super::words! {
+    /// The kind of reason for which a toggle is withheld.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    HoldKind {
+        /// The environment needs approvals, and a publish would bypass them.
+        ApprovalRequired = "approval_required",
+        /// The toggle is archived on the service.
+        Archived = "archived",
+        /// A draft on the service awaits approval.
+        AwaitsApproval = "awaits_approval",
+        /// Nothing is applied for the toggle, and the service has other targeting than the document.
+        DiffersFromLive = "differs_from_live",
+        /// The toggle was changed on the service since it was last applied.
+        Drifted = "drifted",
+        /// The whole environment is held: all of its documents were removed.
+        Environment = "environment",
+        /// The publish failed although others succeeded.
+        FailedAlone = "failed_alone",
+        /// Nothing is applied in the environment, and nothing decides on the first pass.
+        FirstPass = "first_pass",
+        /// The document is invalid.
+        Invalid = "invalid",
+        /// The service has no such toggle.
+        Missing = "missing",
+        /// No review lists the change.
+        NotReviewed = "not_reviewed",
+        /// The environment is over a limit.
+        Rail = "rail",
+        /// The service refused the request.
+        Refused = "refused",
+        /// A variation is not of the toggle's return type.
+        ReturnType = "return_type",
+        /// Another document is invalid, and `on_invalid: stop` holds everything.
+        Stopped = "stopped",
+        /// An operator suspended publishing.
+        Suspended = "suspended",
+        /// The last outcome is unknown, and the request cannot be retried.
+        Unknown = "unknown",
+        /// No change window is open.
+        Window = "window",
+    }
+}
+
+/// Why a change is not sent, or is not confirmed.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Hold {
+    /// The kind of reason; none if nothing was decided against the change: the service has not confirmed it yet.
+    pub kind: Option<HoldKind>,
+    pub state: ToggleState,
+    /// The reason in one line, with the ways out.
+    #[serde(rename = "reason")]
+    pub text: String,
+    /// The decisions of operators that release the change.
+    #[serde(default)]
+    pub releases: Vec<Override>,
+    /// The live version that a permission to overwrite drift covers, 0 if the service does not have the toggle; none if
+    /// such a permission has no effect.
+    #[serde(default, rename = "live_version")]
+    pub version: Option<u64>,
+    /// The time at which a change window opens, in seconds since 1970-01-01 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opens: Option<i64>,
+}
+
+impl Hold {
+    /// Creates a hold with what the kind of reason entails.
+    pub(crate) fn new(kind: HoldKind, text: impl Into<String>) -> Self {
+        let (state, releases) = kind.entails();
+        Self {
+            kind: Some(kind),
+            state,
+            text: text.into(),
+            releases: releases.to_vec(),
+            version: None,
+            opens: None,
+        }
+    }
+
+    /// Creates a hold because of what the service has: `version`.
+    pub(crate) fn over(kind: HoldKind, version: u64, text: impl Into<String>) -> Self {
+        Self { version: Some(version), ..Self::new(kind, text) }
+    }
+
+    /// Creates the reason for a state that nothing was decided about.
+    pub(crate) fn undecided(state: ToggleState, text: impl Into<String>) -> Self {
+        Self { kind: None, state, text: text.into(), releases: Vec::new(), version: None, opens: None }
+    }
+
+    /// Returns the hold of the same request in a later pass, which does not send it.
+    pub(crate) fn later(&self) -> Self {
+        let before = match self.kind {
+            Some(HoldKind::FailedAlone) => "failed alone, tried again after a while: ",
+            Some(HoldKind::Refused) => "refused by the service: ",
+            _ => "",
+        };
+        Self { text: format!("{before}{}", escaped(&self.text)), ..self.clone() }
+    }
+
+    /// Returns whether it is about the live state of the toggle.
+    pub(crate) fn is_live(&self) -> bool {
+        self.kind.is_some_and(HoldKind::is_live)
+    }
+
+    /// Returns whether the change was not tried at this revision, neither on the service nor by reading its live state.
+    pub(crate) fn is_untried(&self) -> bool {
+        match self.kind {
+            Some(HoldKind::Invalid | HoldKind::Refused | HoldKind::Unknown) => false,
+            Some(kind) => !kind.is_live(),
+            None => true,
+        }
+    }
+
+    /// Returns whether an operator has to decide (exit code 4).
+    pub(crate) fn needs_decision(&self) -> bool {
+        match self.kind {
+            // The invalid document behind `Stopped` has its own exit code (3), and what failed is tried again.
+            Some(HoldKind::FailedAlone | HoldKind::Invalid | HoldKind::Refused | HoldKind::Stopped)
+            | None => false,
+            Some(HoldKind::Unknown) => !self.releases.is_empty(),
+            Some(_) => true,
+        }
+    }
+}
+
+impl HoldKind {
+    /// Returns the state of the toggle, and the decisions of operators that release it.
+    fn entails(self) -> (ToggleState, &'static [Override]) {
+        match self {
+            Self::ApprovalRequired
+            | Self::Archived
+            | Self::AwaitsApproval
+            | Self::Invalid
+            | Self::Missing
+            | Self::NotReviewed
+            | Self::ReturnType
+            | Self::Stopped => (ToggleState::Held, &[]),
+            Self::DiffersFromLive => {
+                (ToggleState::Held, &[Override::FirstPassAssert, Override::OverwriteDrift])
+            }
+            Self::Drifted => (ToggleState::Drifted, &[Override::OverwriteDrift]),
+            Self::Environment | Self::Rail => (ToggleState::Held, &[Override::MassChange]),
+            Self::FailedAlone | Self::Refused => (ToggleState::Failed, &[]),
+            Self::FirstPass => (ToggleState::Held, &[Override::FirstPassAdopt, Override::FirstPassAssert]),
+            Self::Window => (ToggleState::Held, &[Override::Window]),
+            Self::Suspended | Self::Unknown => (ToggleState::Pending, &[]),
+        }
+    }
+
+    /// Returns whether it is about the live state of the toggle.
+    pub(crate) fn is_live(self) -> bool {
+        matches!(
+            self,
+            Self::ApprovalRequired
+                | Self::Archived
+                | Self::AwaitsApproval
+                | Self::DiffersFromLive
+                | Self::Drifted
+                | Self::Missing
+                | Self::ReturnType
+        )
+    }
+}
+
+impl fmt::Display for HoldKind {
+    /// Formats the word with spaces.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.as_str().replace('_', " "))
+    }
+}
+
+/// A request that was held, or that the service has not confirmed. Any other request for the toggle is new (DESIGN,
+/// section 6).
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct HeldRequest {
+    pub request: RequestDigest,
+    #[serde(flatten)]
+    pub hold: Hold,
+    /// The number of the pass that sent it last, 0 if none did. Grows with every pass that leaves an unconfirmed request.
+    #[serde(default)]
+    pub pass: u64,
+    /// Present if the request failed alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Alone>,
+}
+
+impl HeldRequest {
+    /// Creates the entry of a request that was not sent.
+    pub(crate) fn new(request: RequestDigest, hold: Hold) -> Self {
+        Self { request, hold, pass: 0, alone: None }
+    }
+}
+
+/// The backoff of a request that failed while others were applied.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Alone {
+    pub failures: u32,
+    /// The time of the next try, in seconds since 1970-01-01 UTC.
+    pub retry_at: i64,
+}

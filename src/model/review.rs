@@ -1,0 +1,162 @@
+//! The changes that a review lists: without a review that lists it, `apply --reviewed` publishes no change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Commit, CommitId, Payload, ToggleId, hex};
+
+/// The SHA-256 of a toggle and the targeting that would be sent for it. Commits, comments and actions are not part of it,
+/// so that it survives a merge, and does not depend on what is applied.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct ChangeDigest([u8; 32]);
+
+/// The reason why a text is not the digest of a change.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a digest is `sha256:` and 64 digits `0`–`9` or `a`–`f`")]
+pub struct ChangeDigestError;
+
+impl ChangeDigest {
+    /// Returns the digest of the request that sends `payload` for a toggle.
+    pub(crate) fn new(id: &ToggleId, payload: &Payload) -> Self {
+        // Without a separator, two different requests could have the same bytes.
+        let hash = Sha256::new().chain_update(id.as_str()).chain_update([0]);
+        Self(hash.chain_update(payload.json()).finalize().into())
+    }
+
+    /// Returns the part of the digest that a review lists. 128 bits, so that a comment has room for thousands.
+    fn listed(self) -> ListedDigest {
+        *self.0.first_chunk().expect("the digest is longer")
+    }
+}
+
+impl fmt::Display for ChangeDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", hex(&self.0))
+    }
+}
+
+impl FromStr for ChangeDigest {
+    type Err = ChangeDigestError;
+
+    fn from_str(text: &str) -> Result<Self, ChangeDigestError> {
+        let digits = text.strip_prefix("sha256:").ok_or(ChangeDigestError)?;
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if digits.len() != 64 || !digits.bytes().all(is_digit) {
+            return Err(ChangeDigestError);
+        }
+        let mut digest = [0; 32];
+        for (byte, at) in digest.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| ChangeDigestError)?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+type ListedDigest = [u8; LISTED];
+const LISTED: usize = 16;
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ReviewedChanges(BTreeSet<ListedDigest>);
+
+impl ReviewedChanges {
+    /// Returns all digests as bytes, one after the other.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flatten().copied().collect()
+    }
+
+    /// Returns the digests that [`Self::to_bytes`] has returned; `None` if it has not returned these.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (digests, rest) = bytes.as_chunks::<LISTED>();
+        rest.is_empty().then(|| Self(digests.iter().copied().collect()))
+    }
+}
+
+impl FromIterator<ChangeDigest> for ReviewedChanges {
+    fn from_iter<T: IntoIterator<Item = ChangeDigest>>(digests: T) -> Self {
+        Self(digests.into_iter().map(ChangeDigest::listed).collect())
+    }
+}
+
+/// The reviews that count for one pass.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Reviews {
+    changes: ReviewedChanges,
+    /// For the commits of pull requests, which one each came from, and why its review does not list a change.
+    requests: BTreeMap<CommitId, String>,
+    /// The same for any other commit, after its id.
+    others: String,
+}
+
+impl Reviews {
+    /// Returns no reviews. `others` continues the sentence about a commit that is of no pull request.
+    pub(crate) fn none(others: impl Into<String>) -> Self {
+        Self { changes: ReviewedChanges::default(), requests: BTreeMap::new(), others: others.into() }
+    }
+
+    pub(crate) fn add(&mut self, review: ReviewedChanges) {
+        self.changes.0.extend(review.0);
+    }
+
+    /// Names the pull request that `commits` came from, and why its review does not list a change.
+    pub(crate) fn name(&mut self, commits: impl IntoIterator<Item = CommitId>, request: &str) {
+        for commit in commits {
+            self.requests.entry(commit).or_insert_with(|| request.to_owned());
+        }
+    }
+
+    pub(crate) fn list(&self, change: ChangeDigest) -> bool {
+        self.changes.0.contains(&change.listed())
+    }
+
+    /// Returns what an unlisted change of `commit` came from, and why no review lists it.
+    pub(crate) fn origin(&self, commit: Option<&Commit>) -> String {
+        match commit {
+            None => format!("files that are not committed, {}", self.others),
+            Some(commit) => match self.requests.get(&commit.id) {
+                Some(request) => request.clone(),
+                None => format!("commit {}, {}", commit.id.short(), self.others),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_sha256_and_64_digits() {
+        let digits = "0123456789abcdef".repeat(4);
+        let text = format!("sha256:{digits}");
+        assert_eq!(text.parse::<ChangeDigest>().unwrap().to_string(), text);
+        for text in [
+            "",
+            "sha256:",
+            &digits,
+            &format!("SHA256:{digits}"),
+            &format!("sha256:{}", digits.to_uppercase()),
+            &format!("sha256:{digits}0"),
+            &format!("sha256:{}", &digits[1..]),
+            &format!("sha256:{}g", &digits[1..]),
+            &format!("sha1:{digits}"),
+        ] {
+            assert_eq!(text.parse::<ChangeDigest>(), Err(ChangeDigestError), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_digests_of_a_review_are_read_back_whole_or_not_at_all() {
+        let digest = |byte| ChangeDigest([byte; 32]);
+        let review: ReviewedChanges = [digest(1), digest(2), digest(1)].into_iter().collect();
+        let bytes = review.to_bytes();
+        assert_eq!((review.0.len(), bytes.len()), (2, 32));
+        assert_eq!(ReviewedChanges::from_bytes(&bytes), Some(review.clone()));
+        assert_eq!(ReviewedChanges::from_bytes(&bytes[1..]), None);
+        let mut reviews = Reviews::none("");
+        reviews.add(review);
+        assert!(reviews.list(digest(2)) && !reviews.list(digest(3)));
+    }
+}
