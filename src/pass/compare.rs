@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::validate::Folder;
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::ObjectReader;
 use crate::model::{
@@ -20,6 +19,7 @@ use crate::plan::{
     self, Base, DecisionContext, Draft, Input, LiveDifferences, OnDrift, OnMissing, Overrides, Plan, Policy,
     SourceInfo, compare as trees,
 };
+use crate::source::folder::Folder;
 use crate::source::{self, Reader, Snapshot};
 use crate::state::StateSnapshot;
 

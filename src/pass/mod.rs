@@ -40,34 +40,40 @@
 mod attribution;
 mod compare;
 mod config;
+mod documents;
 mod error;
+mod event;
 mod history;
+mod notes;
 pub(crate) mod planning;
 pub(crate) mod publish;
 mod range;
 mod read;
 mod record;
 mod report;
+mod reviews;
+mod runtime;
 #[cfg(test)]
 mod simulation;
 mod stale;
 mod staleness;
 mod validate;
 
-pub(crate) use config::cores;
 pub use config::{Config, OriginState, Rules, SharedState, check_scope};
-pub use config::{Event, Observe, PassContext, PublishAnswer, Runtime};
+pub use documents::{DocumentFiles, ReadDocument, TestFile};
 pub use error::{Error, Stale};
+pub use event::{Event, Observe, PassContext, PublishAnswer};
 pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader, name_subjects};
-pub(crate) use planning::ReviewSource;
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use range::{BranchRange, FetchHints, Range, RangeError, plan_range};
 pub(crate) use record::applied_tree;
 pub use report::{ChangeResult, Report, StopReason};
+pub(crate) use reviews::ReviewSource;
+pub use runtime::Runtime;
+pub(crate) use runtime::cores;
 pub(crate) use stale::{StaleQuery, stale};
 pub use validate::{CheckTarget, Checked, Checks, check};
-pub use validate::{DocumentFiles, ReadDocument, TestFile};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -293,7 +299,7 @@ impl Reconciler {
         let (view, config) = (self.store.view(), &self.config);
         planning::check_base_url(view, &config.rules)?;
         let mut notes = staleness::check(snapshot, view, config, inputs.is_daemon, &mut self.source)?;
-        notes.extend(planning::deleted_ref(view, config));
+        notes.extend(notes::deleted_ref(view, config));
         Ok(notes)
     }
 

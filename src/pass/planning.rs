@@ -1,17 +1,16 @@
 //! Plans without side effects, for `plan` and `status`, and the checks before documents are compared.
 
-use super::validate::Folder;
-use crate::document::PathKind;
-use crate::forge::ForgeReviews;
+use super::notes::{step_notes, uncommitted};
+use super::validate::LIMITS;
 use crate::git::CommitVerifier;
-use crate::model::{CommitId, ReviewedChanges, Reviews, escaped};
+use crate::model::CommitId;
 use crate::pass::Error;
 use crate::pass::compare::{AppliedSide, PlanFiles, plan_files};
 use crate::pass::config::{Config, Rules};
-use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
-use crate::plan::{Change, LiveDifferences, Plan, SourceInfo};
-use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
-use crate::state::folder::{self, Place};
+use crate::pass::staleness::RevisionStep;
+use crate::plan::{LiveDifferences, Plan, SourceInfo};
+use crate::source::folder::Folder;
+use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, CleanPass, StateSnapshot};
 
 /// A plan with its notes.
@@ -65,7 +64,7 @@ fn plan_work_tree(
     let (is_forward, notes) = step_notes(snapshot, view, config)?;
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
-    let folder = Folder::with_left_out(folder, &source.root, &snapshot.reader()?)?;
+    let folder = Folder::with_left_out(folder, &source.root, &snapshot.reader()?, LIMITS)?;
     let files = PlanFiles { snapshot, work_tree: Some(folder) };
     let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?;
     Ok(Planned { plan, notes, is_forward })
@@ -107,34 +106,6 @@ pub(crate) fn plan_read_only(
     Ok(Planned { plan, notes, is_forward })
 }
 
-/// Returns whether the step from the recorded revision leads forward, and the notes of a read-only command about it.
-fn step_notes(
-    snapshot: &Snapshot,
-    view: &StateSnapshot,
-    config: &Config,
-) -> Result<(bool, Vec<String>), Error> {
-    let step = RevisionStep::of(snapshot, view)?;
-    let is_forward = step.is_none_or(|step| step.is_forward());
-    let decision = step.map(|step| step.decide(Circumstances::of(config, false), config.rules.history));
-    let holder = view.holder().map(|holder| {
-        format!("{holder} has announced a pass on the shared state; the changes that it sends are shown as unknown until they are recorded")
-    });
-    let other_place = match &config.shared {
-        Some(shared) => Place::of(Some(&shared.resolve(&config.source)?)),
-        None => Place::of(None),
-    };
-    let other_place = folder::check_place(&config.state_dir, &other_place, view.is_fetched());
-    let other_place = other_place.err().map(Error::from);
-    let unsigned = signer(&mut CommitVerifier::new(config.trusted_keys.clone()), snapshot).err();
-    let notes = decision
-        .and_then(StepDecision::into_note)
-        .into_iter()
-        .chain(unsigned.and_then(|error| StepDecision::Refuse(error).into_note()))
-        .chain(other_place.and_then(|error| StepDecision::Refuse(error).into_note()))
-        .chain(holder);
-    Ok((is_forward, notes.chain(deleted_ref(view, config)).collect()))
-}
-
 /// Returns who signed the revision; none if no keys are configured.
 ///
 /// # Errors
@@ -144,17 +115,6 @@ pub(crate) fn signer(verifier: &mut CommitVerifier, snapshot: &Snapshot) -> Resu
         return Ok(None);
     }
     Ok(Some(verifier.signer(snapshot.revision(), &snapshot.raw_commit()?)?))
-}
-
-/// Returns a warning about a first pass on shared state: the ref may have been deleted.
-pub(crate) fn deleted_ref(view: &StateSnapshot, config: &Config) -> Option<String> {
-    let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
-    is_first.then(|| {
-        "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
-         that repository does: `--first-pass adopt` would then record documents that the service may not have, so use \
-         `--first-pass assert`"
-            .to_owned()
-    })
 }
 
 /// Refuses a state that belongs to another service.
@@ -215,93 +175,5 @@ pub(crate) fn memory(snapshot: &Snapshot, tip: CommitId, rules: &Rules, at: i64)
         tip,
         revision: snapshot.revision(),
         at,
-    }
-}
-
-/// Returns a note about uncommitted documents.
-fn uncommitted(config: &Config, snapshot: &Snapshot) -> Option<String> {
-    match count(&config.source, &config.rules, snapshot)? {
-        0 => None,
-        1 => Some(
-            "1 document in the work tree differs from the committed version; `--worktree` plans it"
-                .to_owned(),
-        ),
-        count => Some(format!(
-            "{count} documents in the work tree differ from the committed versions; `--worktree` plans them"
-        )),
-    }
-}
-
-/// Returns a note about uncommitted documents, which a comparison of revisions leaves out.
-pub(crate) fn range_note(source: &SourceConfig, rules: &Rules, snapshot: &Snapshot) -> Option<String> {
-    let count = count(source, rules, snapshot).filter(|count| *count > 0)?;
-    let documents = match count {
-        1 => "1 document in the work tree is".to_owned(),
-        count => format!("{count} documents in the work tree are"),
-    };
-    Some(format!("{documents} not committed: only commits are compared"))
-}
-
-/// Returns the number of documents that differ between the work tree and the snapshot.
-fn count(source: &SourceConfig, rules: &Rules, snapshot: &Snapshot) -> Option<usize> {
-    let folder = source.location.local_path()?;
-    // Errors are ignored, because the plan does not depend on the note.
-    let differing = source::uncommitted(folder, snapshot.revision(), &source.root).ok()?;
-    let root = match source.root.as_str() {
-        "" => String::new(),
-        root => format!("{root}/"),
-    };
-    let is_document = |path: &&Vec<u8>| {
-        let inner = path.strip_prefix(root.as_bytes());
-        inner.is_some_and(|inner| matches!(rules.layout.classify(inner), PathKind::Document { .. }))
-    };
-    Some(differing.iter().filter(is_document).count())
-}
-
-// The reviews that count for a pass (`apply --reviewed`).
-//
-// On a forge, they are those of every pull request merged since the recorded revision: a job that did not run, or two
-// quick merges, need nobody. A change that an earlier pass did not get done is older than the recorded revision, so the
-// search also goes back to the commit of each change.
-
-/// Where the reviews of changes are.
-#[derive(Clone, Debug)]
-pub(crate) enum ReviewSource {
-    /// In a file that `plan -o json` wrote.
-    File {
-        /// The path as it was given.
-        name: String,
-        changes: ReviewedChanges,
-    },
-    /// In the comments on pull requests.
-    Forge(Box<ForgeReviews>),
-}
-
-impl ReviewSource {
-    /// Reads the reviews of `changes`. `recorded` is the revision that was applied last.
-    pub(super) fn read(
-        &self,
-        changes: &[Change],
-        snapshot: &Snapshot,
-        recorded: Option<CommitId>,
-    ) -> Result<Reviews, Error> {
-        let forge = match self {
-            Self::File { name, changes } => {
-                let mut reviews =
-                    Reviews::none(format!("which the review `{}` does not list", escaped(name)));
-                reviews.add(changes.clone());
-                return Ok(reviews);
-            }
-            Self::Forge(forge) => forge,
-        };
-        let commits = changes.iter().filter_map(|change| Some(change.attribution.commit()?.id));
-        let ends = commits.chain(recorded).collect();
-        let history = snapshot.history_since(&ends)?;
-        let is_enough = |reviews: &Reviews| changes.iter().all(|change| reviews.list(change.digest()));
-        forge.read(&history, &is_enough).map_err(|error| Error::Reviews {
-            repository: forge.repository().to_owned(),
-            hint: error.hint(forge.api()),
-            error: error.into(),
-        })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
-use super::config::Waited;
+use super::runtime::Waited;
 use crate::document::{LARGEST_DOCUMENT, Layout};
 use crate::git::ObjectReader;
 use crate::model::{

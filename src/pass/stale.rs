@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Error;
+use super::documents::DocumentFiles;
 use super::planning::with_snapshot;
-use super::validate::DocumentFiles;
 use crate::document::{self, CodeOwners, LARGEST_DOCUMENT, Layout, OWNER_FILES};
 use crate::model::{
     Blob, LastChange, Leftover, Payload, Scope, ServiceKind, StaleReport, StaleToggle, ToggleId, Trees,

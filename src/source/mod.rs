@@ -6,6 +6,7 @@
 //!
 //! Invariant: a [`Snapshot`] never changes, even if its ref moves.
 
+pub(crate) mod folder;
 mod history;
 mod mirror;
 mod place;

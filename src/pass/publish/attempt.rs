@@ -14,7 +14,7 @@ use super::dispatch::Job;
 use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
 use crate::model::{Action, Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
-use crate::pass::config::{Event, PublishAnswer};
+use crate::pass::event::{Event, PublishAnswer};
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
 use crate::service::Outcome;
 use crate::state::Begun;

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Error;
-use super::config::PassContext;
+use super::event::PassContext;
 use super::report::PublishSummary;
 use crate::model::{
     Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Serve, ToggleId, Variation,

@@ -17,7 +17,7 @@ use crate::daemon::{DriftScans, PassOutcome, Schedule};
 use crate::git::simulated::{self, REFUSED};
 use crate::git::{GitAccess, RepoUrl, UserConfig};
 use crate::model::{ServiceKind, chain};
-use crate::pass::config::{Event, PassContext};
+use crate::pass::event::{Event, PassContext};
 use crate::pass::publish::order;
 use crate::pass::report::ChangeResult;
 use crate::pass::{Config, Error, PassInputs, Reconciler, Report, Runtime, SharedState, StopReason};

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::world::{Baton, Killed, World, lock};
 use crate::git::simulated;
-use crate::pass::config::SimulatedRuntime;
+use crate::pass::runtime::SimulatedRuntime;
 use crate::state::SimulatedClock;
 
 /// How often a process is suspended and killed: a probability for each wait.

@@ -1,0 +1,147 @@
+//! Reads the documents and expectations of a source outside a pass: of a folder, a file or a revision.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::Error;
+use super::validate::{CheckTarget, LIMITS};
+use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, PathKind, layout};
+use crate::model::{Blob, EntryKind, FoldedId, ObjectId, ServiceKind, ToggleId, Trees};
+use crate::plan::compare::join;
+use crate::source::folder::Folder;
+use crate::source::{self, Snapshot, Source};
+
+/// The files of a work tree or of a revision, listed once and read on demand.
+pub struct DocumentFiles {
+    files: Box<dyn Trees<Error = source::Error>>,
+    ids: BTreeSet<ToggleId>,
+    /// The documents that claim each toggle.
+    claims: HashMap<FoldedId, Vec<DocumentFile>>,
+    tests: BTreeMap<ToggleId, TestFile>,
+    root: String,
+    kind: ServiceKind,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct DocumentFile {
+    id: ToggleId,
+    path: String,
+    object: ObjectId,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TestFile {
+    pub path: String,
+    object: ObjectId,
+}
+
+#[derive(Clone, Debug)]
+pub struct ReadDocument {
+    pub path: String,
+    pub content: Blob,
+    pub document: Document,
+}
+
+impl DocumentFiles {
+    /// Lists the files of `target` that match `layout`.
+    pub fn open(target: &CheckTarget, layout: &Layout, kind: ServiceKind) -> Result<Self, Error> {
+        let (files, root) = match target {
+            CheckTarget::File(folder, path) => (Folder::of_file(folder, path, LIMITS)?, ""),
+            CheckTarget::Folder(folder, root) => (Folder::open(folder, root, LIMITS)?, root.as_str()),
+            CheckTarget::Revision(config) => {
+                let snapshot = Source::new(config.as_ref().clone()).snapshot()?;
+                return Self::at(&snapshot, &config.root, layout, kind);
+            }
+        };
+        let top = files.root_tree();
+        Self::list(Box::new(files), top, root, layout, kind)
+    }
+
+    /// Lists the files of `snapshot` below `root` that match `layout`.
+    pub(super) fn at(
+        snapshot: &Snapshot,
+        root: &str,
+        layout: &Layout,
+        kind: ServiceKind,
+    ) -> Result<Self, Error> {
+        Self::list(Box::new(snapshot.reader()?), snapshot.root_tree(), root, layout, kind)
+    }
+
+    /// Walks the tree as deep as the layout has folders.
+    fn list(
+        files: Box<dyn Trees<Error = source::Error>>,
+        top: ObjectId,
+        root: &str,
+        layout: &Layout,
+        kind: ServiceKind,
+    ) -> Result<Self, Error> {
+        let (ids, claims, tests) = (BTreeSet::new(), HashMap::new(), BTreeMap::new());
+        let mut documents = Self { files, ids, claims, tests, root: root.to_owned(), kind };
+        let depth = layout.pattern().split('/').count() - 1;
+        let mut open = vec![(String::new(), top, 0)];
+        while let Some((folder, id, level)) = open.pop() {
+            for entry in documents.files.tree(id)?.entries() {
+                // A key is ASCII, so a name that is not UTF-8 belongs to no toggle.
+                let Ok(name) = std::str::from_utf8(entry.name) else {
+                    continue;
+                };
+                let path = join(&folder, name);
+                match entry.kind() {
+                    EntryKind::Tree if level < depth => open.push((path, entry.id, level + 1)),
+                    EntryKind::Blob if level == depth => documents.file(layout, path, entry.id),
+                    _ => {}
+                }
+            }
+        }
+        Ok(documents)
+    }
+
+    fn file(&mut self, layout: &Layout, path: String, object: ObjectId) {
+        if let Some(stem) = path.strip_suffix(".test.yaml") {
+            if let PathKind::Document { id, .. } = layout.classify(format!("{stem}.yaml").as_bytes()) {
+                let path = join(&self.root, &path);
+                self.tests.insert(id, TestFile { path, object });
+            }
+        } else if let PathKind::Document { id, .. } = layout.classify(path.as_bytes()) {
+            self.ids.insert(id.clone());
+            let claims = self.claims.entry(FoldedId::from(&id)).or_default();
+            claims.push(DocumentFile { id, path, object });
+        }
+    }
+
+    /// Returns the toggles with a document, sorted.
+    pub fn toggles(&self) -> impl Iterator<Item = &ToggleId> {
+        self.ids.iter()
+    }
+
+    pub fn tests(&self) -> &BTreeMap<ToggleId, TestFile> {
+        &self.tests
+    }
+
+    /// Returns the content of a file of expectations.
+    pub fn test(&self, file: &TestFile) -> Result<Blob, Error> {
+        Ok(self.files.blob(file.object, LARGEST_DOCUMENT)?)
+    }
+
+    /// Reads the document of a toggle; `None` if it has none. A toggle that several files claim is invalid.
+    pub fn read(&self, id: &ToggleId) -> Result<Option<ReadDocument>, Error> {
+        let claims = self.claims.get(&FoldedId::from(id)).map(Vec::as_slice).unwrap_or_default();
+        let Some(DocumentFile { path, object, .. }) = claims.iter().find(|file| file.id == *id) else {
+            return Ok(None);
+        };
+        let content = self.files.blob(*object, LARGEST_DOCUMENT)?;
+        let path = join(&self.root, path);
+        let document = match claims.len() {
+            1 => document::read(&path, &content, self.kind),
+            _ => Document { payload: None, diagnostics: self.duplicates(id, claims) },
+        };
+        Ok(Some(ReadDocument { path, content, document }))
+    }
+
+    fn duplicates(&self, id: &ToggleId, claims: &[DocumentFile]) -> Vec<Diagnostic> {
+        let (own, folded): (Vec<_>, Vec<_>) = claims.iter().partition(|file| file.id == *id);
+        let paths = |files: Vec<&DocumentFile>| -> Vec<String> {
+            files.into_iter().map(|file| join(&self.root, &file.path)).collect()
+        };
+        layout::duplicate(id, &paths(own), &paths(folded))
+    }
+}

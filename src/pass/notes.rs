@@ -1,0 +1,90 @@
+//! Facts for the operator about the step from the recorded revision and about uncommitted documents, which a plan shows.
+
+use super::planning::signer;
+use crate::document::PathKind;
+use crate::git::CommitVerifier;
+use crate::pass::Error;
+use crate::pass::config::{Config, Rules};
+use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
+use crate::source::{self, Snapshot, SourceConfig};
+use crate::state::StateSnapshot;
+use crate::state::folder::{self, Place};
+
+/// Returns whether the step from the recorded revision leads forward, and the notes of a read-only command about it.
+pub(super) fn step_notes(
+    snapshot: &Snapshot,
+    view: &StateSnapshot,
+    config: &Config,
+) -> Result<(bool, Vec<String>), Error> {
+    let step = RevisionStep::of(snapshot, view)?;
+    let is_forward = step.is_none_or(|step| step.is_forward());
+    let decision = step.map(|step| step.decide(Circumstances::of(config, false), config.rules.history));
+    let holder = view.holder().map(|holder| {
+        format!("{holder} has announced a pass on the shared state; the changes that it sends are shown as unknown until they are recorded")
+    });
+    let other_place = match &config.shared {
+        Some(shared) => Place::of(Some(&shared.resolve(&config.source)?)),
+        None => Place::of(None),
+    };
+    let other_place = folder::check_place(&config.state_dir, &other_place, view.is_fetched());
+    let other_place = other_place.err().map(Error::from);
+    let unsigned = signer(&mut CommitVerifier::new(config.trusted_keys.clone()), snapshot).err();
+    let notes = decision
+        .and_then(StepDecision::into_note)
+        .into_iter()
+        .chain(unsigned.and_then(|error| StepDecision::Refuse(error).into_note()))
+        .chain(other_place.and_then(|error| StepDecision::Refuse(error).into_note()))
+        .chain(holder);
+    Ok((is_forward, notes.chain(deleted_ref(view, config)).collect()))
+}
+
+/// Returns a warning about a first pass on shared state: the ref may have been deleted.
+pub(crate) fn deleted_ref(view: &StateSnapshot, config: &Config) -> Option<String> {
+    let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
+    is_first.then(|| {
+        "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
+         that repository does: `--first-pass adopt` would then record documents that the service may not have, so use \
+         `--first-pass assert`"
+            .to_owned()
+    })
+}
+
+/// Returns a note about uncommitted documents.
+pub(super) fn uncommitted(config: &Config, snapshot: &Snapshot) -> Option<String> {
+    match count(&config.source, &config.rules, snapshot)? {
+        0 => None,
+        1 => Some(
+            "1 document in the work tree differs from the committed version; `--worktree` plans it"
+                .to_owned(),
+        ),
+        count => Some(format!(
+            "{count} documents in the work tree differ from the committed versions; `--worktree` plans them"
+        )),
+    }
+}
+
+/// Returns a note about uncommitted documents, which a comparison of revisions leaves out.
+pub(crate) fn range_note(source: &SourceConfig, rules: &Rules, snapshot: &Snapshot) -> Option<String> {
+    let count = count(source, rules, snapshot).filter(|count| *count > 0)?;
+    let documents = match count {
+        1 => "1 document in the work tree is".to_owned(),
+        count => format!("{count} documents in the work tree are"),
+    };
+    Some(format!("{documents} not committed: only commits are compared"))
+}
+
+/// Returns the number of documents that differ between the work tree and the snapshot.
+fn count(source: &SourceConfig, rules: &Rules, snapshot: &Snapshot) -> Option<usize> {
+    let folder = source.location.local_path()?;
+    // Errors are ignored, because the plan does not depend on the note.
+    let differing = source::uncommitted(folder, snapshot.revision(), &source.root).ok()?;
+    let root = match source.root.as_str() {
+        "" => String::new(),
+        root => format!("{root}/"),
+    };
+    let is_document = |path: &&Vec<u8>| {
+        let inner = path.strip_prefix(root.as_bytes());
+        inner.is_some_and(|inner| matches!(rules.layout.classify(inner), PathKind::Document { .. }))
+    };
+    Some(differing.iter().filter(is_document).count())
+}
