@@ -5,7 +5,9 @@
 //!
 //! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
 
+mod allow;
 mod api;
+mod authorize;
 mod control;
 mod page;
 mod signature;
@@ -18,6 +20,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use authorize::LARGEST_BODY;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
@@ -26,7 +29,6 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use control::LARGEST_BODY;
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -401,7 +403,7 @@ fn router(admin: Admin) -> Router {
         .route("/api/plan", get(api::plan))
         .route("/api/history", get(api::page))
         .route("/api/history/{commit}", get(api::deployment))
-        .route_layer(from_fn_with_state(state.clone(), control::authorize));
+        .route_layer(from_fn_with_state(state.clone(), authorize::authorize));
     Router::new()
         // The files of the page are the same everywhere, so they need no token.
         .route("/assets/{name}", get(async |Path(name): Path<String>| asset_response(&name)))
@@ -409,7 +411,7 @@ fn router(admin: Admin) -> Router {
         .route("/readyz", get(readiness))
         .route("/metrics", get(metrics))
         .route("/reconcile", post(control::reconcile))
-        .route("/allow", post(control::allow))
+        .route("/allow", post(allow::allow))
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
         .merge(read)

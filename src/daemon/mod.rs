@@ -36,17 +36,19 @@ mod driver;
 mod loop_state;
 mod metrics;
 mod probe;
+mod release;
 mod schedule;
 mod status;
 
 pub use crate::model::{HoldKind, ToggleState};
 pub use crate::pass::{DeploymentHistory, DeploymentPart};
 pub use crate::plan::{DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json};
-pub use control::{AllowRequest, Control, ControlError, DriverCommand, Rejection, Released, Trigger};
-pub(crate) use control::{is_first_pass_over, released_by};
+pub use control::{Control, ControlError, DriverCommand, Trigger};
 pub use driver::Driver;
 pub use metrics::{Metrics, ScanResult};
 pub use probe::{Heartbeat, watch_source};
+pub use release::{AllowRequest, Rejection, Released};
+pub(crate) use release::{is_first_pass_over, released_by};
 #[cfg(test)]
 pub(crate) use schedule::PassOutcome;
 #[cfg(test)]

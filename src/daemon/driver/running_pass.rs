@@ -13,10 +13,11 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
-use crate::daemon::control::{AllowRequest, ControlError, DriverCommand, Rejection, Released, release};
+use crate::daemon::control::{ControlError, DriverCommand};
 use crate::daemon::driver::{Driver, TICK, stopped};
 use crate::daemon::loop_state::LoopState;
 use crate::daemon::probe::HeadProbe;
+use crate::daemon::release::{AllowRequest, Rejection, Released, release};
 use crate::daemon::status::{ServiceWait, Status};
 use crate::model::{CommitId, SuspensionScope, Suspensions, chain, counted};
 use crate::pass::{Event, PassContext, Reconciler, Runtime};

@@ -1,0 +1,99 @@
+//! `POST /allow`: releases what waits for a decision.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::authorize::OperatorRequest;
+use super::{command, json, problem_with_hint};
+use crate::daemon::{AllowRequest, Released};
+use crate::model::{Allowance, EnvironmentId, Override, ToggleId, escaped, rfc3339};
+
+/// The number of released toggles that the response names; it counts all of them.
+const MOST_NAMED: usize = 1000;
+
+const EXAMPLE: &str =
+    r#"send for example {"environment": "shop/production", "what": "first-pass-assert", "revision": "…"}"#;
+
+pub(super) async fn allow(request: OperatorRequest) -> Result<Response, Response> {
+    let caller = request.caller;
+    let order = parse_allow(&request.body, caller, crate::admin::now())
+        .map_err(|reason| problem_with_hint(StatusCode::BAD_REQUEST, &reason, EXAMPLE))?;
+    let released = request.control().allow(order).await?;
+    log(&released, caller);
+    Ok(json(StatusCode::OK, &shown(&released)))
+}
+
+fn log(released: &Released, caller: SocketAddr) {
+    let Released { allowance, toggles } = released;
+    let Allowance {
+        what,
+        environment,
+        revision,
+        // The caller is a field of the log line already.
+        by: _,
+        at: _,
+        versions: _,
+    } = allowance;
+    tracing::info!(
+        name: "command",
+        command = "allow",
+        %caller,
+        %what,
+        environment = environment.as_ref().map(tracing::field::display),
+        %revision,
+        toggles = toggles.len(),
+        "operator command carried out"
+    );
+}
+
+fn shown(released: &Released) -> serde_json::Value {
+    let Released { allowance, toggles } = released;
+    let Allowance { what, environment, revision, by, at, versions } = allowance;
+    let named: Vec<_> = toggles.iter().take(MOST_NAMED).collect();
+    let mut releases = serde_json::json!({ "count": toggles.len(), "toggles": named });
+    if let Some(versions) = versions {
+        let named: BTreeMap<_, _> = versions.iter().take(MOST_NAMED).collect();
+        releases["versions"] = serde_json::json!(named);
+    }
+    serde_json::json!({
+        "what": what,
+        "environment": environment,
+        "revision": revision,
+        "by": by,
+        "at": rfc3339(*at),
+        "releases": releases,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    environment: Option<String>,
+    toggle: Option<ToggleId>,
+    what: String,
+    revision: String,
+}
+
+fn parse_allow(body: &[u8], caller: SocketAddr, now: i64) -> Result<AllowRequest, String> {
+    let Body { environment, toggle, what, revision } = command(body)?;
+    let environment = environment.map(|text| {
+        text.parse::<EnvironmentId>()
+            .map_err(|error| format!("`{}` is not an environment: {error}", escaped(&text)))
+    });
+    let what = what.parse::<Override>().map_err(|error| error.to_string())?;
+    if toggle.is_some() && what != Override::OverwriteDrift {
+        return Err(format!("`{what}` is about an environment, not about one toggle"));
+    }
+    Ok(AllowRequest {
+        what,
+        environment: environment.transpose()?,
+        toggle,
+        revision,
+        by: caller.to_string(),
+        at: now,
+    })
+}
