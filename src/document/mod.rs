@@ -18,6 +18,7 @@ mod node;
 mod owners;
 mod print;
 mod quick;
+mod references;
 mod resolve;
 mod schema;
 mod service_json;
@@ -34,6 +35,9 @@ pub(crate) use finding::render;
 pub use layout::{Layout, LayoutError, PathKind, Unread};
 pub(crate) use owners::{CodeOwners, OWNER_FILES};
 pub(crate) use print::{Formatting, format, print};
+pub(crate) use references::{
+    Others, Outline, Problem, References, diagnose as diagnose_references, disagreement,
+};
 pub(crate) use schema::schema;
 pub use service_json::Inexpressible;
 pub(crate) use service_json::from_service;
@@ -58,13 +62,21 @@ pub struct Document {
     pub payload: Option<Payload>,
     /// The findings, sorted by position.
     pub diagnostics: Vec<Diagnostic>,
+    /// What other documents need to know of this one.
+    pub(crate) outline: Outline,
+}
+
+impl Document {
+    pub(crate) fn invalid(diagnostics: Vec<Diagnostic>) -> Self {
+        Self { payload: None, diagnostics, outline: Outline::default() }
+    }
 }
 
 /// Reads one file. `path` is shown in messages.
 ///
 /// Takes bounded time and memory for any content.
 pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
-    let refused = |diagnostic| Document { payload: None, diagnostics: vec![diagnostic] };
+    let refused = |diagnostic| Document::invalid(vec![diagnostic]);
     let text = match text(path, content) {
         Ok(text) => text,
         Err(diagnostic) => return refused(*diagnostic),
@@ -157,11 +169,10 @@ impl File<'_> {
     /// Returns the document of `targeting`, which has no findings except possibly its size as sent.
     fn valid(&self, targeting: &Targeting) -> Document {
         match self.payload(targeting) {
-            Ok(payload) => Document { payload: Some(payload), diagnostics: Vec::new() },
-            Err(finding) => Document {
-                payload: None,
-                diagnostics: finding::diagnose(self.path, self.text, None, vec![*finding]),
-            },
+            Ok(payload) => {
+                Document { payload: Some(payload), diagnostics: Vec::new(), outline: Outline::of(targeting) }
+            }
+            Err(finding) => Document::invalid(finding::diagnose(self.path, self.text, None, vec![*finding])),
         }
     }
 
@@ -187,11 +198,12 @@ impl File<'_> {
             None if findings.is_empty() => findings.push(empty_document()),
             None => {}
         }
-        let mut payload = None;
+        let (mut payload, mut outline) = (None, Outline::default());
         if findings.iter().all(|finding| finding.check.severity == Severity::Warning) {
-            match document.complete(self.kind).map(|targeting| self.payload(&targeting)) {
-                Some(Ok(read)) => payload = Some(read),
-                Some(Err(finding)) => findings.push(*finding),
+            let read = document.complete(self.kind).map(|targeting| (self.payload(&targeting), targeting));
+            match read {
+                Some((Ok(read), targeting)) => (payload, outline) = (Some(read), Outline::of(&targeting)),
+                Some((Err(finding), _)) => findings.push(*finding),
                 None => findings.push(Finding::new(
                     &check::SYNTAX,
                     Spot::WholeFile,
@@ -208,7 +220,7 @@ impl File<'_> {
             findings.iter_mut().for_each(Finding::explain);
         }
         let diagnostics = finding::diagnose(self.path, self.text, tree.root.as_ref(), findings);
-        Document { payload, diagnostics }
+        Document { payload, diagnostics, outline }
     }
 }
 

@@ -31,6 +31,11 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
     let mut findings = Vec::new();
     for (instruction, comment) in instructions(comments) {
         findings.extend(match parse(instruction, comment) {
+            // It is applied once the other documents are known.
+            Ok(waiver) if waiver.is_of_reference() => {
+                document.outline.has_waiver = true;
+                None
+            }
             Ok(waiver) if waiver.id == STALE => is_in_use(document).then(|| waiver.unused(comment)),
             Ok(waiver) => waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics),
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
@@ -39,6 +44,21 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
     let added = finding::diagnose(path, text, None, findings);
     document.diagnostics.extend(added);
     document.diagnostics.sort_unstable();
+}
+
+/// Waives the findings about other documents in the document whose syntax is `tree`, and adds those on such waivers.
+pub(super) fn apply_to_references(path: &str, tree: &Syntax<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let Syntax { text, root, comments, .. } = tree;
+    let mut findings = Vec::new();
+    for (instruction, comment) in instructions(comments).filter(|_| tree.is_printable) {
+        if let Ok(waiver) = parse(instruction, comment)
+            && waiver.is_of_reference()
+        {
+            findings.extend(waiver.apply(root.as_ref(), text, comment, diagnostics));
+        }
+    }
+    diagnostics.extend(finding::diagnose(path, text, None, findings));
+    diagnostics.sort_unstable();
 }
 
 /// Returns why a toggle is kept although it decides nothing: the reason of the waiver of `stale` in its document.
@@ -119,6 +139,10 @@ fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, 
     Ok(Waiver { id, reason })
 }
 
+/// The warnings about other documents.
+const REFERENCES: &[check::Check] =
+    &[check::PREREQUISITE_UNSURE_TYPE, check::TYPE_DISAGREEMENT, check::UNKNOWN_PREREQUISITE];
+
 /// The warnings about paths, about numbers of findings, and about waivers.
 const NEVER: &[check::Check] = &[
     BAD_WAIVER,
@@ -132,6 +156,10 @@ const NEVER: &[check::Check] = &[
 ];
 
 impl Waiver<'_> {
+    fn is_of_reference(&self) -> bool {
+        REFERENCES.iter().any(|check| check.id == self.id)
+    }
+
     /// Marks the findings that it concerns. Returns a finding if there is none.
     fn apply(
         &self,

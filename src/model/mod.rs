@@ -6,6 +6,7 @@
 mod allowance;
 mod attribution;
 mod commit;
+mod conversion;
 mod deployment;
 mod hold;
 mod id;
@@ -25,6 +26,7 @@ pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, HistoryEvidence};
 pub(crate) use commit::AuthoredCommit;
 pub use commit::{Commit, CommitId};
+pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use hold::{Alone, HeldRequest, Hold, HoldKind, ToggleState};
 pub use id::{

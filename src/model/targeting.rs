@@ -8,6 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::conversion::is_big_decimal;
 use super::packed;
 
 super::words! {
@@ -343,21 +344,6 @@ pub(crate) fn variation_fits(return_type: ReturnType, value: &str) -> Result<(),
         _ => return Ok(()),
     };
     Err(format!("{reason}, but the toggle's type is `{}`", return_type.as_str()))
-}
-
-/// Returns whether Java's `BigDecimal` parses `text`: optional sign, digits with at most one point, exponent.
-fn is_big_decimal(text: &str) -> bool {
-    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (mantissa, exponent) =
-        text.split_once(['e', 'E']).map_or((text, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let has_digits = !(whole.is_empty() && fraction.is_empty());
-    let is_exponent = |text: &str| {
-        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-        !digits.is_empty() && is_digits(digits)
-    };
-    has_digits && is_digits(whole) && is_digits(fraction) && exponent.is_none_or(is_exponent)
 }
 
 /// Returns whether `text` is a semantic version (SemVer 2.0), without a leading `v`.

@@ -13,11 +13,12 @@ use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
 use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
+use crate::pass::references::{self, Library};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
-    self, Base, DecisionContext, Draft, Input, LiveDifferences, OnDrift, OnMissing, Overrides, Plan, Policy,
-    SourceInfo, compare as trees,
+    self, Base, DecidedToggle, DecisionContext, Draft, Input, LiveDifferences, OnDrift, OnMissing, Overrides,
+    Plan, Policy, SourceInfo, compare as trees,
 };
 use crate::source::folder::Folder;
 use crate::source::{self, Reader, Snapshot};
@@ -187,7 +188,14 @@ pub(super) fn decide(
         settled: applied.view.settled(),
         renamed: &comparison.renamed,
     };
-    let (decided, mut findings) = read(comparison.differences, context, |one| deciding.decide(one), open)?;
+    let (mut decided, mut findings, noted) =
+        read(comparison.differences, context, |one| deciding.decide(one), open)?;
+    if !noted.is_empty() {
+        let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
+        let found = references::check(noted, library)?;
+        findings.extend(found.findings);
+        decided.iter_mut().filter(|one| found.invalid.contains(one.id())).for_each(DecidedToggle::invalidate);
+    }
     findings.extend(match applied.base {
         None => comparison.findings,
         Some(base) => base.new_findings(comparison.findings, files.root_tree(), rules)?,

@@ -132,7 +132,7 @@ impl DocumentFiles {
         let path = join(&self.root, path);
         let document = match claims.len() {
             1 => document::read(&path, &content, self.kind),
-            _ => Document { payload: None, diagnostics: self.duplicates(id, claims) },
+            _ => Document::invalid(self.duplicates(id, claims)),
         };
         Ok(Some(ReadDocument { path, content, document }))
     }

@@ -50,6 +50,7 @@ pub(crate) mod publish;
 mod range;
 mod read;
 mod record;
+mod references;
 mod report;
 mod reviews;
 mod runtime;

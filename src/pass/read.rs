@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
-use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
+use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline};
+use crate::model::{Action, Blob, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::compare::AppliedTrees;
+use crate::pass::references::Noted;
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Claims, Difference, join};
 use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove};
@@ -32,8 +33,8 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) renamed: &'a BTreeSet<ToggleId>,
 }
 
-/// The decision about each toggle, and the findings.
-pub(crate) type Read<T> = (Vec<T>, Vec<Diagnostic>);
+/// The decision about each toggle, the findings, and the valid documents.
+pub(crate) type Read<T> = (Vec<T>, Vec<Diagnostic>, Vec<Noted>);
 
 /// Reads and checks both sides of each difference in scope. `open` gives each thread its own readers.
 pub(crate) fn read<S, F, D, T>(
@@ -57,7 +58,7 @@ where
     }
     // The threads do not free the list: the system would not get its memory back before this thread frees it.
     let differences = Mutex::new(differences.into_iter());
-    let all = Mutex::new((Vec::with_capacity(count), Vec::new()));
+    let all = Mutex::new((Vec::with_capacity(count), Vec::new(), Vec::new()));
     let work = || -> Result<(), Error> {
         let (source, applied) = open()?;
         let reader = Reader { source, applied, context, decide: &decide };
@@ -75,6 +76,7 @@ where
             let mut all = lock(&all);
             all.0.append(&mut read.0);
             all.1.append(&mut read.1);
+            all.2.append(&mut read.2);
         }
     };
     // Counting the cores takes ten system calls, too many for a few differences.
@@ -131,12 +133,21 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         D: Fn(Candidate) -> T,
     {
         let Loaded { difference, desired, applied } = loaded;
-        let mut desired = self.desired(&difference, desired.as_ref(), &mut into.1);
+        let (mut desired, noted) = self.desired(&difference, desired.as_ref(), &mut into.1);
         if let (Some(Blob::Missing), Some(path)) = (&applied, self.compared_path(&desired)) {
             into.1.push(document::missing_base(&join(self.context.root, path)));
             desired = Desired::Invalid;
         }
         let applied = self.applied(&difference, applied.as_ref());
+        if let Some(noted) = noted.filter(|_| matches!(desired, Desired::Document(_))) {
+            let has_new_type = match &applied {
+                AppliedVersion::Document { payload, .. } => {
+                    noted.outline.kind != Outline::of(&payload.targeting()).kind
+                }
+                _ => true,
+            };
+            into.2.push(Noted { has_new_type, ..noted });
+        }
         // Decided immediately, so that contents that will not be published are dropped.
         into.0.push((self.decide)(Candidate { id: difference.id, desired, applied }));
     }
@@ -155,26 +166,27 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         difference: &Difference,
         blob: Option<&Blob>,
         findings: &mut Vec<Diagnostic>,
-    ) -> Desired {
+    ) -> (Desired, Option<Noted>) {
         let (file, blob) = match (&difference.desired, blob) {
-            (Claims::None, _) => return self.absent(difference),
+            (Claims::None, _) => return (self.absent(difference), None),
             (Claims::One(file), Some(blob)) => (file, blob),
             // Two files that claim the same toggle make it invalid (DESIGN, section 2), and so does a file that is not read.
-            _ => return Desired::Invalid,
+            _ => return (Desired::Invalid, None),
         };
         let path = self.context.layout.path(&difference.id, file.format);
-        let (payload, found) = parse(&path, blob, self.context);
-        findings.extend(found);
-        match payload {
-            Some(payload) => Desired::Document(Version {
-                id: difference.id.clone(),
-                path: path.into(),
-                format: file.format,
-                object: file.id,
-                payload,
-            }),
-            None => Desired::Invalid,
-        }
+        let read = document::read(&join(self.context.root, &path), blob, self.context.kind);
+        findings.extend(read.diagnostics);
+        let Some(payload) = read.payload else { return (Desired::Invalid, None) };
+        let id = difference.id.clone();
+        let noted = (self.context.kind == ServiceKind::FeatureProbe).then(|| Noted {
+            id: id.clone(),
+            file: *file,
+            outline: read.outline,
+            payload: read.outline.has_prerequisites.then(|| payload.clone()),
+            has_new_type: true,
+        });
+        let (path, format, object) = (path.into(), file.format, file.id);
+        (Desired::Document(Version { id, path, format, object, payload }), noted)
     }
 
     fn absent(&self, difference: &Difference) -> Desired {
@@ -218,7 +230,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         };
         let format = file.format;
         // Findings are dropped, because they would concern a file that is not in the source.
-        match parse("", blob, self.context).0 {
+        match document::read("", blob, self.context.kind).payload {
             Some(payload) => AppliedVersion::Document { object: file.id, format, payload },
             None => AppliedVersion::Unreadable,
         }
@@ -235,9 +247,4 @@ fn settled(sent: &Sent, kind: ServiceKind) -> AppliedVersion {
             payload: sent.payload.for_kind(kind),
         },
     }
-}
-
-fn parse(path: &str, blob: &Blob, context: ReadContext<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
-    let read = document::read(&join(context.root, path), blob, context.kind);
-    (read.payload, read.diagnostics)
 }

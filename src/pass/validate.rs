@@ -9,6 +9,7 @@ use crate::document::{Diagnostic, LARGEST_DOCUMENT, Layout, MOST_FILES, layout};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
 use crate::pass::read::{ReadContext, read};
+use crate::pass::references::{self, Library, Noted};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, is_within, join};
 use crate::plan::{Candidate, OnRemove};
 use crate::source::folder::{Folder, FolderLimits};
@@ -49,11 +50,11 @@ pub struct Checks<'a> {
 
 /// Checks every document in scope. A pass with the same settings accepts every document that passes this check.
 pub fn check(target: &CheckTarget, checks: Checks<'_>) -> Result<Checked, Error> {
-    let run = |root: &str| Run { checks, root: root.to_owned() };
+    let run = |root: &str| Run { checks, root: root.to_owned(), is_alone: false };
     match target {
         CheckTarget::File(folder, path) => {
             let files = Folder::of_file(folder, path, LIMITS)?;
-            run("").check(files.root_tree(), || Ok(files.clone()))
+            Run { is_alone: true, ..run("") }.check(files.root_tree(), || Ok(files.clone()))
         }
         CheckTarget::Folder(folder, root) => {
             let files = Folder::open(folder, root, LIMITS)?;
@@ -68,12 +69,14 @@ pub fn check(target: &CheckTarget, checks: Checks<'_>) -> Result<Checked, Error>
 /// Checks every document of a snapshot in scope.
 pub(super) fn check_snapshot(snapshot: &Snapshot, root: &str, checks: Checks<'_>) -> Result<Checked, Error> {
     let root = root.to_owned();
-    Run { checks, root }.check(snapshot.root_tree(), || Ok(snapshot.reader()?))
+    Run { checks, root, is_alone: false }.check(snapshot.root_tree(), || Ok(snapshot.reader()?))
 }
 
 struct Run<'a> {
     checks: Checks<'a>,
     root: String,
+    /// Whether only one file is known.
+    is_alone: bool,
 }
 
 impl Run<'_> {
@@ -93,7 +96,10 @@ impl Run<'_> {
         found.differences.retain(|difference| scope.contains(&difference.id) && self.wants(difference));
         found.findings.retain(|finding| is_within(&finding.path, self.checks.within));
         let documents = self.documents(&found);
-        let mut findings = self.read(found.differences, open)?;
+        let (mut findings, noted) = self.read(found.differences, &open)?;
+        let Checks { kind, .. } = self.checks;
+        let library = Library::new(open()?, root_tree, layout, &self.root, kind).alone(self.is_alone);
+        findings.extend(references::check(noted, library)?.findings);
         findings.extend(found.findings);
         findings.sort_unstable();
         let (waived, findings): (Vec<_>, Vec<_>) =
@@ -124,7 +130,7 @@ impl Run<'_> {
         &self,
         differences: Vec<Difference>,
         open: impl Fn() -> Result<S, Error> + Sync,
-    ) -> Result<Vec<Diagnostic>, Error> {
+    ) -> Result<(Vec<Diagnostic>, Vec<Noted>), Error> {
         let (nothing, renamed) = (BTreeMap::new(), BTreeSet::new());
         let context = ReadContext {
             kind: self.checks.kind,
@@ -138,8 +144,8 @@ impl Run<'_> {
             renamed: &renamed,
         };
         let open = || Ok((open()?, None));
-        let (_, findings) = read(differences, context, drop::<Candidate>, open)?;
-        Ok(findings)
+        let (_, findings, noted) = read(differences, context, drop::<Candidate>, open)?;
+        Ok((findings, noted))
     }
 
     fn wants(&self, difference: &Difference) -> bool {

@@ -82,6 +82,24 @@ pub struct DecidedToggle {
     pub(super) decision: ToggleDecision,
 }
 
+impl DecidedToggle {
+    pub fn id(&self) -> &ToggleId {
+        &self.id
+    }
+
+    /// Decides again on a document that is invalid because of what others say.
+    pub fn invalidate(&mut self) {
+        let is_unknown = match &self.decision {
+            // A toggle outside `--only` has no part in the plan.
+            ToggleDecision::Nothing => return,
+            ToggleDecision::Publish(change) => matches!(change.before, Before::Unknown { .. }),
+            ToggleDecision::Edit(_) | ToggleDecision::Orphan(_) | ToggleDecision::Withhold(_) => false,
+        };
+        let hold = if is_unknown { hold::unknown_invalid() } else { hold::invalid() };
+        self.decision = ToggleDecision::Withhold(Arc::new(hold));
+    }
+}
+
 /// Boxed, because a first pass has one for each document.
 #[derive(Clone, Debug)]
 pub(super) enum ToggleDecision {

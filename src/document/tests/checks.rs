@@ -223,6 +223,14 @@ fn every_check_has_a_case() {
         "missing-content",
         "too-large",
         "too-many-findings",
+        // In `references`.
+        "prerequisite-case",
+        "prerequisite-chain",
+        "prerequisite-cycle",
+        "prerequisite-no-variation",
+        "prerequisite-other-type",
+        "type-disagreement",
+        "unknown-prerequisite",
         // In `tests/it/waivers.rs`.
         "bad-waiver",
         "unused-waiver",

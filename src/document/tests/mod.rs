@@ -15,6 +15,7 @@ mod pictures;
 mod positions;
 mod quick;
 mod reading;
+mod references;
 mod schema;
 mod service_json;
 mod vocabulary;

@@ -1,11 +1,12 @@
 //! What SDKs download: the toggles and segments of an environment, in a form of their own.
 
 use axum::http::StatusCode;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
 use super::exchange::Call;
 use super::exchange::{ApiAnswer, ApiRefusal};
 use super::store::{StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present};
+use crate::model::{delivered_time, delivered_value};
 
 /// The predicates that the service passes on; others vanish.
 const PREDICATES: &[&str] = &[
@@ -142,17 +143,10 @@ fn serve(serve: &Value) -> Value {
 /// Returns the value that SDKs get for a text, or nothing if the text does not have the type.
 fn typed(kind: &str, text: Option<&str>) -> Option<Value> {
     match kind {
-        "string" => Some(text.into()),
-        "boolean" => Some(text.is_some_and(|text| text.eq_ignore_ascii_case("true")).into()),
-        "number" => {
-            let text = text?;
-            let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-            let whole = text.parse::<i64>().ok().map(Number::from);
-            let number = whole.or_else(|| Number::from_f64(text.parse().ok()?));
-            number.filter(|_| is_decimal).map(Value::Number)
-        }
-        "json" => serde_json::from_str(text?).ok().filter(Value::is_object),
-        _ => None,
+        // A missing text is null, and false.
+        "string" if text.is_none() => Some(Value::Null),
+        "boolean" if text.is_none() => Some(false.into()),
+        kind => delivered_value(kind.parse().ok()?, text?),
     }
 }
 
@@ -192,28 +186,28 @@ fn converted_condition(condition: &Value, project: &StoredProject) -> Option<Vec
             "objects": objects,
         }))
     };
-    let objects = &condition["objects"];
+    let delivered = |objects: &Value| -> Option<Value> {
+        Some(match condition["type"].as_str() {
+            Some("segment") => {
+                let ids = objects.as_array()?.iter().map(|key| {
+                    let segment = project.segments.get(key.as_str()?)?;
+                    Some(unique_id(project, &segment.key))
+                });
+                json!(ids.collect::<Option<Vec<_>>>()?)
+            }
+            Some("datetime") => {
+                let seconds =
+                    objects.as_array()?.iter().map(|text| Some(delivered_time(text.as_str()?)?.to_string()));
+                json!(seconds.collect::<Option<Vec<_>>>()?)
+            }
+            _ => objects.clone(),
+        })
+    };
+    let objects = delivered(&condition["objects"])?;
     if condition["predicate"] == "between" {
-        let left = one(&condition["leftPredicate"], objects.clone());
-        let right = one(&condition["rightPredicate"], condition["rightObjects"].clone());
+        let left = one(&condition["leftPredicate"], objects);
+        let right = one(&condition["rightPredicate"], delivered(&condition["rightObjects"])?);
         return Some(vec![left, right]);
     }
-    let objects = match condition["type"].as_str() {
-        Some("segment") => {
-            let ids = objects.as_array()?.iter().map(|key| {
-                let segment = project.segments.get(key.as_str()?)?;
-                Some(unique_id(project, &segment.key))
-            });
-            json!(ids.collect::<Option<Vec<_>>>()?)
-        }
-        Some("datetime") => {
-            let seconds = objects.as_array()?.iter().map(|text| {
-                let at: jiff::Timestamp = text.as_str()?.parse().ok()?;
-                Some(at.as_second().to_string())
-            });
-            json!(seconds.collect::<Option<Vec<_>>>()?)
-        }
-        _ => objects.clone(),
-    };
     Some(vec![one(&condition["predicate"], objects)])
 }

@@ -2,7 +2,7 @@
 
 use super::checks::Example::{self, Described, Edit, Files, Untested};
 use super::checks::{
-    CONDITION, DEFAULT, EXPECTATION, GOOD, ON, PREREQUISITE, SERVE, TEST, TOGGLE, bytes, large, write,
+    ACCOUNTS, CONDITION, DEFAULT, EXPECTATION, GOOD, ON, PREREQUISITE, PREREQUISITES, SERVE, TEST, TOGGLE, bytes, large, write,
 };
 
 /// The examples with `featureprobe`; those of the checks that exist with `documented` only are warnings there.
@@ -120,6 +120,47 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         }),
     ),
     ("null-text", Edit(ON, r#"{ name: "on", value: null }"#)),
+    (
+        "prerequisite-case",
+        Files("the key `Accounts`, and a document `accounts.yaml`", |folder| {
+            write(folder, TOGGLE, &GOOD.replace("key: accounts", "key: Accounts"));
+            write(folder, ACCOUNTS, &GOOD.replace("key: accounts", "key: users"));
+        }),
+    ),
+    (
+        "prerequisite-chain",
+        Files("`step-00`, which needs `step-01`, and so on up to `step-20`", |folder| {
+            for step in 0..=20 {
+                let text = match step {
+                    20 => GOOD.replace(PREREQUISITES, ""),
+                    step => GOOD.replace("key: accounts", &format!("key: step-{:02}", step + 1)),
+                };
+                write(folder, &format!("shop/production/step-{step:02}.yaml"), &text);
+            }
+        }),
+    ),
+    (
+        "prerequisite-cycle",
+        Files("`accounts`, which needs `banner`, and `banner`, which needs `accounts`", |folder| {
+            write(folder, TOGGLE, GOOD);
+            write(folder, ACCOUNTS, &GOOD.replace("key: accounts", "key: banner"));
+        }),
+    ),
+    (
+        "prerequisite-no-variation",
+        Files("`{ key: accounts, type: string, value: blu }`, and the values of `accounts` are `red` and `blue`", |folder| {
+            write(folder, TOGGLE, &GOOD.replace(PREREQUISITE, "{ key: accounts, type: string, value: blu }"));
+            let colors = GOOD.replace(PREREQUISITES, "").replace("\"false\"", "red").replace("\"true\"", "blue");
+            write(folder, ACCOUNTS, &colors);
+        }),
+    ),
+    (
+        "prerequisite-other-type",
+        Files("`{ key: accounts, type: string, value: \"true\" }`, and `accounts` has `true` and `false`", |folder| {
+            write(folder, TOGGLE, &GOOD.replace("type: boolean", "type: string"));
+            write(folder, ACCOUNTS, &GOOD.replace(PREREQUISITES, ""));
+        }),
+    ),
     ("prerequisite-type", Edit(PREREQUISITE, r#"{ key: accounts, type: bool, value: "true" }"#)),
     ("prerequisite-value", Edit(PREREQUISITE, r#"{ key: accounts, type: boolean, value: "yes" }"#)),
     ("rule-without-serve", Described("a rule without `serve`", "      serve: { variation: \"on\" }\n", "")),
@@ -247,6 +288,21 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         Files("150 findings in one file", |folder| {
             let keys: Vec<String> = (0..150).map(|n| format!("  key{n}: 1\n")).collect();
             write(folder, TOGGLE, &GOOD.replace("content:\n", &format!("content:\n{}", keys.concat())));
+        }),
+    ),
+    (
+        "type-disagreement",
+        Files("`banner` has `true` and `false` in production, and `blue` and `false` in staging", |folder| {
+            let alone = GOOD.replace(PREREQUISITES, "");
+            write(folder, TOGGLE, &alone);
+            write(folder, "shop/staging/banner.yaml", &alone.replace("\"true\"", "blue"));
+        }),
+    ),
+    (
+        "unknown-prerequisite",
+        Files("the key `acounts`, and a document `accounts.yaml`", |folder| {
+            write(folder, TOGGLE, &GOOD.replace("key: accounts", "key: acounts"));
+            write(folder, ACCOUNTS, &GOOD.replace(PREREQUISITES, ""));
         }),
     ),
     (

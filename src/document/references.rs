@@ -1,0 +1,514 @@
+//! Checks what documents say about others: the prerequisites of the toggles of one environment, and the type of a toggle
+//! that has documents in several environments.
+//!
+//! The caller adds each document as a node, together with those that it refers to, directly or through others. A document
+//! that no node refers to is not needed, so a check of one document reads only its prerequisites. All steps take time that
+//! is linear in the number of nodes, and none recurses: a chain can lead through every toggle of a repository.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::check::{self, Check};
+use super::finding::{self, Diagnostic, Finding, Part, Spot, did_you_mean, shown};
+use super::node::PathStep;
+use super::{syntax, waiver};
+use crate::model::{
+    Blob, Payload, Prerequisite, ReturnType, Targeting, counted, is_same_value, listed, variation_fits,
+};
+
+/// What other documents need to know of one.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Outline {
+    /// The type of a new toggle with these values; none if the document is invalid.
+    pub(crate) kind: Option<ReturnType>,
+    pub(crate) has_prerequisites: bool,
+    /// Whether a comment waives a finding about other documents.
+    pub(crate) has_waiver: bool,
+}
+
+impl Outline {
+    pub(crate) fn of(targeting: &Targeting) -> Self {
+        let prerequisites = targeting.content.prerequisites.as_deref().unwrap_or_default();
+        Self {
+            kind: Some(type_of(targeting)),
+            has_prerequisites: !prerequisites.is_empty(),
+            has_waiver: false,
+        }
+    }
+}
+
+/// Returns the type of a new toggle with these values.
+fn type_of(targeting: &Targeting) -> ReturnType {
+    let values = targeting.content.variations.iter().map(|variation| variation.value.as_str());
+    ReturnType::of(&values.collect::<Vec<_>>())
+}
+
+/// The longest chain of prerequisites that the service accepts, counted in steps from one toggle to the next.
+const LONGEST_CHAIN: usize = 19;
+
+/// The most toggles that a message names.
+const MOST_NAMED: usize = 24;
+
+/// The toggles of one environment that refer to each other.
+#[derive(Debug, Default)]
+pub(crate) struct References {
+    nodes: Vec<ReferenceNode>,
+    by_key: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct ReferenceNode {
+    key: String,
+    content: NodeContent,
+    /// The toggle of each prerequisite; none if no document has the key.
+    targets: Vec<Option<usize>>,
+}
+
+#[derive(Debug)]
+enum NodeContent {
+    /// The document is invalid or not read.
+    Unreadable,
+    Read {
+        prerequisites: Vec<Prerequisite>,
+        values: Vec<String>,
+        kind: ReturnType,
+    },
+}
+
+/// A finding about another document, before its position is known.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Problem {
+    check: &'static Check,
+    place: Place,
+    message: String,
+    help: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    /// A field of the prerequisite with this index.
+    Prerequisite(usize, &'static str),
+    Variations,
+}
+
+impl Problem {
+    fn new(check: &'static Check, place: Place, message: String, help: impl Into<Option<String>>) -> Self {
+        Self { check, place, message, help: help.into() }
+    }
+
+    /// Returns whether it makes the document invalid.
+    pub(crate) fn is_error(&self) -> bool {
+        self.check.severity == check::Severity::Error
+    }
+
+    #[cfg(test)]
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    #[cfg(test)]
+    pub(super) fn label(&self) -> String {
+        format!("{} {}", self.check.severity.as_str(), self.check.id)
+    }
+
+    fn finding(self) -> Finding {
+        let mut path = vec![PathStep::Key("content")];
+        let part = match self.place {
+            Place::Prerequisite(index, field) => {
+                path.extend([PathStep::Key("prerequisites"), PathStep::Item(index), PathStep::Key(field)]);
+                Part::Value
+            }
+            Place::Variations => {
+                path.push(PathStep::Key("variations"));
+                Part::Key
+            }
+        };
+        Finding::new(self.check, Spot::Path(path, part), self.message).maybe_help(self.help)
+    }
+}
+
+impl References {
+    /// Returns the number of the node of the toggle with this key, and whether it is new: then the caller has to
+    /// [`fill`](Self::fill) it.
+    pub(crate) fn node(&mut self, key: &str) -> (usize, bool) {
+        if let Some(node) = self.by_key.get(key) {
+            return (*node, false);
+        }
+        let node = self.nodes.len();
+        self.by_key.insert(key.to_owned(), node);
+        self.nodes.push(ReferenceNode {
+            key: key.to_owned(),
+            content: NodeContent::Unreadable,
+            targets: Vec::new(),
+        });
+        (node, true)
+    }
+
+    pub(crate) fn key(&self, node: usize) -> &str {
+        &self.nodes[node].key
+    }
+
+    /// Sets what a document says. Returns the keys of its prerequisites, whose nodes the caller has to
+    /// [`connect`](Self::connect).
+    pub(crate) fn fill(&mut self, node: usize, payload: &Payload) -> Vec<String> {
+        let targeting = payload.targeting();
+        let kind = type_of(&targeting);
+        let prerequisites = targeting.content.prerequisites.unwrap_or_default();
+        let keys = prerequisites.iter().map(|one| one.key.clone()).collect();
+        let values = targeting.content.variations.into_iter().map(|variation| variation.value).collect();
+        self.nodes[node].content = NodeContent::Read { prerequisites, values, kind };
+        keys
+    }
+
+    /// Sets the toggles of the prerequisites, in their order.
+    pub(crate) fn connect(&mut self, node: usize, targets: Vec<Option<usize>>) {
+        self.nodes[node].targets = targets;
+    }
+
+    /// Returns the prerequisites of a toggle that no document has: the index and the key.
+    fn prerequisites(&self, node: usize) -> &[Prerequisite] {
+        match &self.nodes[node].content {
+            NodeContent::Read { prerequisites, .. } => prerequisites,
+            NodeContent::Unreadable => &[],
+        }
+    }
+
+    /// Returns the findings about the documents of `checked`, in its order.
+    ///
+    /// `others` finds out more about the repository: a key that is similar to one that no document has, and the types of a
+    /// toggle in all environments.
+    pub(crate) fn problems<E>(
+        &self,
+        checked: &[usize],
+        others: &mut impl Others<Error = E>,
+    ) -> Result<Vec<Vec<Problem>>, E> {
+        let chains = Chains::new(self);
+        let mut all = Vec::with_capacity(checked.len());
+        for node in checked {
+            let mut problems = Vec::new();
+            for (index, (prerequisite, target)) in
+                self.prerequisites(*node).iter().zip(&self.nodes[*node].targets).enumerate()
+            {
+                let at = |field| Place::Prerequisite(index, field);
+                let Some(target) = *target else {
+                    problems.extend(unknown(&prerequisite.key, at("key"), others)?);
+                    continue;
+                };
+                let key = self.key(target);
+                if key != prerequisite.key {
+                    problems.push(Problem::new(
+                        &check::PREREQUISITE_CASE,
+                        at("key"),
+                        format!(
+                            "`{}` differs from the toggle `{key}` only in case",
+                            shown(&prerequisite.key)
+                        ),
+                        format!(
+                            "write `{key}`: the service takes both for one toggle, but its SDKs find none"
+                        ),
+                    ));
+                }
+                if let Some(circle) = chains.circle(self, *node, target) {
+                    problems.push(self.cycle(circle, at("key")));
+                }
+                problems.extend(self.mismatch(prerequisite, index, target, others)?);
+            }
+            problems.extend(chains.too_long(self, *node));
+            all.push(problems);
+        }
+        Ok(all)
+    }
+
+    fn cycle(&self, circle: Circle, place: Place) -> Problem {
+        if circle.through.len() == 1 {
+            let message = "this toggle is its own prerequisite".to_owned();
+            let help = "remove this prerequisite: the service refuses it".to_owned();
+            return Problem::new(&check::PREREQUISITE_CYCLE, place, message, help);
+        }
+        let mut names: Vec<&str> = circle.through.iter().map(|node| self.key(*node)).collect();
+        let message = match circle.is_whole {
+            true => {
+                names.push(names[0]);
+                format!("these prerequisites form a circle: {}", path(&names))
+            }
+            false => format!(
+                "this prerequisite is part of a circle of {}: {} → …",
+                counted(circle.size, "toggle"),
+                path(&names)
+            ),
+        };
+        let help = "remove one of the prerequisites of the circle: the service refuses it";
+        Problem::new(&check::PREREQUISITE_CYCLE, place, message, help.to_owned())
+    }
+
+    /// Returns why the toggle `target` never serves what `prerequisite` asks for.
+    fn mismatch<E>(
+        &self,
+        prerequisite: &Prerequisite,
+        index: usize,
+        target: usize,
+        others: &mut impl Others<Error = E>,
+    ) -> Result<Option<Problem>, E> {
+        let NodeContent::Read { values, kind, .. } = &self.nodes[target].content else {
+            return Ok(None);
+        };
+        let key = self.key(target);
+        let wanted = prerequisite.kind;
+        let at = |field| Place::Prerequisite(index, field);
+        if let Some(value) = values.iter().find(|value| variation_fits(wanted, value).is_err()) {
+            let message = format!(
+                "the type of `{key}` is not `{}`: it has the value `{}`",
+                wanted.as_str(),
+                shown(value)
+            );
+            let help = format!("write `type: {}`, and one of the values of `{key}`", kind.as_str());
+            return Ok(Some(Problem::new(&check::PREREQUISITE_OTHER_TYPE, at("type"), message, help)));
+        }
+        if wanted == ReturnType::String && *kind != ReturnType::String {
+            let all = others.types(key)?;
+            // A toggle that has other values elsewhere has the type that all of them fit.
+            if all.iter().all(|other| other == kind) {
+                let kind = kind.as_str();
+                let message =
+                    format!("the values of `{key}` are those of a `{kind}` toggle, not of a `string`");
+                let help = format!(
+                    "write `type: {kind}`: SDKs compare types as well, so the prerequisite is never met"
+                );
+                let check = match kind {
+                    "boolean" => &check::PREREQUISITE_OTHER_TYPE,
+                    // A text may look like a number or like JSON.
+                    _ => &check::PREREQUISITE_UNSURE_TYPE,
+                };
+                return Ok(Some(Problem::new(check, at("type"), message, help)));
+            }
+        }
+        let is_met = |value: &String| is_same_value(wanted, value, &prerequisite.value) != Some(false);
+        if values.iter().any(is_met) {
+            return Ok(None);
+        }
+        let message = format!("`{key}` has no variation with the value `{}`", shown(&prerequisite.value));
+        let help = did_you_mean(&prerequisite.value, values.iter().map(String::as_str));
+        let help = help.unwrap_or_else(|| {
+            const MOST_VALUES: usize = 8;
+            let some = values.iter().take(MOST_VALUES).map(|value| format!("`{}`", shown(value)));
+            let some: Vec<String> = some.collect();
+            let begin = if values.len() > MOST_VALUES { "its values begin with" } else { "its values are" };
+            format!("{begin} {}", listed(&some))
+        });
+        Ok(Some(Problem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
+    }
+}
+
+fn unknown<E>(key: &str, place: Place, others: &mut impl Others<Error = E>) -> Result<Option<Problem>, E> {
+    let Some(similar) = others.similar(key)? else {
+        return Ok(None);
+    };
+    let message = format!("no document of this environment is that of the toggle `{}`", shown(key));
+    let help = match similar {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => "if the service does not have it either, SDKs serve everyone the disabled serve: add its document, or remove the prerequisite"
+            .to_owned(),
+    };
+    Ok(Some(Problem::new(&check::UNKNOWN_PREREQUISITE, place, message, help)))
+}
+
+/// What only the whole repository knows.
+pub(crate) trait Others {
+    type Error;
+
+    /// Returns the similar key of a document, if there is one. None if the other documents are not known at all.
+    fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Self::Error>;
+
+    /// Returns the types of a toggle in all environments.
+    fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Self::Error>;
+}
+
+/// Returns the keys as a path, cut in the middle.
+fn path(keys: &[&str]) -> String {
+    let quoted = |keys: &[&str]| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" → ");
+    match keys.len() {
+        0..=MOST_NAMED => quoted(keys),
+        length => format!("{} → … → {}", quoted(&keys[..MOST_NAMED - 1]), quoted(&keys[length - 1..])),
+    }
+}
+
+/// A circle that begins with the toggle that has the finding.
+struct Circle {
+    through: Vec<usize>,
+    /// Whether `through` has all of its toggles.
+    is_whole: bool,
+    /// The number of toggles that are connected in circles with each other.
+    size: usize,
+}
+
+/// The circles and the lengths of the chains, of all nodes.
+struct Chains {
+    /// The number of the component of each node: nodes that reach each other.
+    component: Vec<usize>,
+    sizes: Vec<usize>,
+    /// The longest chain of each node in steps; none if it reaches a circle.
+    length: Vec<Option<usize>>,
+}
+
+impl Chains {
+    /// Finds the components with Tarjan's algorithm, with a list in place of recursion.
+    fn new(graph: &References) -> Self {
+        const NEW: usize = usize::MAX;
+        let count = graph.nodes.len();
+        let (mut order, mut low) = (vec![NEW; count], vec![0; count]);
+        let mut chains = Self { component: vec![NEW; count], sizes: Vec::new(), length: vec![None; count] };
+        let (mut stack, mut next) = (Vec::new(), 0);
+        let targets = |node: usize| &graph.nodes[node].targets;
+        for start in 0..count {
+            if order[start] != NEW {
+                continue;
+            }
+            // A node with the number of its targets that were visited.
+            let mut open = vec![(start, 0)];
+            while let Some((node, visited)) = open.last_mut() {
+                let node = *node;
+                if *visited == 0 && order[node] == NEW {
+                    (order[node], low[node]) = (next, next);
+                    next += 1;
+                    stack.push(node);
+                }
+                if let Some(target) = targets(node).get(*visited) {
+                    *visited += 1;
+                    match *target {
+                        Some(target) if order[target] == NEW => open.push((target, 0)),
+                        Some(target) if chains.component[target] == NEW => {
+                            low[node] = low[node].min(order[target]);
+                        }
+                        _ => {}
+                    }
+                    continue;
+                }
+                open.pop();
+                if let Some((parent, _)) = open.last() {
+                    low[*parent] = low[*parent].min(low[node]);
+                }
+                if low[node] == order[node] {
+                    chains.close(graph, &mut stack, node);
+                }
+            }
+        }
+        chains
+    }
+
+    /// Ends the component whose first visited node is `first`. The components that it leads to have ended before.
+    fn close(&mut self, graph: &References, stack: &mut Vec<usize>, first: usize) {
+        let number = self.sizes.len();
+        let mut size = 0;
+        while let Some(node) = stack.pop() {
+            self.component[node] = number;
+            size += 1;
+            if node == first {
+                break;
+            }
+        }
+        self.sizes.push(size);
+        let targets = &graph.nodes[first].targets;
+        let is_circle = size > 1 || targets.contains(&Some(first));
+        if !is_circle {
+            let steps = targets.iter().map(|target| target.map_or(Some(0), |target| self.length[target]));
+            let steps: Option<Vec<usize>> = steps.collect();
+            self.length[first] = steps.map(|steps| steps.into_iter().max().map_or(0, |most| most + 1));
+        }
+    }
+
+    /// Returns the circle through the prerequisite of `node` that is `target`, if there is one: the shortest one, or its
+    /// beginning if it is long.
+    fn circle(&self, graph: &References, node: usize, target: usize) -> Option<Circle> {
+        /// The most nodes that a search visits, so that all searches together are linear.
+        const MOST_VISITED: usize = 128;
+        let component = self.component[node];
+        if self.component[target] != component {
+            return None;
+        }
+        let size = self.sizes[component];
+        if node == target {
+            return Some(Circle { through: vec![node], is_whole: true, size });
+        }
+        let mut from = HashMap::from([(target, node)]);
+        let mut open = VecDeque::from([target]);
+        let back = |from: &HashMap<usize, usize>, last: usize| {
+            let mut through = vec![last];
+            while let Some(before) = through.last().filter(|last| **last != node).map(|last| from[last]) {
+                through.push(before);
+            }
+            through.reverse();
+            through
+        };
+        let mut last = target;
+        while let Some(next) = open.pop_front() {
+            last = next;
+            for after in graph.nodes[next].targets.iter().flatten() {
+                if *after == node {
+                    return Some(Circle { through: back(&from, next), is_whole: true, size });
+                }
+                if self.component[*after] == component
+                    && from.len() < MOST_VISITED
+                    && !from.contains_key(after)
+                {
+                    from.insert(*after, next);
+                    open.push_back(*after);
+                }
+            }
+        }
+        let mut through = back(&from, last);
+        through.truncate(MOST_NAMED);
+        Some(Circle { through, is_whole: false, size })
+    }
+
+    /// Returns the finding about a chain that is too long.
+    fn too_long(&self, graph: &References, node: usize) -> Option<Problem> {
+        let length = self.length[node].filter(|length| *length > LONGEST_CHAIN)?;
+        let step = |node: usize| {
+            let targets = graph.nodes[node].targets.iter().enumerate();
+            targets.max_by_key(|(index, target)| {
+                let length = target.and_then(|target| self.length[target]).unwrap_or_default();
+                // Of two equally long chains, the first one.
+                (length, usize::MAX - index)
+            })
+        };
+        let first = step(node)?.0;
+        let (mut names, mut at) = (vec![graph.key(node)], node);
+        while let Some((_, Some(next))) = step(at).filter(|_| names.len() < MOST_NAMED) {
+            names.push(graph.key(*next));
+            at = *next;
+        }
+        let more = if length + 1 > names.len() { " → …" } else { "" };
+        let message = format!(
+            "this chain of prerequisites has {length} steps, over the limit of {LONGEST_CHAIN}: {}{more}",
+            path(&names)
+        );
+        let help =
+            "shorten the chain, for example with one prerequisite on its last toggle: the service refuses it";
+        let place = Place::Prerequisite(first, "key");
+        Some(Problem::new(&check::PREREQUISITE_CHAIN, place, message, help.to_owned()))
+    }
+}
+
+/// Returns the finding about a toggle whose documents in several environments have different types. `others` has each
+/// other document with its type.
+pub(crate) fn disagreement(own: ReturnType, others: &[(String, ReturnType)]) -> Option<Problem> {
+    let (path, other) = others.iter().find(|(_, other)| *other != own)?;
+    let (own, other) = (own.as_str(), other.as_str());
+    let message = format!(
+        "these values are those of a `{own}` toggle, but `{}` has those of a `{other}` toggle",
+        shown(path)
+    );
+    let help = "a toggle has one type in all environments, which cannot be changed later: write values of the same type";
+    Some(Problem::new(&check::TYPE_DISAGREEMENT, Place::Variations, message, help.to_owned()))
+}
+
+/// Returns the findings about other documents in one document, with their positions, and applies its waivers of them.
+pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<Problem>) -> Vec<Diagnostic> {
+    let Blob::Content(bytes) = content else { return Vec::new() };
+    let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let tree = syntax::parse(text);
+    let findings = problems.into_iter().map(Problem::finding).collect();
+    let mut diagnostics = finding::diagnose(path, text, tree.root.as_ref(), findings);
+    waiver::apply_to_references(path, &tree, &mut diagnostics);
+    diagnostics
+}

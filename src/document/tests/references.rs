@@ -1,0 +1,274 @@
+//! What documents say about others.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use super::*;
+use crate::document::references::{Others, Problem, References, diagnose, disagreement};
+use crate::model::{Prerequisite, ReturnType};
+
+/// A repository in which every key that is asked for is unknown, and every toggle is of one environment.
+struct OneEnvironment<'a>(&'a BTreeMap<String, Targeting>);
+
+impl Others for OneEnvironment<'_> {
+    type Error = Infallible;
+
+    fn similar(&mut self, _: &str) -> Result<Option<Option<String>>, Infallible> {
+        Ok(Some(None))
+    }
+
+    fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Infallible> {
+        Ok(self.0.get(key).and_then(|one| Outline::of(one).kind).into_iter().collect())
+    }
+}
+
+fn toggle(values: &[&str], prerequisites: Vec<Prerequisite>) -> Targeting {
+    let variation = |value: &&str| Variation {
+        value: (*value).to_owned(),
+        name: (*value).to_owned(),
+        description: String::new(),
+    };
+    Targeting {
+        disabled: false,
+        content: Content {
+            rules: Vec::new(),
+            disabled_serve: Serve::Select(0),
+            default_serve: Serve::Select(0),
+            variations: values.iter().map(variation).collect(),
+            prerequisites: Some(prerequisites),
+        },
+    }
+}
+
+fn needs(key: &str, kind: ReturnType, value: &str) -> Prerequisite {
+    Prerequisite { key: key.to_owned(), value: value.to_owned(), kind }
+}
+
+/// Returns the problems of all toggles.
+fn problems(all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<Problem>> {
+    let mut graph = References::default();
+    let nodes: Vec<usize> = all.keys().map(|key| graph.node(key).0).collect();
+    for ((_, targeting), node) in all.iter().zip(&nodes) {
+        let keys = graph.fill(*node, &Payload::new(targeting));
+        let targets = keys.iter().map(|key| {
+            let found = all.keys().find(|other| other.eq_ignore_ascii_case(key));
+            found.map(|found| graph.node(found).0)
+        });
+        let targets = targets.collect();
+        graph.connect(*node, targets);
+    }
+    let found = graph.problems(&nodes, &mut OneEnvironment(all)).unwrap_or_else(|never| match never {});
+    all.keys().map(String::as_str).zip(found).collect()
+}
+
+/// Returns the toggles that need each other, all boolean.
+fn graph(edges: &[(&str, &[&str])]) -> BTreeMap<String, Targeting> {
+    let one = |(key, targets): &(&str, &[&str])| {
+        let needed = targets.iter().map(|target| needs(target, ReturnType::Boolean, "true"));
+        ((*key).to_owned(), toggle(&["false", "true"], needed.collect()))
+    };
+    edges.iter().map(one).collect()
+}
+
+fn messages(problems: &[Problem]) -> Vec<&str> {
+    problems.iter().map(Problem::message).collect()
+}
+
+#[test]
+fn a_circle_is_named_whole_at_each_of_its_toggles() {
+    let all = graph(&[
+        ("a", &["b"]),
+        ("b", &["other", "c"]),
+        ("c", &["a"]),
+        ("other", &[]),
+        ("before", &["a"]),
+        ("self", &["self"]),
+    ]);
+    let found = problems(&all);
+    let circle = |names| format!("these prerequisites form a circle: {names}");
+    assert_eq!(messages(&found["a"]), [circle("`a` → `b` → `c` → `a`")]);
+    assert_eq!(messages(&found["b"]), [circle("`b` → `c` → `a` → `b`")]);
+    assert_eq!(messages(&found["c"]), [circle("`c` → `a` → `b` → `c`")]);
+    assert_eq!(messages(&found["self"]), ["this toggle is its own prerequisite"]);
+    assert_eq!(messages(&found["before"]), Vec::<&str>::new(), "it is not part of the circle");
+    assert_eq!(messages(&found["other"]), Vec::<&str>::new());
+}
+
+#[test]
+fn keys_that_differ_in_case_are_one_toggle_of_a_circle() {
+    let found = problems(&graph(&[("a", &["B"]), ("b", &["a"])])).remove("a").unwrap();
+    assert_eq!(
+        messages(&found),
+        [
+            "`B` differs from the toggle `b` only in case",
+            "these prerequisites form a circle: `a` → `b` → `a`"
+        ]
+    );
+}
+
+#[test]
+fn a_chain_has_at_most_nineteen_steps() {
+    let keys: Vec<String> = (0..=21).map(|n| format!("t{n:02}")).collect();
+    let edges: Vec<(&str, Vec<&str>)> = (0..=21)
+        .map(|n| (keys[n].as_str(), keys.get(n.wrapping_sub(1)).map(String::as_str).into_iter().collect()))
+        .collect();
+    let edges: Vec<(&str, &[&str])> = edges.iter().map(|(key, to)| (*key, to.as_slice())).collect();
+    let all = graph(&edges);
+    let found = problems(&all);
+    let long: Vec<&str> = found.iter().filter(|(_, found)| !found.is_empty()).map(|(key, _)| *key).collect();
+    assert_eq!(long, ["t20", "t21"]);
+    let message = found["t20"][0].message();
+    assert!(
+        message
+            .starts_with("this chain of prerequisites has 20 steps, over the limit of 19: `t20` → `t19` → ")
+    );
+    assert!(message.ends_with("→ `t01` → `t00`"), "{message}");
+    // The last step may lead to a toggle that no document has.
+    let mut all = all;
+    let first = all.get_mut("t00").unwrap();
+    first.content.prerequisites = Some(vec![needs("nowhere", ReturnType::Boolean, "true")]);
+    let long = problems(&all).into_iter().filter(|(_, found)| found.iter().any(Problem::is_error)).count();
+    assert_eq!(long, 3);
+}
+
+#[test]
+fn a_chain_or_circle_of_all_toggles_is_checked_in_linear_time() {
+    const COUNT: usize = 100_000;
+    for is_circle in [false, true] {
+        let mut graph = References::default();
+        let nodes: Vec<usize> = (0..COUNT).map(|n| graph.node(&format!("t{n}")).0).collect();
+        for (at, node) in nodes.iter().enumerate() {
+            let next = if is_circle { (at + 1) % COUNT } else { at + 1 };
+            let targeting = match nodes.get(next) {
+                Some(_) => {
+                    toggle(&["false", "true"], vec![needs(&format!("t{next}"), ReturnType::Boolean, "true")])
+                }
+                None => toggle(&["false", "true"], Vec::new()),
+            };
+            graph.fill(*node, &Payload::new(&targeting));
+            graph.connect(*node, nodes.get(next).map(|next| Some(*next)).into_iter().collect());
+        }
+        let nothing = BTreeMap::new();
+        let found =
+            graph.problems(&nodes, &mut OneEnvironment(&nothing)).unwrap_or_else(|never| match never {});
+        let expected = if is_circle { COUNT } else { COUNT - 20 };
+        assert_eq!(found.iter().filter(|found| found.len() == 1).count(), expected);
+        let longest = found.iter().flatten().map(|one| one.message().len()).max();
+        assert!(longest.unwrap() < 600, "a message is bounded: {longest:?}");
+    }
+}
+
+#[test]
+fn the_type_and_the_value_are_those_of_the_other_toggle() {
+    use ReturnType::{Boolean, Json, Number, String};
+    for (values, kind, value, expected) in [
+        (&["false", "true"][..], Boolean, "true", None),
+        (&["false", "true"], Boolean, "TRUE", None),
+        (&["false", "true"], String, "true", Some("error prerequisite-other-type")),
+        (&["false", "true"], Number, "1", Some("error prerequisite-other-type")),
+        (&["true"], Boolean, "false", Some("error prerequisite-no-variation")),
+        (&["red", "green"], String, "red", None),
+        (&["red", "green"], String, "Red", Some("error prerequisite-no-variation")),
+        (&["red", "green"], Boolean, "true", Some("error prerequisite-other-type")),
+        (&["red", "1"], Number, "1", Some("error prerequisite-other-type")),
+        (&["1", "2"], Number, "2", None),
+        // The service decides how it writes the number.
+        (&["1", "2"], Number, "2.0", None),
+        (&["1", "2"], Number, "3", Some("error prerequisite-no-variation")),
+        // A text may look like a number.
+        (&["1", "2"], String, "2", Some("warning prerequisite-other-type")),
+        (&["9007199254740993", "1"], Number, "9007199254740992", Some("error prerequisite-no-variation")),
+        (&[r#"{"a":1}"#, "{}"], Json, r#"{"a":1,"b":null}"#, None),
+        (&[r#"{"a":1}"#, "{}"], Json, r#"{"a":2}"#, Some("error prerequisite-no-variation")),
+        (&[r#"{"a":1}"#, "{}"], String, "{}", Some("warning prerequisite-other-type")),
+        (&["[]", "{}"], Json, "{}", Some("error prerequisite-other-type")),
+    ] {
+        let all = BTreeMap::from([
+            ("base".to_owned(), toggle(values, Vec::new())),
+            ("search".to_owned(), toggle(&["x"], vec![needs("base", kind, value)])),
+        ]);
+        let found = problems(&all).remove("search").unwrap();
+        let found: Vec<std::string::String> = found.iter().map(Problem::label).collect();
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{values:?} {kind:?} {value}");
+    }
+}
+
+#[test]
+fn documents_of_a_toggle_have_one_type() {
+    let others = |kinds: &[ReturnType]| -> Vec<(String, ReturnType)> {
+        kinds.iter().map(|kind| (format!("shop/{}/a.yaml", kind.as_str()), *kind)).collect()
+    };
+    let found =
+        disagreement(ReturnType::Boolean, &others(&[ReturnType::Boolean, ReturnType::String])).unwrap();
+    assert_eq!(
+        found.message(),
+        "these values are those of a `boolean` toggle, but `shop/string/a.yaml` has those of a `string` toggle"
+    );
+    assert_eq!(disagreement(ReturnType::Boolean, &others(&[ReturnType::Boolean, ReturnType::Boolean])), None);
+}
+
+#[test]
+fn a_finding_has_its_position_and_can_be_waived() {
+    let text = with(
+        "  rules:\n",
+        "  prerequisites:\n    - key: other\n      type: boolean\n      value: true\n    # gitoggle: allow(unknown-prerequisite) in another repository\n    - { key: another, type: boolean, value: true }\n  rules:\n",
+    );
+    let document = featureprobe(&text);
+    assert_eq!(found(&document), Vec::<String>::new(), "the waiver is used once all documents are known");
+    assert!(document.outline.has_waiver && document.outline.has_prerequisites);
+    let all = BTreeMap::from([("a".to_owned(), document.payload.unwrap().targeting())]);
+    let unknown = problems(&all).remove("a").unwrap();
+    let at = |problems| {
+        let diagnostics = diagnose("a.yaml", &Blob::Content(text.clone().into()), problems);
+        let shown = |one: &Diagnostic| {
+            format!("{}:{} {} {}", one.line, one.column, one.id, one.waived.as_deref().unwrap_or("-"))
+        };
+        diagnostics.iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        at(unknown),
+        ["7:12 unknown-prerequisite -", "11:14 unknown-prerequisite in another repository"]
+    );
+    assert_eq!(at(Vec::new()), ["10:5 unused-waiver -"]);
+}
+
+proptest! {
+    /// A circle is found exactly where a toggle reaches itself, and names only prerequisites that exist; a chain is as long
+    /// as the longest path.
+    #[test]
+    fn circles_and_chains_are_those_of_a_search(
+        edges in prop::collection::vec((0_usize..9, 0_usize..9), 0..16)
+    ) {
+        let key = |n: usize| format!("k{n}");
+        let targets = |n: usize| -> Vec<usize> {
+            let mut targets: Vec<usize> = edges.iter().filter(|(from, _)| *from == n).map(|(_, to)| *to).collect();
+            targets.dedup();
+            targets
+        };
+        let all: BTreeMap<String, Targeting> = (0..9)
+            .map(|n| {
+                let needed = targets(n).into_iter().map(|to| needs(&key(to), ReturnType::Boolean, "true"));
+                (key(n), toggle(&["false", "true"], needed.collect()))
+            })
+            .collect();
+        let reaches = |from: usize, to: usize| {
+            let (mut seen, mut open) = (vec![false; 9], vec![from]);
+            while let Some(next) = open.pop() {
+                if next == to { return true; }
+                if !std::mem::replace(&mut seen[next], true) { open.extend(targets(next)); }
+            }
+            false
+        };
+        for (n, problems) in problems(&all).into_values().enumerate() {
+            let circles = targets(n).into_iter().filter(|to| reaches(*to, n)).count();
+            prop_assert_eq!(problems.len(), circles, "{:?}", messages(&problems));
+            for message in messages(&problems) {
+                let Some((_, path)) = message.split_once(": ") else { continue };
+                let names: Vec<usize> =
+                    path.split(" → ").map(|name| name.trim_matches(['`', 'k']).parse().unwrap()).collect();
+                prop_assert_eq!((names[0], names[names.len() - 1]), (n, n));
+                prop_assert!(names.windows(2).all(|step| targets(step[0]).contains(&step[1])));
+            }
+        }
+    }
+}

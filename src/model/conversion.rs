@@ -1,0 +1,202 @@
+//! The conversions that FeatureProbe makes of texts on their way to its SDKs: the values of variations and prerequisites,
+//! and the times of conditions. Checks, evaluation and sandbox share them, so that they cannot disagree.
+
+use serde_json::{Number, Value};
+
+use super::{ReturnType, datetime_numbers};
+
+/// Returns the value that SDKs get for a text; none if the service cannot convert it, and so does not deliver the toggle.
+pub(crate) fn delivered_value(kind: ReturnType, text: &str) -> Option<Value> {
+    match kind {
+        ReturnType::String => Some(text.into()),
+        // Every other text is delivered as false.
+        ReturnType::Boolean => Some(text.eq_ignore_ascii_case("true").into()),
+        ReturnType::Number => number(text).map(Value::Number),
+        ReturnType::Json => {
+            let value: Value = serde_json::from_str(text).ok().filter(Value::is_object)?;
+            Some(without_nulls(value))
+        }
+    }
+}
+
+/// Returns whether the Rust SDK takes two values for the same; none if one cannot be delivered, or if it depends on how the
+/// service writes the number.
+pub(crate) fn is_same_value(kind: ReturnType, one: &str, other: &str) -> Option<bool> {
+    let (a, b) = (delivered_value(kind, one)?, delivered_value(kind, other)?);
+    if a == b {
+        return Some(true);
+    }
+    // The SDK compares `1` and `1.0` as different.
+    let is_same_number = a.is_number() && a.as_f64() == b.as_f64() && a.is_f64() != b.is_f64();
+    (!is_same_number).then_some(false)
+}
+
+/// Returns the number of a Java `BigDecimal` as an SDK reads it: as an integer of 64 bits if it is written as one and fits,
+/// otherwise as a float.
+fn number(text: &str) -> Option<Number> {
+    if !is_big_decimal(text) {
+        return None;
+    }
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let digits = digits.strip_suffix('.').unwrap_or(digits);
+    let unsigned = digits.parse::<u64>().map(Number::from);
+    let whole = unsigned.or_else(|_| digits.parse::<i64>().map(Number::from));
+    whole.ok().or_else(|| Number::from_f64(text.parse().ok()?))
+}
+
+/// Returns whether Java's `BigDecimal` parses `text`: optional sign, digits with at most one point, exponent.
+pub(super) fn is_big_decimal(text: &str) -> bool {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) =
+        text.split_once(['e', 'E']).map_or((text, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let has_digits = !(whole.is_empty() && fraction.is_empty());
+    let is_exponent = |text: &str| {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        !digits.is_empty() && is_digits(digits)
+    };
+    has_digits && is_digits(whole) && is_digits(fraction) && exponent.is_none_or(is_exponent)
+}
+
+/// Removes the members of objects that are null, at any depth. The service writes no null.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(members.map(|(name, value)| (name, without_nulls(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+/// Returns whether the service accepts a text as a time: each digit up to the one in its pattern, and a positive offset
+/// whose minutes are below 20.
+pub(crate) fn is_accepted_time(text: &str) -> bool {
+    const LARGEST: &[u8] = b"9999-19-39T29:69:69+29:19";
+    text.len() == LARGEST.len()
+        && text.bytes().zip(LARGEST).all(|(byte, largest)| match largest {
+            b'0'..=b'9' => byte.is_ascii_digit() && byte <= *largest,
+            _ => byte == *largest,
+        })
+}
+
+/// Returns the seconds since 1970-01-01 UTC that SDKs get for a time; none if the service refuses the text, or accepts it
+/// and cannot convert it. Days, hours and months beyond their range roll over.
+pub(crate) fn delivered_time(text: &str) -> Option<i64> {
+    if !is_accepted_time(text) {
+        return None;
+    }
+    let [year, month, day, hour, minute, second, offset_hours, offset_minutes] =
+        datetime_numbers(text)?.map(i64::from);
+    // The service's pattern allows larger offsets, which its parser refuses.
+    if offset_hours >= 24 {
+        return None;
+    }
+    let day = days(year, month - 1) + day - 1;
+    let time = hour * 3600 + minute * 60 + second;
+    Some(day * 86_400 + time - offset_hours * 3600 - offset_minutes * 60)
+}
+
+/// Returns the days from 1970-01-01 to the first day of a month, from 0, which may be beyond the year.
+fn days(year: i64, month: i64) -> i64 {
+    // The count begins in March, so that the leap day is the last day of a year.
+    let months = year * 12 + month - 2;
+    let (year, month) = (months.div_euclid(12), months.rem_euclid(12));
+    let before_month = (153 * month + 2) / 5;
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    // 719,468 days lie between 0000-03-01 and 1970-01-01.
+    year * 365 + leap_days + before_month - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_seconds_and_rolls_over() {
+        for (text, expected) in [
+            ("1970-01-01T00:00:00+00:00", Some(0)),
+            ("2000-02-29T00:00:00+00:00", Some(951_782_400)),
+            ("2024-12-31T23:59:59+00:00", Some(1_735_689_599)),
+            ("2024-12-31T23:59:60+00:00", Some(1_735_689_600)),
+            ("2024-12-31T23:59:59+08:00", Some(1_735_660_799)),
+            ("2024-12-31T23:59:59+05:19", Some(1_735_670_459)),
+            ("2024-12-31T23:59:59+23:19", Some(1_735_605_659)),
+            ("2024-02-30T00:00:00+00:00", Some(1_709_251_200)),
+            ("2023-19-01T00:00:00+00:00", Some(1_719_792_000)),
+            ("2024-00-01T00:00:00+00:00", Some(1_701_388_800)),
+            ("1969-12-31T23:59:59+00:00", Some(-1)),
+            ("2024-12-31T23:59:59+24:00", None),
+            ("2024-12-31T23:59:59+29:19", None),
+            ("2024-12-31T23:59:59+05:30", None),
+            ("2024-12-31T23:59:70+00:00", None),
+            ("2024-12-31T30:00:00+00:00", None),
+            ("2024-20-01T00:00:00+00:00", None),
+            ("2024-12-31T23:59:59-08:00", None),
+            ("2024-12-31T23:59:59Z", None),
+            ("2024-12-31", None),
+            ("", None),
+        ] {
+            assert_eq!(delivered_time(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_real_day_agrees_with_the_calendar() {
+        for year in [1, 1600, 1900, 1970, 2000, 2023, 2024, 2100, 9999] {
+            for month in 1..=12 {
+                let date = jiff::civil::date(year, month, 1);
+                let expected = date.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
+                let text = format!("{year:04}-{month:02}-01T00:00:00+00:00");
+                assert_eq!(delivered_time(&text), Some(expected.as_second()), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_is_what_sdks_get() {
+        use serde_json::json;
+        for (kind, text, expected) in [
+            (ReturnType::Boolean, "TRUE", Some(json!(true))),
+            (ReturnType::Boolean, "yes", Some(json!(false))),
+            (ReturnType::Number, "+1", Some(json!(1))),
+            (ReturnType::Number, "5.", Some(json!(5))),
+            (ReturnType::Number, ".5", Some(json!(0.5))),
+            (ReturnType::Number, "1e3", Some(json!(1000.0))),
+            (ReturnType::Number, "9223372036854775808", Some(json!(9_223_372_036_854_775_808_u64))),
+            (ReturnType::Number, "36893488147419103232", Some(json!(36_893_488_147_419_103_232.0))),
+            (ReturnType::Number, "1e999", None),
+            (ReturnType::Number, "one", None),
+            (ReturnType::Number, "inf", None),
+            (
+                ReturnType::Json,
+                r#"{"a":null,"b":{"c":null},"d":[null,{"e":null}]}"#,
+                Some(json!({"b":{},"d":[null,{}]})),
+            ),
+            (ReturnType::Json, "[1]", None),
+            (ReturnType::String, "", Some(json!(""))),
+        ] {
+            assert_eq!(delivered_value(kind, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_compared_as_they_are_delivered() {
+        for (kind, one, other, expected) in [
+            (ReturnType::Number, "1", "1.0", None),
+            (ReturnType::Number, "1.0", "1.00", Some(true)),
+            (ReturnType::Number, "9007199254740992", "9007199254740993", Some(false)),
+            (ReturnType::Number, "36893488147419103232", "36893488147419103233", Some(true)),
+            (ReturnType::Json, r#"{"a":1,"b":null}"#, r#"{"a":1}"#, Some(true)),
+            (ReturnType::Json, r#"{"a":{"b":null}}"#, r#"{"a":{}}"#, Some(true)),
+            (ReturnType::Json, r#"{"a":[null]}"#, r#"{"a":[]}"#, Some(false)),
+            (ReturnType::Boolean, "no", "false", Some(true)),
+            (ReturnType::String, "a", "A", Some(false)),
+        ] {
+            assert_eq!(is_same_value(kind, one, other), expected, "{one} {other}");
+            assert_eq!(is_same_value(kind, other, one), expected, "{other} {one}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Checks what the documents of a source say about each other. Reads only what the checked documents refer to, directly or
+//! through others: one changed document costs its chain of prerequisites, not the environment.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::Error;
+use crate::document::{
+    self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, Problem, References, disagreement,
+};
+use crate::model::{EntryKind, ObjectId, Payload, ReturnType, ServiceKind, ToggleId, Tree, Trees, closest};
+use crate::plan::compare::{File, join};
+use crate::source;
+
+/// A valid document that was read and is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Noted {
+    pub(crate) id: ToggleId,
+    pub(crate) file: File,
+    pub(crate) outline: Outline,
+    /// The targeting of a document with prerequisites, so that it is not read again.
+    pub(crate) payload: Option<Payload>,
+    /// Whether the type is compared with that of the toggle's other documents: it is new.
+    pub(crate) has_new_type: bool,
+}
+
+/// What was found out about the checked documents.
+#[derive(Debug, Default)]
+pub(crate) struct ReferenceFindings {
+    pub(crate) findings: Vec<Diagnostic>,
+    /// The toggles whose documents are invalid because of what others say.
+    pub(crate) invalid: BTreeSet<ToggleId>,
+}
+
+/// Checks what `noted` say about other documents of the library.
+pub(crate) fn check<T: Trees<Error = source::Error>>(
+    mut noted: Vec<Noted>,
+    mut library: Library<'_, T>,
+) -> Result<ReferenceFindings, Error> {
+    if library.kind == ServiceKind::Documented {
+        return Ok(ReferenceFindings::default());
+    }
+    noted.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+    let mut problems: BTreeMap<usize, Vec<Problem>> = BTreeMap::new();
+    let is_same = |a: &Noted, b: &Noted| {
+        (a.id.project(), a.id.environment_key()) == (b.id.project(), b.id.environment_key())
+    };
+    let mut first = 0;
+    for environment in noted.chunk_by(is_same) {
+        let referring = environment.iter().enumerate();
+        let referring: Vec<usize> =
+            referring.filter(|(_, one)| one.payload.is_some()).map(|(at, _)| first + at).collect();
+        if !referring.is_empty() {
+            let found = library.prerequisites(&noted, &referring)?;
+            problems.extend(referring.into_iter().zip(found).filter(|(_, found)| !found.is_empty()));
+        }
+        first += environment.len();
+    }
+    if !library.is_alone {
+        library.types(&noted, &mut problems)?;
+    }
+    let mut all = ReferenceFindings::default();
+    let waivers = noted.iter().enumerate().filter(|(_, one)| one.outline.has_waiver).map(|(at, _)| at);
+    let concerned: BTreeSet<usize> = problems.keys().copied().chain(waivers).collect();
+    for at in concerned {
+        let Noted { id, file, .. } = &noted[at];
+        let problems = problems.remove(&at).unwrap_or_default();
+        if problems.iter().any(Problem::is_error) {
+            all.invalid.insert(id.clone());
+        }
+        let content = library.trees.blob(file.id, LARGEST_DOCUMENT)?;
+        let path = join(library.root, &library.layout.path(id, file.format));
+        all.findings.extend(document::diagnose_references(&path, &content, problems));
+    }
+    Ok(all)
+}
+
+/// The documents of a source, found by key.
+pub(crate) struct Library<'a, T> {
+    pub(crate) trees: T,
+    pub(crate) top: ObjectId,
+    pub(crate) layout: &'a Layout,
+    /// The prefix of paths in findings.
+    pub(crate) root: &'a str,
+    pub(crate) kind: ServiceKind,
+    /// Whether nothing is known of the other documents, because a file is checked alone.
+    pub(crate) is_alone: bool,
+    environments: HashMap<(String, String), Keys>,
+    is_listed: bool,
+    /// How many keys may still be compared to suggest one. A hostile document can name any number of unknown keys.
+    comparisons: usize,
+}
+
+/// The documents of an environment, by their keys in lower case: the service ignores case.
+type Keys = BTreeMap<String, Vec<(ToggleId, File)>>;
+
+/// The documents that a key names.
+enum Named {
+    Nothing,
+    /// A document, whose key may differ in case.
+    One(ToggleId, File),
+    /// Several files claim the toggle.
+    Several(ToggleId),
+}
+
+impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
+    pub(crate) fn new(trees: T, top: ObjectId, layout: &'a Layout, root: &'a str, kind: ServiceKind) -> Self {
+        const MOST_COMPARISONS: usize = 2_000_000;
+        Self {
+            trees,
+            top,
+            layout,
+            root,
+            kind,
+            is_alone: false,
+            environments: HashMap::new(),
+            is_listed: false,
+            comparisons: MOST_COMPARISONS,
+        }
+    }
+
+    /// Sets whether only one file is known.
+    pub(crate) fn alone(self, is_alone: bool) -> Self {
+        Self { is_alone, ..self }
+    }
+
+    /// Returns the findings about the prerequisites of the documents with these numbers, which are in one environment.
+    fn prerequisites(&mut self, noted: &[Noted], referring: &[usize]) -> Result<Vec<Vec<Problem>>, Error> {
+        let place = noted[referring[0]].id.clone();
+        let mut graph = References::default();
+        let (mut checked, mut open) = (Vec::with_capacity(referring.len()), Vec::new());
+        for at in referring {
+            let (node, _) = graph.node(noted[*at].id.toggle());
+            checked.push(node);
+            open.push((node, noted[*at].payload.clone()));
+        }
+        while let Some((node, payload)) = open.pop() {
+            let Some(payload) = payload else { continue };
+            let mut targets = Vec::new();
+            for key in graph.fill(node, &payload) {
+                targets.push(match self.named(&place, &key)? {
+                    // A file that is checked alone may be its own prerequisite.
+                    Named::Nothing if self.is_alone && key == graph.key(node) => Some(node),
+                    Named::Nothing => None,
+                    Named::Several(id) => Some(graph.node(id.toggle()).0),
+                    Named::One(id, file) => {
+                        let (target, is_new) = graph.node(id.toggle());
+                        if is_new {
+                            open.push((target, self.payload(noted, &id, file)?));
+                        }
+                        Some(target)
+                    }
+                });
+            }
+            graph.connect(node, targets);
+        }
+        graph.problems(&checked, &mut Environment { library: self, noted, place })
+    }
+
+    /// Returns the targeting of a document; none if it is invalid.
+    fn payload(&self, noted: &[Noted], id: &ToggleId, file: File) -> Result<Option<Payload>, Error> {
+        let known = noted.binary_search_by(|one| one.id.cmp(id)).ok().map(|at| &noted[at]);
+        match known.and_then(|known| known.payload.clone()) {
+            Some(payload) => Ok(Some(payload)),
+            None => Ok(self.read(file)?.payload),
+        }
+    }
+
+    fn read(&self, file: File) -> Result<document::Document, Error> {
+        Ok(document::read("", &self.trees.blob(file.id, LARGEST_DOCUMENT)?, self.kind))
+    }
+
+    fn named(&mut self, place: &ToggleId, key: &str) -> Result<Named, Error> {
+        let keys = self.keys(place.project(), place.environment_key())?;
+        let Some(files) = keys.get(&key.to_lowercase()) else {
+            return Ok(Named::Nothing);
+        };
+        let (id, file) = files.iter().find(|(id, _)| id.toggle() == key).unwrap_or(&files[0]);
+        Ok(match files.len() {
+            1 => Named::One(id.clone(), *file),
+            _ => Named::Several(id.clone()),
+        })
+    }
+
+    /// Returns the documents of an environment.
+    fn keys(&mut self, project: &str, environment: &str) -> Result<&Keys, Error> {
+        let name = (project.to_owned(), environment.to_owned());
+        if !self.environments.contains_key(&name) {
+            match self.layout.is_default_shape() {
+                true => {
+                    let folder = join(&name.0, &name.1);
+                    let tree = self.folder(&folder)?;
+                    let mut keys = Keys::new();
+                    add(&mut keys, self.layout, &folder, &tree);
+                    self.environments.insert(name.clone(), keys);
+                }
+                false => self.list()?,
+            }
+        }
+        Ok(self.environments.entry(name).or_default())
+    }
+
+    /// Returns the tree at a path below the root; an empty one if there is none.
+    fn folder(&self, path: &str) -> Result<Tree, Error> {
+        let mut tree = self.trees.tree(self.top)?;
+        for name in path.split('/') {
+            let found = tree.get(name).filter(|entry| entry.kind() == EntryKind::Tree).map(|entry| entry.id);
+            let Some(id) = found else { return Ok(Tree::empty()) };
+            tree = self.trees.tree(id)?;
+        }
+        Ok(tree)
+    }
+
+    /// Lists the documents of a layout whose folders do not have to be environments.
+    fn list(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.is_listed, true) {
+            return Ok(());
+        }
+        let depth = self.layout.pattern().split('/').count() - 1;
+        let mut open = vec![(String::new(), self.top, 0)];
+        while let Some((folder, id, level)) = open.pop() {
+            let tree = self.trees.tree(id)?;
+            if level == depth {
+                let mut keys = Keys::new();
+                add(&mut keys, self.layout, &folder, &tree);
+                let first = keys.values().flatten().next();
+                let Some((id, _)) = first else { continue };
+                let name = (id.project().to_owned(), id.environment_key().to_owned());
+                self.environments.insert(name, keys);
+            } else {
+                let names = tree
+                    .folders()
+                    .filter_map(|entry| Some((std::str::from_utf8(entry.name).ok()?, entry.id)));
+                open.extend(names.map(|(name, id)| (join(&folder, name), id, level + 1)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the environments of a project.
+    fn siblings(&mut self, project: &str) -> Result<Vec<String>, Error> {
+        if !self.layout.is_default_shape() {
+            self.list()?;
+            let names = self.environments.keys().filter(|(name, _)| name == project);
+            return Ok(names.map(|(_, environment)| environment.clone()).collect());
+        }
+        let folder = self.folder(project)?;
+        Ok(folder
+            .folders()
+            .filter_map(|entry| Some(std::str::from_utf8(entry.name).ok()?.to_owned()))
+            .collect())
+    }
+
+    /// Calls `visit` for each document of the toggles of a project whose keys are `wanted`.
+    fn documents(
+        &mut self,
+        project: &str,
+        wanted: impl Fn(&str) -> bool,
+        mut visit: impl FnMut(&Self, ToggleId, File) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if !self.layout.is_default_shape() {
+            self.list()?;
+            let environments = self.environments.iter().filter(|((name, _), _)| name == project);
+            let all = environments.flat_map(|(_, keys)| keys.values().flatten());
+            let found: Vec<_> = all.filter(|(id, _)| wanted(id.toggle())).cloned().collect();
+            return found.into_iter().try_for_each(|(id, file)| visit(self, id, file));
+        }
+        let folder = self.folder(project)?;
+        // A toggle with one document cannot contradict itself.
+        if folder.folders().nth(1).is_none() {
+            return Ok(());
+        }
+        for environment in folder.folders() {
+            let Ok(name) = std::str::from_utf8(environment.name) else { continue };
+            let place = join(project, name);
+            let tree = self.trees.tree(environment.id)?;
+            for entry in tree.entries() {
+                let name = std::str::from_utf8(entry.name).ok();
+                let key = name.and_then(|name| name.rsplit_once('.')).map(|(key, _)| key);
+                if key.is_some_and(&wanted)
+                    && entry.kind() == EntryKind::Blob
+                    && let Some((id, file)) = document(self.layout, &place, entry.name, entry.id)
+                {
+                    visit(self, id, file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the findings about toggles whose documents have different types.
+    fn types(&mut self, noted: &[Noted], problems: &mut BTreeMap<usize, Vec<Problem>>) -> Result<(), Error> {
+        let is_same = |a: &Noted, b: &Noted| a.id.project() == b.id.project();
+        let mut first = 0;
+        for project in noted.chunk_by(is_same) {
+            let mut all: HashMap<&str, Vec<(String, ReturnType)>> = HashMap::new();
+            for one in project.iter().filter(|one| one.has_new_type) {
+                all.entry(one.id.toggle()).or_default();
+            }
+            let mut found: HashMap<String, Vec<(String, ReturnType)>> = HashMap::new();
+            let name = project[0].id.project().to_owned();
+            self.documents(
+                &name,
+                |key| all.contains_key(key),
+                |library, id, file| {
+                    if let Some(kind) = library.type_of(noted, &id, file)? {
+                        let path = join(library.root, &library.layout.path(&id, file.format));
+                        found.entry(id.toggle().to_owned()).or_default().push((path, kind));
+                    }
+                    Ok(())
+                },
+            )?;
+            for (at, one) in project.iter().enumerate().filter(|(_, one)| one.has_new_type) {
+                let others = found.get(one.id.toggle()).map(Vec::as_slice).unwrap_or_default();
+                let problem = one.outline.kind.and_then(|kind| disagreement(kind, others));
+                if let Some(problem) = problem {
+                    problems.entry(first + at).or_default().push(problem);
+                }
+            }
+            first += project.len();
+        }
+        Ok(())
+    }
+
+    fn type_of(&self, noted: &[Noted], id: &ToggleId, file: File) -> Result<Option<ReturnType>, Error> {
+        match noted.binary_search_by(|one| one.id.cmp(id)) {
+            Ok(at) => Ok(noted[at].outline.kind),
+            Err(_) => Ok(self.read(file)?.outline.kind),
+        }
+    }
+}
+
+/// Adds the documents in a folder.
+fn add(keys: &mut Keys, layout: &Layout, folder: &str, tree: &Tree) {
+    for entry in tree.entries().filter(|entry| entry.kind() == EntryKind::Blob) {
+        if let Some((id, file)) = document(layout, folder, entry.name, entry.id) {
+            keys.entry(id.toggle().to_lowercase()).or_default().push((id, file));
+        }
+    }
+}
+
+fn document(layout: &Layout, folder: &str, name: &[u8], id: ObjectId) -> Option<(ToggleId, File)> {
+    let path = [folder.as_bytes(), b"/", name].concat();
+    match layout.classify(path.strip_prefix(b"/").unwrap_or(&path)) {
+        PathKind::Document { id: toggle, format } => Some((toggle, File { format, id })),
+        _ => None,
+    }
+}
+
+/// The environment of the documents whose prerequisites are checked.
+struct Environment<'l, 'a, T> {
+    library: &'l mut Library<'a, T>,
+    noted: &'l [Noted],
+    place: ToggleId,
+}
+
+impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T> {
+    type Error = Error;
+
+    fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Error> {
+        if self.library.is_alone {
+            return Ok(None);
+        }
+        let is_affordable = self.library.comparisons > 0;
+        let keys = self.library.keys(self.place.project(), self.place.environment_key())?;
+        let count = keys.len();
+        let found = is_affordable.then(|| most_similar(key, keys)).flatten();
+        self.library.comparisons = self.library.comparisons.saturating_sub(count);
+        Ok(Some(found))
+    }
+
+    fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Error> {
+        let Self { library, noted, place } = self;
+        let mut types = Vec::new();
+        for environment in library.siblings(place.project())? {
+            let keys = library.keys(place.project(), &environment)?;
+            let files = keys.get(&key.to_lowercase()).into_iter().flatten();
+            let same: Vec<_> = files.filter(|(id, _)| id.toggle() == key).cloned().collect();
+            for (id, file) in same {
+                types.extend(library.type_of(noted, &id, file)?);
+            }
+        }
+        Ok(types)
+    }
+}
+
+/// Returns the key that `key` is probably a misspelling of.
+fn most_similar(key: &str, keys: &Keys) -> Option<String> {
+    /// As many as one search looks at.
+    const PART: usize = 100;
+    let mut left: Vec<&str> = keys.values().flatten().map(|(id, _)| id.toggle()).collect();
+    while left.len() > PART {
+        left = left.chunks(PART).filter_map(|part| closest(key, part.iter().copied())).collect();
+    }
+    closest(key, left).map(str::to_owned)
+}
