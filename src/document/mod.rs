@@ -36,7 +36,7 @@ pub use layout::{Layout, LayoutError, PathKind, Unread};
 pub(crate) use owners::{CodeOwners, OWNER_FILES};
 pub(crate) use print::{Formatting, format, print};
 pub(crate) use references::{
-    Others, Outline, Problem, References, diagnose as diagnose_references, disagreement,
+    Others, Outline, ReferenceProblem, References, diagnose as diagnose_references, disagreement,
 };
 pub(crate) use schema::schema;
 pub use service_json::Inexpressible;

@@ -76,7 +76,7 @@ enum NodeContent {
 
 /// A finding about another document, before its position is known.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Problem {
+pub(crate) struct ReferenceProblem {
     check: &'static Check,
     place: Place,
     message: String,
@@ -90,7 +90,7 @@ enum Place {
     Variations,
 }
 
-impl Problem {
+impl ReferenceProblem {
     fn new(check: &'static Check, place: Place, message: String, help: impl Into<Option<String>>) -> Self {
         Self { check, place, message, help: help.into() }
     }
@@ -180,7 +180,7 @@ impl References {
         &self,
         checked: &[usize],
         others: &mut impl Others<Error = E>,
-    ) -> Result<Vec<Vec<Problem>>, E> {
+    ) -> Result<Vec<Vec<ReferenceProblem>>, E> {
         let chains = Chains::new(self);
         let mut all = Vec::with_capacity(checked.len());
         for node in checked {
@@ -195,7 +195,7 @@ impl References {
                 };
                 let key = self.key(target);
                 if key != prerequisite.key {
-                    problems.push(Problem::new(
+                    problems.push(ReferenceProblem::new(
                         &check::PREREQUISITE_CASE,
                         at("key"),
                         format!(
@@ -208,7 +208,7 @@ impl References {
                     ));
                 }
                 if let Some(circle) = chains.circle(self, *node, target) {
-                    problems.push(self.cycle(circle, at("key")));
+                    problems.push(self.cycle(&circle, at("key")));
                 }
                 problems.extend(self.mismatch(prerequisite, index, target, others)?);
             }
@@ -218,11 +218,11 @@ impl References {
         Ok(all)
     }
 
-    fn cycle(&self, circle: Circle, place: Place) -> Problem {
+    fn cycle(&self, circle: &Circle, place: Place) -> ReferenceProblem {
         if circle.through.len() == 1 {
             let message = "this toggle is its own prerequisite".to_owned();
             let help = "remove this prerequisite: the service refuses it".to_owned();
-            return Problem::new(&check::PREREQUISITE_CYCLE, place, message, help);
+            return ReferenceProblem::new(&check::PREREQUISITE_CYCLE, place, message, help);
         }
         let mut names: Vec<&str> = circle.through.iter().map(|node| self.key(*node)).collect();
         let message = match circle.is_whole {
@@ -237,7 +237,7 @@ impl References {
             ),
         };
         let help = "remove one of the prerequisites of the circle: the service refuses it";
-        Problem::new(&check::PREREQUISITE_CYCLE, place, message, help.to_owned())
+        ReferenceProblem::new(&check::PREREQUISITE_CYCLE, place, message, help.to_owned())
     }
 
     /// Returns why the toggle `target` never serves what `prerequisite` asks for.
@@ -247,7 +247,7 @@ impl References {
         index: usize,
         target: usize,
         others: &mut impl Others<Error = E>,
-    ) -> Result<Option<Problem>, E> {
+    ) -> Result<Option<ReferenceProblem>, E> {
         let NodeContent::Read { values, kind, .. } = &self.nodes[target].content else {
             return Ok(None);
         };
@@ -261,7 +261,12 @@ impl References {
                 shown(value)
             );
             let help = format!("write `type: {}`, and one of the values of `{key}`", kind.as_str());
-            return Ok(Some(Problem::new(&check::PREREQUISITE_OTHER_TYPE, at("type"), message, help)));
+            return Ok(Some(ReferenceProblem::new(
+                &check::PREREQUISITE_OTHER_TYPE,
+                at("type"),
+                message,
+                help,
+            )));
         }
         if wanted == ReturnType::String && *kind != ReturnType::String {
             let all = others.types(key)?;
@@ -278,7 +283,7 @@ impl References {
                     // A text may look like a number or like JSON.
                     _ => &check::PREREQUISITE_UNSURE_TYPE,
                 };
-                return Ok(Some(Problem::new(check, at("type"), message, help)));
+                return Ok(Some(ReferenceProblem::new(check, at("type"), message, help)));
             }
         }
         let is_met = |value: &String| is_same_value(wanted, value, &prerequisite.value) != Some(false);
@@ -294,11 +299,15 @@ impl References {
             let begin = if values.len() > MOST_VALUES { "its values begin with" } else { "its values are" };
             format!("{begin} {}", listed(&some))
         });
-        Ok(Some(Problem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
+        Ok(Some(ReferenceProblem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
     }
 }
 
-fn unknown<E>(key: &str, place: Place, others: &mut impl Others<Error = E>) -> Result<Option<Problem>, E> {
+fn unknown<E>(
+    key: &str,
+    place: Place,
+    others: &mut impl Others<Error = E>,
+) -> Result<Option<ReferenceProblem>, E> {
     let Some(similar) = others.similar(key)? else {
         return Ok(None);
     };
@@ -308,7 +317,7 @@ fn unknown<E>(key: &str, place: Place, others: &mut impl Others<Error = E>) -> R
         None => "if the service does not have it either, SDKs serve everyone the disabled serve: add its document, or remove the prerequisite"
             .to_owned(),
     };
-    Ok(Some(Problem::new(&check::UNKNOWN_PREREQUISITE, place, message, help)))
+    Ok(Some(ReferenceProblem::new(&check::UNKNOWN_PREREQUISITE, place, message, help)))
 }
 
 /// What only the whole repository knows.
@@ -460,7 +469,7 @@ impl Chains {
     }
 
     /// Returns the finding about a chain that is too long.
-    fn too_long(&self, graph: &References, node: usize) -> Option<Problem> {
+    fn too_long(&self, graph: &References, node: usize) -> Option<ReferenceProblem> {
         let length = self.length[node].filter(|length| *length > LONGEST_CHAIN)?;
         let step = |node: usize| {
             let targets = graph.nodes[node].targets.iter().enumerate();
@@ -484,13 +493,13 @@ impl Chains {
         let help =
             "shorten the chain, for example with one prerequisite on its last toggle: the service refuses it";
         let place = Place::Prerequisite(first, "key");
-        Some(Problem::new(&check::PREREQUISITE_CHAIN, place, message, help.to_owned()))
+        Some(ReferenceProblem::new(&check::PREREQUISITE_CHAIN, place, message, help.to_owned()))
     }
 }
 
 /// Returns the finding about a toggle whose documents in several environments have different types. `others` has each
 /// other document with its type.
-pub(crate) fn disagreement(own: ReturnType, others: &[(String, ReturnType)]) -> Option<Problem> {
+pub(crate) fn disagreement(own: ReturnType, others: &[(String, ReturnType)]) -> Option<ReferenceProblem> {
     let (path, other) = others.iter().find(|(_, other)| *other != own)?;
     let (own, other) = (own.as_str(), other.as_str());
     let message = format!(
@@ -498,16 +507,16 @@ pub(crate) fn disagreement(own: ReturnType, others: &[(String, ReturnType)]) -> 
         shown(path)
     );
     let help = "a toggle has one type in all environments, which cannot be changed later: write values of the same type";
-    Some(Problem::new(&check::TYPE_DISAGREEMENT, Place::Variations, message, help.to_owned()))
+    Some(ReferenceProblem::new(&check::TYPE_DISAGREEMENT, Place::Variations, message, help.to_owned()))
 }
 
 /// Returns the findings about other documents in one document, with their positions, and applies its waivers of them.
-pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<Problem>) -> Vec<Diagnostic> {
+pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<ReferenceProblem>) -> Vec<Diagnostic> {
     let Blob::Content(bytes) = content else { return Vec::new() };
     let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let tree = syntax::parse(text);
-    let findings = problems.into_iter().map(Problem::finding).collect();
+    let findings = problems.into_iter().map(ReferenceProblem::finding).collect();
     let mut diagnostics = finding::diagnose(path, text, tree.root.as_ref(), findings);
     waiver::apply_to_references(path, &tree, &mut diagnostics);
     diagnostics

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Error;
 use crate::document::{
-    self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, Problem, References, disagreement,
+    self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, ReferenceProblem, References, disagreement,
 };
 use crate::model::{EntryKind, ObjectId, Payload, ReturnType, ServiceKind, ToggleId, Tree, Trees, closest};
 use crate::plan::compare::{File, join};
@@ -40,7 +40,7 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         return Ok(ReferenceFindings::default());
     }
     noted.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-    let mut problems: BTreeMap<usize, Vec<Problem>> = BTreeMap::new();
+    let mut problems: BTreeMap<usize, Vec<ReferenceProblem>> = BTreeMap::new();
     let is_same = |a: &Noted, b: &Noted| {
         (a.id.project(), a.id.environment_key()) == (b.id.project(), b.id.environment_key())
     };
@@ -64,7 +64,7 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     for at in concerned {
         let Noted { id, file, .. } = &noted[at];
         let problems = problems.remove(&at).unwrap_or_default();
-        if problems.iter().any(Problem::is_error) {
+        if problems.iter().any(ReferenceProblem::is_error) {
             all.invalid.insert(id.clone());
         }
         let content = library.trees.blob(file.id, LARGEST_DOCUMENT)?;
@@ -124,7 +124,11 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
     }
 
     /// Returns the findings about the prerequisites of the documents with these numbers, which are in one environment.
-    fn prerequisites(&mut self, noted: &[Noted], referring: &[usize]) -> Result<Vec<Vec<Problem>>, Error> {
+    fn prerequisites(
+        &mut self,
+        noted: &[Noted],
+        referring: &[usize],
+    ) -> Result<Vec<Vec<ReferenceProblem>>, Error> {
         let place = noted[referring[0]].id.clone();
         let mut graph = References::default();
         let (mut checked, mut open) = (Vec::with_capacity(referring.len()), Vec::new());
@@ -288,7 +292,11 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
     }
 
     /// Adds the findings about toggles whose documents have different types.
-    fn types(&mut self, noted: &[Noted], problems: &mut BTreeMap<usize, Vec<Problem>>) -> Result<(), Error> {
+    fn types(
+        &mut self,
+        noted: &[Noted],
+        problems: &mut BTreeMap<usize, Vec<ReferenceProblem>>,
+    ) -> Result<(), Error> {
         let is_same = |a: &Noted, b: &Noted| a.id.project() == b.id.project();
         let mut first = 0;
         for project in noted.chunk_by(is_same) {

@@ -59,6 +59,7 @@ mod pull_request;
 mod rails;
 mod reader;
 mod recovery;
+mod references;
 mod refusals;
 mod sandbox;
 mod secrets;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use super::*;
-use crate::document::references::{Others, Problem, References, diagnose, disagreement};
+use crate::document::references::{Others, ReferenceProblem, References, diagnose, disagreement};
 use crate::model::{Prerequisite, ReturnType};
 
 /// A repository in which every key that is asked for is unknown, and every toggle is of one environment.
@@ -45,7 +45,7 @@ fn needs(key: &str, kind: ReturnType, value: &str) -> Prerequisite {
 }
 
 /// Returns the problems of all toggles.
-fn problems(all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<Problem>> {
+fn problems(all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<ReferenceProblem>> {
     let mut graph = References::default();
     let nodes: Vec<usize> = all.keys().map(|key| graph.node(key).0).collect();
     for ((_, targeting), node) in all.iter().zip(&nodes) {
@@ -70,8 +70,8 @@ fn graph(edges: &[(&str, &[&str])]) -> BTreeMap<String, Targeting> {
     edges.iter().map(one).collect()
 }
 
-fn messages(problems: &[Problem]) -> Vec<&str> {
-    problems.iter().map(Problem::message).collect()
+fn messages(problems: &[ReferenceProblem]) -> Vec<&str> {
+    problems.iter().map(ReferenceProblem::message).collect()
 }
 
 #[test]
@@ -127,7 +127,8 @@ fn a_chain_has_at_most_nineteen_steps() {
     let mut all = all;
     let first = all.get_mut("t00").unwrap();
     first.content.prerequisites = Some(vec![needs("nowhere", ReturnType::Boolean, "true")]);
-    let long = problems(&all).into_iter().filter(|(_, found)| found.iter().any(Problem::is_error)).count();
+    let long =
+        problems(&all).into_iter().filter(|(_, found)| found.iter().any(ReferenceProblem::is_error)).count();
     assert_eq!(long, 3);
 }
 
@@ -188,7 +189,7 @@ fn the_type_and_the_value_are_those_of_the_other_toggle() {
             ("search".to_owned(), toggle(&["x"], vec![needs("base", kind, value)])),
         ]);
         let found = problems(&all).remove("search").unwrap();
-        let found: Vec<std::string::String> = found.iter().map(Problem::label).collect();
+        let found: Vec<std::string::String> = found.iter().map(ReferenceProblem::label).collect();
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{values:?} {kind:?} {value}");
     }
 }

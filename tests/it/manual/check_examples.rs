@@ -2,7 +2,8 @@
 
 use super::checks::Example::{self, Described, Edit, Files, Untested};
 use super::checks::{
-    ACCOUNTS, CONDITION, DEFAULT, EXPECTATION, GOOD, ON, PREREQUISITE, PREREQUISITES, SERVE, TEST, TOGGLE, bytes, large, write,
+    ACCOUNTS, CONDITION, DEFAULT, EXPECTATION, GOOD, ON, PREREQUISITE, PREREQUISITES, SERVE, TEST, TOGGLE,
+    bytes, large, write,
 };
 
 /// The examples with `featureprobe`; those of the checks that exist with `documented` only are warnings there.
@@ -148,18 +149,29 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     ),
     (
         "prerequisite-no-variation",
-        Files("`{ key: accounts, type: string, value: blu }`, and the values of `accounts` are `red` and `blue`", |folder| {
-            write(folder, TOGGLE, &GOOD.replace(PREREQUISITE, "{ key: accounts, type: string, value: blu }"));
-            let colors = GOOD.replace(PREREQUISITES, "").replace("\"false\"", "red").replace("\"true\"", "blue");
-            write(folder, ACCOUNTS, &colors);
-        }),
+        Files(
+            "`{ key: accounts, type: string, value: blu }`, and the values of `accounts` are `red` and `blue`",
+            |folder| {
+                write(
+                    folder,
+                    TOGGLE,
+                    &GOOD.replace(PREREQUISITE, "{ key: accounts, type: string, value: blu }"),
+                );
+                let colors =
+                    GOOD.replace(PREREQUISITES, "").replace("\"false\"", "red").replace("\"true\"", "blue");
+                write(folder, ACCOUNTS, &colors);
+            },
+        ),
     ),
     (
         "prerequisite-other-type",
-        Files("`{ key: accounts, type: string, value: \"true\" }`, and `accounts` has `true` and `false`", |folder| {
-            write(folder, TOGGLE, &GOOD.replace("type: boolean", "type: string"));
-            write(folder, ACCOUNTS, &GOOD.replace(PREREQUISITES, ""));
-        }),
+        Files(
+            "`{ key: accounts, type: string, value: \"true\" }`, and `accounts` has `true` and `false`",
+            |folder| {
+                write(folder, TOGGLE, &GOOD.replace("type: boolean", "type: string"));
+                write(folder, ACCOUNTS, &GOOD.replace(PREREQUISITES, ""));
+            },
+        ),
     ),
     ("prerequisite-type", Edit(PREREQUISITE, r#"{ key: accounts, type: bool, value: "true" }"#)),
     ("prerequisite-value", Edit(PREREQUISITE, r#"{ key: accounts, type: boolean, value: "yes" }"#)),

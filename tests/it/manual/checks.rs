@@ -96,8 +96,8 @@ fn rows(severity: Severity) -> String {
             .iter()
             .find(|(id, _)| *id == check.id)
             .unwrap_or_else(|| panic!("{} has no example", check.id));
-        let is_documented = severity == Severity::Warning
-            && ["unknown-condition-type", "unknown-predicate"].contains(id);
+        let is_documented =
+            severity == Severity::Warning && ["unknown-condition-type", "unknown-predicate"].contains(id);
         let kind = if is_documented { "documented" } else { "featureprobe" };
         let good = if is_documented { GOOD.replace(PREREQUISITES, "") } else { GOOD.to_owned() };
         let folder = tempfile::tempdir().unwrap();
@@ -125,7 +125,8 @@ fn rows(severity: Severity) -> String {
     rows
 }
 
-pub(super) const PREREQUISITES: &str = "  prerequisites:\n    - { key: accounts, type: boolean, value: \"true\" }\n";
+pub(super) const PREREQUISITES: &str =
+    "  prerequisites:\n    - { key: accounts, type: boolean, value: \"true\" }\n";
 
 #[test]
 fn each_check_has_an_example_and_the_remedy_that_the_program_prints() {
