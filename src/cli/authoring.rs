@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::failure::{ExitStatus, Failure};
+use super::nonzero;
 use super::validate::{Target, targets};
 use super::{color, note, print, unsupported_output};
-use super::{nonzero, word};
 use crate::authoring::{
     self, AuthoringError, DocumentPlace, EnvironmentDocuments, FormatReport, FormatRequest, PromotionReport,
     PromotionResult, WriteResult, create_files, format,
@@ -19,7 +19,7 @@ use crate::cli;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
 use crate::git::Sample;
-use crate::model::{EnvironmentId, Scope, ServiceKind, counted, escaped, listed};
+use crate::model::{EnvironmentId, Scope, ServiceKind, counted, escaped, listed, shell_word};
 use crate::pass::{self, CheckTarget};
 use crate::plan::{EnvironmentDiff, ToggleDiff};
 use crate::report;
@@ -391,8 +391,8 @@ pub(super) fn init(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fai
     let enter = match &*folder.to_string_lossy() {
         "." => String::new(),
         // `cd` would read the name as an option.
-        folder if folder.starts_with('-') => format!("  cd {}\n", word(&format!("./{folder}"))),
-        folder => format!("  cd {}\n", word(folder)),
+        folder if folder.starts_with('-') => format!("  cd {}\n", shell_word(&format!("./{folder}"))),
+        folder => format!("  cd {}\n", shell_word(folder)),
     };
     let kind = match settings.service_kind {
         ServiceKind::Documented => String::new(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::config::ConfigErrors;
-use crate::model::{escaped, plain};
+use crate::model::{escaped, hinted, plain};
 use crate::pass;
 use crate::transport::NetworkError;
 
@@ -88,7 +88,7 @@ impl Failure {
     }
 
     pub(super) fn maybe_hint(mut self, hint: Option<impl Into<String>>) -> Self {
-        self.hint = hint.map(Into::into);
+        self.hint = hint.map(|hint| hinted(&hint.into()).into_owned());
         self
     }
 
@@ -163,7 +163,7 @@ impl From<ConfigErrors> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut printed = plain(&self.error.to_string());
+        let mut printed = plain(&hinted(&self.error.to_string()));
         writeln!(f, "error: {}", Indented(&printed))?;
         let mut cause = self.error.source();
         while let Some(error) = cause {

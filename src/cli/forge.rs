@@ -10,14 +10,13 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::failure::{ExitStatus, Failure};
-use super::word;
 use super::{note, setup};
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
     CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, Forge, ForgeApi,
     ForgeClient, ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, PullRequest,
 };
-use crate::model::{ChangeDigestError, ReviewedChanges, escaped};
+use crate::model::{ChangeDigestError, ReviewedChanges, escaped, shell_word};
 use crate::pass::{BranchRange, FetchHints, Range, ReviewSource};
 use crate::plan::Plan;
 use crate::report::{self, Links};
@@ -99,7 +98,7 @@ fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
     };
     let branch = target.strip_prefix("refs/heads/").unwrap_or(target);
     // The name of a branch may contain `$(…)`, and commands are copied.
-    let refs = word(&format!("+refs/heads/{branch}:refs/remotes/origin/{branch}"));
+    let refs = shell_word(&format!("+refs/heads/{branch}:refs/remotes/origin/{branch}"));
     let fetch = format!("`git fetch origin {}`", escaped(&refs));
     FetchHints {
         history,

@@ -9,16 +9,15 @@ use super::args::ImportArgs;
 use super::failure::{ExitStatus, Failure, JsonError};
 use super::observer::{begin, progress_bar};
 use super::{note, print, setup, status};
-use super::{with_flags, word};
 use crate::authoring::Existing;
 use crate::cli;
-use crate::config::{Command, Flags, OutputFormat, Settings};
+use crate::config::{OutputFormat, Settings};
 use crate::drift::ScanDepth;
 use crate::import::{
     ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope, ImportSource,
     SkipReason, import,
 };
-use crate::model::{Scope, ServiceKind, ToggleId, counted, escaped, listed};
+use crate::model::{Scope, ServiceKind, ToggleId, command_line, counted, escaped, listed, shell_word};
 use crate::pass;
 use crate::plan::DriftedToggle;
 use crate::report::{code, drift_message, fitting};
@@ -27,9 +26,9 @@ use crate::source::worktree::is_same_folder;
 /// The threads that receive and parse responses. The thread of the command writes.
 const THREADS: usize = 2;
 
-pub(super) fn run(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
+pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
     if args.drifted {
-        return import_drifted(settings, args, flags);
+        return import_drifted(settings, args);
     }
     let report = import_with_bar(config(settings, &args.globs)?)?;
     // An import of nothing must not pass (DESIGN, section 3, *Never green by accident*).
@@ -38,11 +37,11 @@ pub(super) fn run(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Resu
             .hint("check `--base-url` and the token"),
         Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
     });
-    finish(&report, problem(&report, settings).or(nothing), settings, flags)
+    finish(&report, problem(&report, settings).or(nothing), settings)
 }
 
 /// Imports the toggles that differ from what was applied, and writes a commit message.
-fn import_drifted(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
+fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
     let write = |text: &str| match &args.message_file {
         None => Ok(()),
         Some(path) => {
@@ -73,7 +72,7 @@ fn import_drifted(settings: &Settings, args: &ImportArgs, flags: &Flags) -> Resu
         matches!(result, Some(ImportResult::Replaced { .. } | ImportResult::Written { .. }))
     });
     write(&drift_message(&imported.collect::<Vec<_>>(), &scan.report.service))?;
-    let status = finish(&report, problem(&report, settings), settings, flags)?;
+    let status = finish(&report, problem(&report, settings), settings)?;
     for (count, what) in
         [(removed.len(), "without a document"), (scan.report.missing.len(), "missing on the service")]
     {
@@ -107,7 +106,6 @@ fn finish(
     report: &ImportReport,
     problem: Option<Failure>,
     settings: &Settings,
-    flags: &Flags,
 ) -> Result<ExitStatus, Failure> {
     show(report, problem.as_ref(), settings)?;
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
@@ -127,7 +125,7 @@ fn finish(
         return Ok(problem.status());
     }
     if settings.output == OutputFormat::Human {
-        note(&next_commands(report, settings, flags))?;
+        note(&next_commands(report, settings))?;
     }
     Ok(ExitStatus::Clean)
 }
@@ -370,7 +368,7 @@ const OF_DOCUMENTED: &str = "note: `--first-pass adopt` records the documents of
      read a `documented` service\n";
 
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
-fn next_commands(report: &ImportReport, all: &Settings, flags: &Flags) -> String {
+fn next_commands(report: &ImportReport, all: &Settings) -> String {
     let written = report.results.values().filter_map(|result| match result {
         ImportResult::Replaced { path, .. } | ImportResult::Written { path } => Some(path.as_str()),
         _ => None,
@@ -380,35 +378,34 @@ fn next_commands(report: &ImportReport, all: &Settings, flags: &Flags) -> String
         return String::new();
     }
     let folders = match folders.len() {
-        ..=MOST_FOLDERS => folders.into_iter().map(word).collect::<Vec<_>>().join(" "),
+        ..=MOST_FOLDERS => folders.into_iter().map(shell_word).collect::<Vec<_>>().join(" "),
         _ => ".".to_owned(),
     };
     let git = git(report);
     // Documents that were replaced were there before, so their environments have had their first pass, or hold it.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
-    let (repo, without) = match all.repo.local_path().is_some_and(|repo| is_same_folder(repo, &report.top)) {
-        true => (String::new(), [].as_slice()),
+    let repo = match all.repo.local_path().is_some_and(|repo| is_same_folder(repo, &report.top)) {
+        true => String::new(),
         // An import finds the top of a work tree from a folder below it; the other commands take the folder as it is.
-        false => (format!(" --repo {}", word(&top(report))), ["repo"].as_slice()),
+        false => format!(" --repo {}", shell_word(&top(report))),
     };
-    let mut then = |command, words: &str| {
-        let flags = with_flags(command, flags, without);
-        let _ = writeln!(text, "  gitoggle {words}{repo}{flags}");
+    let mut then = |words: &str| {
+        let _ = writeln!(text, "  {}", command_line(&format!("gitoggle {words}{repo}")));
     };
     match all.base_url {
         // Without the address of a service, nothing can be adopted.
-        None => then(Command::Validate, "validate"),
+        None => then("validate"),
         Some(_) => {
             // The documented service cannot be read, so a plan cannot compare with it.
             match all.service_kind {
-                ServiceKind::Documented if written == 0 => then(Command::Plan, "plan"),
-                ServiceKind::Documented => then(Command::Plan, "plan --first-pass adopt"),
-                ServiceKind::FeatureProbe => then(Command::Plan, "plan --live"),
+                ServiceKind::Documented if written == 0 => then("plan"),
+                ServiceKind::Documented => then("plan --first-pass adopt"),
+                ServiceKind::FeatureProbe => then("plan --live"),
             }
             match written {
-                0 => then(Command::Apply, "apply"),
-                _ => then(Command::Apply, "apply --first-pass adopt"),
+                0 => then("apply"),
+                _ => then("apply --first-pass adopt"),
             }
             if all.service_kind == ServiceKind::Documented {
                 text.push_str(OF_DOCUMENTED);
@@ -422,7 +419,7 @@ fn git(report: &ImportReport) -> String {
     if std::env::current_dir().is_ok_and(|folder| is_same_folder(&folder, &report.top)) {
         "git".to_owned()
     } else {
-        format!("git -C {}", word(&top(report)))
+        format!("git -C {}", shell_word(&top(report)))
     }
 }
 

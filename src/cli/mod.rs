@@ -24,14 +24,15 @@ mod validate;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use args::{CommandArgs, Invocation};
 use failure::{ExitStatus, Failure};
 use serde::Serialize;
 
-use crate::config::{self, Command, Flags, OutputFormat, Settings, settings};
-use crate::model::{Color, HarmlessJsonWriter, escaped, junit};
+use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings, settings};
+use crate::model::{Color, HarmlessJsonWriter, RunFlags, escaped, hinted, junit};
 use crate::pass::Files;
 use crate::report::{self, ANY_COMMENT, JOB_SUMMARY};
 use crate::telemetry::{self, Stream};
@@ -108,6 +109,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
             return finished(command, output, Err(failure));
         }
     };
+    run_flags(command, flags, &settings).install();
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(command, settings.log_format, level, settings.color);
     for warning in &warnings {
@@ -125,7 +127,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let result = match setup::check_secrets(command, &settings) {
         // Before the command, too: a pass must not end without a report.
         Ok(()) if !has_output(command, settings.output) => Err(unsupported_output(settings.output)),
-        Ok(()) => run_command(args, flags, &settings),
+        Ok(()) => run_command(args, &settings),
         Err(failure) if command == Command::Plan => plan::unable(&settings, failure),
         Err(failure) => Err(failure),
     };
@@ -171,13 +173,13 @@ fn show_failure(command: Option<Command>, output: OutputFormat, failure: &Failur
     }
 }
 
-fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result<ExitStatus, Failure> {
+fn run_command(args: &CommandArgs, settings: &Settings) -> Result<ExitStatus, Failure> {
     match args {
         CommandArgs::Allow(args) => remote::allow(settings, args),
         CommandArgs::Apply => apply::run(settings),
         CommandArgs::Completions { shell } => describe::completions(*shell),
         CommandArgs::Demo(args) => demo::run(settings, args),
-        CommandArgs::Drift(args) => status::run_drift(settings, args, flags),
+        CommandArgs::Drift(args) => status::run_drift(settings, args),
         CommandArgs::Explain(args) => evaluate::explain(settings, args),
         CommandArgs::Diff { before, after, detailed_exitcode } => {
             authoring::diff(settings, [before, after], *detailed_exitcode)
@@ -188,7 +190,7 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
             authoring::promote(settings, [before, after], globs, *create)
         }
         CommandArgs::Fmt { paths, check } => authoring::fmt(settings, paths, *check),
-        CommandArgs::Import(args) => import::run(settings, args, flags),
+        CommandArgs::Import(args) => import::run(settings, args),
         CommandArgs::Man { command, out } => describe::man(command.as_deref(), out.as_deref()),
         CommandArgs::Plan { worktree, detailed_exitcode, audience } => {
             let files = if *worktree { Files::WorkTree } else { Files::Committed };
@@ -231,7 +233,7 @@ fn print(text: &str) -> Result<(), Failure> {
 }
 
 fn note(text: &str) -> Result<(), Failure> {
-    Stream::Stderr.print(text).map_err(Failure::could_not("write to stderr"))
+    Stream::Stderr.print(&hinted(text)).map_err(Failure::could_not("write to stderr"))
 }
 
 /// Returns whether results are colored.
@@ -253,8 +255,7 @@ impl Failure {
     }
 }
 
-// Prints results in the formats that commands share, and commands to copy: with the flags of this invocation, and quoted
-// for a shell.
+// Prints results in the formats that commands share.
 
 /// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
@@ -305,51 +306,90 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// Returns the flags of this invocation that `command` takes, too, except for the settings `without`. Variables and the
-/// file apply to it anyway.
-fn with_flags(command: Command, flags: &Flags, without: &[&str]) -> String {
-    let mut text = String::new();
-    let common = settings().iter().filter(|setting| {
-        setting.commands().contains(&command)
-            && !["color", "log_format", "log_level", "output"].contains(&setting.name)
-            && !without.contains(&setting.name)
-    });
-    for setting in common {
-        let (Some(values), Some(flag)) = (flags.get(setting.name), &setting.flag) else {
+/// The settings that say what this invocation compares and how it prints, and confirmations of its own: another command has
+/// others.
+const OF_THIS_INVOCATION: &[&str] = &[
+    "all_findings",
+    "allow_empty",
+    "color",
+    "comment_on",
+    "commit_status",
+    "exit_zero_when_held",
+    "forge_number",
+    "from",
+    "from_revision",
+    "live",
+    "log_format",
+    "log_level",
+    "output",
+    "overwrite",
+    "pull_request",
+    "target",
+    "to",
+];
+
+/// The settings that an import of named toggles takes only for its `--drifted`, or that its globs replace.
+const NOT_OF_IMPORT: &[&str] = &[
+    "git_password_file",
+    "git_username",
+    "only",
+    "state_dir",
+    "state_git_password_file",
+    "state_git_username",
+    "state_name",
+    "state_remote",
+];
+
+/// The commands that a running daemon executes.
+const TO_DAEMON: [Command; 4] = [Command::Allow, Command::Suspend, Command::Resume, Command::Reconcile];
+
+/// Returns the flags of this invocation that the commands in its messages need, too.
+fn run_flags(this: Command, flags: &Flags, all: &Settings) -> RunFlags {
+    let mut found = RunFlags::default();
+    let given = settings().iter().filter(|setting| !OF_THIS_INVOCATION.contains(&setting.name));
+    for setting in given {
+        let Some(values) = flags.get(setting.name) else {
             continue;
         };
-        // A switch is a decision about this invocation.
-        for value in values.iter().filter(|_| !setting.is_switch()) {
-            text.push_str(&format!(" {flag} {}", word(value)));
+        let is_taken = |command: &&Command| match **command {
+            Command::Import => !NOT_OF_IMPORT.contains(&setting.name),
+            // They are for a terminal that may be on another machine, so the daemon's files mean nothing there.
+            command => !TO_DAEMON.contains(&command) || TO_DAEMON.contains(&this),
+        };
+        for command in setting.commands().iter().filter(is_taken) {
+            for value in values {
+                add_flag(&mut found, *command, setting, value);
+            }
         }
     }
-    text
-}
-
-/// Quotes `text` for a POSIX shell if that is necessary.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_if_the_shell_would_change_it() {
-        for (text, quoted) in [
-            ("https://t.example:8443/a", "https://t.example:8443/a"),
-            ("+refs/heads/a:b", "+refs/heads/a:b"),
-            ("shop/**", "'shop/**'"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-        ] {
-            assert_eq!(word(text), quoted);
+    if let (Command::Run, Some(url)) = (this, all.listen.as_ref().and_then(url_of)) {
+        for command in TO_DAEMON {
+            found.add(command.as_str(), "--url", Some(&url));
         }
     }
+    found
+}
+
+fn add_flag(found: &mut RunFlags, command: Command, setting: &SettingInfo, value: &str) {
+    let Some(flag) = &setting.flag else {
+        return;
+    };
+    if !setting.is_switch() {
+        return found.add(command.as_str(), flag, Some(value));
+    }
+    let is_on = !flag.starts_with("--no-");
+    match setting.opposite.as_deref().filter(|_| (value == "true") != is_on) {
+        Some(opposite) => found.add(command.as_str(), opposite, None),
+        None => found.add(command.as_str(), flag, None),
+    }
+}
+
+/// Returns the URL at which a terminal on the daemon's machine reaches it; none if that is the default.
+fn url_of(listen: &SocketAddr) -> Option<String> {
+    let ip = match listen.ip() {
+        ip if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        ip => ip,
+    };
+    let url = format!("http://{}", SocketAddr::new(ip, listen.port()));
+    (listen.port() != 0 && url != "http://127.0.0.1:8077").then_some(url)
 }

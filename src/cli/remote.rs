@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use super::args::{AllowArgs, ResumeArgs, ScopeFlags, SuspendArgs};
 use super::failure::{ExitStatus, Failure};
-use super::word;
 use super::{note, print};
 use crate::config::Settings;
-use crate::model::{ToggleId, counted, escaped};
+use crate::model::{ToggleId, command_line, counted, escaped, shell_word};
 use crate::transport::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, Network};
 
 pub(super) fn reconcile(settings: &Settings) -> Result<ExitStatus, Failure> {
@@ -27,11 +26,11 @@ pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitSta
     let suspended = &reply["suspended"];
     let until = suspended["until"].as_str().map(|until| format!(" until {until}"));
     print(&format!(
-        "suspended {}{}; planning continues; to publish again, run `gitoggle resume{}`\n",
+        "suspended {}{}; planning continues; to publish again, run `{}`\n",
         escaped(suspended["scope"].as_str().unwrap_or("everything")),
         escaped(&until.unwrap_or_default()),
         // The hint names the scope, because `resume` without one ends every suspension.
-        escaped(&words(scope.as_deref()))
+        escaped(&command_line(&format!("gitoggle resume{}", words(scope.as_deref()))))
     ))?;
     if let (Some(scope), Some(0)) = (scope, reply["toggles"].as_u64()) {
         note(&format!(
@@ -65,7 +64,7 @@ fn scope(globs: &[String], flags: &ScopeFlags) -> Option<String> {
 /// Returns the words that name a scope, quoted for a shell.
 fn words(scope: Option<&str>) -> String {
     let globs = scope.into_iter().flat_map(|globs| globs.split(' '));
-    globs.map(|glob| format!(" {}", word(glob))).collect()
+    globs.map(|glob| format!(" {}", shell_word(glob))).collect()
 }
 
 fn text<'a>(reply: &'a Value, name: &str) -> &'a str {

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::args::DriftArgs;
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, plan, setup, with_flags, word};
+use super::{color, note, plan, setup};
 use crate::cli;
-use crate::config::{Command, Flags, Settings};
+use crate::config::Settings;
 use crate::daemon::{self, Readiness, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::drift::{DriftCheck, DriftScan, ScanDepth};
-use crate::model::{HoldKind, Scope, ToggleId, counted, escaped};
+use crate::model::{HoldKind, Scope, ToggleId, command_line, counted, escaped, shell_word};
 use crate::plan::{DriftReport, DriftedToggle, Plan, drift_json};
 use crate::report::{code, drift_markdown, drift_text, fitting};
 use crate::source::CacheMode;
@@ -167,13 +167,13 @@ fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
     )
 }
 
-pub(super) fn run_drift(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
+pub(super) fn run_drift(settings: &Settings, args: &DriftArgs) -> Result<ExitStatus, Failure> {
     let depth = if args.full { ScanDepth::Everything } else { ScanDepth::Changes };
     let scan = scan(settings, &args.globs, depth)?;
     let report = &scan.report;
     cli::print_result(
         settings.output,
-        || drift_text(report, color(settings)) + &commands(report, flags),
+        || drift_text(report, color(settings)) + &commands(report),
         || drift_json(report),
         |limit| drift_markdown(report, limit),
     )?;
@@ -201,23 +201,11 @@ pub(super) fn completeness(scan: &DriftScan) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Failed.when(*is_interrupted || !report.unread.is_empty()))
 }
 
-/// The settings that an import without `--drifted` does not use, and those that its globs replace.
-const NOT_OF_IMPORT: &[&str] = &[
-    "git_password_file",
-    "git_username",
-    "only",
-    "state_dir",
-    "state_git_password_file",
-    "state_git_username",
-    "state_name",
-    "state_remote",
-];
-
 /// Returns what to do about drift, with commands to copy.
-fn commands(report: &DriftReport, flags: &Flags) -> String {
+fn commands(report: &DriftReport) -> String {
     let drifted = report.drifted.iter().map(|drifted| &drifted.applied.id);
     let all: Vec<&ToggleId> = drifted.collect();
-    let mut text = to_create(report, flags);
+    let mut text = to_create(report);
     if all.is_empty() {
         return text;
     }
@@ -227,9 +215,8 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
     }
     let _ = writeln!(
         text,
-        "\nTo keep what is on the service, import it and commit:\n  gitoggle import --overwrite{}{}",
-        globs(&all, ""),
-        with_flags(Command::Import, flags, NOT_OF_IMPORT),
+        "\nTo keep what is on the service, import it and commit:\n  {}",
+        command_line(&format!("gitoggle import --overwrite{}", globs(&all, ""))),
     );
     let is_documented = |id: &&ToggleId| !report.orphans.contains(*id);
     let documented: Vec<&ToggleId> = all.into_iter().filter(is_documented).collect();
@@ -238,9 +225,8 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
     }
     let _ = writeln!(
         text,
-        "To publish the documents over it:\n  gitoggle apply --overwrite-drift{}{}",
-        globs(&documented, "--only "),
-        with_flags(Command::Apply, flags, &["only"]),
+        "To publish the documents over it:\n  {}",
+        command_line(&format!("gitoggle apply --overwrite-drift{}", globs(&documented, "--only "))),
     );
     text.push_str(
         "To publish the next change of a document over it, put this trailer on the commit:\n  Gitoggle-Allow: \
@@ -250,7 +236,7 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
 }
 
 /// Returns what to do about toggles that were removed on the service.
-fn to_create(report: &DriftReport, flags: &Flags) -> String {
+fn to_create(report: &DriftReport) -> String {
     let gone = report.missing.iter().filter(|missing| missing.is_gone());
     let gone = gone.map(|missing| &missing.id);
     let gone: Vec<&ToggleId> = gone.filter(|id| !report.orphans.contains(*id)).collect();
@@ -259,9 +245,11 @@ fn to_create(report: &DriftReport, flags: &Flags) -> String {
     }
     format!(
         "\nTo create a missing toggle again from its document (if it is not needed anymore, remove the document instead):\n  \
-         gitoggle apply --overwrite-drift --on-missing create{}{}\n",
-        globs(&gone, "--only "),
-        with_flags(Command::Apply, flags, &["only", "on_missing"]),
+         {}\n",
+        command_line(&format!(
+            "gitoggle apply --overwrite-drift --on-missing create{}",
+            globs(&gone, "--only ")
+        )),
     )
 }
 
@@ -273,5 +261,5 @@ fn globs(ids: &[&ToggleId], flag: &str) -> String {
         ..=MOST_NAMED => ids.iter().map(ToString::to_string).collect(),
         _ => ids.iter().map(|id| format!("{}/*", id.environment())).collect(),
     };
-    globs.iter().map(|glob| format!(" {flag}{}", word(glob))).collect()
+    globs.iter().map(|glob| format!(" {flag}{}", shell_word(glob))).collect()
 }

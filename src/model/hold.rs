@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::hint::hinted;
 use super::{Override, RequestDigest, escaped};
 
 super::words! {
@@ -77,7 +78,7 @@ pub struct Hold {
     pub kind: Option<HoldKind>,
     pub state: ToggleState,
     /// The reason in one line, with the ways out.
-    #[serde(rename = "reason")]
+    #[serde(rename = "reason", deserialize_with = "super::hint::recorded")]
     pub text: String,
     /// The decisions of operators that release the change.
     #[serde(default)]
@@ -98,7 +99,7 @@ impl Hold {
         Self {
             kind: Some(kind),
             state,
-            text: text.into(),
+            text: hinted(&text.into()).into_owned(),
             releases: releases.to_vec(),
             version: None,
             opens: None,
@@ -112,7 +113,8 @@ impl Hold {
 
     /// Creates the reason for a state that nothing was decided about.
     pub(crate) fn undecided(state: ToggleState, text: impl Into<String>) -> Self {
-        Self { kind: None, state, text: text.into(), releases: Vec::new(), version: None, opens: None }
+        let text = hinted(&text.into()).into_owned();
+        Self { kind: None, state, text, releases: Vec::new(), version: None, opens: None }
     }
 
     /// Returns the hold of the same request in a later pass, which does not send it.

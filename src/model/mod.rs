@@ -8,6 +8,7 @@ mod attribution;
 mod commit;
 mod conversion;
 mod deployment;
+mod hint;
 mod hold;
 mod id;
 mod junit;
@@ -28,6 +29,7 @@ pub(crate) use commit::AuthoredCommit;
 pub use commit::{Commit, CommitId};
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
+pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
 pub use hold::{Alone, HeldRequest, Hold, HoldKind, ToggleState};
 pub use id::{
     EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::document::{Diagnostic, MOST_FILES};
 use crate::git::{ObjectError, RepoUrlError, UnverifiedCommit};
-use crate::model::{CommitId, chain, counted, escaped};
+use crate::model::{CommitId, chain, counted, escaped, hinted};
 use crate::pass::range::RangeError;
 use crate::plan::compare::TooManyFiles;
 use crate::service::ClientError;
@@ -149,8 +149,12 @@ fn quoted(globs: &[String]) -> String {
 }
 
 impl Error {
-    /// Returns the way out, if one exists.
+    /// Returns the way out, if one exists, with the flags of this run.
     pub(crate) fn hint(&self) -> Option<String> {
+        self.way_out().map(|hint| hinted(&hint).into_owned())
+    }
+
+    fn way_out(&self) -> Option<String> {
         match self {
             Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; run `gitoggle validate` to check the files; nothing was changed".into()),
             Self::Rewritten { .. } => Some(

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use gitoggle::cli::args;
 
 use crate::architecture::code_by_path;
+use crate::live_publish::{by_hand, with_pay_changed};
+use crate::support::Gitoggle;
 
 /// Returns the texts between backticks in the strings of the sources, with the file of each.
 fn quoted() -> Vec<(String, String)> {
@@ -103,4 +105,72 @@ fn every_flag_in_a_message_exists() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(flags > 100, "{flags}");
+}
+
+/// Returns the commands that a run prints: between backticks, and alone on a line.
+fn printed(text: &str) -> Vec<String> {
+    let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let alone = text.lines().map(str::trim).filter(|line| line.starts_with("gitoggle "));
+    let mut all: Vec<String> = Vec::new();
+    for line in quoted.chain(alone).filter(|text| text.starts_with("gitoggle ")) {
+        if !all.iter().any(|known| known == line) {
+            all.push(line.to_owned());
+        }
+    }
+    all
+}
+
+/// Runs every command that `run` prints and that needs no daemon, as printed. Each must know the repository, the state and
+/// the service of `run`. Returns the commands.
+fn run_as_printed(run: &Gitoggle) -> Vec<String> {
+    let output = run.start_piped().wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    let commands = printed(&text);
+    for command in &commands {
+        let name = command.split_whitespace().nth(1).unwrap();
+        if ["allow", "suspend", "resume", "reconcile"].contains(&name) {
+            continue;
+        }
+        let ran = run.shell(command);
+        let said = [&ran.stdout, &ran.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();
+        assert!([0, 2, 4].contains(&ran.status.code().unwrap()), "{command}\n{}\n{said}\n{text}", ran.status);
+    }
+    assert!(!commands.is_empty(), "{text}");
+    commands
+}
+
+#[test]
+fn every_command_that_a_run_prints_works_as_printed() {
+    // A run in another folder than the repository, with everything as a flag: without the flags, each of the commands
+    // would find another repository, another state or another service.
+    for verb in ["apply", "plan --live", "status --live", "drift"] {
+        let service = with_pay_changed("Raise the age");
+        service.edit("pay", by_hand());
+        let run = service.connected(service.world.connected(verb).set("state-name", "team-a"));
+        let commands = run_as_printed(&run);
+        for flag in ["--repo ", "--base-url ", "--ca-file ", "--service-kind featureprobe"] {
+            let lacks: Vec<_> = commands.iter().filter(|line| !line.contains(flag)).collect();
+            let lacks: Vec<_> = lacks.iter().filter(|line| !line.contains(" allow ")).collect();
+            assert!(lacks.is_empty(), "{verb}: {flag}: {lacks:#?}");
+        }
+        if verb != "drift" {
+            let pay = commands.iter().find(|line| line.contains("apply --overwrite-drift"));
+            assert!(pay.is_some_and(|line| line.contains(" --state-name team-a")), "{verb}: {commands:#?}");
+        }
+        // The help was followed, so the same place has no finding.
+        run.shell(&format!("cd {} && git reset -q --hard", service.world.repo.path().display()));
+        service.apply().exit(0).any_output();
+    }
+}
+
+#[test]
+fn what_holds_an_unreviewed_change_leads_to_a_review_that_counts() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    let empty = service.world.write("old.json", r#"{"version": 1, "changes": [], "held": []}"#);
+    let run = service.apply().arg("--overwrite-drift").set("reviewed", empty.display().to_string());
+    let commands = run_as_printed(&run);
+    let plan = commands.iter().find(|line| line.starts_with("gitoggle plan -o json")).expect("a way out");
+    assert!(plan.contains(" --overwrite-drift") && plan.ends_with(" >plan.json"), "{plan}");
+    assert_eq!(service.versions("pay").last(), Some(&(4, "Raise the age".to_owned())), "{commands:#?}");
 }

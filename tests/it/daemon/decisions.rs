@@ -98,7 +98,12 @@ fn emptying_an_environment_is_confirmed_at_run_time() {
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     daemon.becomes("shop/prod/pay", "held");
     let status = daemon.status().unwrap();
-    assert!(status["toggles"].to_string().contains("`gitoggle allow mass-change shop/prod`"), "{status}");
+    assert!(
+        status["toggles"]
+            .to_string()
+            .contains("`gitoggle allow mass-change shop/prod --url http://127.0.0.1:"),
+        "{status}"
+    );
     let head = world.repo.head();
     assert_eq!(daemon.order("/allow", &allow("shop/prod", "mass-change", &head)), 200);
     world.service.wait_for(1);

@@ -257,7 +257,7 @@ fn the_log_and_readyz_say_what_to_do() {
         .commit("Change six, and add a mistake");
     let rail = event(&daemon, "held_more", 0);
     assert_eq!((&rail["kind"], &rail["environment"]), (&json!("rail"), &json!("shop/prod")));
-    let command = "`gitoggle allow mass-change shop/prod`";
+    let command = "`gitoggle allow mass-change shop/prod --url http://127.0.0.1:";
     assert!(rail["reason"].as_str().unwrap().contains(command), "{rail}");
     let invalid = event(&daemon, "held", 0)["reason"].as_str().unwrap().to_owned();
     assert!(invalid.starts_with("shop/prod/bad.yaml:10:16: a serve has no `selekt`"), "{invalid}");

@@ -35,8 +35,8 @@ fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     let explained = lines.next().unwrap();
     for part in [
         "drifted: shop/prod/pay: changed on the service: version 3 by Admin",
-        "`gitoggle import shop/prod/pay --overwrite`",
-        "`gitoggle allow overwrite-drift shop/prod/pay`",
+        "`gitoggle import shop/prod/pay --overwrite --repo ",
+        "`gitoggle allow overwrite-drift shop/prod/pay --url http://127.0.0.1:",
     ] {
         assert!(explained.contains(part), "{explained}");
     }

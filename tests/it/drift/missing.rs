@@ -84,7 +84,7 @@ fn an_operator_orders_to_create_a_toggle_that_is_gone_if_toggles_may_be_created(
     daemon.becomes("shop/prod/pay", "drifted");
     let status = daemon.status().unwrap().to_string();
     assert!(
-        status.contains("`gitoggle apply --overwrite-drift --on-missing create --only shop/prod/pay`, or remove its document"),
+        status.contains("`gitoggle apply --overwrite-drift --on-missing create --only shop/prod/pay --repo "),
         "{status}"
     );
     assert_eq!(daemon.order("/allow", &order.to_string()), 409);

@@ -142,6 +142,7 @@ impl Gitoggle {
     pub(crate) fn exit_in(self, codes: &[i32]) -> Ran {
         let command_line = self.command_line();
         let normaliser = self.normaliser.clone();
+        let self_settings = OwnFlags::of(&self);
         let patience = self.patience;
         let child = self.start_piped();
         let id = child.id();
@@ -159,8 +160,8 @@ impl Gitoggle {
         );
         Ran {
             command_line,
-            stdout: Output::new(normaliser.apply(&stdout)),
-            stderr: Output::new(normaliser.apply(&stderr)),
+            stdout: Output::new(self_settings.without(&normaliser.apply(&stdout))),
+            stderr: Output::new(self_settings.without(&normaliser.apply(&stderr))),
         }
     }
 
@@ -220,6 +221,16 @@ impl Gitoggle {
         command
     }
 
+    /// Runs a line of a shell in its folder and its environment, in which `gitoggle` is this program.
+    pub(crate) fn shell(&self, line: &str) -> std::process::Output {
+        let program = Path::new(env!("CARGO_BIN_EXE_gitoggle")).parent().expect("it is in a folder");
+        let path = format!("{}:{}", program.display(), self.environment["PATH"]);
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).env_clear().envs(&self.environment).env("PATH", path);
+        let command = command.current_dir(&self.folder).stdin(Stdio::null());
+        command.output().expect("a shell can be run")
+    }
+
     fn command_line(&self) -> String {
         let mut command_line = format!("gitoggle {}", self.verb.join(" "));
         for (name, value) in &self.settings {
@@ -229,6 +240,31 @@ impl Gitoggle {
             command_line.push_str(&format!(" {arg}"));
         }
         self.normaliser.apply(&command_line)
+    }
+}
+
+/// The flags that each run of a test has, which the program adds to the commands that it prints in backticks. They are left
+/// out of what a test states; `hints` tests them.
+struct OwnFlags(Vec<String>);
+
+impl OwnFlags {
+    fn of(run: &Gitoggle) -> Self {
+        let words = |(name, value): &(String, String)| {
+            let value = run.normaliser.apply(value);
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+            // The placeholder of a path is plain before it is normalised.
+            let is_plain = value.chars().all(|c| is_plain(c) || c == '$');
+            if is_plain { format!(" --{name} {value}") } else { format!(" --{name} '{value}'") }
+        };
+        Self(run.settings.iter().map(words).collect())
+    }
+
+    fn without(&self, text: &str) -> String {
+        let parts = text.split('`').map(|part| match part.starts_with("gitoggle ") && !part.contains('\n') {
+            true => self.0.iter().fold(part.to_owned(), |part, words| part.replace(words.as_str(), "")),
+            false => part.to_owned(),
+        });
+        parts.collect::<Vec<_>>().join("`")
     }
 }
 

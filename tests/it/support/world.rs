@@ -183,7 +183,8 @@ impl World {
         self.sent(&[]);
     }
 
-    fn connected(&self, verb: &str) -> Gitoggle {
+    /// Begins any command with all required settings.
+    pub(crate) fn connected(&self, verb: &str) -> Gitoggle {
         self.local(verb)
             .set("state-dir", self.state())
             .set("base-url", self.service.url())
