@@ -123,6 +123,10 @@ checks! {
 pub(super) const ROLLOUT: &str =
     "percentage rollouts need `service_kind: featureprobe`: write `split: { \"on\": 25, \"off\": 75 }`";
 
+/// The help on a `datetime` condition without `subject`.
+pub(super) const NOW: &str =
+    "to compare the current time, name an attribute that users do not have, such as `subject: now`";
+
 pub(super) const SERVE_FORMS: &str = "write `{ select: 0 }` or `{ variation: \"name\" }`";
 
 /// What callers see of content that FeatureProbe accepts and then does not deliver (`featureprobe-behaviour.md`,

@@ -6,10 +6,12 @@
 use regex::{Error, RegexBuilder};
 
 use super::check;
-use super::check::{Check, example, quoted};
+use super::check::{Check, VANISHES, example, quoted};
 use super::finding::{At, Finding, Part, add, shown, suggest};
 use super::resolve::{RawCondition, Text, has_optional_subject};
-use crate::model::{ServiceKind, datetime_numbers, is_semver, listed};
+use crate::model::{
+    ServiceKind, datetime_numbers, delivered_time, is_accepted_time, is_semver, listed, rfc3339,
+};
 
 /// Checks conditions for one kind of service.
 pub(super) struct ConditionChecker<'a> {
@@ -64,12 +66,13 @@ impl ConditionChecker<'_> {
         for (index, Text(object)) in objects.iter().enumerate() {
             let at = list.item(index);
             if let Some((check, what, help)) = operand(self.kind, kind, object) {
-                let message = format!("`{}` is not {what}", shown(object));
+                let message = format!("`{}` {what}", shown(object));
                 add(self.findings, at.finding(check, Part::Value, message).help(help));
             }
             if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
                 let message = format!("`{}` is not a regular expression: {}", shown(object), shown(&reason));
-                let help = "the service accepts this, but to its SDKs the condition never matches, or, negated, always";
+                let help = "the service accepts this, but the condition never matches, or, negated, always in Rust and Go and never in \
+                            Java, Node and Python";
                 let finding = at.finding(&check::BAD_REGEX, Part::Value, message);
                 add(self.findings, finding.help(help));
             }
@@ -154,27 +157,45 @@ impl ConditionChecker<'_> {
         }
         let missing: Vec<&str> =
             fields.into_iter().filter(|(_, is_present)| !is_present).map(|(name, _)| name).collect();
+        let kind = condition.kind.as_deref().unwrap_or_default();
         if !missing.is_empty() {
-            let help = "write `leftPredicate: \">=\"`, `objects: [\"18\"]`, `rightPredicate: \"<\"` and \
-                        `rightObjects: [\"65\"]`";
+            let help = match kind {
+                "datetime" => {
+                    "write `leftPredicate: after`, `objects: [\"2026-12-01T09:00:00+00:00\"]`, `rightPredicate: before` and \
+                     `rightObjects: [\"2026-12-24T18:00:00+00:00\"]`"
+                }
+                "semver" => {
+                    "write `leftPredicate: \">=\"`, `objects: [1.0.0]`, `rightPredicate: \"<\"` and `rightObjects: [2.0.0]`"
+                }
+                _ => {
+                    "write `leftPredicate: \">=\"`, `objects: [\"18\"]`, `rightPredicate: \"<\"` and \
+                     `rightObjects: [\"65\"]`"
+                }
+            };
             let message = format!("`between` needs {}", listed(&quoted(&missing)));
             let predicate = at.key("predicate");
             let finding = predicate.finding(&check::BETWEEN_FIELDS, Part::Value, message);
             add(self.findings, finding.help(help));
         }
         for (name, side) in [("leftPredicate", left_predicate), ("rightPredicate", right_predicate)] {
-            self.side(name, side.as_deref(), at);
-        }
-    }
-
-    fn side(&mut self, name: &'static str, predicate: Option<&str>, at: &At<'_>) {
-        if let Some(predicate) = predicate.filter(|one| !COMPARISONS.contains(one)) {
-            self.unknown_predicate("number", predicate, COMPARISONS, &at.key(name));
+            let known = sides(kind);
+            if let Some(predicate) = side.as_deref().filter(|one| !known.contains(one)) {
+                // A type without `between` has its own finding.
+                let kind = if known == TIMES { "datetime" } else { "number" };
+                self.unknown_predicate(kind, predicate, known, &at.key(name));
+            }
         }
     }
 }
 
 pub(super) const COMPARISONS: &[&str] = &["=", "!=", ">", ">=", "<", "<="];
+
+pub(super) const TIMES: &[&str] = &["after", "before"];
+
+/// Returns the predicates of the two sides of `between` in a condition of this type.
+pub(super) fn sides(kind: &str) -> &'static [&'static str] {
+    if kind == "datetime" { TIMES } else { COMPARISONS }
+}
 
 const REGEX: [&str; 2] = ["matches regex", "does not match regex"];
 
@@ -195,8 +216,8 @@ const CONDITIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("number", &["=", "!=", ">", ">=", "<", "<=", "between"]),
-    ("semver", COMPARISONS),
-    ("datetime", &["after", "before"]),
+    ("semver", &["=", "!=", ">", ">=", "<", "<=", "between"]),
+    ("datetime", &["after", "before", "between"]),
     ("segment", &["is in", "is not in"]),
 ];
 
@@ -215,31 +236,61 @@ pub(super) fn is_regex(kind: &str, predicate: Option<&str>) -> bool {
     kind == "string" && predicate.is_some_and(|predicate| REGEX.contains(&predicate))
 }
 
-/// Returns the failed check on an object of a condition of type `kind`, with what the object should be and the help.
+/// Returns the failed check on an object of a condition of type `kind`, with what is wrong with the object and the help.
 pub(super) fn operand(
     service: ServiceKind,
     kind: &str,
     object: &str,
-) -> Option<(&'static Check, &'static str, &'static str)> {
-    match (kind, service) {
+) -> Option<(&'static Check, &'static str, String)> {
+    let (check, what, help) = match (kind, service) {
         // DESIGN, section 2, defines decimal numbers for every kind of service.
-        ("number", _) if !is_decimal(object) => Some((
+        ("number", _) if !is_decimal(object) => (
             &check::NOT_A_NUMBER,
-            "a decimal number",
+            "is not a decimal number",
             "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`",
-        )),
-        ("semver", ServiceKind::FeatureProbe) if !is_semver(object) => Some((
+        ),
+        ("semver", ServiceKind::FeatureProbe) if !is_semver(object) => (
             &check::BAD_SEMVER,
-            "a semantic version",
+            "is not a semantic version",
             "write three numbers without a leading `v`, such as `1.2.3`",
-        )),
-        ("datetime", ServiceKind::FeatureProbe) if !is_datetime(object) => Some((
-            &check::BAD_DATETIME,
-            "a time that the service can parse",
-            "write it in UTC, such as `2024-12-31T23:59:59+00:00`",
-        )),
-        _ => None,
+        ),
+        ("semver", ServiceKind::FeatureProbe) if !has_short_numbers(object) => (
+            &check::BAD_SEMVER,
+            "has a number of more than 64 bits",
+            "write smaller numbers: the service accepts this, but SDKs skip it",
+        ),
+        ("datetime", ServiceKind::FeatureProbe) => return time(object),
+        _ => return None,
+    };
+    Some((check, what, help.to_owned()))
+}
+
+/// Returns what is wrong with the object of a `datetime` condition.
+fn time(object: &str) -> Option<(&'static Check, &'static str, String)> {
+    const IN_UTC: &str = "write it in UTC, such as `2024-12-31T23:59:59+00:00`";
+    if !is_accepted_time(object) {
+        return Some((&check::BAD_DATETIME, "is not a time that the service can parse", IN_UTC.to_owned()));
     }
+    let Some(seconds) = delivered_time(object) else {
+        return Some((
+            &check::BAD_DATETIME,
+            "has an offset of a day or more",
+            format!("{IN_UTC}; {VANISHES}"),
+        ));
+    };
+    if is_datetime(object) {
+        return None;
+    }
+    // Only times that exist have the usual form.
+    let taken = rfc3339(seconds).replace('Z', "+00:00");
+    let help = format!("write `{taken}`: the service takes it for that time");
+    Some((&check::BAD_DATETIME, "is not a time that exists", help))
+}
+
+/// Returns whether the three numbers of a semantic version have at most 64 bits, as the SDKs read them.
+fn has_short_numbers(version: &str) -> bool {
+    let core = version.split(['-', '+']).next().unwrap_or_default();
+    core.split('.').all(|number| number.parse::<u64>().is_ok())
 }
 
 /// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal digits,

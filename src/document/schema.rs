@@ -153,11 +153,12 @@ fn documented_condition() -> Value {
 
 fn known_condition() -> Value {
     let mut condition = condition(&["type", "predicate", "objects"]);
-    let comparison = json!({ "enum": condition::COMPARISONS });
+    let sides = [condition::COMPARISONS, condition::TIMES].concat();
+    let side = json!({ "enum": sides });
     for (name, schema) in [
-        ("leftPredicate", comparison.clone()),
-        ("rightPredicate", comparison),
-        ("rightObjects", objects("number")),
+        ("leftPredicate", side.clone()),
+        ("rightPredicate", side),
+        ("rightObjects", objects("text")),
         ("type", json!({ "enum": condition::types().collect::<Vec<_>>() })),
     ] {
         condition["properties"][name] = schema;
@@ -165,7 +166,7 @@ fn known_condition() -> Value {
     let mut rules = vec![
         json!({
             "if": is("type", "number"),
-            "then": { "properties": { "objects": objects("number") } }
+            "then": { "properties": { "objects": objects("number"), "rightObjects": objects("number") } }
         }),
         // A segment has no subject.
         json!({
@@ -180,7 +181,12 @@ fn known_condition() -> Value {
     ];
     rules.extend(condition::types().map(|kind| {
         let predicates = condition::predicates(kind).unwrap_or_default();
-        json!({ "if": is("type", kind), "then": { "properties": { "predicate": { "enum": predicates } } } })
+        let mut properties = json!({ "predicate": { "enum": predicates } });
+        if predicates.contains(&"between") {
+            properties["leftPredicate"] = json!({ "enum": condition::sides(kind) });
+            properties["rightPredicate"] = json!({ "enum": condition::sides(kind) });
+        }
+        json!({ "if": is("type", kind), "then": { "properties": properties } })
     }));
     condition["allOf"] = Value::Array(rules);
     condition

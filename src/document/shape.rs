@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::check;
-use super::check::{Check, ROLLOUT, SERVE_FORMS, example, quoted};
+use super::check::{Check, NOW, ROLLOUT, SERVE_FORMS, example, quoted};
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
 use super::node::{Node, NodeKind, Span, Style, is_null};
 use super::resolve::{
@@ -299,6 +299,11 @@ impl ShapeReader<'_> {
             Some("segment") => fields.optional("subject").map(|field| self.text(&field).unwrap_or_default()),
             _ => self.required_text(&fields, "subject"),
         };
+        if let (Some("datetime"), None, Some(last)) = (kind.as_deref(), &subject, self.findings.last_mut())
+            && last.check.id == check::MISSING_FIELD.id
+        {
+            last.help = Some(NOW.to_owned());
+        }
         Some(RawCondition {
             kind,
             subject,

@@ -5,7 +5,8 @@ use std::hash::Hash;
 
 use super::{Before, Change};
 use crate::model::{
-    Between, Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, escaped, percent,
+    Between, Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, datetime_numbers,
+    escaped, percent,
 };
 
 /// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
@@ -75,12 +76,11 @@ fn summary(targeting: &Targeting) -> Vec<String> {
     let required = prerequisites.iter().flatten();
     out.extend(required.map(|one| format!("prerequisite {}", prerequisite(one))));
     for (at, rule) in rules.iter().enumerate() {
-        out.push(format!(
-            "{} serves {}: {}",
-            label(rule, at),
-            served(&rule.serve, variations),
-            conditions(rule)
-        ));
+        let served = served(&rule.serve, variations);
+        out.push(match schedule(rule, variations) {
+            Some(schedule) => format!("{} serves {schedule}", label(rule, at)),
+            None => format!("{} serves {served}: {}", label(rule, at), conditions(rule)),
+        });
     }
     out.push(format!("default serve {}", served(default_serve, variations)));
     out.push(format!("disabled serve {}", served(disabled_serve, variations)));
@@ -167,11 +167,12 @@ fn compare_rules(
     for (at, rule) in rules.iter().enumerate() {
         let label = label(rule, at);
         let Some(from) = pairs.before[at] else {
-            out.push(format!(
-                "{label} added, serves {}: {}",
-                served(&rule.serve, variations),
-                conditions(rule)
-            ));
+            out.push(match schedule(rule, variations) {
+                Some(schedule) => format!("{label} added, serves {schedule}"),
+                None => {
+                    format!("{label} added, serves {}: {}", served(&rule.serve, variations), conditions(rule))
+                }
+            });
             continue;
         };
         let old = &before[from];
@@ -189,6 +190,9 @@ fn compare_rules(
         }
         out.extend(serve(&old.serve, now).map(|text| format!("{label} serves: {text}")));
         compare_conditions(&label, &old.conditions, &rule.conditions, out);
+        if let Some(schedule) = schedule(rule, variations).filter(|_| old.conditions != rule.conditions) {
+            out.push(format!("{label} now serves {schedule}"));
+        }
     }
 }
 
@@ -423,6 +427,55 @@ pub(crate) fn served(serve: &Serve, variations: &[Variation]) -> String {
         }
         Serve::Nothing => "nothing".to_owned(),
     }
+}
+
+/// Describes a rule whose conditions compare nothing but one time: `from 2026-12-01 09:00 +01:00: `on` 25 %, …`. None for any
+/// other rule.
+fn schedule(rule: &Rule, variations: &[Variation]) -> Option<String> {
+    let subject = rule.conditions.first().map(|first| first.subject.as_str())?;
+    let mut parts = Vec::new();
+    for condition in &rule.conditions {
+        let Condition { kind, subject: own, predicate, objects, between } = condition;
+        if kind != "datetime" || own != subject {
+            return None;
+        }
+        match (predicate.as_str(), between.as_deref(), objects.as_slice()) {
+            ("between", Some(between), [left]) => {
+                let [right] = between.right_objects.as_slice() else { return None };
+                parts.push(bound(&between.left_predicate, left)?);
+                parts.push(bound(&between.right_predicate, right)?);
+            }
+            (predicate, None, [object]) => parts.push(bound(predicate, object)?),
+            _ => return None,
+        }
+    }
+    let served = match &rule.serve {
+        Serve::Split(weights) => {
+            let shares = weights.iter().enumerate().filter(|(_, weight)| **weight > 0);
+            let shares = shares.map(|(at, weight)| {
+                let one = served(&Serve::Select(u32::try_from(at).unwrap_or(u32::MAX)), variations);
+                format!("{one} {} %", percent(*weight))
+            });
+            list(shares.collect::<Vec<_>>().into_iter())
+        }
+        serve => served(serve, variations),
+    };
+    Some(format!("{}: {served} (for users without {})", parts.join(" "), quoted(subject)))
+}
+
+/// Returns one side of a period in words.
+fn bound(predicate: &str, object: &str) -> Option<String> {
+    let word = match predicate {
+        "after" => "from",
+        "before" => "until",
+        _ => return None,
+    };
+    // `2026-12-01T09:00:00+01:00`; any other text is shown as a condition.
+    datetime_numbers(object)?;
+    let (day, time) = object.split_once('T')?;
+    let (time, offset) = time.split_once('+')?;
+    let time = time.strip_suffix(":00").unwrap_or(time);
+    Some(format!("{word} {day} {time} +{offset}"))
 }
 
 /// Joins the first items and counts the others.

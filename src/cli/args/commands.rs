@@ -34,7 +34,7 @@ pub(crate) enum CommandArgs {
     /// Explain what a user is served
     #[command(
         long_about = "Traces one user through the rules of a toggle: which conditions match, which do not and why, and \
-                      what is served. Evaluates like the SDKs of FeatureProbe. Needs no base URL, network or token."
+                      what is served. Evaluates by the rules of FeatureProbe's Rust SDK, from 2.3. Needs no base URL, network or token."
     )]
     Explain(ExplainArgs),
     /// Show what would be published, and why

@@ -152,3 +152,146 @@ fn many_splits_over_many_variations_take_bounded_memory() {
     assert!(found(&document).contains(&"0:0 content-too-large".to_owned()), "{:?}", found(&document).first());
     assert!(yaml(&text).payload.is_none());
 }
+
+/// Every type and predicate that the service's converter passes on to SDKs, and whether a condition may combine them.
+#[test]
+fn every_pair_of_type_and_predicate_is_that_of_the_service() {
+    const TEXT: &[&str] = &[
+        "is one of",
+        "ends with",
+        "starts with",
+        "contains",
+        "matches regex",
+        "is not any of",
+        "does not end with",
+        "does not start with",
+        "does not contain",
+        "does not match regex",
+    ];
+    const ORDER: &[&str] = &["=", "!=", ">", ">=", "<", "<=", "between"];
+    const TIME: &[&str] = &["after", "before", "between"];
+    const SEGMENT: &[&str] = &["is in", "is not in"];
+    let types = [
+        ("string", TEXT, "a", ""),
+        ("number", ORDER, "1", ">="),
+        ("semver", ORDER, "1.0.0", ">="),
+        ("datetime", TIME, "2026-12-01T09:00:00+01:00", "after"),
+        ("segment", SEGMENT, "a", ""),
+    ];
+    for (kind, known, object, side) in types {
+        for predicate in [TEXT, ORDER, TIME, SEGMENT].concat() {
+            let sides = match predicate {
+                "between" if side.is_empty() => String::new(),
+                "between" => format!(
+                    ", leftPredicate: \"{side}\", rightPredicate: \"{side}\", rightObjects: [\"{object}\"]"
+                ),
+                _ => String::new(),
+            };
+            let condition = format!(
+                "type: {kind}, subject: now, predicate: \"{predicate}\", objects: [\"{object}\"]{sides}"
+            );
+            let document = featureprobe(&with(NUMBER, &condition));
+            assert_eq!(document.payload.is_some(), known.contains(&predicate), "{condition}");
+        }
+    }
+}
+
+#[test]
+fn the_sides_of_between_are_those_of_the_type() {
+    for (kind, left, object, expected) in [
+        (
+            "datetime",
+            ">=",
+            "2026-12-01T09:00:00+01:00",
+            "`>=` is not a known predicate of a `datetime` condition",
+        ),
+        ("number", "after", "1", "`after` is not a known predicate of a `number` condition"),
+        ("semver", "between", "1.0.0", "`between` is not a known predicate of a `number` condition"),
+        ("datetime", "after", "tomorrow", "`tomorrow` is not a time that the service can parse"),
+    ] {
+        let right = if kind == "datetime" { "before" } else { "<" };
+        let text = with(
+            NUMBER,
+            &format!(
+                "type: {kind}, subject: a, predicate: between, leftPredicate: \"{left}\", rightPredicate: \"{right}\", objects: [\"{object}\"], rightObjects: [\"{object}\"]"
+            ),
+        );
+        let document = featureprobe(&text);
+        assert!(document.diagnostics.iter().any(|one| one.message == expected), "{:?}", lines(&document));
+    }
+}
+
+#[test]
+fn a_wrong_object_has_a_true_reason_and_a_fix_that_is_right() {
+    for (kind, predicate, object, message, fix) in [
+        (
+            "datetime",
+            "after",
+            "2023-02-30T00:00:00+00:00",
+            "is not a time that exists",
+            "2023-03-02T00:00:00+00:00",
+        ),
+        (
+            "datetime",
+            "after",
+            "2024-12-31T23:59:60+01:00",
+            "is not a time that exists",
+            "2024-12-31T23:00:00+00:00",
+        ),
+        (
+            "datetime",
+            "after",
+            "2024-12-31T23:59:59+24:00",
+            "has an offset of a day or more",
+            "2024-12-31T23:59:59+00:00",
+        ),
+        (
+            "datetime",
+            "after",
+            "2024-12-31T23:59:59Z",
+            "is not a time that the service can parse",
+            "2024-12-31T23:59:59+00:00",
+        ),
+        ("semver", "=", "99999999999999999999.0.0", "has a number of more than 64 bits", "1.2.3"),
+        ("semver", "=", "1.2", "is not a semantic version", "1.2.3"),
+    ] {
+        let text = |object: &str| {
+            with(
+                NUMBER,
+                &format!("type: {kind}, subject: a, predicate: \"{predicate}\", objects: [\"{object}\"]"),
+            )
+        };
+        let document = featureprobe(&text(object));
+        let [one] = document.diagnostics.as_slice() else { panic!("{:?}", lines(&document)) };
+        assert_eq!(one.message, format!("`{object}` {message}"));
+        let help = one.help.as_deref().unwrap();
+        assert!(help.contains(fix) || kind == "semver", "{help}");
+        assert!(featureprobe(&text(fix)).payload.is_some(), "{fix}");
+    }
+    assert!(
+        featureprobe(&with(
+            NUMBER,
+            "type: semver, subject: a, predicate: \"=\", objects: [18446744073709551615.0.0]"
+        ))
+        .payload
+        .is_some()
+    );
+    assert!(
+        featureprobe(&with(
+            NUMBER,
+            "type: semver, subject: a, predicate: \"=\", objects: [1.0.0-99999999999999999999]"
+        ))
+        .payload
+        .is_some()
+    );
+}
+
+#[test]
+fn a_time_without_a_subject_has_the_form_that_compares_the_current_time() {
+    let time = "type: datetime, predicate: after, objects: [\"2026-12-01T09:00:00+01:00\"]";
+    let document = featureprobe(&with(NUMBER, time));
+    let [one] = document.diagnostics.as_slice() else { panic!("{:?}", lines(&document)) };
+    assert_eq!((one.id, one.help.as_deref()), ("missing-field", Some(check::NOW)));
+    assert!(check::NOW.contains("`subject: now`"));
+    assert!(featureprobe(&with(NUMBER, &format!("subject: now, {time}"))).payload.is_some());
+}

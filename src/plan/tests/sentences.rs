@@ -235,3 +235,51 @@ fn a_change_of_the_kind_of_service_is_told_by_its_effect_on_prerequisites() {
     assert_eq!(sentences(Some(&documented), &none), ["prerequisites: as on the service → none"]);
     assert_eq!(sentences(Some(&none), &documented), ["prerequisites: as on the service from now on"]);
 }
+
+#[test]
+fn a_rule_that_compares_only_the_time_is_described_as_a_schedule() {
+    let rule = |predicate: &str, objects: &[&str], serve: Serve| {
+        let condition = Condition {
+            kind: "datetime".into(),
+            subject: "now".into(),
+            predicate: predicate.into(),
+            objects: objects.iter().map(|object| (*object).to_owned()).collect(),
+            between: None,
+        };
+        Rule { name: "r".into(), serve, conditions: vec![condition] }
+    };
+    let with = |rule: Rule| {
+        let mut targeting = full();
+        targeting.content.rules = vec![rule];
+        targeting
+    };
+    let monday = || rule("after", &["2026-12-01T09:00:00+01:00"], Serve::Split(vec![7500, 2500]));
+    let expected = "from 2026-12-01 09:00 +01:00: `a` 75 %, `b` 25 % (for users without `now`)";
+    let new = sentences(None, &with(monday()));
+    assert!(new.contains(&format!("rule `r` serves {expected}")), "{new:?}");
+    let mut before = full();
+    before.content.rules.clear();
+    assert_eq!(sentences(Some(&before), &with(monday())), [format!("rule `r` added, serves {expected}")]);
+    let later = rule("after", &["2026-12-02T09:00:30+00:00"], Serve::Split(vec![7500, 2500]));
+    let changed = sentences(Some(&with(monday())), &with(later));
+    let expected =
+        "rule `r` now serves from 2026-12-02 09:00:30 +00:00: `a` 75 %, `b` 25 % (for users without `now`)";
+    assert_eq!(changed.last().map(String::as_str), Some(expected));
+    let mut between = rule("between", &["2026-12-01T09:00:00+01:00"], Serve::Select(1));
+    between.conditions[0].between = Some(Box::new(Between {
+        left_predicate: "after".into(),
+        right_predicate: "before".into(),
+        right_objects: vec!["2026-12-24T18:00:00+01:00".into()],
+    }));
+    let new = sentences(None, &with(between));
+    let expected = "rule `r` serves from 2026-12-01 09:00 +01:00 until 2026-12-24 18:00 +01:00: `b` (for users without `now`)";
+    assert!(new.iter().any(|line| line == expected), "{new:?}");
+    // Any of several times may match, and another condition depends on the user.
+    let several =
+        rule("after", &["2026-12-01T09:00:00+01:00", "2026-12-02T09:00:00+01:00"], Serve::Select(1));
+    assert!(
+        sentences(None, &with(several))
+            .iter()
+            .any(|line| line.starts_with("rule `r` serves `b`: `now` after"))
+    );
+}

@@ -90,6 +90,15 @@ fn conditions_are_converted() {
             ]),
         ),
         (
+            json!({ "type": "datetime", "subject": "d", "predicate": "between", "leftPredicate": "after",
+                "objects": ["1970-01-01T00:01:00+00:00"], "rightPredicate": "before",
+                "rightObjects": ["1970-02-30T23:59:60+00:00"] }),
+            json!([
+                { "type": "datetime", "subject": "d", "predicate": "after", "objects": ["60"] },
+                { "type": "datetime", "subject": "d", "predicate": "before", "objects": ["5270400"] },
+            ]),
+        ),
+        (
             json!({ "type": "colour", "subject": "c", "predicate": "resembles", "objects": ["red"] }),
             json!([{ "subject": "c", "objects": ["red"] }]),
         ),
