@@ -92,7 +92,7 @@ fn the_workflow_of_github_turns_drift_into_one_pull_request() {
 #[test]
 fn the_workflow_of_gitea_turns_drift_into_one_pull_request() {
     let hosted = Hosted::with_service(Kind::Gitea, "featureprobe");
-    let manual = read("deploy/README.md");
+    let manual = read("deploy/ci.md");
     let (_, rest) = manual.split_once("```yaml\n# .gitea/workflows/").unwrap();
     let (workflow, _) = rest.split_once("```").unwrap();
     let workflow: Value = serde_yaml::from_str(workflow.split_once('\n').unwrap().1).unwrap();

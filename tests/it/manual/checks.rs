@@ -1,10 +1,10 @@
-//! The table of checks in `examples/README.md`: an example of each check, and what the program says about it.
+//! The table of checks in `examples/checks.md`: an example of each check, and what the program says about it.
 
 use std::path::Path;
 
 use gitoggle::document::{CHECKS, Severity};
 
-use super::page::DOCUMENTS;
+use super::page::CHECKS as TABLE;
 use crate::support::World;
 
 /// The document that most examples change.
@@ -132,6 +132,6 @@ pub(super) const PREREQUISITES: &str =
 fn each_check_has_an_example_and_the_remedy_that_the_program_prints() {
     for severity in [Severity::Error, Severity::Warning] {
         let table = rows(severity);
-        assert!(DOCUMENTS.text().contains(&table), "examples/README.md should contain:\n{table}");
+        assert!(TABLE.text().contains(&table), "examples/checks.md should contain:\n{table}");
     }
 }

@@ -11,13 +11,17 @@ use gitoggle::config::settings;
 use regex::Regex;
 
 use crate::support::{Daemon, World};
-use page::{DOCUMENTS, OPERATING, PAGES, Page, README};
+use page::{DAEMON, METRICS, PAGES, Page, README, SETTINGS};
 use session::Session;
 
 /// Runs the console blocks of a page in their order.
 fn follow(page: Page) {
+    let blocks = page.blocks();
+    if blocks.iter().all(|block| block.language != "console") {
+        return;
+    }
     let mut session = Session::new(page);
-    for block in page.blocks() {
+    for block in blocks {
         session.follow(&block);
     }
 }
@@ -28,13 +32,78 @@ fn the_readme_can_be_followed() {
 }
 
 #[test]
-fn the_operators_manual_can_be_followed() {
-    follow(OPERATING);
+fn the_pages_for_operators_can_be_followed() {
+    each_of("deploy/");
 }
 
 #[test]
-fn the_page_about_documents_can_be_followed() {
-    follow(DOCUMENTS);
+fn the_pages_for_authors_can_be_followed() {
+    each_of("examples/");
+}
+
+/// Follows the pages in this folder.
+fn each_of(folder: &str) {
+    let pages: Vec<&Page> = PAGES.iter().filter(|page| page.0.starts_with(folder)).collect();
+    assert!(pages.len() > 1, "{pages:?}");
+    for page in pages {
+        follow(*page);
+    }
+}
+
+#[test]
+fn every_page_is_followed() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in ["deploy", "examples"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let path = format!("{folder}/{name}");
+            assert!(!name.ends_with(".md") || PAGES.iter().any(|page| page.0 == path), "{path}");
+        }
+    }
+}
+
+/// Returns the anchor that Git hosts make of a heading.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+/// Returns the headings of a page, blocks of code aside.
+fn headings(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let lines = text.lines().filter(|line| {
+        is_code ^= line.trim_start().starts_with("```");
+        !is_code && line.starts_with('#')
+    });
+    lines.map(anchor).collect()
+}
+
+#[test]
+fn every_link_of_the_manual_leads_somewhere() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
+    let mut count = 0;
+    for page in PAGES {
+        let text = page.text();
+        for target in link.captures_iter(&text).map(|link| link[1].to_owned()) {
+            if target.contains("://") {
+                continue;
+            }
+            let (path, heading) = target.split_once('#').unwrap_or((&target, ""));
+            let file = match path {
+                "" => root.join(page.0),
+                path => root.join(page.0).parent().unwrap().join(path),
+            };
+            assert!(file.exists(), "{}: {target}", page.0);
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(&file).unwrap();
+                assert!(headings(&text).contains(heading), "{}: {target}", page.0);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count}");
 }
 
 #[test]
@@ -101,7 +170,7 @@ fn table() -> String {
 
 #[test]
 fn the_table_of_settings_matches_the_program() {
-    assert!(OPERATING.text().contains(&table()), "deploy/README.md should contain:\n{}", table());
+    assert!(SETTINGS.text().contains(&table()), "{} should contain:\n{}", SETTINGS.0, table());
 }
 
 /// Returns the names of the events of all log lines, and the calls without a name.
@@ -128,7 +197,7 @@ fn every_log_line_has_an_event_and_every_event_is_listed() {
     let (events, unnamed) = events();
     assert!(events.len() > 30, "{events:?}");
     assert_eq!(unnamed, [""; 0]);
-    same("events", &first_column(OPERATING, "### Log events"), &events);
+    same("events", &first_column(METRICS, "## Log events"), &events);
 }
 
 #[test]
@@ -138,7 +207,7 @@ fn every_endpoint_is_listed_and_every_listed_one_exists() {
     let route = Regex::new(r#"\.route\(\s*"([^"{]+)""#).unwrap();
     let routes = route.captures_iter(server).map(|route| route[1].to_owned());
     let endpoint = Regex::new("^(GET|POST) (/.*)$").unwrap();
-    let listed = first_column(OPERATING, "### HTTP interface");
+    let listed = first_column(DAEMON, "## HTTP interface");
     let listed: Vec<_> = listed.iter().filter_map(|code| endpoint.captures(code)).collect();
     let paths: BTreeSet<String> = listed.iter().map(|parts| parts[2].to_owned()).collect();
     let missing: Vec<String> = routes.filter(|route| !paths.contains(route)).collect();
@@ -166,7 +235,7 @@ fn every_metric_is_listed() {
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let families: BTreeSet<String> =
         families.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
-    let listed = first_column(OPERATING, "### Metrics").into_iter();
+    let listed = first_column(METRICS, "## Metrics").into_iter();
     // The family of a counter has its name without the suffix.
     let listed = listed.map(|name| {
         let name = name.split('{').next().unwrap();

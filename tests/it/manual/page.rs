@@ -7,11 +7,27 @@ use std::path::Path;
 pub(super) struct Page(pub(super) &'static str);
 
 pub(super) const README: Page = Page("README.md");
-pub(super) const OPERATING: Page = Page("deploy/README.md");
 pub(super) const DOCUMENTS: Page = Page("examples/README.md");
+pub(super) const CHECKS: Page = Page("examples/checks.md");
+pub(super) const DAEMON: Page = Page("deploy/daemon.md");
+pub(super) const METRICS: Page = Page("deploy/metrics.md");
+pub(super) const SETTINGS: Page = Page("deploy/settings.md");
 
 /// All pages.
-pub(super) const PAGES: [Page; 3] = [README, OPERATING, DOCUMENTS];
+pub(super) const PAGES: &[Page] = &[
+    README,
+    DOCUMENTS,
+    CHECKS,
+    Page("deploy/README.md"),
+    Page("deploy/ci.md"),
+    DAEMON,
+    Page("deploy/decisions.md"),
+    Page("deploy/incidents.md"),
+    Page("deploy/kubernetes.md"),
+    METRICS,
+    SETTINGS,
+    Page("deploy/state.md"),
+];
 
 /// A fenced block of code.
 #[derive(Clone, Debug)]
