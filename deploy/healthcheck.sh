@@ -19,9 +19,14 @@ host=${host#[}
 host=${host%]}
 case $host in
   0.0.0.0) host=127.0.0.1 ;;
-  ::) host=::1 ;;
+  # Without IPv6, the daemon serves this over IPv4 alone.
+  ::) host=::1 other=127.0.0.1 ;;
 esac
-exec 3<>"/dev/tcp/$host/${listen##*:}" || exit 1
+if [ -z "${other-}" ]; then
+  exec 3<>"/dev/tcp/$host/${listen##*:}" || exit 1
+elif ! { exec 3<>"/dev/tcp/$host/${listen##*:}"; } 2>/dev/null; then
+  exec 3<>"/dev/tcp/$other/${listen##*:}" || exit 1
+fi
 printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "${1:-/healthz}" >&3
 IFS=' ' read -r _ status rest <&3
 [ "${status-}" = 200 ] && exit 0

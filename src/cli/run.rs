@@ -1,6 +1,6 @@
 //! `gitoggle run`: runs the daemon.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,12 +109,22 @@ async fn listener(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Fa
     let Some(address) = address else {
         return Ok(None);
     };
-    let listener = TcpListener::bind(address).await;
+    let mut listener = TcpListener::bind(address).await;
+    if let (Err(error), Some(other)) = (&listener, without_ipv6(address)) {
+        tracing::info!(name: "listening_without_ipv6", %error, "no IPv6 here, IPv4 alone is served");
+        listener = TcpListener::bind(other).await;
+    }
     let listener = listener.map_err(Failure::could_not(format!("listen on {address}")))?;
     // Port 0 selects a free port, which only the listener knows.
     let address = listener.local_addr().unwrap_or(address);
     tracing::info!(name: "listening", %address, "listening");
     Ok(Some(listener))
+}
+
+/// Returns the address that takes the place of `[::]` on a machine without IPv6. One process serves both on every other.
+fn without_ipv6(address: SocketAddr) -> Option<SocketAddr> {
+    let is_any = address.is_ipv6() && address.ip().is_unspecified();
+    is_any.then(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()))
 }
 
 /// Watches the source if it is a local repository.

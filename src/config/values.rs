@@ -141,7 +141,7 @@ pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
         ("none", _) => Ok(None),
         (_, Ok(address)) => Ok(Some(address)),
         (_, Err(_)) => Err(format!(
-            "`{text}` is not an address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
+            "`{text}` is not an address: write `127.0.0.1:8077`, `[::1]:8077`, `[::]:8077` or `none`"
         )),
     }
 }

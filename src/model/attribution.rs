@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Commit, Override, cut};
+use super::{ALLOW_TRAILER, Commit, Override, cut};
 
 /// The commit of a change. A guessed commit provides the comment only; trailers are read from known commits.
 ///
@@ -56,9 +56,10 @@ impl Attribution {
         }
     }
 
-    /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`.
+    /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`. One that names an
+    /// environment does not depend on the commit of a change, so [`Commit::mass_change_environments`] reads it.
     pub(crate) fn allows(&self, what: Override) -> bool {
-        self.trailers("Gitoggle-Allow").iter().any(|value| value == what.as_str())
+        self.trailers(ALLOW_TRAILER).iter().any(|value| value == what.as_str())
     }
 
     /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the last

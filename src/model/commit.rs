@@ -1,10 +1,11 @@
 //! A commit with the comment and the trailers of its message.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ObjectId, cut};
+use super::{EnvironmentId, ObjectId, cut};
 
 /// The id of a commit, shown in full.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -51,17 +52,129 @@ impl Commit {
 
     /// Returns the values of the trailers `key`. [`super::Attribution`] decides whether they count.
     pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
-        let text = self.message.replace("\r\n", "\n");
-        // As in Git, trailers are in the last paragraph, and the subject is never one.
-        let Some((_, last)) = text.trim().rsplit_once("\n\n") else {
-            return Vec::new();
-        };
-        let fields = last.lines().filter_map(|line| line.split_once(':'));
+        let text = self.text();
+        let fields = text[trailer_range(&text)].lines().filter_map(|line| line.split_once(':'));
         fields
             .filter(|(name, _)| name.trim_end().eq_ignore_ascii_case(key))
             .map(|(_, value)| value.trim().to_owned())
             .collect()
     }
+
+    /// Returns the lines of the message that are meant as trailers of gitoggle and that no change can use, each with the
+    /// reason.
+    pub(crate) fn idle_trailers(&self) -> Vec<IdleTrailer> {
+        let text = self.text();
+        let range = trailer_range(&text);
+        let place = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
+        let idle = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            let key = meant(name)?;
+            let why = if !name.trim_end().eq_ignore_ascii_case(key) {
+                format!("the line has to begin with `{key}:`")
+            } else if !range.contains(&place(line)) {
+                "it is not in the last paragraph of the message, below a subject".to_owned()
+            } else {
+                idle_value(key, value.trim())?
+            };
+            Some(IdleTrailer { line: line.trim().to_owned(), why })
+        };
+        text.lines().filter_map(idle).collect()
+    }
+
+    /// Returns the environments for which the commit allows a mass change, whichever commit made it.
+    pub(crate) fn mass_change_environments(&self) -> Vec<EnvironmentId> {
+        let values = self.trailers(ALLOW_TRAILER);
+        values.iter().filter_map(|value| mass_change_environment(value)).collect()
+    }
+
+    fn text(&self) -> String {
+        self.message.replace("\r\n", "\n").trim().to_owned()
+    }
+}
+
+/// The key of the trailer that lets changes through.
+pub const ALLOW_TRAILER: &str = "Gitoggle-Allow";
+
+/// The key of the trailer that decides on a first pass.
+pub const FIRST_PASS_TRAILER: &str = "Gitoggle-First-Pass";
+
+/// What `Gitoggle-Allow` can allow. A mass change can be followed by an environment.
+const ALLOWED: [&str; 3] = ["mass-change", "overwrite-drift", "window"];
+
+/// A line that looks like a trailer and does not count.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct IdleTrailer {
+    pub(crate) line: String,
+    pub(crate) why: String,
+}
+
+/// Returns the environment of a value such as `mass-change shop/prod`.
+fn mass_change_environment(value: &str) -> Option<EnvironmentId> {
+    let (what, environment) = value.split_once(char::is_whitespace)?;
+    (what == ALLOWED[0]).then(|| environment.trim().parse().ok())?
+}
+
+/// Returns the place of the last paragraph of a trimmed message; empty if that is the subject. What a forge adds to the
+/// message of a merge comes after the paragraph that the author wrote.
+fn trailer_range(text: &str) -> Range<usize> {
+    let mut end = text.len();
+    while let Some(shorter) = without_block(&text[..end]) {
+        end = shorter;
+    }
+    let start = text[..end].rfind("\n\n").map_or(end, |at| at + 2);
+    start..end
+}
+
+/// Returns the length without what a forge adds at the end: a line of dashes with the authors of a squashed branch (GitHub,
+/// Gitea), or the address of the request (GitLab).
+fn without_block(text: &str) -> Option<usize> {
+    let shorter = |at: usize| text[..at].trim_end().len();
+    if let Some((before, last)) = text.rsplit_once("\n\n")
+        && last.starts_with("See merge request ")
+        && !last.contains('\n')
+    {
+        return Some(shorter(before.len()));
+    }
+    let at = text.rfind("\n---------\n")?;
+    let mut rest = text[at..].lines().skip(2).filter(|line| !line.trim().is_empty()).peekable();
+    let is_author = |line: &str| {
+        line.split_once(':').is_some_and(|(name, _)| name.trim_end().eq_ignore_ascii_case("Co-authored-by"))
+    };
+    (rest.peek().is_some() && rest.all(is_author)).then(|| shorter(at))
+}
+
+/// Returns the key that the text before a colon is meant to be.
+fn meant(name: &str) -> Option<&'static str> {
+    let name = name.trim().trim_start_matches(['*', '-', '>', ' ']);
+    let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
+    let letters = letters.to_ascii_lowercase().replace("gittoggle", "gitoggle");
+    let rest = letters.strip_prefix("gitoggle").filter(|rest| !rest.is_empty() && !name.contains(' '))?;
+    Some(if rest.starts_with('f') { FIRST_PASS_TRAILER } else { ALLOW_TRAILER })
+}
+
+/// Returns why a value of the trailer `key` has no effect; none if it has one.
+fn idle_value(key: &str, value: &str) -> Option<String> {
+    let spelled = value.to_ascii_lowercase().replace(['_', ' '], "-");
+    if key == FIRST_PASS_TRAILER {
+        return match value {
+            "assert" | "adopt" => None,
+            _ => Some("write `assert` or `adopt`, in lower case".to_owned()),
+        };
+    }
+    if ALLOWED.contains(&value) || mass_change_environment(value).is_some() {
+        return None;
+    }
+    Some(match ALLOWED.iter().find(|known| **known == spelled) {
+        Some(known) => format!("write `{known}`"),
+        None if spelled.starts_with("first-pass") || ["assert", "adopt"].contains(&spelled.as_str()) => {
+            format!("write `{FIRST_PASS_TRAILER}: assert` or `adopt`")
+        }
+        None if spelled == "history" => "only an operator allows `history`".to_owned(),
+        None if spelled.starts_with("mass-change") => {
+            "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`".to_owned()
+        }
+        None => format!("write one of `{}`, without anything else", ALLOWED.join("`, `")),
+    })
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -92,6 +205,79 @@ mod tests {
         }
         assert_eq!(commit("naïveté").comment(5), "naïv…");
         assert_eq!(commit("naïveté").comment(7), "naïveté");
+    }
+
+    #[test]
+    fn a_trailer_counts_before_what_a_forge_adds_to_a_message() {
+        let squashed =
+            "\n\n---------\n\nCo-authored-by: A <a@example.com>\nCo-authored-by: B <b@example.com>\n";
+        let merged = "\n\nSee merge request shop/toggles!5\n";
+        let trailer = "Change all (#7)\n\n* Change one\n\nGitoggle-Allow: mass-change";
+        for end in
+            ["", "\n", squashed, merged, &format!("{merged}{squashed}"), &squashed.replace("\n\nCo", "\nCo")]
+        {
+            let commit = commit(&format!("{trailer}{end}"));
+            assert_eq!(commit.trailers(ALLOW_TRAILER), ["mass-change"], "{end:?}");
+            assert_eq!(commit.idle_trailers(), [], "{end:?}");
+            let crlf = Commit { message: commit.message.replace('\n', "\r\n"), ..commit };
+            assert_eq!(crlf.trailers(ALLOW_TRAILER), ["mass-change"], "{end:?}");
+        }
+        for end in [
+            "\n\n---------\n\nMore text",
+            "\n\n--------\n\nCo-authored-by: A",
+            "\n\nSee merge request a!5\nb",
+            "\n\n---------\n",
+        ] {
+            let commit = commit(&format!("{trailer}{end}"));
+            assert_eq!(commit.trailers(ALLOW_TRAILER), [""; 0], "{end:?}");
+            assert_eq!(commit.idle_trailers().len(), 1, "{end:?}");
+        }
+        assert_eq!(
+            commit(&format!("Gitoggle-Allow: mass-change{squashed}")).trailers(ALLOW_TRAILER),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_line_that_does_not_count_has_a_reason() {
+        let last = "it is not in the last paragraph of the message, below a subject";
+        for (message, why) in [
+            ("S\n\nGitoggle-Allow: mass_change", "write `mass-change`"),
+            ("S\n\nGitoggle-Allow: MASS-CHANGE", "write `mass-change`"),
+            ("S\n\nGitoggle-Allow: mass change", "write `mass-change`"),
+            (
+                "S\n\nGitoggle-Allow: mass-change production",
+                "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`",
+            ),
+            ("S\n\nGitoggle-Allow: first-pass-assert", "write `Gitoggle-First-Pass: assert` or `adopt`"),
+            ("S\n\nGitoggle-Allow: history", "only an operator allows `history`"),
+            (
+                "S\n\nGitoggle-Allow: mass-change, window",
+                "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`",
+            ),
+            (
+                "S\n\nGitoggle-Allow:",
+                "write one of `mass-change`, `overwrite-drift`, `window`, without anything else",
+            ),
+            ("S\n\nGitoggle-First-Pass: Adopt", "write `assert` or `adopt`, in lower case"),
+            ("S\n\nGitoggle-Alow: window", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\n* gitoggle_allow: window", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGit-Toggle-First-Pass: adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
+            ("Gitoggle-Allow: window", last),
+            ("S\nGitoggle-Allow: window", last),
+            ("S\n\nGitoggle-Allow: window\n\nMore text", last),
+        ] {
+            let found = commit(message).idle_trailers();
+            assert_eq!(found.iter().map(|one| one.why.as_str()).collect::<Vec<_>>(), [why], "{message:?}");
+        }
+        for message in [
+            "gitoggle: hold toggles",
+            "S\n\nSee gitoggle: it does that",
+            "S\n\nGITOGGLE-ALLOW : window\nGitoggle-First-Pass: adopt",
+            "S\n\nGitoggle-Allow: mass-change shop/prod",
+        ] {
+            assert_eq!(commit(message).idle_trailers(), [], "{message:?}");
+        }
     }
 
     proptest! {

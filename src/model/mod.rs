@@ -26,7 +26,7 @@ mod version;
 pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, HistoryEvidence};
 pub(crate) use commit::AuthoredCommit;
-pub use commit::{Commit, CommitId};
+pub use commit::{ALLOW_TRAILER, Commit, CommitId, FIRST_PASS_TRAILER};
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};

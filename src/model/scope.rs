@@ -77,14 +77,10 @@ impl Scope {
         self.set.is_none()
     }
 
-    /// Returns the globs that cannot match any toggle: without `**`, a glob needs three components.
+    /// Returns the globs that cannot match any toggle, whatever the repository contains.
     pub(crate) fn unmatchable(&self) -> impl Iterator<Item = &str> {
         let globs = self.globs.iter().map(String::as_str);
-        globs.filter(|glob| {
-            // Braces, brackets and backslashes can contain or hide a slash, so such a glob is not judged.
-            let is_plain = !glob.contains("**") && !glob.contains(['{', '[', '\\']);
-            is_plain && glob.split('/').count() != 3
-        })
+        globs.filter(|glob| !alternatives(glob).iter().any(|glob| can_match(glob)))
     }
 
     /// Starts a search for the globs that match no toggle.
@@ -124,6 +120,61 @@ impl Unmatched<'_> {
         let globs = self.left.iter().map(|index| &self.scope.globs[*index]);
         globs.cloned().collect()
     }
+}
+
+/// Returns the globs without braces that a glob with braces stands for; of very many, the glob itself.
+fn alternatives(glob: &str) -> Vec<String> {
+    const MOST: usize = 1_000;
+    let (mut open, mut done) = (vec![glob.to_owned()], Vec::new());
+    while let Some(glob) = open.pop() {
+        if open.len() + done.len() > MOST {
+            return vec!["**".to_owned()];
+        }
+        match innermost_braces(&glob) {
+            None => done.push(glob),
+            Some((from, to)) => {
+                let each = glob[from + 1..to].split(',');
+                open.extend(each.map(|one| format!("{}{one}{}", &glob[..from], &glob[to + 1..])));
+            }
+        }
+    }
+    done
+}
+
+/// Returns the places of an opening brace and its closing one, without braces between them. Those in brackets or after a
+/// backslash are text.
+fn innermost_braces(glob: &str) -> Option<(usize, usize)> {
+    let (mut open, mut is_class, mut is_escaped) = (None, false, false);
+    for (at, c) in glob.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '[' => is_class = true,
+            ']' => is_class = false,
+            '{' if !is_class => open = Some(at),
+            '}' if !is_class => return open.map(|from| (from, at)),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns whether a glob without braces matches any text of the form `project/environment/toggle`.
+fn can_match(glob: &str) -> bool {
+    // A class or an escape can stand for any character but a slash, which no glob here matches with them.
+    let mut components = glob.split('/').filter(|component| *component != "**");
+    let count = components.clone().count();
+    let is_deep = glob.split('/').any(|component| component == "**");
+    // At the end, `**` matches at least one component.
+    let most = if glob.ends_with("/**") { 2 } else { 3 };
+    let fits = if is_deep { count <= most } else { count == 3 };
+    let is_in_key = |c: char| c.is_ascii_alphanumeric() || "._-*?[]!^\\".contains(c);
+    let can_be_key = |component: &str| {
+        let is_hidden = component.starts_with(['.', '_', '-']);
+        let is_judged = !component.contains(['[', '\\']);
+        !component.is_empty() && !is_hidden && (!is_judged || component.chars().all(is_in_key))
+    };
+    fits && components.all(can_be_key)
 }
 
 fn parse(glob: &str) -> Result<Glob, ScopeError> {
@@ -351,6 +402,29 @@ mod tests {
             let globs = ["*", "shop/prod", "shop/*/pay", "**", "shop/**", "{a/b/c,d/**}", "a/b/c/d"];
             let scope = Scope::new(&globs).unwrap();
             assert_eq!(scope.unmatchable().collect::<Vec<_>>(), ["*", "shop/prod", "a/b/c/d"]);
+            for (glob, can) in [
+                ("shop/{prod,test}/*", true),
+                ("{shop/prod,web/**}", true),
+                ("{shop,web}/prod", false),
+                ("shop/prod/", false),
+                ("/shop/prod/pay", false),
+                ("shop//pay", false),
+                ("shop/prod/pay/**", false),
+                ("**/a/b/c/d", false),
+                ("shop/prod/**/pay", true),
+                ("shop/prod/pay.yaml", true),
+                ("shop/prod/p[ao]y", true),
+                ("shop/prod", false),
+                ("shop/prod/pay,shop/prod/cart", false),
+                ("shop/.prod/*", false),
+                ("shop/prod/päy", false),
+                ("**", true),
+                ("shop/**", true),
+                ("*/*/*", true),
+            ] {
+                let scope = Scope::new(&[glob]).unwrap();
+                assert_eq!(scope.unmatchable().next().is_none(), can, "{glob}");
+            }
             assert!(Scope::new(&["a{"]).is_err());
         }
 

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::document::{self, LARGEST_DOCUMENT};
-use crate::model::{Attribution, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees};
+use crate::model::{
+    Attribution, FIRST_PASS_TRAILER, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees,
+};
 use crate::pass::Error;
 use crate::pass::config::Rules;
-use crate::plan::{Change, Draft, FIRST_PASS_TRAILER, Plan, WantedDocument};
+use crate::plan::{Change, Draft, Plan, WantedDocument};
 use crate::source::{self, Reader, Snapshot};
 
 /// What the attribution of changes depends on besides the changes.

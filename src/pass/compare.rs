@@ -79,10 +79,17 @@ pub(super) fn compare(
     rules: &Rules,
     drifted: &LiveDifferences,
 ) -> Result<Compared, Error> {
-    let overrides = Overrides::at(files.snapshot.revision(), applied.view.allowances());
+    let mut overrides = Overrides::at(files.snapshot.revision(), applied.view.allowances());
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
     let comparison = compared(files, applied, rules, &overwritten)?;
     check_source(&comparison, files.snapshot, rules)?;
+    if rules.policy.allows_trailers && !comparison.differences.is_empty() {
+        let recorded = match applied.base {
+            Some(base) => base.base.revisions.first().copied(),
+            None => applied.view.tip().map(|tip| tip.revision),
+        };
+        files.snapshot.commits_since(recorded)?.iter().for_each(|commit| overrides.add_trailers(commit));
+    }
     Ok(Compared { comparison, overrides, overwritten })
 }
 
@@ -386,7 +393,8 @@ fn emptied(
 fn emptied_hold(environment: &EnvironmentId) -> Hold {
     plan::hold::environment(&format!(
         "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
-         `gitoggle allow mass-change {environment}` for a running daemon; `--on-remove` (`disable` or `forget`) \
+         `gitoggle allow mass-change {environment}` for a running daemon, or put the trailer `Gitoggle-Allow: mass-change \
+         {environment}` on a commit; `--on-remove` (`disable` or `forget`) \
          decides about its toggles"
     ))
 }

@@ -265,7 +265,8 @@ impl Reconciler {
         let decided = decide(&files, applied, &config.rules, compared)?;
         let held = hold(decided, &inputs.parked, applied, config);
         let plan = attribute(held, &files, applied, config)?;
-        let report = report(plan);
+        let mut report = report(plan);
+        report.notes.extend(report.plan.idle_trailers());
         let (revision, subject) = (snapshot.revision(), snapshot.commit().subject());
         self.store.describe(revision, subject, signer.as_deref());
         context.report(Event::Looked(revision));

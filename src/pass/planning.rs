@@ -67,7 +67,7 @@ fn plan_work_tree(
     let folder = Folder::with_left_out(folder, &source.root, &snapshot.reader()?, LIMITS)?;
     let files = PlanFiles { snapshot, work_tree: Some(folder) };
     let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?;
-    Ok(Planned { plan, notes, is_forward })
+    Ok(Planned { notes: notes.into_iter().chain(plan.idle_trailers()).collect(), plan, is_forward })
 }
 
 /// Reads the source and returns the result of `work` on its snapshot. Clones a damaged mirror again, once.
@@ -103,7 +103,7 @@ pub(crate) fn plan_read_only(
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => plan_files(&PlanFiles::committed(snapshot), AppliedSide::state(view), config, drifted)?,
     };
-    Ok(Planned { plan, notes, is_forward })
+    Ok(Planned { notes: notes.into_iter().chain(plan.idle_trailers()).collect(), plan, is_forward })
 }
 
 /// Returns who signed the revision; none if no keys are configured.

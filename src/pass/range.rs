@@ -8,7 +8,9 @@
 use std::collections::BTreeSet;
 
 use crate::document::{Diagnostic, layout};
-use crate::model::{CommitId, EntryKind, EnvironmentId, ObjectId, Trees, escaped, similar_names};
+use crate::model::{
+    CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trees, escaped, similar_names,
+};
 use crate::pass::Error;
 use crate::pass::attribution::Attributions;
 use crate::pass::compare::{AppliedSide, BaseRevision, PlanFiles, compare, decide, with_files};
@@ -16,7 +18,7 @@ use crate::pass::config::Rules;
 use crate::pass::notes::range_note;
 use crate::pass::planning::Planned;
 use crate::pass::validate::{Checks, check_snapshot};
-use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, LiveDifferences, OnInvalid, Plan};
+use crate::plan::{Base, Draft, LiveDifferences, OnInvalid, Plan};
 use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
 use crate::state::StateSnapshot;
 
@@ -59,6 +61,7 @@ pub fn plan_range(
     let plan = with_files(plan, &files, applied)?;
     let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
+    let notes = notes.chain(plan.idle_trailers());
     Ok(Planned { notes: notes.collect(), plan, is_forward: true })
 }
 

@@ -203,7 +203,7 @@ impl Draft {
             changes = reviewed;
         }
         // Rails come after first passes, because an adopted document changes nothing on the service.
-        holds.rails = self.rails(&changes);
+        holds.rails = self.rails(&changes, &overrides);
         for mut change in changes {
             match holds.after_rails(&change) {
                 Some(hold) => plan.withheld.push(WithheldToggle::of(hold, change)),
@@ -285,11 +285,14 @@ impl Draft {
     }
 
     /// Returns the rails that the changes exceed, whatever a run or an operator permits.
-    fn rails(&self, changes: &[Change]) -> BTreeMap<EnvironmentId, Arc<Hold>> {
+    fn rails(&self, changes: &[Change], overrides: &Overrides) -> BTreeMap<EnvironmentId, Arc<Hold>> {
         let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
         let rail = |lane: &[Change]| {
-            let rail = self.policy.rail(lane, &self.applied_counts)?;
-            Some((lane[0].id.environment(), Arc::new(rail)))
+            let (rail, environment) =
+                (self.policy.rail(lane, &self.applied_counts)?, lane[0].id.environment());
+            let commits = lane.iter().map(|change| &change.attribution);
+            let rail = overrides.explained(rail, commits, &environment, self.policy.allows_trailers);
+            Some((environment, Arc::new(rail)))
         };
         lanes.filter_map(rail).collect()
     }

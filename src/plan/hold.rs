@@ -12,8 +12,8 @@ use super::decide::PassOrder;
 use super::policy::FirstPassChoice;
 use super::{Before, Change, FirstPass, Overrides, Plan, Policy};
 use crate::model::{
-    Action, EnvironmentId, FoldedId, HeldRequest, Hold, HoldKind, LiveToggle, Override, Suspension,
-    SuspensionScope, Suspensions, ToggleId, ToggleState, escaped,
+    Action, EnvironmentId, FIRST_PASS_TRAILER, FoldedId, HeldRequest, Hold, HoldKind, LiveToggle, Override,
+    Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, escaped,
 };
 
 /// A toggle that the pass does not publish.
@@ -143,7 +143,9 @@ pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, no
          allow window {environment}` for a running daemon",
         closed.by
     );
-    Some(Hold { opens: closed.opens, ..Hold::new(HoldKind::Window, text) })
+    let hold = Hold { opens: closed.opens, ..Hold::new(HoldKind::Window, text) };
+    let commit = std::iter::once(&change.attribution);
+    Some(overrides.explained(hold, commit, &environment, policy.allows_trailers))
 }
 
 fn of(holds: &BTreeMap<EnvironmentId, Arc<Hold>>, change: &Change) -> Option<Arc<Hold>> {
@@ -210,9 +212,6 @@ fn suspended(scope: &SuspensionScope, suspension: &Suspension) -> Hold {
     Hold::new(HoldKind::Suspended, format!("publishing{scope} is suspended{reason}"))
 }
 
-/// The key of the trailer that decides on a first pass.
-pub const FIRST_PASS_TRAILER: &str = "Gitoggle-First-Pass";
-
 /// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers contradict each
 /// other.
 pub(super) fn first_pass(environment: &EnvironmentId, allows_trailers: bool, is_disputed: bool) -> Hold {
@@ -249,8 +248,13 @@ pub(super) fn not_reviewed(origin: &str) -> Hold {
 /// The environment exceeds a limit, as `excess` says.
 pub(super) fn rail(environment: &EnvironmentId, allows_trailers: bool, excess: &str) -> Hold {
     let by_trailer = match allows_trailers {
-        true => "put the trailer `Gitoggle-Allow: mass-change` on the commit, ",
-        false => "",
+        true => {
+            format!(
+                "put the trailer `Gitoggle-Allow: mass-change` on the commit, or `Gitoggle-Allow: mass-change {environment}` on a \
+                 later one, "
+            )
+        }
+        false => String::new(),
     };
     Hold::new(
         HoldKind::Rail,

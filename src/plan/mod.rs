@@ -62,7 +62,7 @@ pub use drift::{
     DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifferences, MissingToggle, UnreadToggle,
     drift_json,
 };
-pub use hold::{FIRST_PASS_TRAILER, WithheldToggle};
+pub use hold::WithheldToggle;
 pub use json::{PlanJson, json, json_for, page_pieces};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub(crate) use policy::by_operator;

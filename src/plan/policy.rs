@@ -7,9 +7,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::change::same_environment;
 use super::decide::{DraftChange, PassOrder};
-use super::{Change, FIRST_PASS_TRAILER, Windows, hold};
+use super::{Change, Windows, hold};
 use crate::model::{
-    Action, Allowance, Attribution, CommitId, EnvironmentId, Hold, Override, Scope, ToggleId, hex, words,
+    ALLOW_TRAILER, Action, Allowance, Attribution, Commit, CommitId, EnvironmentId, FIRST_PASS_TRAILER, Hold,
+    HoldKind, Override, Scope, ToggleId, escaped, hex, words,
 };
 
 /// The settings that a plan depends on (DESIGN, sections 3, 4 and 7).
@@ -216,6 +217,8 @@ impl FirstPassRules<'_> {
             // Two contradicting trailers decide nothing, because only one of them can be right.
             requested => {
                 let hold = hold::first_pass(environment, self.policy.allows_trailers, !requested.is_empty());
+                let commits = lane.iter().filter_map(|one| self.attributions.get(&*one.version.path));
+                let hold = self.overrides.explained(hold, commits, environment, self.policy.allows_trailers);
                 FirstPassChoice::Undecided(Arc::new(hold))
             }
         }
@@ -265,6 +268,10 @@ pub struct Overrides {
     pub windows: BTreeSet<EnvironmentId>,
     /// Live versions that may be overwritten.
     pub overwrite_versions: BTreeMap<ToggleId, u64>,
+    /// The trailers of the commits to apply that do not count, each with its commit and the reason.
+    pub idle_trailers: BTreeSet<String>,
+    /// The trailers that count only for the changes of their own commits, likewise.
+    pub own_trailers: BTreeSet<String>,
 }
 
 impl Overrides {
@@ -295,6 +302,69 @@ impl Overrides {
             }
         }
         overrides
+    }
+
+    /// Adds what a commit between the recorded revision and the one to apply allows, whether it changes a toggle or not.
+    pub(crate) fn add_trailers(&mut self, commit: &Commit) {
+        self.mass_change.extend(commit.mass_change_environments());
+        let of = |line: &str, why: &str| {
+            format!(
+                "commit {} has `{}`, which does not count: {}",
+                commit.id.short(),
+                escaped(line),
+                escaped(why)
+            )
+        };
+        self.idle_trailers.extend(commit.idle_trailers().iter().map(|idle| of(&idle.line, &idle.why)));
+        if commit.trailers(ALLOW_TRAILER).iter().any(|value| value == Override::MassChange.as_str()) {
+            self.own_trailers.insert(format!(
+                "commit {} has `{ALLOW_TRAILER}: mass-change`, which counts only for the changes of that commit",
+                commit.id.short()
+            ));
+        }
+    }
+
+    /// Returns `hold`, which a trailer can lift, with the trailers of these changes and of the commits to apply that do not.
+    pub(super) fn explained<'c>(
+        &self,
+        mut hold: Hold,
+        commits: impl Iterator<Item = &'c Attribution>,
+        environment: &EnvironmentId,
+        allows_trailers: bool,
+    ) -> Hold {
+        const MOST: usize = 3;
+        let mut own = Self::default();
+        let mut why = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        for attribution in commits {
+            let Some(commit) = attribution.commit().filter(|commit| seen.insert(commit.id)) else {
+                continue;
+            };
+            own.add_trailers(commit);
+            let count = commit.trailers(ALLOW_TRAILER).len() + commit.trailers(FIRST_PASS_TRAILER).len();
+            if count > 0 && attribution.is_guessed() {
+                why.insert(format!(
+                    "the trailers of commit {} do not count, because the history is cut and the commit is a guess",
+                    commit.id.short()
+                ));
+            }
+        }
+        if hold.kind == Some(HoldKind::Rail) {
+            why.extend(self.own_trailers.iter().cloned());
+            let named = self.mass_change.union(&own.mass_change).filter(|named| *named != environment);
+            why.extend(
+                named.map(|named| {
+                    format!("`{ALLOW_TRAILER}: mass-change {named}` is about another environment")
+                }),
+            );
+        }
+        why.extend(self.idle_trailers.union(&own.idle_trailers).cloned());
+        // Without trailers, they would not count in any form.
+        why.retain(|_| allows_trailers);
+        for why in why.iter().take(MOST) {
+            hold.text = format!("{}; {why}", hold.text);
+        }
+        hold
     }
 
     /// Returns whether an operator allows to replace what someone else changed on the service, at least one version of it.

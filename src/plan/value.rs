@@ -182,6 +182,11 @@ impl Plan {
         &self.overrides
     }
 
+    /// Returns the trailers of the commits to apply that do not count, each with its commit and the reason.
+    pub(crate) fn idle_trailers(&self) -> impl Iterator<Item = String> {
+        self.overrides.idle_trailers.iter().cloned()
+    }
+
     /// Returns the findings that comments in the documents accept.
     pub fn waived(&self) -> &[Diagnostic] {
         &self.waived

@@ -181,6 +181,16 @@ impl TryFrom<Entry> for Window {
         };
         let globs: Vec<&str> = scope.split_whitespace().collect();
         let scope = Scope::new(&globs).map_err(|error| error.to_string())?;
+        if let Some(glob) = scope.unmatchable().next() {
+            let advice = match glob.matches('/').count() {
+                1 => format!("; write `{}/*`", escaped(glob)),
+                _ => String::new(),
+            };
+            return Err(format!(
+                "the scope `{}` of a window matches no toggle: globs are over `project/environment/toggle`{advice}",
+                escaped(glob)
+            ));
+        }
         if scope.is_everything() {
             return Err("the scope of a window is empty; write `**` for everything".to_owned());
         }
@@ -363,6 +373,11 @@ mod tests {
             assert!(with(at, "UTC").contains("is not a schedule; write `Fri 16:00 - Mon 08:00`"), "{at}");
         }
         assert!(parse(r#"{"at":"Fri 16:00-17:00","zone":"UTC"}"#).contains("either `deny` or `allow`"));
+        assert_eq!(
+            parse(r#"{"deny":"shop/** shop/production","at":"Fri 16:00-17:00","zone":"UTC"}"#),
+            "the scope `shop/production` of a window matches no toggle: globs are over `project/environment/toggle`; write \
+             `shop/production/*`"
+        );
         assert!(parse(r#"{"deny":"","at":"Fri 16:00-17:00","zone":"UTC"}"#).contains("write `**`"));
         assert!(parse(r#"{"deny":"**","at":"Fri 16:00-17:00"}"#).starts_with("missing field `zone`; write"));
         assert!(parse(r#"{"dney":"**"}"#).starts_with("unknown field `dney`"));

@@ -264,6 +264,26 @@ impl Snapshot {
         })
     }
 
+    /// Returns this snapshot's commit, and the other ones of its history that are not in that of `since`, as far as the
+    /// clone has them.
+    pub(crate) fn commits_since(&self, since: Option<CommitId>) -> Result<Vec<Commit>, Error> {
+        self.query(|reader, start| {
+            let repository = reader.repository();
+            let mut found = vec![reader.commit(start)?];
+            // Without a known end, that would be the whole history.
+            let Some(since) = since.filter(|since| *since != start && reader.node(*since).is_ok()) else {
+                return Ok(found);
+            };
+            for id in commit::newest_first(repository, start, Parents::All, &[since])? {
+                let Ok(id) = id else { break };
+                if id != start {
+                    found.push(reader.commit(id)?);
+                }
+            }
+            Ok(found)
+        })
+    }
+
     /// Returns the relation of `other` to this snapshot's commit.
     pub(crate) fn relation(&self, other: CommitId) -> Result<Relation, Error> {
         if other == self.revision() {

@@ -283,3 +283,58 @@ fn another_version_of_what_the_rails_let_through_counts() {
     world.apply().exit(4).any_output();
     world.nothing_sent();
 }
+
+#[test]
+fn a_later_commit_lets_a_merged_mass_change_through_if_it_names_the_environment() {
+    let world = applied(10);
+    change(&world, 4, "Change four");
+    // A job has recorded what it held, and no document changes anymore.
+    world.apply().exit(4).says(&["`Gitoggle-Allow: mass-change shop/prod` on a later one"]);
+    for (trailer, why) in [
+        ("mass-change", "which counts only for the changes of that commit"),
+        ("mass-change shop/test", "`Gitoggle-Allow: mass-change shop/test` is about another environment"),
+        (
+            "mass_change shop/prod",
+            "has `Gitoggle-Allow: mass_change shop/prod`, which does not count: write `mass-change`",
+        ),
+    ] {
+        world
+            .repo
+            .file("notes.txt", trailer.to_owned())
+            .commit(&format!("Allow it\n\nGitoggle-Allow: {trailer}\n"));
+        for run in [world.plan(), world.apply()] {
+            run.exit(4).says(&["4 of 10 applied toggles", why]);
+        }
+        world.nothing_sent();
+    }
+    world
+        .repo
+        .file("notes.txt", "allowed".to_owned())
+        .commit("Allow it\n\nGitoggle-Allow: mass-change shop/prod\n");
+    world.repo.file("notes.txt", "more".to_owned()).commit("Something else");
+    world.apply().arg("--no-allow-trailer").exit(4).any_output();
+    world.plan().exit(0).stdout_contains(&["4 to publish"]).any_stderr();
+    world.apply().exit(0).any_output();
+    assert_eq!(toggles(&world).len(), 4);
+    // The permission was for what was merged before it.
+    for number in 4..8 {
+        world.repo.file(&path(number), doc(21));
+    }
+    world.repo.commit("Change four more");
+    world.apply().exit(4).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_trailer_that_does_not_count_is_named_in_the_plan_even_if_nothing_is_held() {
+    let world = applied(3);
+    change(&world, 1, "Change one\n\nGitoggle-Allow: MASS-CHANGE\n");
+    let why = "has `Gitoggle-Allow: MASS-CHANGE`, which does not count: write `mass-change`";
+    world.plan().exit(0).says(&["1 to publish", why]);
+    let json = world.plan().set("output", "json").exit(0).json();
+    assert!(json["notes"].to_string().contains("MASS-CHANGE"), "{json}");
+    world.status().exit(0).says(&[why]);
+    world.apply().exit(0).says(&[why]);
+    assert_eq!(toggles(&world).len(), 1);
+    world.plan().exit(0).any_stdout().stderr("");
+}

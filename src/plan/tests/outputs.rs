@@ -31,7 +31,7 @@ fn the_text_is_for_people() {
           disabled serve `a`
 
     held p/e: 3 toggles
-        3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon
+        3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or `Gitoggle-Allow: mass-change p/e` on a later one, or run `gitoggle allow mass-change p/e` for a running daemon
       ~ update p/e/t000  0404040404 Raise it
           variation `a` value: `1` → `2`
           @@ canonical form @@

@@ -37,7 +37,7 @@ fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
 
     #### ` p/e ` 4 held
 
-    * **held** 3 toggles: 3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon
+    * **held** 3 toggles: 3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or `Gitoggle-Allow: mass-change p/e` on a later one, or run `gitoggle allow mass-change p/e` for a running daemon
       * **update** ` t000 `: variation `a` value: `1` → `2`
       * **update** ` t001 `: variation `a` value: `1` → `2`
       * **update** ` t002 `: variation `a` value: `1` → `2`

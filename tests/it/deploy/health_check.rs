@@ -63,6 +63,7 @@ fn the_health_check_follows_the_address_of_the_daemon() {
     let port = address.rsplit(':').next().unwrap();
     for (listen, is_healthy) in [
         (format!("0.0.0.0:{port}"), true),
+        (format!("[::]:{port}"), true),
         (format!("127.0.0.1:{port}"), true),
         // Nothing listens there.
         (format!("[::1]:{port}"), false),

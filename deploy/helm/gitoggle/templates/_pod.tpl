@@ -67,7 +67,7 @@ spec:
         - { name: GITOGGLE_STATE_DIR, value: /var/lib/gitoggle }
         - { name: HOME, value: /home/gitoggle }
         {{- if .serves }}
-        - { name: GITOGGLE_LISTEN, value: "0.0.0.0:8077" }
+        - { name: GITOGGLE_LISTEN, value: "[::]:8077" }
         {{- end }}
         {{- with $.Values.extraEnv }}
         {{- toYaml . | nindent 8 }}
