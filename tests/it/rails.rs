@@ -298,20 +298,14 @@ fn a_later_commit_lets_a_merged_mass_change_through_if_it_names_the_environment(
             "has `Gitoggle-Allow: mass_change shop/prod`, which does not count: write `mass-change`",
         ),
     ] {
-        world
-            .repo
-            .file("notes.txt", trailer.to_owned())
-            .commit(&format!("Allow it\n\nGitoggle-Allow: {trailer}\n"));
+        world.repo.file("notes.txt", trailer).commit(&format!("Allow it\n\nGitoggle-Allow: {trailer}\n"));
         for run in [world.plan(), world.apply()] {
             run.exit(4).says(&["4 of 10 applied toggles", why]);
         }
         world.nothing_sent();
     }
-    world
-        .repo
-        .file("notes.txt", "allowed".to_owned())
-        .commit("Allow it\n\nGitoggle-Allow: mass-change shop/prod\n");
-    world.repo.file("notes.txt", "more".to_owned()).commit("Something else");
+    world.repo.file("notes.txt", "allowed").commit("Allow it\n\nGitoggle-Allow: mass-change shop/prod\n");
+    world.repo.file("notes.txt", "more").commit("Something else");
     world.apply().arg("--no-allow-trailer").exit(4).any_output();
     world.plan().exit(0).stdout_contains(&["4 to publish"]).any_stderr();
     world.apply().exit(0).any_output();
