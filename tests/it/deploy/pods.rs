@@ -1,6 +1,7 @@
 //! Pods: hardened, consistent, and started with valid settings.
 
 use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
 use gitoggle::config::Settings;
@@ -93,7 +94,8 @@ fn settings(gitoggle: &Value, config: &Path) -> Settings {
     };
     assert_eq!(place(&status), place(&settings));
     if typed[0] == "run" {
-        assert_eq!(settings.listen, Some(([0, 0, 0, 0], port()).into()));
+        // A cluster with IPv6 alone reaches no pod on `0.0.0.0`.
+        assert_eq!(settings.listen, Some((Ipv6Addr::UNSPECIFIED, port()).into()));
         assert_eq!(named(&gitoggle["ports"], "http")["containerPort"], port());
         for (probe, path) in
             [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz"), ("startupProbe", "/healthz")]
