@@ -240,16 +240,18 @@ async fn handle(
     let path = uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
     let is_too_large = body.is_err();
     let call = Call::new(method, path, &headers, body.unwrap_or_default(), api.now());
-    let (nth, _open) = api.arrive(&call);
-    tokio::time::sleep(api.shared.faults.latency).await;
     let (method, path) = (call.method.clone(), call.sent.path.clone());
-    let reply = match is_too_large {
-        true => {
+    // A server carries out what has arrived, whether or not the client still waits.
+    let carried_out = tokio::spawn(async move {
+        let (nth, _open) = api.arrive(&call);
+        tokio::time::sleep(api.shared.faults.latency).await;
+        if is_too_large {
             let refusal = ApiRefusal::Framework(StatusCode::PAYLOAD_TOO_LARGE);
-            Some(ApiReply::new(Err(refusal), &call))
+            return Some(ApiReply::new(Err(refusal), &call));
         }
-        false => api.carry_out(call, nth),
-    };
+        api.carry_out(call, nth)
+    });
+    let reply = carried_out.await.ok().flatten();
     let response = reply.map_or_else(nothing, ApiReply::response);
     let status = response.status().as_u16();
     tracing::debug!(name: "answered", %method, path = %escaped(&path), status, "answered");
