@@ -1,9 +1,4 @@
-//! The daemon's HTTP interface: health, metrics, status, commands and webhooks (DESIGN, section 9).
-//!
-//! It reads the status that the driver publishes, fires its trigger, and sends it commands. It decides nothing and
-//! never sees the service's token. A webhook passes on no data: it is checked on its raw bytes, and fires the trigger.
-//!
-//! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
+#![doc = include_str!("README.md")]
 
 mod allow;
 mod api;

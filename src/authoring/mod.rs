@@ -1,4 +1,4 @@
-//! Changes documents in a work tree for their authors (DESIGN, section 13.4). Commits nothing and needs no service.
+#![doc = include_str!("README.md")]
 
 mod promotion;
 pub(crate) mod target_folder;

@@ -1,7 +1,4 @@
-//! The command line: parses arguments, loads settings, runs a command and returns its exit code.
-//!
-//! A command has a file with its name, or is a function of that name in `authoring`, `describe`, `evaluate`, `remote`, `status`
-//! or `validate`. Results go to stdout and everything else to stderr. A closed pipe is not an error.
+#![doc = include_str!("README.md")]
 
 mod apply;
 pub mod args;

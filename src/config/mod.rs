@@ -1,9 +1,4 @@
-//! Settings: a field each, which determines its flag, variable and file key.
-//!
-//! Flags take precedence over variables, and variables over the file. [`load`] collects the errors of all three in one
-//! [`ConfigErrors`]; a [`Settings`] exists only if there are none. Secrets come only from a variable or a separate file.
-//! A configuration file in the source's work tree cannot set where secrets go, because anyone who can open a pull
-//! request could redirect them.
+#![doc = include_str!("README.md")]
 
 mod checks;
 mod definition;

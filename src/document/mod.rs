@@ -1,11 +1,4 @@
-//! Parses and checks documents.
-//!
-//! Pure: takes a path and a content, returns a [`Document`], and opens no file. A document has either a payload or at
-//! least one error, never both. The same bytes always yield the same document.
-//!
-//! `syntax` parses a file into a tree with positions and comments, `shape` reads the tree, and `meaning` checks what it says.
-//! Most files have no findings and are written in a plain subset of YAML: `quick` reads them without a tree, because a first
-//! plan reads all of them.
+#![doc = include_str!("README.md")]
 
 mod check;
 mod condition;

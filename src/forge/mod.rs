@@ -1,8 +1,4 @@
-//! The services that host repositories and run CI jobs.
-//!
-//! [`PullRequest`] is read from the variables of a CI job. `ForgeClient` calls the API of a forge: it keeps one comment per
-//! pull request up to date, reads those of merged ones, and sets the status of a commit. `routes` lists what differs between
-//! forges; `github`, which has Gitea as well, and `gitlab` answer it.
+#![doc = include_str!("README.md")]
 
 #[cfg(test)]
 mod ci_tests;

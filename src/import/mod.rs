@@ -1,11 +1,4 @@
-//! Writes the documents of toggles that exist, on a service or in its JSON, into a work tree (DESIGN, section 8.3).
-//!
-//! One task reads and sends what it finds to the caller's thread, which writes. Nothing is committed, no state is
-//! changed, and a document is replaced only on request. What exists counts as *unchanged* if it means the same, so an
-//! import that was interrupted continues when it is run again.
-//!
-//! Invariant: a pass reads each written document as exactly the targeting that was found. Each document is parsed before
-//! it is written, and a toggle for which this fails is skipped with the reason.
+#![doc = include_str!("README.md")]
 
 mod input;
 mod reading;

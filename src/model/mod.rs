@@ -1,7 +1,4 @@
-//! The shared vocabulary: toggles, their targeting, commits and Git objects.
-//!
-//! All types are values; nothing here reads a clock, a disk or a network. Ids, targeting and globs are always valid,
-//! because parsing is the only way to create them.
+#![doc = include_str!("README.md")]
 
 mod allowance;
 mod attribution;

@@ -1,9 +1,4 @@
-//! Sends notifications when a toggle fails, recovers, is held or is released, and when a whole pass is held.
-//!
-//! A pass that changed something sends one message, so that changes are grouped by commit. A toggle is in a message
-//! once per change of state, across restarts. So is a pass that waits for someone, such as one of an unsigned revision. Nothing waits for a receiver: one that is unreachable costs a metric.
-//!
-//! Invariant: a receiver gets text of a repository or the service only as JSON, or in Slack's case in a code span.
+#![doc = include_str!("README.md")]
 
 mod message;
 

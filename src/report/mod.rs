@@ -1,9 +1,4 @@
-//! What people and CI systems read: plans, passes, drift, explanations, and the deployment history as text, Markdown, annotations, SARIF,
-//! code quality, and JUnit.
-//!
-//! Each result is a headline, sections, and rows. Text and Markdown print the rows in their order until the limit, and count
-//! the rest; the JSON, which belongs to each result, has all of them. All foreign text is escaped. Complete outputs are
-//! defused in addition, because a CI system recognizes commands after white space at the start of a line.
+#![doc = include_str!("README.md")]
 
 mod difference;
 mod drift;

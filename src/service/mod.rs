@@ -1,11 +1,4 @@
-//! Sends one PATCH per toggle to the service, reads what the service has, and interprets the responses.
-//!
-//! [`Client`] publishes and [`LiveReader`] reads; a reader cannot publish. [`classify()`] turns a response into an
-//! [`Outcome`], and [`retry`] decides on the next step; both are pure functions. The caller decides which toggle is sent
-//! when. The client calls only the documented endpoint; the reader calls those of FeatureProbe.
-//!
-//! Invariants: a toggle counts as applied only if a response confirms it, and the token is sent only to the configured
-//! host.
+#![doc = include_str!("README.md")]
 
 mod base_url;
 mod classify;

@@ -1,10 +1,4 @@
-//! Reads documents from a Git repository at a path or behind a URL, one commit at a time.
-//!
-//! A repository at a path is opened in place, and never written or fetched into. A repository behind a URL is mirrored to
-//! a folder that is only a cache. Uncommitted files are ignored. Reftable, SHA-256, and partial clones are refused, each
-//! with its reason, and nothing in a repository's configuration is executed.
-//!
-//! Invariant: a [`Snapshot`] never changes, even if its ref moves.
+#![doc = include_str!("README.md")]
 
 pub(crate) mod folder;
 mod history;

@@ -1,8 +1,4 @@
-//! Logs events to stderr, one line each.
-//!
-//! Invariant: a line begins with the time or a brace, never with text from elsewhere, and all values are escaped. The HTTP
-//! and TLS crates log only warnings and errors, whatever `-vv` and RUST_LOG select, because their other events contain
-//! headers.
+#![doc = include_str!("README.md")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,9 +1,4 @@
-//! Provides TLS, proxies, and secrets: everything that a connection needs besides its protocol.
-//!
-//! One set of CA, proxy, and timeout settings serves the toggle service, the Git hosts, the forges,
-//! and a running daemon. So do the limits and waits of retries.
-//!
-//! Invariant: a secret is sent only to the host that it belongs to.
+#![doc = include_str!("README.md")]
 
 mod backoff;
 mod daemon;
