@@ -26,6 +26,7 @@ mod diff;
 mod drift;
 mod explain;
 mod first_pass;
+mod first_pass_of_hundreds;
 mod fmt;
 mod forge;
 mod git_program;

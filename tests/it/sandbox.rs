@@ -47,7 +47,7 @@ impl Sandbox {
         self.process.connected(run)
     }
 
-    fn history(&self) -> Vec<Value> {
+    pub(crate) fn history(&self) -> Vec<Value> {
         std::fs::read_to_string(self.world.path("history.jsonl"))
             .unwrap_or_default()
             .lines()
