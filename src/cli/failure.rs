@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::authoring::AuthoringError;
 use crate::config::ConfigErrors;
 use crate::model::{escaped, hinted, plain};
 use crate::pass;
@@ -158,6 +159,22 @@ impl From<NetworkError> for Failure {
 impl From<ConfigErrors> for Failure {
     fn from(mistakes: ConfigErrors) -> Self {
         Self::new(ExitStatus::Usage, mistakes)
+    }
+}
+
+impl From<AuthoringError> for Failure {
+    fn from(error: AuthoringError) -> Self {
+        match &error {
+            AuthoringError::NewEnvironment(_, closest) => {
+                let meant = closest.as_ref().map(|closest| format!("did you mean `{}`? ", escaped(closest)));
+                let hint = meant.unwrap_or_default() + "to create it, add `--create`";
+                Self::new(ExitStatus::Usage, error).hint(hint)
+            }
+            AuthoringError::NoDocuments(_) => {
+                Self::failed(error).hint("check the name of the environment, `--root` and `--layout`")
+            }
+            AuthoringError::Source(_) | AuthoringError::WorkTree(_) => Self::failed(error),
+        }
     }
 }
 

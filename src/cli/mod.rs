@@ -1,36 +1,26 @@
 #![doc = include_str!("README.md")]
 
-mod apply;
 pub mod args;
-mod authoring;
-mod demo;
-mod describe;
-mod evaluate;
+mod audience;
+mod commands;
+mod daemon;
 mod failure;
 mod forge;
-mod import;
-mod log;
 mod observer;
-mod plan;
-mod remote;
-mod run;
-mod sandbox;
 mod setup;
-mod status;
-mod validate;
+mod targets;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
-use args::{CommandArgs, Invocation};
+use args::Invocation;
 use failure::{ExitStatus, Failure};
 use serde::Serialize;
 
 use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings, settings};
 use crate::model::{Color, HarmlessJsonWriter, RunFlags, escaped, hinted, junit};
-use crate::pass::Files;
 use crate::report::{self, ANY_COMMENT, JOB_SUMMARY};
 use crate::telemetry::{self, Stream};
 
@@ -124,8 +114,8 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let result = match setup::check_secrets(command, &settings) {
         // Before the command, too: a pass must not end without a report.
         Ok(()) if !has_output(command, settings.output) => Err(unsupported_output(settings.output)),
-        Ok(()) => run_command(args, &settings),
-        Err(failure) if command == Command::Plan => plan::unable(&settings, failure),
+        Ok(()) => args.run(&settings),
+        Err(failure) if command == Command::Plan => commands::unable(&settings, failure),
         Err(failure) => Err(failure),
     };
     finished(command, settings.output, result)
@@ -167,42 +157,6 @@ fn show_failure(command: Option<Command>, output: OutputFormat, failure: &Failur
             print(&report::failed(None, &failure.to_string()))
         }
         _ => Ok(()),
-    }
-}
-
-fn run_command(args: &CommandArgs, settings: &Settings) -> Result<ExitStatus, Failure> {
-    match args {
-        CommandArgs::Allow(args) => remote::allow(settings, args),
-        CommandArgs::Apply => apply::run(settings),
-        CommandArgs::Completions { shell } => describe::completions(*shell),
-        CommandArgs::Demo(args) => demo::run(settings, args),
-        CommandArgs::Drift(args) => status::run_drift(settings, args),
-        CommandArgs::Explain(args) => evaluate::explain(settings, args),
-        CommandArgs::Diff { before, after, detailed_exitcode } => {
-            authoring::diff(settings, [before, after], *detailed_exitcode)
-        }
-        CommandArgs::Log(args) => log::run(settings, args),
-        CommandArgs::Init { folder } => authoring::init(settings, folder),
-        CommandArgs::Promote { before, after, globs, create } => {
-            authoring::promote(settings, [before, after], globs, *create)
-        }
-        CommandArgs::Fmt { paths, check } => authoring::fmt(settings, paths, *check),
-        CommandArgs::Import(args) => import::run(settings, args),
-        CommandArgs::Man { command, out } => describe::man(command.as_deref(), out.as_deref()),
-        CommandArgs::Plan { worktree, detailed_exitcode, audience } => {
-            let files = if *worktree { Files::WorkTree } else { Files::Committed };
-            plan::run(settings, files, *detailed_exitcode, audience.as_ref())
-        }
-        CommandArgs::Reconcile => remote::reconcile(settings),
-        CommandArgs::Resume(args) => remote::resume(settings, args),
-        CommandArgs::Run => run::run(settings),
-        CommandArgs::Sandbox(args) => sandbox::run(settings, args),
-        CommandArgs::Schema { of } => describe::schema(settings, of),
-        CommandArgs::Stale(args) => validate::stale(settings, args),
-        CommandArgs::Status { all } => status::run(settings, *all),
-        CommandArgs::Suspend(args) => remote::suspend(settings, args),
-        CommandArgs::Test(args) => evaluate::test(settings, args),
-        CommandArgs::Validate { paths } => validate::run(settings, paths),
     }
 }
 

@@ -1,20 +1,11 @@
-//! Parses arguments. The flags of settings come from the table in `config`; arguments of single commands are defined
-//! here.
+//! Parses arguments. The flags of settings come from the table in `config`; each command defines its arguments
+//! in its own file.
 
-#![allow(
-    rustdoc::broken_intra_doc_links,
-    reason = "the comments of arguments are help texts, which name defaults in brackets"
-)]
-
-mod commands;
 mod program;
 #[cfg(test)]
 mod tests;
+mod verbosity;
 
-pub(crate) use commands::{
-    AllowArgs, AudienceArgs, CommandArgs, DemoArgs, DriftArgs, ExplainArgs, FaultArgs, ImportArgs, LogArgs,
-    ResumeArgs, SandboxArgs, ScopeFlags, StaleArgs, SuspendArgs, TestArgs,
-};
 pub(crate) use program::page_end;
 pub use program::program;
 
@@ -25,16 +16,17 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command as Clap, FromArgMatches as _};
 
+use super::commands::CommandArgs;
 use crate::config::{Command, Flags, SettingInfo, settings};
 use crate::model::{EnvironmentId, Scope, ToggleId, chain, listed};
-use commands::Verbosity;
+use verbosity::Verbosity;
 
 /// The parsed arguments.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     /// The command.
     pub command: Command,
-    pub(crate) args: CommandArgs,
+    pub(super) args: CommandArgs,
     /// The values of the settings' flags.
     pub flags: Flags,
     pub(crate) verbosity: Verbosity,
@@ -170,7 +162,7 @@ fn has(command: &Clap, flag: &str) -> bool {
     })
 }
 
-fn attribute(text: &str) -> Result<(String, String), String> {
+pub(super) fn attribute(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write it as NAME=VALUE, such as age=20".to_owned()),
@@ -178,7 +170,7 @@ fn attribute(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses an environment, or a toggle.
-fn place(text: &str) -> Result<String, String> {
+pub(super) fn place(text: &str) -> Result<String, String> {
     match (text.parse::<EnvironmentId>(), text.parse::<ToggleId>()) {
         (Err(error), Err(_)) => Err(error.to_string()),
         _ => Ok(text.to_owned()),
@@ -186,19 +178,19 @@ fn place(text: &str) -> Result<String, String> {
 }
 
 /// Parses a part of the toggles as a glob over whole toggles.
-fn part(text: &str) -> Result<String, String> {
+pub(super) fn part(text: &str) -> Result<String, String> {
     match text.parse::<EnvironmentId>() {
         Ok(environment) => Ok(format!("{environment}/**")),
         Err(_) => glob(text),
     }
 }
 
-fn environment(text: &str) -> Result<EnvironmentId, String> {
+pub(super) fn environment(text: &str) -> Result<EnvironmentId, String> {
     text.parse().map_err(|error| chain(&error))
 }
 
 /// Parses a glob over whole toggles.
-fn glob(text: &str) -> Result<String, String> {
+pub(super) fn glob(text: &str) -> Result<String, String> {
     let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
     match scope.unmatchable().next() {
         None => Ok(text.to_owned()),
@@ -211,7 +203,7 @@ fn glob(text: &str) -> Result<String, String> {
 }
 
 /// Parses a glob over the keys of toggles.
-fn key_glob(text: &str) -> Result<String, String> {
+pub(super) fn key_glob(text: &str) -> Result<String, String> {
     Scope::new(&[text]).map_err(|error| error.to_string())?;
     if text.contains('/') {
         Err("it is compared with the key of the toggle, which has no slash".to_owned())

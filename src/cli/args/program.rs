@@ -2,7 +2,8 @@
 
 use clap::{Args as _, Command as Clap, Subcommand as _};
 
-use super::commands::{CommandArgs, Verbosity};
+use super::verbosity::Verbosity;
+use crate::cli::commands::CommandArgs;
 use crate::config::{Command, SettingInfo, settings};
 use crate::model::BUILD;
 

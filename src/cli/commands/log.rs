@@ -1,15 +1,38 @@
 //! `gitoggle log`: prints the deployment history, without side effects.
 
-use super::args::LogArgs;
-use super::failure::{ExitStatus, Failure};
-use super::{color, setup};
-use crate::cli;
+use clap::Args;
+
+use crate::cli::args::glob;
+use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::{self, color, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped};
 use crate::pass::{Config, DeploymentQuery, HistoryReader, SharedState, name_subjects};
 use crate::plan::{DeploymentLog, history_json};
 use crate::report::{history_markdown, history_text};
 use crate::source::CacheMode;
+
+/// Show what was deployed, when, and why
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Shows the deployment history: when each revision was applied, its subject, which toggles it \
+                  changed and how, and who allowed it. Each line begins with what was done: create, update and \
+                  disable were published; overwrite was published over a change made on the service; adopt, \
+                  converge (the service had it already, as after an import) and record (same meaning) were recorded \
+                  without a publish; forget dropped the toggle. Reads the state only: takes no lock, writes \
+                  nothing, and never contacts the service."
+)]
+pub(crate) struct LogArgs {
+    /// Show only the deployments of this toggle, or of those that this glob matches [everything]
+    #[arg(value_name = "TOGGLE", value_parser = glob)]
+    pub(crate) toggle: Option<String>,
+    /// Show what each deployment changed
+    #[arg(short, long)]
+    pub(crate) patch: bool,
+    /// Show at most this many deployments; 0 for all [20]
+    #[arg(short = 'n', long, value_name = "N", default_value = "20")]
+    pub(crate) limit: usize,
+}
 
 /// The most toggles of a deployment that are read for an output with differences, except for JSON.
 const MOST_READ: usize = 50;

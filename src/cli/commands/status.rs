@@ -1,25 +1,35 @@
-//! `gitoggle status`: prints the state of the toggles, without side effects. `gitoggle drift`: shows what was changed on the
-//! service.
+//! `gitoggle status`: prints the state of the toggles, without side effects.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::DriftArgs;
-use super::failure::{ExitStatus, Failure};
-use super::{color, note, plan, setup};
-use crate::cli;
+use super::plan;
+use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::{self, note, setup};
 use crate::config::Settings;
 use crate::daemon::{self, Readiness, Status, StatusJson, ToggleState, ToggleStatus};
-use crate::drift::{DriftCheck, DriftScan, ScanDepth};
-use crate::model::{HoldKind, Scope, ToggleId, command_line, counted, escaped, shell_word};
-use crate::plan::{DriftReport, DriftedToggle, Plan, drift_json};
-use crate::report::{code, drift_markdown, drift_text, fitting};
+use crate::model::{HoldKind, counted, escaped};
+use crate::plan::Plan;
+use crate::report::{code, fitting};
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings, lists_all: bool) -> Result<ExitStatus, Failure> {
+/// Show the state of every toggle
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Shows which toggles are not in sync: pending, held, failed, drifted or an orphan, and why, with \
+                  the applied revision. Counts all toggles; --all and -o json list them. Has no side effects, like \
+                  plan."
+)]
+pub(crate) struct StatusArgs {
+    /// List the toggles that are in sync as well
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let daemon::StatusReport { planned, status } = match settings.live {
         true => {
@@ -34,7 +44,7 @@ pub(super) fn run(settings: &Settings, lists_all: bool) -> Result<ExitStatus, Fa
     let readiness = readiness(&status);
     cli::print_result(
         settings.output,
-        || text(&status, lists_all),
+        || text(&status, args.all),
         || StatusOutput {
             version: 1,
             status: StatusJson::new(&status, &readiness),
@@ -165,101 +175,4 @@ fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
         if counts.is_empty() { "" } else { ": " },
         counts.join(", ")
     )
-}
-
-pub(super) fn run_drift(settings: &Settings, args: &DriftArgs) -> Result<ExitStatus, Failure> {
-    let depth = if args.full { ScanDepth::Everything } else { ScanDepth::Changes };
-    let scan = scan(settings, &args.globs, depth)?;
-    let report = &scan.report;
-    cli::print_result(
-        settings.output,
-        || drift_text(report, color(settings)) + &commands(report),
-        || drift_json(report),
-        |limit| drift_markdown(report, limit),
-    )?;
-    let changes = ExitStatus::Changes.when(args.detailed_exitcode && report.has_drift());
-    Ok(completeness(&scan)?.and(changes))
-}
-
-/// Compares the service with what was applied.
-pub(super) fn scan(settings: &Settings, globs: &[String], depth: ScanDepth) -> Result<DriftScan, Failure> {
-    let config = setup::config(settings, CacheMode::Untouched)?;
-    let globs = Scope::new(globs).map_err(Failure::failed)?;
-    let (_runtime, context) = setup::requests()?;
-    Ok(DriftCheck { globs: &globs, depth }.run(&config, &context)?)
-}
-
-/// Prints why not every toggle was compared, and returns whether that is a failure.
-pub(super) fn completeness(scan: &DriftScan) -> Result<ExitStatus, Failure> {
-    let DriftScan { report, is_interrupted, .. } = scan;
-    if let Some((unread, hint)) = report.failure().zip(report.hint) {
-        note(&format!("error: {}\nhint: {hint}\n", escaped(&unread)))?;
-    }
-    if *is_interrupted {
-        note("error: interrupted before every toggle was compared\n")?;
-    }
-    Ok(ExitStatus::Failed.when(*is_interrupted || !report.unread.is_empty()))
-}
-
-/// Returns what to do about drift, with commands to copy.
-fn commands(report: &DriftReport) -> String {
-    let drifted = report.drifted.iter().map(|drifted| &drifted.applied.id);
-    let all: Vec<&ToggleId> = drifted.collect();
-    let mut text = to_create(report);
-    if all.is_empty() {
-        return text;
-    }
-    let is_inexpressible = |drifted: &DriftedToggle| drifted.live.content.payload().is_none();
-    if report.drifted.iter().any(is_inexpressible) {
-        text.push_str("\nWhat a document cannot express is not imported: correct it on the service first.\n");
-    }
-    let _ = writeln!(
-        text,
-        "\nTo keep what is on the service, import it and commit:\n  {}",
-        command_line(&format!("gitoggle import --overwrite{}", globs(&all, ""))),
-    );
-    let is_documented = |id: &&ToggleId| !report.orphans.contains(*id);
-    let documented: Vec<&ToggleId> = all.into_iter().filter(is_documented).collect();
-    if documented.is_empty() {
-        return text;
-    }
-    let _ = writeln!(
-        text,
-        "To publish the documents over it:\n  {}",
-        command_line(&format!("gitoggle apply --overwrite-drift{}", globs(&documented, "--only "))),
-    );
-    text.push_str(
-        "To publish the next change of a document over it, put this trailer on the commit:\n  Gitoggle-Allow: \
-         overwrite-drift\n",
-    );
-    text
-}
-
-/// Returns what to do about toggles that were removed on the service.
-fn to_create(report: &DriftReport) -> String {
-    let gone = report.missing.iter().filter(|missing| missing.is_gone());
-    let gone = gone.map(|missing| &missing.id);
-    let gone: Vec<&ToggleId> = gone.filter(|id| !report.orphans.contains(*id)).collect();
-    if gone.is_empty() {
-        return String::new();
-    }
-    format!(
-        "\nTo create a missing toggle again from its document (if it is not needed anymore, remove the document instead):\n  \
-         {}\n",
-        command_line(&format!(
-            "gitoggle apply --overwrite-drift --on-missing create{}",
-            globs(&gone, "--only ")
-        )),
-    )
-}
-
-/// Returns the toggles as words of a command, each after a space and `flag`; of many, the environments.
-fn globs(ids: &[&ToggleId], flag: &str) -> String {
-    // Above this number, the command names environments, because it would be too long to copy.
-    const MOST_NAMED: usize = 8;
-    let globs: BTreeSet<String> = match ids.len() {
-        ..=MOST_NAMED => ids.iter().map(ToString::to_string).collect(),
-        _ => ids.iter().map(|id| format!("{}/*", id.environment())).collect(),
-    };
-    globs.iter().map(|glob| format!(" {flag}{}", shell_word(glob))).collect()
 }

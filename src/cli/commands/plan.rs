@@ -1,11 +1,11 @@
 //! `gitoggle plan`: prints what would be published, and why.
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::AudienceArgs;
-use super::failure::{ExitStatus, Failure};
-use super::{color, evaluate, forge, note, print, setup};
-use crate::cli;
+use crate::cli::audience::AudienceArgs;
+use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::{self, audience, color, forge, note, print, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::escaped;
@@ -14,14 +14,29 @@ use crate::plan::{DriftReport, Plan, PlanJson, json_for};
 use crate::report::{self, Links, PlanView};
 use crate::source::CacheMode;
 
-pub(super) fn run(
-    settings: &Settings,
-    files: pass::Files,
-    detailed_exitcode: bool,
-    audience: Option<&AudienceArgs>,
-) -> Result<ExitStatus, Failure> {
+/// Show what would be published, and why
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Shows what would be published, and why. Takes no lock and writes nothing. May contact the Git \
+                  hosts, but contacts the service only with --live, and needs no token otherwise. With \
+                  --pull-request, or with --from, compares two revisions of a local repository instead of the source \
+                  with the state, and needs neither state nor network."
+)]
+pub(crate) struct PlanArgs {
+    /// Read uncommitted files
+    #[arg(long, conflicts_with_all = ["from_revision", "to", "pull_request", "target"])]
+    pub(crate) worktree: bool,
+    /// Exit with 2 if there are changes
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+    #[command(flatten)]
+    pub(crate) audience: Option<AudienceArgs>,
+}
+
+pub(super) fn run(settings: &Settings, args: &PlanArgs) -> Result<ExitStatus, Failure> {
+    let files = if args.worktree { pass::Files::WorkTree } else { pass::Files::Committed };
     let request = forge::request(settings)?;
-    let page = match (page(settings, files, audience), request) {
+    let page = match (page(settings, files, args.audience.as_ref()), request) {
         (Err(failure), _) => return unable(settings, failure),
         (Ok(page), None) => page.show(settings).map(|()| page)?,
         (Ok(page), Some(request)) => {
@@ -32,7 +47,7 @@ pub(super) fn run(
         }
     };
     explain(&page.plan, settings.output)?;
-    let status = status(&page.plan, detailed_exitcode).and(unread(&page.plan));
+    let status = status(&page.plan, args.detailed_exitcode).and(unread(&page.plan));
     // The process ends now, so freeing 100,000 changes one by one would only delay it.
     std::mem::forget(page);
     Ok(status)
@@ -56,7 +71,7 @@ fn explain(plan: &Plan, output: OutputFormat) -> Result<(), Failure> {
 }
 
 /// Reports a failure without a plan in the comment, too.
-pub(super) fn unable(settings: &Settings, failure: Failure) -> Result<ExitStatus, Failure> {
+pub(in crate::cli) fn unable(settings: &Settings, failure: Failure) -> Result<ExitStatus, Failure> {
     let token = settings.forge_token.as_ref();
     // The failure may be that of the token, which would be reported twice.
     if token.is_none_or(|token| token.read().is_ok())
@@ -101,7 +116,7 @@ fn page(
     for text in &notes {
         note(&format!("note: {text}\n"))?;
     }
-    let users = audience.map(|args| evaluate::impact(&plan, files, args, settings)).transpose()?;
+    let users = audience.map(|args| audience::impact(&plan, files, args, settings)).transpose()?;
     let is_linked = settings.comment_on.is_some()
         || matches!(settings.output, OutputFormat::Github | OutputFormat::Markdown);
     // Uncommitted files have no pages.

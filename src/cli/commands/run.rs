@@ -4,13 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::failure::{ExitStatus, Failure};
-use super::observer::RunObserver;
-use super::{forge, setup};
 use crate::admin::{self, Admin};
+use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::observer::RunObserver;
+use crate::cli::{forge, setup};
 use crate::config::Settings;
 use crate::daemon::{
     self, Control, DeploymentHistory, DocumentPaths, Driver, Heartbeat, Metrics, Status, Trigger,
@@ -21,7 +22,15 @@ use crate::pass::Config;
 use crate::plan::OnDrift;
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
+/// Run continuously, as a daemon or a sidecar
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Makes a pass whenever the source changes, a webhook arrives or the poll interval ends: as a \
+                  daemon or a sidecar."
+)]
+pub(crate) struct RunArgs {}
+
+pub(super) fn run(settings: &Settings, _: &RunArgs) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         // Idle threads keep the memory of what they read, and the daemon rests between passes.

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::ImportArgs;
-use super::failure::{ExitStatus, Failure, JsonError};
-use super::observer::{begin, progress_bar};
-use super::{note, print, setup, status};
+use super::drift;
 use crate::authoring::Existing;
-use crate::cli;
+use crate::cli::args::glob;
+use crate::cli::failure::{ExitStatus, Failure, JsonError};
+use crate::cli::observer::{begin, progress_bar};
+use crate::cli::{self, note, print, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::drift::ScanDepth;
 use crate::import::{
@@ -22,6 +24,30 @@ use crate::pass;
 use crate::plan::DriftedToggle;
 use crate::report::{code, drift_message, fitting};
 use crate::source::worktree::is_same_folder;
+
+/// Write the documents of toggles that exist on the service
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Writes the documents of toggles that exist on the service into the work tree of --repo, in \
+                  canonical form, at the path that the layout gives: everything that the token can read, or the \
+                  toggles that a GLOB over project/environment/toggle matches. Commits nothing. A document that \
+                  means the same stays as it is; one that means something else stays too, unless --overwrite is \
+                  given, and does not change the exit code. Run it again to continue after an interruption. Needs \
+                  --service-kind featureprobe, or --from. With --drifted, compares the service with what was last \
+                  applied, as drift does, and imports exactly the toggles that differ. A document that was changed \
+                  in the repository as well stays, unless --overwrite is given."
+)]
+pub(crate) struct ImportArgs {
+    /// Import only the toggles that this glob matches [everything]
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub(crate) globs: Vec<String>,
+    /// Import exactly the toggles that were changed on the service since they were last applied
+    #[arg(long, conflicts_with = "from")]
+    pub(crate) drifted: bool,
+    /// Write a commit message to this file: who changed what, when, and why; empty if nothing was imported
+    #[arg(long, value_name = "FILE", requires = "drifted")]
+    pub(crate) message_file: Option<PathBuf>,
+}
 
 /// The threads that receive and parse responses. The thread of the command writes.
 const THREADS: usize = 2;
@@ -51,7 +77,7 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
     };
     // Whatever happens next, the message is not that of an earlier run.
     write("")?;
-    let scan = status::scan(settings, &args.globs, ScanDepth::Changes)?;
+    let scan = drift::scan(settings, &args.globs, ScanDepth::Changes)?;
     let (removed, drifted): (Vec<_>, Vec<_>) = scan
         .report
         .drifted
@@ -81,7 +107,7 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
             note(&format!("note: left out {toggles} {what}; `gitoggle drift` shows what to do\n"))?;
         }
     }
-    Ok(status::completeness(&scan)?.and(status))
+    Ok(drift::completeness(&scan)?.and(status))
 }
 
 fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {

@@ -7,13 +7,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use serde::Serialize;
 
-use super::failure::{ExitStatus, Failure, JsonError};
-use super::forge::{self, links};
-use super::observer::{Progress, ResultTiming};
-use super::{color, note, plan, print, setup};
-use crate::cli;
+use super::plan;
+use crate::cli::failure::{ExitStatus, Failure, JsonError};
+use crate::cli::forge::{self, links};
+use crate::cli::observer::{Progress, ResultTiming};
+use crate::cli::{self, color, note, print, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftScanner, overwritable};
 use crate::forge::CommitVerdict;
@@ -26,10 +27,15 @@ use crate::report::{self, JunitHolds, Links, PlanView, code, fitting};
 use crate::source::CacheMode;
 use crate::state;
 
+/// Make one pass, then exit
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(long_about = "Makes one complete pass, then exits: the command for CI.")]
+pub(crate) struct ApplyArgs {}
+
 /// The maximum wait for another process that writes to the state.
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 
-pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
+pub(super) fn run(settings: &Settings, _: &ApplyArgs) -> Result<ExitStatus, Failure> {
     let repository = forge::repository(settings)?;
     let result = forge::reviews(settings).and_then(|reviews| pass(settings, reviews));
     // A job that was run again for an old commit does not know how the newest one went.
@@ -173,7 +179,7 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
             let held = if settings.exit_zero_when_held { JunitKind::Skipped } else { JunitKind::Failure };
             print(&junit(report, held))
         }
-        OutputFormat::Gitlab | OutputFormat::Sarif => Err(super::unsupported_output(settings.output)),
+        OutputFormat::Gitlab | OutputFormat::Sarif => Err(cli::unsupported_output(settings.output)),
         OutputFormat::Markdown => {
             print(&markdown(report, settings.service_kind, report::ANY_COMMENT, links(settings).as_ref()))
         }

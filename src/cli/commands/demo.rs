@@ -6,21 +6,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::args::DemoArgs;
-use super::failure::{ExitStatus, Failure};
-use super::observer::ResultLines;
-use super::{color, import as import_command, setup};
+use super::import as import_command;
 use crate::authoring::Existing;
+use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::observer::ResultLines;
+use crate::cli::{self, color, setup};
 use crate::config::Settings;
 use crate::document;
 use crate::drift::{DriftCheck, ScanDepth};
 use crate::git::{RepoUrl, Sample};
 use crate::import::{ImportSource, import};
-use crate::model::{Color, Commit, CommitId, Scope, ServiceKind, ToggleId, counted, escaped};
+use crate::model::{Color, Commit, CommitId, Scope, ServiceKind, ToggleId, counted, duration, escaped};
 use crate::pass::{self, ChangeResult, Config, Files, PassContext, PassInputs, Reconciler, Report, Runtime};
 use crate::plan::{DriftReport, FirstPass, OnMissing, Policy};
 use crate::report::{drift_text, paint, text};
@@ -29,9 +30,27 @@ use crate::source::CacheMode;
 use crate::telemetry::Stream;
 use crate::transport::{Proxies, Secret, SecretSource};
 
+/// Watch the whole loop on this machine
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Creates a sample repository, serves the sandbox and makes several passes, all on loopback and in \
+                  one process. Prints each step."
+)]
+pub(crate) struct DemoArgs {
+    /// Keep the sample repository and the state in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Wait this long between steps [1s on a terminal, else 0s]
+    #[arg(long, value_name = "TIME", value_parser = duration, overrides_with = "no_pause")]
+    pub(crate) pause: Option<Duration>,
+    /// Do not wait between steps
+    #[arg(long, overrides_with = "pause")]
+    pub(crate) no_pause: bool,
+}
+
 macro_rules! example {
     ($path:literal) => {
-        ($path, include_str!(concat!("../../examples/toggles/", $path)))
+        ($path, include_str!(concat!("../../../examples/toggles/", $path)))
     };
 }
 
@@ -128,7 +147,7 @@ fn example(path: &str, from: &str, to: &str) -> String {
 fn print(text: &str) -> Result<(), Failure> {
     let lines = text.trim_end().split('\n');
     let lines = lines.map(|line| if line.is_empty() { "\n".to_owned() } else { format!("   {line}\n") });
-    super::print(&lines.collect::<String>())
+    cli::print(&lines.collect::<String>())
 }
 
 /// Fails if a claim of the demonstration is false.
@@ -191,7 +210,7 @@ impl Demo {
         if number > 1 {
             tokio::time::sleep(self.pause).await;
         }
-        super::print(&format!("\n{}\n", paint(&format!("{number}. {title}"), "1;36", self.color)))
+        cli::print(&format!("\n{}\n", paint(&format!("{number}. {title}"), "1;36", self.color)))
     }
 
     /// Prints a command that a user would type.

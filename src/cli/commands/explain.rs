@@ -1,0 +1,112 @@
+//! `gitoggle explain`: traces one user through a toggle. Needs no service, state or token.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::args::attribute;
+use crate::cli::audience::Lookup;
+use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::{self, note, print, targets, unsupported_output};
+use crate::config::{OutputFormat, Settings};
+use crate::document::{self};
+use crate::evaluate::{Compiler, Definitions};
+use crate::model::{Color, Targeting, ToggleId, closest, escaped, seconds};
+use crate::pass::{DocumentFiles, ReadDocument};
+use crate::report::{Explanation, Subject};
+
+/// Explain what a user is served
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Traces one user through the rules of a toggle: which conditions match, which do not and why, and \
+                  what is served. Evaluates by the rules of FeatureProbe's Rust SDK, from 2.3. Needs no base URL, network or token."
+)]
+pub(crate) struct ExplainArgs {
+    /// The toggle, written project/environment/toggle
+    #[arg(value_name = "TOGGLE")]
+    pub(crate) toggle: ToggleId,
+    /// Give the user this attribute; repeat it for others
+    #[arg(long = "attr", value_name = "NAME=VALUE", value_parser = attribute)]
+    pub(crate) attributes: Vec<(String, String)>,
+    /// Give the user this key, which decides on splits
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Evaluate at this time, such as 2024-12-31T23:59:59Z [now]
+    // In seconds since 1970-01-01 UTC.
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) at: Option<i64>,
+}
+
+pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus, Failure> {
+    let attributes = attributes(args)?;
+    let target = targets::everything(settings)?;
+    let documents = DocumentFiles::open(&target, &settings.layout, settings.service_kind)?;
+    let found = documents.read(&args.toggle)?.ok_or_else(|| unknown(&args.toggle, &documents))?;
+    let targeting = valid(&args.toggle, &found)?;
+    let mut compiler = Compiler::default();
+    let mut lookup = Lookup::new(&documents);
+    let index = compiler.toggle(&args.toggle, &mut Definitions::new(|id| lookup.find(id)));
+    lookup.finish()?;
+    let index = index.expect("the document of the toggle is valid");
+    let evaluator = compiler.finish();
+    let now = args.at.unwrap_or_else(|| jiff::Timestamp::now().as_second());
+    let subject = Subject {
+        id: &args.toggle,
+        path: &found.path,
+        targeting: &targeting,
+        key: args.key.as_deref(),
+        attributes: &attributes,
+        at: Some(now),
+    };
+    let (explanation, _) = subject.explain(&evaluator, index);
+    match settings.output {
+        OutputFormat::Human => print(&explanation.text())?,
+        OutputFormat::Json => cli::print_json(&ExplanationJson { version: 1, explanation: &explanation })?,
+        _ => return Err(unsupported_output(settings.output)),
+    }
+    Ok(ExitStatus::Clean)
+}
+
+#[derive(Serialize)]
+struct ExplanationJson<'a> {
+    version: u32,
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+}
+
+fn attributes(args: &ExplainArgs) -> Result<BTreeMap<String, String>, Failure> {
+    let mut attributes = BTreeMap::new();
+    for (name, value) in &args.attributes {
+        if attributes.insert(name.clone(), value.clone()).is_some() {
+            let message = format!("the attribute `{}` is given twice", escaped(name));
+            return Err(Failure::new(ExitStatus::Usage, message).hint("give each `--attr` once"));
+        }
+    }
+    Ok(attributes)
+}
+
+fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
+    let failure = Failure::failed(format!("there is no document for `{id}`"));
+    // Toggles of the same environment come first, because the suggestion looks at a limited number.
+    let (near, far): (Vec<_>, Vec<_>) = documents.toggles().partition(|other| other.is_in(&id.environment()));
+    let candidates = near.into_iter().chain(far).map(ToggleId::as_str);
+    match closest(id.as_str(), candidates) {
+        Some(similar) => failure.hint(format!("did you mean `{similar}`?")),
+        None => failure.hint(
+            "check the name, `--root` and `--layout`; `gitoggle validate` shows whether documents are found",
+        ),
+    }
+}
+
+/// Returns the targeting of a document, or prints its findings.
+fn valid(id: &ToggleId, found: &ReadDocument) -> Result<Targeting, Failure> {
+    if let Some(payload) = &found.document.payload {
+        return Ok(payload.targeting());
+    }
+    note(&document::render(&found.document.diagnostics, Color::Never))?;
+    Err(Failure::new(
+        ExitStatus::Invalid,
+        format!("the document of `{id}` is invalid, so it cannot be evaluated"),
+    ))
+}

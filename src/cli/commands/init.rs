@@ -1,0 +1,129 @@
+//! `gitoggle init`: creates a starter repository.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::authoring::{WriteResult, create_files};
+use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::{note, print};
+use crate::config::Settings;
+use crate::document::{self};
+use crate::git::Sample;
+use crate::model::{ServiceKind, escaped, shell_word};
+use crate::source::worktree::{is_bare, is_same_folder, top_of};
+
+/// Create a starter repository
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(
+    long_about = "Creates a repository with one toggle, its test, editor settings, a CI workflow, a CODEOWNERS \
+                  skeleton and a pre-commit configuration. Replaces no file, and commits nothing."
+)]
+pub(crate) struct InitArgs {
+    /// Create the repository in this folder [.]
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+}
+
+/// The files of a starter repository, except for the schema.
+const FILES: [(&str, &str); 8] = [
+    (".github/CODEOWNERS", include_str!("templates/CODEOWNERS")),
+    (".github/workflows/gitoggle.yaml", include_str!("../../../deploy/ci/github.yaml")),
+    (".pre-commit-config.yaml", include_str!("templates/pre-commit.yaml")),
+    (".vscode/settings.json", include_str!("templates/settings.json")),
+    ("README.md", include_str!("templates/README.md")),
+    ("shop/production/new-homepage.test.yaml", include_str!("templates/new-homepage.test.yaml")),
+    ("shop/production/new-homepage.yaml", include_str!("templates/new-homepage.yaml")),
+    ("shop/staging/new-homepage.yaml", include_str!("templates/new-homepage.yaml")),
+];
+
+/// The beginning of the workflow that others copy.
+const COPY: &str = "# Copy this file to .github/workflows/gitoggle.yaml.\n#\n";
+
+pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Failure> {
+    let folder = args.folder.as_path();
+    refuse_inside(folder)?;
+    let attempt = format!("create `{}`", escaped(&folder.to_string_lossy()));
+    std::fs::create_dir_all(folder).map_err(Failure::could_not(attempt))?;
+    if top_of(folder).is_none() {
+        Sample::create(folder).map_err(Failure::failed)?;
+    }
+    let schema = serde_json::to_string_pretty(&document::schema(settings.service_kind));
+    let schema = schema.map_err(Failure::failed)? + "\n";
+    let mut files = FILES
+        .map(|(path, text)| {
+            // The file is where the others are copied to.
+            let text = text.strip_prefix(COPY).unwrap_or(text);
+            (path, for_kind(text, settings.service_kind))
+        })
+        .to_vec();
+    files.push((".vscode/gitoggle.schema.json", Cow::from(schema)));
+    files.sort_unstable();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+    let mut text = String::new();
+    for (path, result) in create_files(folder, &files)? {
+        let verb = match result {
+            WriteResult::Written => "created",
+            WriteResult::Exists => "kept the existing",
+        };
+        text.push_str(&format!("{verb} {path}\n"));
+    }
+    print(&text)?;
+    let enter = match &*folder.to_string_lossy() {
+        "." => String::new(),
+        // `cd` would read the name as an option.
+        folder if folder.starts_with('-') => format!("  cd {}\n", shell_word(&format!("./{folder}"))),
+        folder => format!("  cd {}\n", shell_word(folder)),
+    };
+    let kind = match settings.service_kind {
+        ServiceKind::Documented => String::new(),
+        kind => format!(" --service-kind {}", kind.as_str()),
+    };
+    note(&format!(
+        "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate{kind}\n  gitoggle test{kind}\n  gitoggle plan{kind}\n\
+         before the first push, decide about what the service has; the workflow publishes only what a pull request has shown:\n  \
+         gitoggle apply{kind} --state-remote origin --first-pass assert   (publish these documents)\n  \
+         gitoggle apply{kind} --state-remote origin --first-pass adopt    (the service has them already)\n"
+    ))?;
+    Ok(ExitStatus::Clean)
+}
+
+/// Returns a file with the kind of service in it, wherever it runs the program.
+fn for_kind(text: &'static str, kind: ServiceKind) -> Cow<'static, str> {
+    if kind == ServiceKind::Documented {
+        return Cow::from(text);
+    }
+    let kind = kind.as_str();
+    let of_hook = format!(" --service-kind {kind}\n        language: system");
+    let of_readme = format!("Set `GITOGGLE_SERVICE_KIND={kind}` for these commands.\n\n`.github/workflows");
+    let text = text.replace(" && vars.GITOGGLE_SERVICE_KIND == 'featureprobe'", "");
+    let text = text.replace("${{ vars.GITOGGLE_SERVICE_KIND }}", kind);
+    let text = text.replace("\n        language: system", &of_hook);
+    let text = text.replace("`.github/workflows", &of_readme);
+    Cow::from(text)
+}
+
+/// Refuses a folder of an existing repository other than the top of its work tree. Neither the forge nor gitoggle would find
+/// the files there.
+fn refuse_inside(folder: &Path) -> Result<(), Failure> {
+    let shown = folder.to_string_lossy();
+    if is_bare(folder) {
+        let message = format!("`{}` is a bare repository, which has no files", escaped(&shown));
+        return Err(Failure::failed(message).hint("clone it, and run `gitoggle init` in the clone"));
+    }
+    match top_of(folder).filter(|top| !is_same_folder(folder, top)) {
+        None => Ok(()),
+        Some(top) => {
+            let message = format!(
+                "`{}` is inside the repository `{}`",
+                escaped(&shown),
+                // Without the slash at the end.
+                escaped(&top.components().as_path().to_string_lossy())
+            );
+            Err(Failure::failed(message).hint(
+                "run `gitoggle init` in the top folder of the repository, or run `git init` here first for another one",
+            ))
+        }
+    }
+}
