@@ -61,7 +61,7 @@ pub(super) async fn receive(
     let mut deliveries = lock(&shared.0.deliveries);
     match verdict {
         Ok(()) => {
-            shared.0.admin.control.trigger().fire();
+            shared.0.admin.control.trigger().deliver();
             deliveries.accept();
             shared.0.admin.metrics.webhook_accepted();
             tracing::info!(name: "webhook_received", kind = kind.as_str(), "webhook received, pass triggered");

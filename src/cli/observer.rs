@@ -102,7 +102,11 @@ impl Progress {
                 begin(&self.bar, plan.changes().len());
             }
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
-            Event::Answered(..) | Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) => {}
+            Event::Answered(..)
+            | Event::Doubted(_)
+            | Event::Failed(..)
+            | Event::HeldBack(_)
+            | Event::Looked(_) => {}
         }
     }
 
@@ -198,7 +202,9 @@ impl RunObserver {
 
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
-            Event::Answered(outcome, took) => self.metrics.published(outcome.kind(), *took),
+            Event::Answered(outcome, took) | Event::Failed(outcome, took) => {
+                self.metrics.published(outcome.kind(), *took);
+            }
             Event::Begins(plan) => {
                 self.is_long.store(plan.changes().len() > Report::MANY, Relaxed);
                 log_begin(&self.host, plan);

@@ -384,12 +384,13 @@ fn exit(code: i32) {
     std::process::exit(code);
 }
 
-/// Triggers a pass at every SIGHUP. Every pass reads secrets and the CA file again.
+/// Orders a pass at every SIGHUP, like `POST /reconcile`. Every pass reads secrets and the CA file again.
 pub(super) fn reload_on_hangup(control: Control) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            control.trigger().fire();
+            // The driver has ended only if the process ends.
+            let _ = control.reconcile().await;
         }
     });
     Ok(())

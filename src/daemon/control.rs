@@ -1,25 +1,49 @@
 //! Sends orders and triggers to the driver.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::release::{AllowRequest, Rejection, Released};
 use crate::model::{Suspension, SuspensionScope};
 
-/// A request for a pass, without a reason. Any number of them during a pass cause one more pass.
+/// A request for a pass, without data. Any number of them during a pass cause one more pass.
 #[derive(Clone, Debug, Default)]
-pub struct Trigger(Arc<Notify>);
+pub struct Trigger(Arc<Requests>);
+
+#[derive(Debug, Default)]
+struct Requests {
+    any: Notify,
+    /// The time of the last authentic webhook that the driver has not taken yet. Contended by webhooks and the driver, for
+    /// an instant.
+    delivered: Mutex<Option<Instant>>,
+}
 
 impl Trigger {
     /// Requests a pass.
     pub fn fire(&self) {
-        self.0.notify_one();
+        self.0.any.notify_one();
+    }
+
+    /// Requests a pass because the Git host announced a push, which a lookup may not find yet.
+    pub fn deliver(&self) {
+        *self.delivered() = Some(Instant::now());
+        self.fire();
     }
 
     /// Waits for the next request.
     pub async fn fired(&self) {
-        self.0.notified().await;
+        self.0.any.notified().await;
+    }
+
+    /// Returns the time of the last announcement since the last call.
+    pub(super) fn take_delivery(&self) -> Option<Instant> {
+        self.delivered().take()
+    }
+
+    fn delivered(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.delivered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

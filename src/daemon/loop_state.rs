@@ -88,11 +88,29 @@ impl LoopState {
         head.is_some() && head != self.seen
     }
 
+    /// Returns whether a lookup found another revision than that of the last pass. Then the next pass uses a token that was
+    /// rejected, because access may have been restored.
+    pub(super) fn on_found(&mut self, head: Option<CommitId>) -> bool {
+        let is_new = self.is_new(head);
+        if is_new {
+            self.probe.found_news(Instant::now());
+            self.schedule.forget_rejection();
+        }
+        is_new
+    }
+
+    /// Lets the next pass use a token that was rejected, and looks up the source again some times: the Git host announced a
+    /// push, perhaps before a lookup can find it.
+    pub(super) fn on_delivery(&mut self, delivered: Instant) {
+        self.schedule.forget_rejection();
+        self.probe.expect(delivered);
+    }
+
     /// Returns whether a local ref has moved since the last pass, or has become unreadable.
     pub(super) fn is_ref_moved(&mut self) -> bool {
         let head = self.probe.local_head();
         // A pass reports why the ref cannot be read.
-        self.is_new(head) || self.seen.is_some() && self.probe.is_lost()
+        self.on_found(head) || self.seen.is_some() && self.probe.is_lost()
     }
 
     /// Updates the schedule with the outcome of a pass and the fingerprint of the token that it used.

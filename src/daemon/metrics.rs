@@ -27,6 +27,7 @@ pub struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     commit_to_applied: Histogram,
+    drift_failures: Labeled<Counter>,
     drift_scans: Labeled<Counter>,
     last_success: Gauge,
     notifications_failed: Counter,
@@ -68,6 +69,7 @@ impl Metrics {
         let mut inner = Inner {
             registry: Registry::default(),
             commit_to_applied: Histogram::new(COMMIT_BUCKETS),
+            drift_failures: Labeled::new("outcome", PublishOutcome::ALL.map(PublishOutcome::as_str)),
             drift_scans: Labeled::new("result", ScanResult::ALL.map(ScanResult::as_str)),
             last_success: Gauge::default(),
             notifications_failed: Counter::default(),
@@ -98,6 +100,11 @@ impl Metrics {
 
     pub fn drift_scanned(&self, result: ScanResult) {
         self.0.drift_scans.with(result.as_str()).inc();
+    }
+
+    /// Counts a scan in which reads had this outcome.
+    pub fn scan_failed(&self, outcome: PublishOutcome) {
+        self.0.drift_failures.with(outcome.as_str()).inc();
     }
 
     /// Counts an attempt to publish one toggle, which took `took`.
@@ -195,6 +202,7 @@ impl Inner {
         let Self {
             registry,
             commit_to_applied,
+            drift_failures,
             drift_scans,
             last_success,
             notifications_failed,
@@ -232,6 +240,9 @@ impl Inner {
         registry.register("build_info", "Version and commit of the running program", build_info());
         let help = "Notifications that could not be delivered";
         registry.register("notices_failed", help, notifications_failed.clone());
+        let help =
+            "Comparisons of the service with what was applied in which reads failed, by outcome of the reads";
+        registry.register("drift_failures", help, drift_failures.family.clone());
         let help = "Comparisons of the service with what was applied, by result";
         registry.register("drift_scans", help, drift_scans.family.clone());
         registry.register("passes", "Passes that ended, by result", passes.family.clone());
@@ -353,6 +364,14 @@ mod tests {
         gitoggle_build_info{version="[version]",commit="[commit]"} 1
         gitoggle_commit_to_applied_seconds_count 1
         gitoggle_commit_to_applied_seconds_sum 3.0
+        gitoggle_drift_failures_total{outcome="applied"} 0
+        gitoggle_drift_failures_total{outcome="busy"} 0
+        gitoggle_drift_failures_total{outcome="forbidden"} 0
+        gitoggle_drift_failures_total{outcome="lost"} 0
+        gitoggle_drift_failures_total{outcome="misrouted"} 0
+        gitoggle_drift_failures_total{outcome="refused"} 0
+        gitoggle_drift_failures_total{outcome="unauthorized"} 0
+        gitoggle_drift_failures_total{outcome="untrusted"} 0
         gitoggle_drift_scans_total{result="error"} 0
         gitoggle_drift_scans_total{result="interrupted"} 0
         gitoggle_drift_scans_total{result="partial"} 0

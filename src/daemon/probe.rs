@@ -4,6 +4,7 @@
 //! The ref of a local repository is looked up every second, which takes microseconds, and at each file event. The ref of a
 //! remote repository is looked up in the background when the driver requests it.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,6 +22,11 @@ use crate::source::{CacheMode, FetchProblem, Fetched, Source, SourceConfig};
 /// The time for which a local ref may be unreadable, as it is while the checkout is replaced.
 const LOST_AFTER: Duration = Duration::from_secs(1);
 
+/// The times after a webhook at which a remote is looked up again, because some hosts announce a push before a fetch can see
+/// it.
+const SECOND_LOOKS: [Duration; 4] =
+    [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(30)];
+
 /// Looks up the ref of one source.
 #[derive(Debug)]
 pub(super) struct HeadProbe {
@@ -29,6 +35,9 @@ pub(super) struct HeadProbe {
     lookup: Option<JoinHandle<Option<CommitId>>>,
     /// Whether another lookup was requested meanwhile; the running one may be too early to find a newer commit.
     is_requested_again: bool,
+    /// The time of the last webhook, until something new is found, and the lookups that are still to follow it.
+    delivered: Option<Instant>,
+    second_looks: VecDeque<Instant>,
     fetched: Option<Fetched>,
     /// The time since which a local ref cannot be read.
     unreadable_since: Option<Instant>,
@@ -47,6 +56,8 @@ impl HeadProbe {
             config,
             lookup: None,
             is_requested_again: false,
+            delivered: None,
+            second_looks: VecDeque::new(),
             fetched: None,
             unreadable_since: None,
             freshness,
@@ -99,6 +110,33 @@ impl HeadProbe {
         }
         let mut source = Source::new(self.config.clone());
         self.lookup = Some(tokio::task::spawn_blocking(move || source.resolve().ok()));
+    }
+
+    /// Looks a remote repository up again some times after a webhook at `delivered`, until something new is found.
+    pub(super) fn expect(&mut self, delivered: Instant) {
+        if !self.is_local() {
+            self.delivered = Some(delivered);
+            self.second_looks = SECOND_LOOKS.map(|wait| delivered + wait).into();
+        }
+    }
+
+    /// Returns the time of the next lookup after a webhook.
+    pub(super) fn second_look(&self) -> Option<Instant> {
+        self.second_looks.front().copied()
+    }
+
+    /// Starts the lookup after a webhook that is due.
+    pub(super) fn look_again(&mut self, now: Instant) {
+        self.second_looks.retain(|due| *due > now);
+        self.start();
+    }
+
+    /// Ends the lookups after a webhook: one that began at `began` has found something new.
+    pub(super) fn found_news(&mut self, began: Instant) {
+        if self.delivered.is_some_and(|delivered| delivered <= began) {
+            self.delivered = None;
+            self.second_looks.clear();
+        }
     }
 
     /// Waits for the end of a lookup; never returns if none is running. Returns none if the repository could not be

@@ -87,11 +87,15 @@ impl Schedule {
         self.held_until.filter(|until| now < *until)
     }
 
-    /// Postpones a pass that is not allowed before `until`.
+    /// Postpones a pass that is not allowed before `until`. The source is looked up meanwhile.
     pub(crate) fn defer(&mut self, now: Instant, until: Instant) {
         // The token may be replaced meanwhile.
         self.due = until.min(now + TOKEN_CHECK);
-        self.lookup_due = self.due;
+    }
+
+    /// Lets the next pass use a token that was rejected, because of an order or a newer commit: access may have been restored.
+    pub(crate) fn forget_rejection(&mut self) {
+        self.rejected = None;
     }
 
     /// Makes a pass due after `wait` at the latest, unless passes fail: then their backoff applies.
@@ -119,8 +123,9 @@ impl Schedule {
         self.parked.retain(|_, parked| !parked.hold.is_live());
     }
 
-    /// Lets the next pass try every request.
+    /// Lets the next pass try every request, also with a token that was rejected.
     pub(crate) fn unpark_all(&mut self) {
+        self.forget_rejection();
         self.parked.clear();
         self.is_unparked = true;
     }
@@ -213,7 +218,7 @@ impl PassOutcome {
         let mut outcome = Self {
             failed: report.error.is_some() || report.failure().is_some(),
             interrupted: report.stopped == Some(StopReason::Interrupted),
-            token_rejected: matches!(report.stopped, Some(StopReason::Unauthorized(_))),
+            token_rejected: matches!(report.stopped, Some(StopReason::Unauthorized(..))),
             held_back: report.held_back,
             plan: Some(Arc::clone(&report.plan)),
             ..Self::default()
@@ -319,8 +324,6 @@ mod tests {
             schedule.on_lookup(due, 0.5);
         }
         assert_eq!(lookups, [30, 60, 90, 120, 150, 180, 210]);
-        schedule.defer(now, now + INTERVAL);
-        assert_eq!(schedule.lookup_due(), None, "nothing is sent with this token");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, Report
 use crate::plan::{
     DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan, decide_live,
 };
-use crate::service::{ClientConfig, LiveReader};
+use crate::service::{ClientConfig, LiveReader, SdkKeys};
 use crate::state::{LiveVersions, StateSnapshot};
 
 /// A comparison of the service with what was applied.
@@ -170,7 +170,7 @@ const FULL_EVERY: u32 = 20;
 /// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for many scans.
 #[derive(Debug)]
 pub struct DriftScanner {
-    reader: LiveReader,
+    sdk_keys: SdkKeys,
     memory: ScanMemory,
     on_missing: OnMissing,
 }
@@ -179,40 +179,42 @@ impl DriftScanner {
     /// Creates a scanner of the service of `config`. Reads the cache in the state folder.
     ///
     /// # Errors
-    /// [`Error::NoService`], or that connections cannot be set up.
+    /// [`Error::NoService`].
     pub fn open(config: &Config) -> Result<Self, Error> {
-        let service = config.service.clone().ok_or(Error::NoService)?;
-        let ClientConfig { base_url, .. } = &service;
+        let ClientConfig { base_url, .. } = config.service.as_ref().ok_or(Error::NoService)?;
         let versions = LiveVersions::open(&config.state_dir, &base_url.to_string());
         Ok(Self {
             memory: ScanMemory::new(versions),
-            reader: LiveReader::new(service)?,
+            sdk_keys: SdkKeys::default(),
             on_missing: config.rules.policy.on_missing,
         })
+    }
+
+    fn reader(&self, config: &Config) -> Result<LiveReader, Error> {
+        Ok(config.client()?.reader().with_sdk_keys(self.sdk_keys.clone()))
     }
 
     /// Compares the service with what was applied. Blocks.
     ///
     /// # Errors
-    /// If the state cannot be read. A failed read of the service is part of the report.
+    /// If the state cannot be read, or connections cannot be set up. A failed read of the service is part of the report.
     pub fn scan(
         &mut self,
         config: &Config,
         request: ScanRequest<'_>,
         context: &PassContext,
     ) -> Result<DriftScan, Error> {
-        // The old token stays in use if the new one cannot be read.
-        let _ = self.reader.reload_token();
+        let reader = self.reader(config)?;
         let applied = AppliedDocuments::of(request.view, &config.rules, request.globs)?;
         self.memory.forget(&applied, request.keeps_payloads());
         let environments = self.environments(&applied, request);
         if environments.iter().any(|plan| plan.is_full) {
-            self.reader.forget_sdk_keys();
+            self.sdk_keys.forget();
         }
         let scanned: Vec<_> =
             environments.iter().map(|plan| (plan.environment.clone(), plan.is_full)).collect();
         let began = config.clock.unix();
-        let mut scan = Scan::new(self.reader.clone(), &mut self.memory, &applied, request);
+        let mut scan = Scan::new(reader, &mut self.memory, &applied, request);
         scan.run(environments, config.limits.in_flight, context)?;
         scan.read_comments(config.limits.in_flight, context)?;
         if scan.has_new_differences() {
@@ -271,7 +273,11 @@ impl DriftScanner {
                 _ => None,
             }
         });
-        versions_from(&self.reader, wanted.collect(), config.limits.in_flight, context)
+        let wanted: Vec<_> = wanted.collect();
+        if wanted.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        versions_from(&self.reader(config)?, wanted, config.limits.in_flight, context)
     }
 
     /// Returns whether a scan has found out what differs.

@@ -14,7 +14,7 @@ use futures_util::{StreamExt as _, stream};
 use reading::{AppliedDocuments, KnownDifference, ScanMemory};
 use reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 
-use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, Scope, ToggleId};
+use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, PublishOutcome, Scope, ToggleId};
 use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::{LiveReader, Outcome, ReadSession};
@@ -37,6 +37,8 @@ struct Scan<'a> {
     new: BTreeSet<ToggleId>,
     live: BTreeMap<ToggleId, Live>,
     report: DriftReport,
+    unaccepted: Option<String>,
+    failures: BTreeSet<PublishOutcome>,
 }
 
 impl<'a> Scan<'a> {
@@ -57,6 +59,8 @@ impl<'a> Scan<'a> {
             new: BTreeSet::new(),
             live: BTreeMap::new(),
             report: DriftReport::default(),
+            unaccepted: None,
+            failures: BTreeSet::new(),
         }
     }
 
@@ -78,7 +82,13 @@ impl<'a> Scan<'a> {
                 ScanFound::Live(id, Ok(live)) => self.toggle(id, live)?,
                 ScanFound::Live(id, Err(failure)) => {
                     self.report.hint = self.report.hint.or(hint(&failure));
+                    self.failures.insert(failure.kind());
                     self.unread(id, failure.to_string());
+                }
+                ScanFound::Unaccepted(failure) => {
+                    self.failures.insert(failure.kind());
+                    self.unaccepted =
+                        Some(format!("the service could not be read with the token: {failure}"));
                 }
             }
         }
@@ -253,6 +263,8 @@ impl<'a> Scan<'a> {
             is_outrun,
             live,
             mut report,
+            unaccepted,
+            failures,
             new: _,
         } = self;
         for id in &applied.unknown {
@@ -282,7 +294,7 @@ impl<'a> Scan<'a> {
             differing.chain(report.unread.iter().map(|unread| &unread.id)).collect();
         report.in_sync = applied.iter().filter(|(id, _)| !others.contains(id)).count();
         report.sort();
-        DriftScan { report, live, is_interrupted, is_outrun }
+        DriftScan { report, live, unaccepted, failures, is_interrupted, is_outrun }
     }
 }
 
@@ -345,10 +357,26 @@ pub struct DriftScan {
     pub report: DriftReport,
     /// The live states of the wanted toggles that could be read.
     pub live: BTreeMap<ToggleId, Live>,
+    /// Why the service could not be read with the token, if nothing else needed the token.
+    unaccepted: Option<String>,
+    /// The kinds of failed reads.
+    failures: BTreeSet<PublishOutcome>,
     /// Whether the scan was stopped before its end.
     pub is_interrupted: bool,
     /// Whether another process applied toggles while they were read.
     pub is_outrun: bool,
+}
+
+impl DriftScan {
+    /// Returns why the scan did not read everything that it wanted to.
+    pub fn failure(&self) -> Option<String> {
+        self.report.failure().or_else(|| self.unaccepted.clone())
+    }
+
+    /// Returns the kinds of failed reads, each once.
+    pub fn failures(&self) -> impl Iterator<Item = PublishOutcome> {
+        self.failures.iter().copied()
+    }
 }
 
 /// Reads the versions of each toggle from a number on, newest first. A toggle is absent if its versions could not be

@@ -2,6 +2,8 @@
 //! toggles that may have changed. Remembers what scans found out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 
 use futures_util::{StreamExt as _, stream};
@@ -50,6 +52,8 @@ pub(super) enum ExpectedLive {
 pub(super) enum ScanFound {
     Environment(EnvironmentFound),
     Live(ToggleId, Result<Live, Outcome>),
+    /// Nothing else was read with the token, and the service did not accept it.
+    Unaccepted(Outcome),
 }
 
 /// What was read about a whole environment.
@@ -67,6 +71,8 @@ pub(super) struct EnvironmentFound {
 /// Reads several environments.
 pub(super) struct Reading {
     session: ReadSession,
+    /// Whether the session has read anything.
+    is_asked: AtomicBool,
     // With its own breaker, because a service may be reachable where its SDK endpoint is not.
     sdk_session: ReadSession,
     open: Semaphore,
@@ -78,6 +84,7 @@ impl Reading {
     pub(super) fn new(reader: &LiveReader, in_flight: usize, found: Sender<ScanFound>) -> Self {
         Self {
             session: ReadSession::new(reader.clone()),
+            is_asked: AtomicBool::new(false),
             sdk_session: ReadSession::new(reader.clone()),
             open: Semaphore::new(in_flight),
             in_flight,
@@ -87,12 +94,27 @@ impl Reading {
 
     /// Reads until everything is read or `stop` becomes true.
     pub(super) async fn run(self, environments: Vec<EnvironmentPlan>, stop: watch::Receiver<bool>) {
+        let project = environments.first().map(|plan| plan.environment.project.clone());
         let mut reads =
             stream::iter(environments).map(|plan| self.environment(plan)).buffer_unordered(self.in_flight);
-        let all = async { while reads.next().await.is_some() {} };
+        let all = async {
+            while reads.next().await.is_some() {}
+            // Payloads for SDKs are read with other keys. Without this, a token that was revoked would be noticed by the
+            // next publish, perhaps that of an incident.
+            if let Some(project) = project.filter(|_| !self.is_asked.load(Relaxed)) {
+                self.check_token(&project).await;
+            }
+        };
         tokio::select! {
             () = all => {}
             () = crate::pass::publish::stopped(stop) => {}
+        }
+    }
+
+    async fn check_token(&self, project: &Key) {
+        let environments = || self.session.reader().environments(project);
+        if let Err(failure) = self.limited(&self.session, environments).await {
+            self.send(ScanFound::Unaccepted(failure));
         }
     }
 
@@ -106,6 +128,7 @@ impl Reading {
         let reader = EnvironmentReader::new(self.session.reader().clone(), environment.clone());
         let mut reads = due.clone();
         let index = if lists || !is_unchanged || !due.is_empty() {
+            self.is_asked.store(true, Relaxed);
             Some(self.limited(&self.session, || reader.index()).await)
         } else {
             None

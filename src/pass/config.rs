@@ -12,7 +12,7 @@ use crate::model::{Scope, ServiceKind};
 use crate::pass::Error;
 use crate::pass::publish::Limits;
 use crate::plan::{HistoryRule, Policy};
-use crate::service::ClientConfig;
+use crate::service::{Client, ClientConfig};
 use crate::source::{CacheMode, Parents, Source, SourceConfig};
 use crate::state::{Clock, SharedRemote};
 use crate::transport::{Network, SecretSource};
@@ -74,6 +74,13 @@ impl Rules {
 }
 
 impl Config {
+    /// Returns a client of the service with the token, the CA file and the proxy as they are now. Every pass and every scan
+    /// makes its own, so that a file that was replaced counts from the next one on.
+    pub(crate) fn client(&self) -> Result<Client, Error> {
+        let service = self.service.clone().ok_or(Error::NoService)?;
+        Ok(Client::new(service)?)
+    }
+
     /// Makes `git` read only the configuration of the machine, as a daemon does, unless `GIT_CONFIG_GLOBAL` names another.
     pub(crate) fn ignore_user_git_config(&mut self) {
         self.source.access.user_config = UserConfig::Ignored;

@@ -42,6 +42,8 @@ pub enum Event<'a> {
     Begins(&'a Plan),
     /// A request ended after this time, with or without a response.
     Answered(&'a Outcome, Duration),
+    /// An attempt failed after this time before its publish: the toggle could not be read or created.
+    Failed(&'a Outcome, Duration),
     /// Publishing a change has ended, after this last request, if any was sent.
     Ended(&'a Change, &'a ChangeResult, Option<PublishAnswer>),
     /// The service is in doubt: so many different toggles in a row had no useful response, the last one this. None once it

@@ -46,7 +46,6 @@ use std::time::Duration;
 use crate::git::{CommitVerifier, RepoUrl};
 use crate::model::{Allowance, HeldRequest, Live, ToggleId, chain};
 use crate::plan::{Approved, LiveDifferences, Plan};
-use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
 use compare::{AppliedSide, PlanFiles, attribute, compare, decide, hold};
@@ -355,7 +354,6 @@ impl Reconciler {
             simulated.approved(plan);
             return Ok(Service::Simulated(Arc::clone(simulated)));
         }
-        let config = self.config.service.clone().ok_or(Error::NoService)?;
-        Ok(Service::http(Client::new(config)?, plan.changes(), scanned))
+        Ok(Service::http(self.config.client()?, plan.changes(), scanned))
     }
 }

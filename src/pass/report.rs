@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::model::{Commit, Hold, HoldKind, ToggleId, ToggleState, counted};
 use crate::pass::Error;
 use crate::plan::{Change, Plan};
-use crate::service::Outcome;
+use crate::service::{Outcome, ServiceTrust};
 use crate::state::EqualVersion;
 use crate::transport::CertificateFault;
 
@@ -274,12 +274,12 @@ pub enum StopReason {
         /// The outcome of the last request.
         last: String,
     },
-    /// The token may not change any of the tried toggles.
-    Forbidden(String),
+    /// The token may not change the last toggles that were tried, or none of the pass.
+    Forbidden(String, ServiceTrust),
     /// The process is stopping, or a newer commit was found.
     Interrupted,
     /// The server that responds is not the service. The text names `--base-url`.
-    Misrouted(String),
+    Misrouted(String, ServiceTrust),
     /// The service asked for a longer wait than a pass allows.
     Patience {
         /// The outcome of the last request.
@@ -288,7 +288,7 @@ pub enum StopReason {
         wait: Option<Duration>,
     },
     /// The service rejected the token.
-    Unauthorized(String),
+    Unauthorized(String, ServiceTrust),
     /// The certificate of the server could not be verified.
     Untrusted {
         /// What is wrong with it.
@@ -298,10 +298,12 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    pub(crate) fn from_outcome(outcome: &Outcome) -> Self {
+    /// Returns why this outcome ends a pass. `trust` is whether an earlier request of the pass succeeded, which the reason
+    /// must not contradict.
+    pub(crate) fn from_outcome(outcome: &Outcome, trust: ServiceTrust) -> Self {
         let reason = outcome.to_string();
         match outcome {
-            Outcome::Unauthorized { .. } => Self::Unauthorized(reason),
+            Outcome::Unauthorized { .. } => Self::Unauthorized(reason, trust),
             Outcome::Untrusted { fault, .. } => Self::Untrusted { fault: *fault, reason },
             Outcome::Busy { retry_after, .. } => Self::Patience { last: reason, wait: *retry_after },
             _ => Self::Patience { last: reason, wait: None },
@@ -313,10 +315,10 @@ impl StopReason {
         match self {
             Self::Interrupted => None,
             Self::Breaker { last, .. }
-            | Self::Forbidden(last)
-            | Self::Misrouted(last)
+            | Self::Forbidden(last, _)
+            | Self::Misrouted(last, _)
             | Self::Patience { last, .. }
-            | Self::Unauthorized(last)
+            | Self::Unauthorized(last, _)
             | Self::Untrusted { reason: last, .. } => Some(last),
         }
     }
@@ -337,11 +339,22 @@ impl StopReason {
                     wait.as_secs()
                 );
             }
-            Self::Forbidden(_) => "the token may be revoked, or may lack access to these environments",
+            Self::Forbidden(_, ServiceTrust::Unproven) => {
+                "the token may be revoked, or may lack access to these environments"
+            }
+            Self::Forbidden(_, ServiceTrust::Proven) => {
+                "the service accepted the token earlier in this pass, so the token may lack access to these environments"
+            }
             Self::Interrupted => "interrupted",
-            Self::Misrouted(_) => "the server that responds may not be the service",
+            Self::Misrouted(_, ServiceTrust::Unproven) => "the server that responds may not be the service",
+            Self::Misrouted(_, ServiceTrust::Proven) => {
+                "the service responded earlier in this pass, so another server may have responded in its place"
+            }
             Self::Patience { wait: None, .. } => "the service is not available",
-            Self::Unauthorized(_) => "the service rejected the token",
+            Self::Unauthorized(_, ServiceTrust::Unproven) => "the service rejected the token",
+            Self::Unauthorized(_, ServiceTrust::Proven) => {
+                "the service rejected the token, which it accepted earlier in this pass"
+            }
             // Its text says whether the server has a certificate at all.
             Self::Untrusted { fault: CertificateFault::Other, .. } => "the service could not be verified",
             Self::Untrusted { .. } => "the certificate of the service could not be verified",
@@ -364,12 +377,12 @@ impl StopReason {
                 Some("check the service; the next pass sends the unconfirmed changes")
             }
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
-            Self::Forbidden(_) => Some(
+            Self::Forbidden(..) => Some(
                 "let the account of the token publish to these environments, or replace the token; its file is read again at \
                  every pass",
             ),
             // Its text names what to check.
-            Self::Misrouted(_) => None,
+            Self::Misrouted(..) => None,
             Self::Untrusted { fault, .. } => match fault {
                 CertificateFault::CaCertificate
                 | CertificateFault::NotYetValid
@@ -379,7 +392,7 @@ impl StopReason {
                     Some("check `--base-url`, `--ca-file` and the proxy settings")
                 }
             },
-            Self::Unauthorized(_) => {
+            Self::Unauthorized(..) => {
                 Some("check the token; its file is read again at every pass and after every refusal")
             }
         }
@@ -390,16 +403,18 @@ impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Breaker { last, .. } => write!(f, "{}; the last: {last}", self.verdict()),
-            Self::Forbidden(last) => write!(f, "{last}; {}", self.verdict()),
+            Self::Forbidden(last, _)
+            | Self::Misrouted(last, ServiceTrust::Proven)
+            | Self::Unauthorized(last, ServiceTrust::Proven) => write!(f, "{last}; {}", self.verdict()),
             Self::Interrupted => f.write_str("interrupted"),
             Self::Patience { last, wait: Some(wait) } => write!(
                 f,
                 "{last} and asked for a wait of {} s (Retry-After), longer than a pass waits",
                 wait.as_secs()
             ),
-            Self::Misrouted(last)
+            Self::Misrouted(last, ServiceTrust::Unproven)
             | Self::Patience { last, wait: None }
-            | Self::Unauthorized(last)
+            | Self::Unauthorized(last, ServiceTrust::Unproven)
             | Self::Untrusted { reason: last, .. } => f.write_str(last),
         }
     }
@@ -413,7 +428,7 @@ mod tests {
     #[test]
     fn an_error_that_names_the_flag_to_check_has_no_hint_about_it() {
         let text = || "the body contains `--base-url`".to_owned();
-        assert_eq!(StopReason::Misrouted(text()).hint(), None);
+        assert_eq!(StopReason::Misrouted(text(), ServiceTrust::Unproven).hint(), None);
         for (fault, has_hint) in [
             (CertificateFault::CaCertificate, false),
             (CertificateFault::Expired, true),
@@ -423,7 +438,7 @@ mod tests {
             (CertificateFault::WrongName, false),
         ] {
             let outcome = untrusted(fault, "t.example");
-            let stop = StopReason::from_outcome(&outcome);
+            let stop = StopReason::from_outcome(&outcome, ServiceTrust::Unproven);
             assert_eq!(stop.hint().is_some(), has_hint, "{stop}");
         }
     }

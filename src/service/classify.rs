@@ -22,9 +22,11 @@ pub enum ServiceTrust {
 pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     let ServiceResponse { status, location, retry_after, body } = response;
     let (status, certainty) = (*status, certainty(*status, body));
+    // An error that names a time after which to ask again is about the moment, whatever its status.
+    let is_passing = matches!(status, 408 | 425 | 429 | 500..) || (status >= 400 && retry_after.is_some());
     match (status, code(body)) {
         (200..=299, _) => success(status, body),
-        (408 | 425 | 429 | 500.., _) => Outcome::Busy {
+        _ if is_passing => Outcome::Busy {
             status: Some(status),
             retry_after: *retry_after,
             certainty,
@@ -43,7 +45,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
                 description(status, body)
             ),
         },
-        (400..=499, code) => Outcome::Refused {
+        (400.., code) => Outcome::Refused {
             status,
             code: code.map(Into::into),
             certainty,
@@ -435,12 +437,22 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_outcome_has_the_retry_after_of_the_response() {
+    fn an_error_of_any_status_with_a_retry_after_is_busy_for_that_time() {
         let wait = Some(Duration::from_secs(7));
-        let response = ServiceResponse { retry_after: wait, ..response(429, "") };
-        assert!(
-            matches!(classify(&response, Proven), Outcome::Busy { retry_after, .. } if retry_after == wait)
-        );
+        for status in 400..=599 {
+            for body in [NOTHING, JSON, HTML, r#"{"code":"forbidden"}"#] {
+                for trust in [Proven, Unproven] {
+                    let response = ServiceResponse { retry_after: wait, ..response(status, body) };
+                    let outcome = classify(&response, trust);
+                    assert!(
+                        matches!(outcome, Outcome::Busy { retry_after, .. } if retry_after == wait),
+                        "{status} {body:?}: {outcome:?}"
+                    );
+                }
+            }
+        }
+        let moved = ServiceResponse { retry_after: wait, ..response(302, "") };
+        assert_eq!(classify(&moved, Proven).as_str(), "misrouted");
     }
 
     fn json(code: Option<&str>, message: Option<&str>) -> Body {

@@ -15,7 +15,7 @@ pub use classify::{ServiceTrust, classify};
 pub use connection::{ClientConfig, ClientError};
 pub use reader::{
     ByKey, EnvironmentInfo, EnvironmentReader, InvalidKey, ListedToggle, Listing, LiveReader,
-    PayloadVersions, ProjectReader, ReadSession, ToggleDemand, ToggleIndex,
+    PayloadVersions, ProjectReader, ReadSession, SdkKeys, ToggleDemand, ToggleIndex,
 };
 
 use std::fmt;
@@ -55,7 +55,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Builds a client. Reads the CA file and the token, but opens no connection.
+    /// Builds a client. Reads the CA file and the token, but opens no connection. Each pass and each scan builds its own, so
+    /// that files that were replaced meanwhile count.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         ServiceConnection::new(config).map(|connection| Self { connection })
     }

@@ -168,9 +168,7 @@ impl Driver {
         self.follow_up(&running, reconciler);
         self.conclude_scan(&result, state);
         // Last, because the end of a scan schedules the next one, and this one may have read toggles before the order.
-        if running.retries_parked {
-            state.retry_parked();
-        }
+        running.clear_failures(state);
         // An operator may have allowed it before a restart.
         if overwrites_drift(reconciler) && !state.drift.facts.is_empty() {
             self.trigger.fire();
@@ -185,12 +183,15 @@ impl Driver {
             // What another process sends counts as applied once it is recorded, so this is not a failed scan.
             Ok(None) => return state.drift.schedule_soon(now),
             Ok(Some(scan)) if scan.is_interrupted || scan.is_outrun => (ScanResult::Interrupted, None),
-            Ok(Some(scan)) => match scan.report.failure() {
+            Ok(Some(scan)) => match scan.failure() {
                 None => (ScanResult::Success, None),
                 Some(reason) => (ScanResult::Partial, Some(reason)),
             },
         };
         self.metrics.drift_scanned(scan_result);
+        if let Ok(Some(scan)) = result {
+            scan.failures().for_each(|outcome| self.metrics.scan_failed(outcome));
+        }
         match result {
             // The pass that interrupted it comes first, and the next scan goes on where this one ended.
             Ok(Some(scan)) if scan.is_interrupted => {

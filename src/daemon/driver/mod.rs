@@ -134,14 +134,17 @@ impl Driver {
     /// Returns whether a pass is to start now.
     fn is_due(&self, wakeup: &Wakeup, state: &mut LoopState) -> bool {
         let now = Instant::now();
+        if let Some(delivered) = self.trigger.take_delivery() {
+            state.on_delivery(delivered);
+        }
         let is_wanted = match wakeup {
             Wakeup::PassDue => true,
             Wakeup::LookupDue => {
                 state.schedule.on_lookup(now, fastrand::f64());
-                state.probe.start();
+                state.probe.look_again(now);
                 false
             }
-            Wakeup::Found(head) => state.is_new(*head),
+            Wakeup::Found(head) => state.on_found(*head),
             Wakeup::Tick => {
                 // Taken, so that a pass that ends without a new time is not started again by every tick.
                 let at = self.config.clock.unix();
@@ -176,7 +179,8 @@ impl Driver {
         let scan_due = state.drift.due().map(|due| allowed.map_or(due, |allowed| due.max(allowed)));
         let probe = &mut state.probe;
         // The tick looks up a local ref.
-        let lookup_due = state.schedule.lookup_due().filter(|_| !probe.is_local());
+        let lookup_due = state.schedule.lookup_due().into_iter().chain(probe.second_look()).min();
+        let lookup_due = lookup_due.filter(|_| !probe.is_local());
         tokio::select! {
             // In this order, so that a stop or an order never waits behind triggers.
             biased;
@@ -209,6 +213,9 @@ impl Driver {
         let FinishedPass { mut reconciler, revisions, result, toggles } =
             self.attend(pass, &mut running, &mut state.probe, stop).await?;
         let took = started.elapsed();
+        if running.revision().is_some_and(|found| Some(found) != state.seen) {
+            state.probe.found_news(started);
+        }
         // If the pass did not read the source, only a move after its start is a reason for another pass.
         state.seen = running.revision().or(head);
         if state.seen.is_some() || result.is_ok() {
@@ -218,10 +225,8 @@ impl Driver {
         state.revisions = revisions;
         self.follow_up(&running, &mut reconciler);
         span.in_scope(|| self.conclude(&reconciler, &result, toggles, took, state));
-        // Last, because the pass itself parks toggles.
-        if running.retries_parked {
-            state.retry_parked();
-        }
+        // Last, because the pass itself parks toggles, and its token may have been rejected.
+        running.clear_failures(state);
         Some(reconciler)
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 
 use crate::daemon::control::{ControlError, DriverCommand};
 use crate::daemon::driver::{Driver, TICK, stopped};
@@ -41,6 +41,8 @@ pub(super) struct RunningPass {
     pub(super) has_orders: bool,
     /// Whether another pass was requested.
     pub(super) is_triggered: bool,
+    /// Whether a webhook was among the requests.
+    pub(super) is_delivered: bool,
     /// Whether the next pass tries parked toggles again.
     pub(super) retries_parked: bool,
 }
@@ -65,7 +67,8 @@ impl RunningPass {
                 Event::Answered(..) | Event::Ended(_, _, None) => {
                     count();
                 }
-                Event::Ended(..) => {}
+                // The end of its change counts.
+                Event::Failed(..) | Event::Ended(..) => {}
             }
             observe(event);
         });
@@ -76,6 +79,7 @@ impl RunningPass {
             head: None,
             has_orders: false,
             is_triggered: false,
+            is_delivered: false,
             retries_parked: false,
         };
         (running, context)
@@ -108,6 +112,15 @@ impl RunningPass {
         let is_other = revision.is_some() && self.head.is_some() && self.head != revision;
         if is_other && self.missing.load(Relaxed) == 0 {
             self.stop();
+        }
+    }
+
+    /// Makes the orders of this pass count for the next one, whatever this one failed with.
+    pub(super) fn clear_failures(&self, state: &mut LoopState) {
+        if self.retries_parked {
+            state.retry_parked();
+        } else if self.has_orders || self.is_delivered {
+            state.schedule.forget_rejection();
         }
     }
 
@@ -158,10 +171,17 @@ impl Driver {
                 // A remote repository may be ahead of this pass, which may be retrying for a while.
                 () = self.trigger.fired(), if !probe.is_local() => {
                     running.is_triggered = true;
+                    if let Some(delivered) = self.trigger.take_delivery() {
+                        running.is_delivered = true;
+                        probe.expect(delivered);
+                    }
                     probe.start();
                 }
                 // A newer commit takes precedence over the retries of this pass (DESIGN, section 6).
                 _ = poll.tick() => probe.start(),
+                () = sleep_until(probe.second_look().unwrap_or_else(Instant::now)), if probe.second_look().is_some() => {
+                    probe.look_again(Instant::now());
+                }
                 head = probe.finished() => running.compare(head),
             }
         }
@@ -211,6 +231,7 @@ impl Driver {
             OrderEffect::Rejected => {}
             OrderEffect::Recorded => {
                 reload(reconciler);
+                state.schedule.forget_rejection();
                 self.trigger.fire();
             }
         }
@@ -317,6 +338,7 @@ mod tests {
             head: None,
             has_orders: false,
             is_triggered: false,
+            is_delivered: false,
             retries_parked: false,
         };
         for missing in [usize::MAX, 2, 1] {

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::pin::pin;
 
+use tokio::time::Instant;
 use tracing::{Instrument as _, debug_span};
 
 use super::dispatch::Job;
@@ -55,9 +56,10 @@ impl Sender {
                 // What was applied before is gone, so the version of the new toggle is not drift.
                 change.to_mut().before = Before::Nothing;
             }
+            let started = self.now();
             let (decision, note) = match self.look(job, &change, earlier.take()).await {
                 Ok(found) => found,
-                Err(failed) => return Ok(Attempt::Ended(failed)),
+                Err(failed) => return Ok(self.unpublished(failed, started)),
             };
             match decision {
                 LiveDecision::Converged if !is_created => {
@@ -75,7 +77,7 @@ impl Sender {
                 LiveDecision::Create(return_type) => match self.create(&change, return_type).await? {
                     Outcome::Applied { .. } => self.update(job.change, |progress| progress.is_created = true),
                     exists if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),
-                    failed => return Ok(Attempt::Ended(failed)),
+                    failed => return Ok(self.unpublished(failed, started)),
                 },
                 LiveDecision::Publish { base_version: number } => {
                     match self.patch(job, Some(BaseVersion { number, note })).await? {
@@ -87,6 +89,12 @@ impl Sender {
             }
         }
         Ok(Attempt::Ended(conflict.unwrap_or_else(contended)))
+    }
+
+    /// Ends an attempt that failed before its publish.
+    fn unpublished(&self, failed: Outcome, started: Instant) -> Attempt {
+        self.report(Event::Failed(&failed, self.now().saturating_duration_since(started)));
+        Attempt::Ended(failed)
     }
 
     /// Reads the toggle, decides on the change, and returns the note of its request. An `earlier` request is decided on

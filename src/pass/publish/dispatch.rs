@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Limits;
 use super::order::{Item, Order};
-use crate::service::Outcome;
+use crate::service::{Outcome, ServiceTrust};
 
 /// The number of different toggles in a row without a success that puts the service in doubt.
 pub(in crate::pass) const ROW: usize = 10;
@@ -110,6 +110,15 @@ struct Pause {
     is_probing: bool,
 }
 
+/// A failure that counts.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    change: usize,
+    response: Response,
+    /// Whether its toggle had not failed before in this pass.
+    is_first: bool,
+}
+
 /// Decides what one pass sends next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
@@ -119,9 +128,13 @@ pub(crate) struct Dispatcher {
     turns: VecDeque<usize>,
     /// The toggles that may not be sent yet. They are in no queue, so that they block no other.
     delayed: Vec<usize>,
-    /// The failures since the last success that count, and all toggles of which one has counted.
-    row: Vec<(usize, Response)>,
-    counted: BTreeSet<usize>,
+    /// The failures since the last success that count, one for each toggle.
+    row: Vec<Failure>,
+    /// The toggles of which one failure came alone between two successes. They do not count again, because one toggle that
+    /// fails again and again is not evidence against the service.
+    lone: BTreeSet<usize>,
+    /// The toggles that have failed in this pass and count.
+    failed: BTreeSet<usize>,
     /// The start of the first request since the last success.
     silent_since: Option<Instant>,
     /// The toggles whose response had a `Retry-After`, with its end.
@@ -156,7 +169,8 @@ impl Dispatcher {
             turns: turns.into(),
             delayed,
             row: Vec::new(),
-            counted: BTreeSet::new(),
+            lone: BTreeSet::new(),
+            failed: BTreeSet::new(),
             silent_since: None,
             waits: BTreeMap::new(),
             held_until: None,
@@ -256,7 +270,12 @@ impl Dispatcher {
     /// Returns whether the toggle's failure is among those that put the service in doubt.
     pub(crate) fn is_in_row(&self, change: usize) -> bool {
         (self.pause.is_some() || self.row.len() >= ROW)
-            && self.row.iter().any(|(failed, _)| *failed == change)
+            && self.row.iter().any(|failure| failure.change == change)
+    }
+
+    /// Returns whether a request of this pass had a useful response.
+    pub(crate) fn trust(&self) -> ServiceTrust {
+        if self.is_applied { ServiceTrust::Proven } else { ServiceTrust::Unproven }
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -367,7 +386,7 @@ impl Dispatcher {
             Response::Void => {}
             Response::Applied | Response::Refused => {
                 self.is_applied |= response == Response::Applied;
-                self.row.clear();
+                self.end_row();
                 self.silent_since = None;
                 self.pause = None;
             }
@@ -388,7 +407,7 @@ impl Dispatcher {
         }
         // Fewer than ten toggles say what they have in common as well, once all were tried.
         let is_over = self.in_flight == 0 && self.is_empty() && !self.is_applied;
-        let is_common = self.row.iter().all(|(_, other)| verdict(*other) == verdict(response));
+        let is_common = self.row.iter().all(|other| verdict(other.response) == verdict(response));
         verdict(response).filter(|_| is_over && is_common && !self.row.is_empty())
     }
 
@@ -396,15 +415,18 @@ impl Dispatcher {
     fn fail(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
         let item = &self.items[job.change];
         let is_exempt = item.is_alone || (response == Response::Missing && item.may_be_missing);
-        // A toggle that fails again and again counts once, because one toggle is not evidence against the service.
-        let is_new = !is_exempt && self.counted.insert(job.change);
+        let is_in_row = self.row.iter().any(|failure| failure.change == job.change);
+        let is_new = !is_exempt && !is_in_row && !self.lone.contains(&job.change);
         if is_new {
-            self.row.push((job.change, response));
+            let is_first = self.failed.insert(job.change);
+            self.row.push(Failure { change: job.change, response, is_first });
         }
         let silence = now.saturating_duration_since(self.silent_since.unwrap_or(now));
         // Ten requests that time out one after the other take longer than a pass waits.
-        let is_late =
-            response == Response::Busy && silence >= self.limits.give_up_after && self.is_in_doubt();
+        let first = self.row.iter().filter(|failure| failure.is_first).count();
+        let is_late = response == Response::Busy
+            && silence >= self.limits.give_up_after
+            && first > self.lone_failures();
         let is_tenth = is_new && self.row.len() >= ROW;
         if self.pause.is_some() || !(is_late || is_tenth) {
             return None;
@@ -422,10 +444,23 @@ impl Dispatcher {
         verdict(response)
     }
 
+    /// Begins to count anew after a success, so that a second outage of the pass is like the first.
+    fn end_row(&mut self) {
+        if let [failure] = self.row[..] {
+            self.lone.insert(failure.change);
+        }
+        self.row.clear();
+    }
+
     /// Returns whether several toggles, or the only ones of the pass, had no useful response since the last success.
     fn is_in_doubt(&self) -> bool {
+        self.row.len() > self.lone_failures()
+    }
+
+    /// Returns how many failures in a row say nothing about the service: one, while another toggle is still to be tried.
+    fn lone_failures(&self) -> usize {
         let is_queued = self.lanes.iter().any(|lane| !lane.queue.is_empty());
-        self.row.len() > usize::from(is_queued || !self.delayed.is_empty())
+        usize::from(is_queued || !self.delayed.is_empty())
     }
 
     /// Returns the number of different toggles in a row without a useful response.

@@ -14,6 +14,7 @@ use crate::model::{HeldRequest, RequestDigest, ToggleId};
 use crate::pass::StopReason;
 use crate::pass::publish::{Limits, order};
 use crate::pass::report::ChangeResult;
+use crate::service::ServiceTrust;
 use crate::service::retry::{TRIES, backoff};
 
 const SEEDS: u64 = 400;
@@ -77,6 +78,16 @@ struct World {
     limits: Limits,
     /// The time that the service takes to fail.
     hangs: Duration,
+    outages: Option<Outages>,
+}
+
+/// Two outages, each of which begins once so many toggles are applied. The second one does not end.
+struct Outages {
+    first: usize,
+    lasts: Duration,
+    ends: Option<Instant>,
+    second: usize,
+    second_began: Option<Instant>,
 }
 
 const LIMITS: Limits =
@@ -158,6 +169,7 @@ impl World {
             now: Instant::now(),
             limits: LIMITS,
             hangs: Duration::ZERO,
+            outages: None,
         }
     }
 
@@ -239,7 +251,7 @@ impl World {
             }
         }
         pass.took = self.now - began;
-        let stopped = pass.verdict.map(|_| StopReason::Forbidden(String::new()));
+        let stopped = pass.verdict.map(|_| StopReason::Forbidden(String::new(), ServiceTrust::Unproven));
         super::sender::park_lone_failures(&mut results, stopped.as_ref(), &dispatcher);
         if self.disk == Disk::Kept {
             self.remember(&due, &results);
@@ -256,10 +268,22 @@ impl World {
         if response == Response::Busy { self.hangs } else { Duration::ZERO }
     }
 
+    fn is_down(&mut self) -> bool {
+        let applied = self.toggles.iter().filter(|toggle| toggle.is_applied).count();
+        let Some(outages) = &mut self.outages else { return false };
+        if applied >= outages.second {
+            outages.second_began.get_or_insert(self.now);
+            return true;
+        }
+        applied >= outages.first && self.now < *outages.ends.get_or_insert(self.now + outages.lasts)
+    }
+
     /// Returns the response to a request for a toggle, and changes the toggle as the service does.
     fn respond(&mut self, toggle: usize, service: Service) -> Response {
+        let is_down = self.is_down();
         let toggle = &mut self.toggles[toggle];
         let response = match service {
+            _ if is_down => Response::Busy,
             Service::All(response) => response,
             Service::PerToggle => toggle.response,
         };
@@ -351,6 +375,24 @@ fn a_service_that_is_down_costs_few_requests_and_the_configured_time() {
         assert_eq!(pass.verdict, Some(ServiceVerdict::GaveUp));
         assert!(pass.requests <= 20, "{pass:?}");
         assert!((60..62).contains(&pass.took.as_secs()), "{pass:?}");
+    }
+}
+
+#[test]
+fn a_second_outage_in_one_pass_lasts_as_long_as_a_first_before_the_pass_gives_up() {
+    for seed in 0..SEEDS {
+        let mut world = World::new(Family::ManyErrors, Foundation::Applied, Disk::Kept, seed);
+        world.toggles.iter_mut().for_each(|toggle| toggle.response = Response::Applied);
+        let first = world.rng.usize(0..20);
+        // At least ten toggles are left for the second.
+        let second = first + world.rng.usize(1..30);
+        let lasts = Duration::from_millis(world.rng.u64(1..50_000));
+        world.outages = Some(Outages { first, lasts, ends: None, second, second_began: None });
+        let pass = world.pass(Service::PerToggle);
+        assert_eq!(pass.verdict, Some(ServiceVerdict::GaveUp), "seed {seed}: {pass:?}");
+        let began = world.outages.and_then(|outages| outages.second_began).expect("a second outage");
+        let waited = world.now.duration_since(began).as_secs();
+        assert!((60..62).contains(&waited), "seed {seed}: {waited} s after the second began");
     }
 }
 

@@ -180,9 +180,10 @@ impl Sender {
                 self.conclude(outcome, |dispatcher| dispatcher.finish(job, response, now))
             }
         };
+        let trust = self.dispatcher().trust();
         match decision.pass {
-            PassEffect::End => self.end(StopReason::from_outcome(outcome)),
-            PassEffect::EndFor(_) if holds_all => self.end(StopReason::from_outcome(outcome)),
+            PassEffect::End => self.end(StopReason::from_outcome(outcome, trust)),
+            PassEffect::EndFor(_) if holds_all => self.end(StopReason::from_outcome(outcome, trust)),
             PassEffect::EndFor(_) | PassEffect::GoOn | PassEffect::HoldBack(_) => {}
         }
         if let Some(verdict) = verdict {
@@ -240,13 +241,13 @@ impl Sender {
     fn stop_reason(&self, verdict: ServiceVerdict, outcome: &Outcome) -> StopReason {
         let last = outcome.to_string();
         match verdict {
-            ServiceVerdict::Forbidden => StopReason::Forbidden(last),
+            ServiceVerdict::Forbidden => StopReason::Forbidden(last, self.dispatcher().trust()),
             ServiceVerdict::GaveUp => StopReason::Breaker {
                 after: self.job.limits.give_up_after,
                 toggles: self.dispatcher().row(),
                 last,
             },
-            ServiceVerdict::Misrouted => StopReason::Misrouted(last),
+            ServiceVerdict::Misrouted => StopReason::Misrouted(last, self.dispatcher().trust()),
         }
     }
 
@@ -381,7 +382,7 @@ pub(super) fn park_lone_failures(
 ) {
     use StopReason::{Breaker, Forbidden, Misrouted};
     // A pass that was stopped for another reason shows nothing about toggles that had tries left.
-    let is_over = matches!(stopped, None | Some(Breaker { .. } | Forbidden(_) | Misrouted(_)));
+    let is_over = matches!(stopped, None | Some(Breaker { .. } | Forbidden(..) | Misrouted(..)));
     let is_applied = results.iter().any(ChangeResult::is_recorded);
     for (change, result) in results.iter_mut().enumerate() {
         let is_known = is_over && !dispatcher.is_in_row(change);

@@ -1,7 +1,6 @@
 //! Reads lists of the service: projects, environments, toggles, and the versions in the payload for SDKs.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -359,24 +358,16 @@ impl LiveReader {
         Ok(Ok(PayloadVersions::Versions { version: payload.version, toggles: toggles.collect() }))
     }
 
-    /// Forgets the SDK keys, so that the next reads look them up. A key that was reset is not rejected while the service
-    /// has its payload in a cache, which no change reaches.
-    pub fn forget_sdk_keys(&self) {
-        let mut kept = self.sdk_keys.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.clear();
-    }
-
     /// Keeps the SDK keys of a project for later scans.
     pub(super) fn keep_sdk_keys(&self, project: &Key, environments: &[EnvironmentInfo]) {
         let keys = environments
             .iter()
             .filter_map(|environment| Some((environment.key.clone(), environment.server_sdk_key.clone()?)));
-        let mut kept = self.sdk_keys.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(project.clone(), keys.collect());
+        self.sdk_keys.lock().insert(project.clone(), keys.collect());
     }
 
     fn kept_sdk_key(&self, environment: &EnvironmentId) -> Option<Secret> {
-        let kept = self.sdk_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.sdk_keys.lock();
         let of_project = kept.get(&environment.project)?;
         of_project.get(environment.environment.as_str()).cloned()
     }

@@ -39,8 +39,24 @@ const LARGEST_READ: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct LiveReader {
     connection: ServiceConnection,
-    // By project. Scans of several environments look up and replace SDK keys at the same time.
-    sdk_keys: Arc<Mutex<BTreeMap<Key, ByKey<Secret>>>>,
+    sdk_keys: SdkKeys,
+}
+
+/// The SDK keys of environments, which outlive the reader that looked them up. Clones share them.
+// By project. Scans of several environments look up and replace SDK keys at the same time.
+#[derive(Clone, Debug, Default)]
+pub struct SdkKeys(Arc<Mutex<BTreeMap<Key, ByKey<Secret>>>>);
+
+impl SdkKeys {
+    /// Forgets the keys, so that the next reads look them up. A key that was reset is not rejected while the service has
+    /// its payload in a cache, which no change reaches.
+    pub fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, ByKey<Secret>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl LiveReader {
@@ -50,7 +66,13 @@ impl LiveReader {
     }
 
     pub(super) fn with(connection: ServiceConnection) -> Self {
-        Self { connection, sdk_keys: Arc::default() }
+        Self { connection, sdk_keys: SdkKeys::default() }
+    }
+
+    /// Returns this reader with the SDK keys that another one looked up.
+    #[must_use]
+    pub fn with_sdk_keys(self, sdk_keys: SdkKeys) -> Self {
+        Self { sdk_keys, ..self }
     }
 
     /// Returns the address of the service.

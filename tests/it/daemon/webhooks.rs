@@ -3,8 +3,9 @@
 use base64::Engine as _;
 use hmac::{Hmac, KeyInit, Mac};
 
+use super::triggers::signal;
 use crate::support::git_host::Door;
-use crate::support::{Daemon, Remote, body};
+use crate::support::{Answer, Daemon, Remote, body, eventually};
 
 const SECRET: &str = "hook-secret-0815";
 
@@ -163,6 +164,50 @@ fn an_authentic_webhook_starts_a_pass_whatever_it_is_about_and_however_often_it_
         remote.world.service.wait_for(1);
         daemon.becomes("shop/prod/pay", "in_sync");
         remote.world.sent(&[("shop/prod/pay", body(age, host))]);
+    }
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_push_that_is_announced_before_it_can_be_fetched_is_found_within_seconds() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = daemon(&remote);
+    let event = push(&remote.url(), "refs/heads/main");
+    let before = daemon.passes();
+    assert_eq!(post(&daemon, "github", &github(SECRET, &event), &event), 202);
+    eventually("a pass without news", || (daemon.passes() > before).then_some(()));
+    remote.push(21, "Announced");
+    remote.world.service.wait_for(1);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    remote.world.sent(&[("shop/prod/pay", body(21, "Announced"))]);
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn every_order_and_a_newer_commit_try_a_rejected_token_again() {
+    let remote = Remote::settled(Door::Open);
+    let secret = remote.world.write("hook", &format!("{SECRET}\n"));
+    let daemon = remote.daemon(|run| {
+        run.set("webhook-secret-file", secret).set("poll-interval", "500ms").set("stale-after", "5s")
+    });
+    remote.world.service.always(|_| Answer::json(401, "{}"));
+    remote.push(21, "Rejected");
+    daemon.is_unready_for(&["401"]);
+    // Longer than the source may be old: its lookups do not depend on the service.
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    assert_eq!(daemon.said("source_stale"), 0, "{}", daemon.log());
+    let event = push(&remote.url(), "refs/heads/main");
+    let orders: [(&str, &dyn Fn()); 4] = [
+        ("reconcile", &|| assert_eq!(daemon.order("/reconcile", ""), 202)),
+        ("webhook", &|| assert_eq!(post(&daemon, "github", &github(SECRET, &event), &event), 202)),
+        ("SIGHUP", &|| signal(&daemon, "-HUP")),
+        ("commit", &|| remote.push(22, "Rejected, too")),
+    ];
+    for (name, order) in orders {
+        let tried = remote.world.service.count();
+        order();
+        eventually(name, || (remote.world.service.count() > tried).then_some(()));
+        daemon.is_unready_for(&["401"]);
     }
     daemon.stops_cleanly();
 }

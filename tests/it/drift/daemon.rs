@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::stand::{Stand, TOGGLES, targeting};
-use crate::support::{Daemon, Gitoggle, Repo, doc, eventually};
+use crate::support::certificate::Authority;
+use crate::support::{Daemon, Gitoggle, Repo, TOKEN, doc, eventually};
 
 fn daemon(stand: &Stand, change: impl FnOnce(Gitoggle) -> Gitoggle) -> Daemon {
     Daemon::ready(&stand.world, |run| change(stand.served(run)))
@@ -44,12 +45,13 @@ fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     assert_eq!(daemon.metric("gitoggle_withheld{reason=\"drifted\"}"), Some(1.0));
     daemon.says(&["\"drifted\"", "shop/prod/pay", "Admin", "hotfix"]);
     stand.reads();
-    // Nothing has changed: one request, and nothing is logged again.
+    // Nothing has changed: one request, one more with the token, and nothing is logged again.
     let before = scans(&daemon, "success");
     assert_eq!(daemon.order("/reconcile", ""), 202);
     eventually("a scan", || (scans(&daemon, "success") > before).then_some(()));
     let reads = stand.reads();
-    assert!(reads.len() == 1 && reads[0].starts_with("/internal/server/toggles?version="), "{reads:#?}");
+    assert!(reads[0].starts_with("/internal/server/toggles?version="), "{reads:#?}");
+    assert_eq!(reads[1..], ["/api/projects/shop/environments"]);
     assert_eq!(daemon.said("\"event\":\"drifted\""), 1, "{}", daemon.log());
     stand.changes("pay", 18, "revert");
     assert_eq!(daemon.order("/reconcile", ""), 202);
@@ -237,5 +239,63 @@ fn an_operator_allows_to_overwrite_a_drifted_toggle_that_no_commit_changes() {
     assert_eq!(published, [format!("PATCH {}", targeting("pay"))]);
     let (status, answer) = daemon.ask("/allow", &order.to_string());
     assert_eq!(status, 409, "a decision is valid once: {answer}");
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_token_that_was_revoked_is_reported_by_the_next_scan_although_nothing_has_changed() {
+    let stand = Stand::applied();
+    let token = stand.world.write("token", TOKEN);
+    let daemon = daemon(&stand, |run| {
+        run.set("drift-interval", "1h").without_env("GITOGGLE_TOKEN").set("token-file", &token)
+    });
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
+    stand.world.write("token", "revoked");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.says(&["drift_scan_failed", "with the token", "rejected the token"]);
+    let ready = daemon.endpoint.get("/readyz").unwrap();
+    assert!(ready.body.contains("rejected the token"), "{}", ready.body);
+    assert_eq!(daemon.metric("gitoggle_drift_failures_total{outcome=\"unauthorized\"}"), Some(1.0));
+    stand.world.write("token", TOKEN);
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.says(&["drift_scan_recovered"]);
+    assert_eq!(daemon.said("revoked"), 0, "{}", daemon.log());
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn files_that_are_replaced_count_from_the_next_scan_on() {
+    let stand = Stand::applied();
+    let ca = stand.world.path("sandbox-ca.pem");
+    let trusted = std::fs::read_to_string(&ca).unwrap();
+    let daemon = scanning(&stand, "1h");
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
+    for (found, reason) in [(Authority::other().pem(), "not signed by a trusted CA"), ("", "sandbox-ca.pem")]
+    {
+        std::fs::write(&ca, found).unwrap();
+        assert_eq!(daemon.order("/reconcile", ""), 202);
+        daemon.says(&["drift_scan_failed", reason]);
+        std::fs::write(&ca, &trusted).unwrap();
+        let before = scans(&daemon, "success");
+        assert_eq!(daemon.order("/reconcile", ""), 202);
+        eventually("a scan", || (scans(&daemon, "success") > before).then_some(()));
+    }
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_refusal_of_a_read_is_counted_like_one_of_a_publish() {
+    let stand = Stand::applied();
+    let token = stand.world.write("token", TOKEN);
+    let daemon = daemon(&stand, |run| {
+        run.set("drift-interval", "1h").without_env("GITOGGLE_TOKEN").set("token-file", &token)
+    });
+    stand.world.write("token", "revoked");
+    stand.world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Raise the age");
+    daemon.is_unready_for(&["rejected the token"]);
+    assert!(daemon.metric("gitoggle_publishes_total{outcome=\"unauthorized\"}") >= Some(1.0));
+    stand.world.write("token", TOKEN);
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.becomes("shop/prod/pay", "in_sync");
     daemon.stops_cleanly();
 }

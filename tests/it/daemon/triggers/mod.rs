@@ -34,7 +34,7 @@ fn is_overtaken(world: &World, daemon: &Daemon, older: &Value, newer: &Value) {
     assert!(!before.is_empty() && before.iter().all(|request| request.body() == *older));
 }
 
-fn signal(daemon: &Daemon, name: &str) {
+pub(super) fn signal(daemon: &Daemon, name: &str) {
     let status = std::process::Command::new("kill").args([name, &daemon.id().to_string()]).status();
     assert!(status.is_ok_and(|status| status.success()));
 }
