@@ -4,6 +4,7 @@ mod check_examples;
 mod checks;
 mod page;
 mod session;
+mod stories;
 
 use std::collections::BTreeSet;
 
@@ -24,6 +25,7 @@ fn follow(page: Page) {
     for block in blocks {
         session.follow(&block);
     }
+    session.finish();
 }
 
 #[test]

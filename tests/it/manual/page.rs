@@ -47,6 +47,17 @@ impl Page {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(self.0)).unwrap()
     }
 
+    /// Replaces the text of the blocks whose fences are in these lines.
+    pub(super) fn replace(self, blocks: &[(usize, String)]) {
+        let mut lines: Vec<String> = self.text().lines().map(str::to_owned).collect();
+        for (fence, text) in blocks.iter().rev() {
+            let end = lines[*fence..].iter().position(|line| line == "```").unwrap() + fence;
+            lines.splice(*fence..end, text.lines().map(str::to_owned));
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.0);
+        std::fs::write(path, lines.join("\n") + "\n").unwrap();
+    }
+
     /// Returns the fenced blocks in their order.
     pub(super) fn blocks(self) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();

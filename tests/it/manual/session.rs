@@ -58,6 +58,8 @@ pub(super) struct Session {
     /// The addresses of the page, and those that stand for them in this run.
     addresses: Vec<(String, String)>,
     logs: usize,
+    /// The blocks as they should be, if the page is to be rewritten, with the line of their fence.
+    rewritten: Option<Vec<(usize, String)>>,
 }
 
 impl Session {
@@ -86,7 +88,14 @@ impl Session {
             .unwrap();
         let input = shell.stdin.take().unwrap();
         let output = BufReader::new(shell.stdout.take().unwrap());
-        Self { page, folder, shell, input, output, addresses: Vec::new(), logs: 0 }
+        let rewritten = std::env::var_os("GITOGGLE_REWRITE").map(|_| Vec::new());
+        Self { page, folder, shell, input, output, addresses: Vec::new(), logs: 0, rewritten }
+    }
+
+    /// Rewrites the page with what the commands printed, if that is asked for.
+    pub(super) fn finish(mut self) {
+        let Some(blocks) = self.rewritten.take() else { return };
+        self.page.replace(&blocks);
     }
 
     /// Does what the block and its introduction say: runs commands, writes a file, or changes one.
@@ -119,6 +128,7 @@ impl Session {
     }
 
     fn run_block(&mut self, block: &Block) {
+        let mut text = String::new();
         let mut lines = block.text.lines().peekable();
         while let Some(line) = lines.next() {
             let command = line.strip_prefix("$ ");
@@ -131,25 +141,41 @@ impl Session {
             while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
                 expected.push(line);
             }
-            self.check(block, &command, &expected);
+            let shown = self.check(block, &command, &expected);
+            text.push_str(&format!("$ {command}\n"));
+            text.extend(shown.iter().map(|line| format!("{line}\n")));
+        }
+        if let Some(blocks) = &mut self.rewritten {
+            blocks.push((block.line, text));
         }
     }
 
-    fn check(&mut self, block: &Block, command: &str, expected: &[&str]) {
+    /// Runs a command, and returns what the page should show of its output.
+    fn check(&mut self, block: &Block, command: &str, expected: &[&str]) -> Vec<String> {
         let is_server = ["gitoggle sandbox", "gitoggle run"].iter().any(|server| command.starts_with(server));
         if is_server {
-            return self.start(block, command, expected);
+            self.start(block, command, expected);
+            return expected.iter().map(|line| (*line).to_owned()).collect();
         }
         // The first of the two commands of README, in the program that the tests have built.
         let program = command.replace("cargo run -- ", "gitoggle ");
-        let actual = self.output_of(&program);
+        let mut actual = self.output_of(&program);
+        // A person asks a daemon again until it has done what was ordered.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while command.starts_with("curl ") && !matches(expected, &actual) && std::time::Instant::now() < until
+        {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            actual = self.output_of(&program);
+        }
         let is_ours = program.contains("gitoggle ") || !expected.is_empty();
-        assert!(
-            !is_ours || matches(expected, &actual),
-            "{}: `{command}` prints\n{}\n",
-            self.at(block),
-            actual.join("\n")
-        );
+        if !is_ours || matches(expected, &actual) {
+            return expected.iter().map(|line| (*line).to_owned()).collect();
+        }
+        assert!(self.rewritten.is_some(), "{}: `{command}` prints\n{}\n", self.at(block), actual.join("\n"));
+        let shown = |line: &String| {
+            self.addresses.iter().fold(line.clone(), |line, (shown, actual)| line.replace(actual, shown))
+        };
+        actual.iter().map(shown).collect()
     }
 
     /// Starts a server in the background, and waits until it has printed what is expected. It has a free port, and takes
