@@ -144,14 +144,19 @@ fn formatted(
         let shown = join(request.root, path);
         Ok::<_, source::Error>(document::format(&shown, &content, request.kind))
     };
+    let all_of = |part: &[String]| part.iter().map(one).collect::<Result<Vec<_>, _>>();
     thread::scope(|scope| {
         let parts = documents.chunks(documents.len().div_ceil(threads).max(1));
         let workers: Vec<_> = parts
-            .map(|part| scope.spawn(move || part.iter().map(one).collect::<Result<Vec<_>, _>>()))
+            .map(|part| thread::Builder::new().spawn_scoped(scope, move || all_of(part)).map_err(|_| part))
             .collect();
         let mut all = Vec::with_capacity(documents.len());
         for worker in workers {
-            let part = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let part = match worker {
+                Ok(worker) => worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // The system had no thread left.
+                Err(part) => all_of(part),
+            };
             all.extend(part?);
         }
         Ok(all)

@@ -5,6 +5,7 @@
 //! ones, for 25 s at most; the second ends the process. Processes of `git` end with this one.
 
 use std::io;
+use std::ops::Deref;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -25,9 +26,6 @@ use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, SharedRemote};
 use crate::telemetry::Stream;
 use crate::transport::{Network, Secret, SecretSource};
-
-/// The maximum silence of a process of Git.
-const GIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Builds the configuration of a pass.
 pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Failure> {
@@ -150,7 +148,12 @@ fn access(
     password: Option<SecretSource>,
 ) -> GitAccess {
     let credentials = host.zip(password).map(|(host, password)| GitCredentials { host, username, password });
-    GitAccess { network: network(settings), credentials, timeout: GIT_TIMEOUT, user_config: UserConfig::Read }
+    GitAccess {
+        network: network(settings),
+        credentials,
+        timeout: settings.git_timeout,
+        user_config: UserConfig::Read,
+    }
 }
 
 /// Returns the remote and the name of shared state.
@@ -232,13 +235,56 @@ pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
     standard.into_iter().chain(slack).collect()
 }
 
-pub(super) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.worker_threads(threads).enable_all().build().map_err(Failure::failed)
+/// A runtime that does not wait for its threads at the end.
+pub(super) struct CommandRuntime(Option<tokio::runtime::Runtime>);
+
+impl Deref for CommandRuntime {
+    type Target = tokio::runtime::Runtime;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref().expect("the runtime is present until the drop")
+    }
+}
+
+impl Drop for CommandRuntime {
+    fn drop(&mut self) {
+        // A fetch that hangs only updates a cache.
+        self.0.take().into_iter().for_each(tokio::runtime::Runtime::shutdown_background);
+    }
+}
+
+pub(super) fn runtime(threads: usize) -> Result<CommandRuntime, Failure> {
+    start(tokio::runtime::Builder::new_multi_thread().worker_threads(threads))
+}
+
+/// Starts a runtime. It has one thread for blocking work from the start: without one, it would panic if the system has no
+/// thread left; with one, the work waits for a thread.
+pub(super) fn start(runtime: &mut tokio::runtime::Builder) -> Result<CommandRuntime, Failure> {
+    let built = quietly(|| {
+        let runtime = runtime.enable_all().build()?;
+        runtime.spawn_blocking(|| {
+            loop {
+                std::thread::park();
+            }
+        });
+        Ok::<_, io::Error>(CommandRuntime(Some(runtime)))
+    });
+    built.map_err(Failure::could_not("start the threads of this process"))?.map_err(Failure::failed)
+}
+
+/// Returns the message of a panic of `work`, which is not printed.
+fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    std::panic::set_hook(hook);
+    result.map_err(|panic| {
+        panic.downcast::<String>().map_or_else(|_| "no thread is left".to_owned(), |text| *text)
+    })
 }
 
 /// Starts the runtime of a command that sends requests from its main thread, and returns the flag that a signal sets.
-pub(super) fn stoppable() -> Result<(tokio::runtime::Runtime, watch::Receiver<bool>), Failure> {
+pub(super) fn stoppable() -> Result<(CommandRuntime, watch::Receiver<bool>), Failure> {
     let runtime = runtime(1)?;
     let stop = {
         let _entered = runtime.enter();
@@ -250,7 +296,7 @@ pub(super) fn stoppable() -> Result<(tokio::runtime::Runtime, watch::Receiver<bo
 }
 
 /// Starts the runtime of a command that only reads the service, and the context that a signal stops.
-pub(super) fn requests() -> Result<(tokio::runtime::Runtime, PassContext), Failure> {
+pub(super) fn requests() -> Result<(CommandRuntime, PassContext), Failure> {
     let (runtime, stop) = stoppable()?;
     let context = PassContext::new(Runtime::Tokio(runtime.handle().clone()), stop, |_| {});
     Ok((runtime, context))
@@ -375,7 +421,7 @@ pub(super) fn exit_on_signal() -> io::Result<()> {
         let _entered = runtime.enter();
         EndSignals::new()?
     };
-    std::thread::spawn(move || exit(runtime.block_on(signals.next())));
+    std::thread::Builder::new().spawn(move || exit(runtime.block_on(signals.next())))?;
     Ok(())
 }
 

@@ -196,6 +196,14 @@ pub struct Settings {
     /// Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.
     #[arg(long, of(SOURCE, STATEFUL), trusted(), value_name = "FILE")]
     pub git_password_file: Option<PathBuf>,
+    /// End a fetch or push that takes longer than this
+    ///
+    /// Includes the check of what was fetched. A host that sends nothing for a minute ends it sooner.
+    #[arg(
+        long, of(SOURCE, STATEFUL), value_name = "TIME", default_value = "30m",
+        value_parser = positive_duration
+    )]
+    pub git_timeout: Duration,
 
     /// Publish to the service at this https URL
     ///

@@ -2,8 +2,8 @@
 //!
 //! With `LC_ALL=C`, Git's own sentences are the same everywhere. An unknown sentence has no hint, and is shown all the same.
 
-use std::fmt;
 use std::time::Duration;
+use std::{fmt, io};
 
 use super::RepoUrl;
 use crate::model::escaped;
@@ -19,9 +19,9 @@ pub enum GitError {
     #[error(transparent)]
     Failed(Box<GitFailure>),
     #[error("could not {doing}")]
-    Io { doing: &'static str, source: std::io::Error },
+    Io { doing: &'static str, source: io::Error },
     #[error("could not run `git`, which gitoggle needs in version 2.31 or later")]
-    NoGit(#[source] std::io::Error),
+    NoGit(#[source] io::Error),
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error(transparent)]
@@ -32,6 +32,8 @@ pub enum GitError {
     TimedOut { url: String, after: Duration },
     #[error("`git` is version {}, and gitoggle needs 2.31 or later", escaped(.0))]
     TooOld(String),
+    #[error("`git` did not finish with `{on}` within {} s", .after.as_secs_f64())]
+    Unfinished { on: String, after: Duration },
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -216,8 +218,20 @@ impl GitError {
             Self::Failed(failure) => {
                 matches!(failure.fault, GitFault::Network | GitFault::Other | GitFault::Proxy)
             }
-            Self::TimedOut { .. } => true,
+            Self::TimedOut { .. } | Self::Unfinished { .. } => true,
+            // The system had no process or no memory left.
+            Self::Io { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock)
+            }
             _ => false,
+        }
+    }
+
+    /// Returns the error of starting the program.
+    pub(super) fn not_started(source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Self::NoGit(source),
+            _ => Self::Io { doing: "start `git`", source },
         }
     }
 
@@ -244,6 +258,10 @@ impl GitError {
             }
             Self::TimedOut { .. } => {
                 "check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)".to_owned()
+            }
+            Self::Unfinished { .. } => {
+                "check the network and the load of this machine; for a large repository, raise `--git-timeout`"
+                    .to_owned()
             }
             Self::Secret(error) => error.hint(),
             Self::Setup(error) => return error.hint(),

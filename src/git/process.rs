@@ -5,7 +5,7 @@
 //! `insteadOf`) is Git's own business. libgit2 does everything local.
 //!
 //! A process gets no terminal and no prompt, no variable of gitoggle, only the protocols `https`, `ssh`, and `file`, and a
-//! process group, which ends as a whole: if it is silent for too long, and if gitoggle ends.
+//! process group, which ends as a whole: with the process, after the longest time that a step may take, and with gitoggle.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -21,13 +21,14 @@ use tempfile::NamedTempFile;
 use super::host_error::GitWords;
 use super::host_error::{GitError, GitFailure, GitFault, OLDEST};
 use super::process_group::{ProcessGroup, StepKind, is_over, lock};
+use super::repository::remove_unfinished;
 use super::url::{CredentialServer, UserConfig};
 use super::{GitAccess, RepoUrl};
 use crate::model::{CommitId, ObjectId, escaped};
 use crate::transport::Secret;
 
-/// A transfer takes at most this many timeouts, however steadily it trickles.
-const LONGEST: u32 = 30;
+/// How long a host may be silent during a transfer. ssh asks a silent host every 15 s, three times.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// Variables that make `git` use another repository than the one that it is told to use.
 const REPOSITORY_VARIABLES: &[&str] = &[
@@ -119,7 +120,8 @@ pub(crate) fn ls_remote(url: &RepoUrl, access: &GitAccess) -> Result<Vec<Adverti
     Ok(refs)
 }
 
-/// Fetches `refspecs` into the bare `repository`. With a wildcard in them, removes the refs that `url` no longer has.
+/// Fetches `refspecs` into the bare `repository`, which no other process writes meanwhile. With a wildcard in them, removes
+/// the refs that `url` no longer has.
 pub(crate) fn fetch(
     repository: &Path,
     url: &RepoUrl,
@@ -128,13 +130,17 @@ pub(crate) fn fetch(
 ) -> Result<(), GitError> {
     let step = Step::new(url, access, repository)?;
     let mut command = step.command();
+    // A fetch that broke off leaves its pack, and nothing else removes it.
+    remove_unfinished(repository);
     // Only the requested refs are fetched (DESIGN section 5), and nothing reads `FETCH_HEAD` of the repository.
     command.args(["fetch", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--no-recurse-submodules"]);
     if refspecs.iter().any(|refspec| refspec.as_ref().as_encoded_bytes().contains(&b'*')) {
         command.arg("--prune");
     }
     command.arg("--progress").args(step.upload_pack()).arg("--").arg(step.address()).args(refspecs);
-    step.checked(command, StepKind::Read).map(drop)
+    let fetched = step.checked(command, StepKind::Read);
+    remove_unfinished(repository);
+    fetched.map(drop)
 }
 
 /// Moves the ref `name` of `url` from `expected`, or from not existing, to `new`, which is in `repository`.
@@ -253,7 +259,7 @@ impl<'a> Step<'a> {
 
     /// Passes configuration by variables, behind that of the user.
     fn configure(&self, command: &mut Command) {
-        let silence = self.access.timeout.as_secs().max(1).to_string();
+        let silence = SILENCE.as_secs().to_string();
         let mut entries = vec![
             ("core.hooksPath".to_owned(), "/dev/null".to_owned()),
             ("core.fsmonitor".to_owned(), "false".to_owned()),
@@ -378,17 +384,17 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Runs a process until it ends, is silent for `timeout`, or gitoggle ends. Errors name its work `on`.
+/// Runs a process until it ends, `limit` is over, or gitoggle ends. Errors name its work `on`.
 pub(super) fn run(
     mut command: Command,
     kind: StepKind,
-    timeout: Duration,
+    limit: Duration,
     on: impl Display,
 ) -> Result<Output, GitError> {
     if is_over(kind) {
         return Err(GitError::Stopped(on.to_string()));
     }
-    let mut process = ProcessGroup::start(&mut command).map_err(GitError::NoGit)?;
+    let mut process = ProcessGroup::start(&mut command).map_err(GitError::not_started)?;
     let began = Instant::now();
     let is_success = loop {
         match process.ended() {
@@ -396,11 +402,13 @@ pub(super) fn run(
             None if is_over(kind) => return Err(GitError::Stopped(on.to_string())),
             None => {}
         }
-        let after = process.silence();
-        let is_endless = began.elapsed() > timeout * LONGEST;
-        if after >= timeout || is_endless {
-            let after = if is_endless { began.elapsed() } else { timeout };
-            return Err(GitError::TimedOut { url: on.to_string(), after });
+        if began.elapsed() >= limit {
+            return Err(GitError::Unfinished { on: on.to_string(), after: limit });
+        }
+        // A read may be silent while it works on this machine, such as the check of a first fetch for missing objects. A
+        // push sends what was just written, so its silence is that of the host.
+        if kind == StepKind::Push && process.silence() >= SILENCE {
+            return Err(GitError::TimedOut { url: on.to_string(), after: SILENCE });
         }
     };
     let (stdout, stderr) = process.output();
@@ -417,7 +425,8 @@ pub(super) fn version() -> Result<(u32, u32), GitError> {
     if let Some(found) = FOUND.get() {
         return Ok(*found);
     }
-    let output = Command::new("git").arg("version").stdin(Stdio::null()).output().map_err(GitError::NoGit)?;
+    let output =
+        Command::new("git").arg("version").stdin(Stdio::null()).output().map_err(GitError::not_started)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let text = text.trim().trim_start_matches("git version ");
     match parsed(text) {
@@ -469,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_silent_for_too_long_is_ended_with_its_children() {
+    fn a_step_that_takes_too_long_is_ended_with_its_children() {
         // Accepts connections, and says nothing.
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
@@ -495,7 +504,7 @@ mod tests {
                 (ended, seen)
             });
             assert!(seen >= 2, "git and its child: {seen}");
-            assert!(matches!(ended, Err(GitError::TimedOut { .. })), "{ended:?}");
+            assert!(matches!(ended, Err(GitError::Unfinished { .. })), "{ended:?}");
             assert_eq!(running(), 0, "{address}");
         }
     }

@@ -6,12 +6,18 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpgid,
+};
 
 /// How often the main thread looks at a process.
 const STEP: Duration = Duration::from_millis(50);
+
+/// How often it looks at a process that is ending.
+const LAST_STEP: Duration = Duration::from_millis(2);
 
 /// The time that a process has to close its output after its end, and to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
@@ -69,30 +75,38 @@ impl ProcessGroup {
     /// Starts `command` without input.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.process_group(0).spawn()?;
+        let child = command.process_group(0).spawn()?;
         lock(&RUNNING).insert(group(&child));
         let (sender, news) = channel();
-        let stdout = collect(child.stdout.take(), sender.clone());
-        let stderr = collect(child.stderr.take(), sender);
-        Ok(Self { child, is_ended: false, outputs: [stdout, stderr], news, last: Instant::now() })
+        let mut started =
+            Self { child, is_ended: false, outputs: Default::default(), news, last: Instant::now() };
+        let [stdout, stderr] = &started.outputs;
+        // If one of them cannot start, the process ends with `started`.
+        collect(started.child.stdout.take(), stdout, sender.clone())?;
+        collect(started.child.stderr.take(), stderr, sender)?;
+        Ok(started)
     }
 
     /// Waits for a moment. Returns whether the process succeeded, if it has ended.
     pub(super) fn ended(&mut self) -> Option<bool> {
         let are_closed = self.wait(STEP);
-        let status = match are_closed {
-            // Both outputs are closed, so it is ending.
-            true => self.child.wait().ok(),
-            false => self.child.try_wait().ok().flatten(),
+        // It is reaped at the drop. Until then, no other group can have its id, so its group can be signaled.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status =
+            Pid::from_raw(group(&self.child)).and_then(|id| waitid(WaitId::Pid(id), options).ok()?);
+        let Some(status) = status else {
+            if are_closed {
+                std::thread::sleep(LAST_STEP);
+            }
+            return None;
         };
-        let status = status?;
         self.is_ended = true;
         // A process in the background may keep the outputs open, such as the master of a shared ssh connection.
         if !are_closed {
             let until = Instant::now() + GRACE;
             while !self.wait(STEP) && Instant::now() < until {}
         }
-        Some(status.success())
+        Some(status.exit_status() == Some(0))
     }
 
     /// Waits for output for a while. Returns whether both outputs are closed.
@@ -108,6 +122,7 @@ impl ProcessGroup {
         }
     }
 
+    /// Returns the time since the last output.
     pub(super) fn silence(&self) -> Duration {
         self.last.elapsed()
     }
@@ -121,16 +136,31 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let id = group(&self.child);
-        // Before the child is reaped, its group exists, so that no other group can have its id.
-        if let Some(group) = Pid::from_raw(id).filter(|_| !self.is_ended) {
+        let Some(group) = Pid::from_raw(id) else { return };
+        if !self.is_ended {
             // Git removes its lock files at this signal.
             let _ = kill_process_group(group, Signal::TERM);
             let until = Instant::now() + GRACE;
             while !self.wait(STEP) && Instant::now() < until {}
-            let _ = kill_process_group(group, Signal::KILL);
-            let _ = self.child.wait();
         }
+        // However the process ended, what it started ends with it, such as an ssh that still waits for its host.
+        let _ = kill_process_group(group, Signal::KILL);
         lock(&RUNNING).remove(&id);
+        let _ = self.child.wait();
+        reap(group);
+    }
+}
+
+/// Reaps the other processes of a group, which are children of this process if it is the first one of a container.
+fn reap(group: Pid) {
+    let until = Instant::now() + GRACE;
+    loop {
+        match waitpgid(group, WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) if Instant::now() < until => std::thread::sleep(LAST_STEP),
+            // None is left, or none is a child of this process.
+            _ => return,
+        }
     }
 }
 
@@ -139,13 +169,14 @@ fn group(child: &Child) -> i32 {
 }
 
 /// Collects an output in the background.
-fn collect(output: Option<impl Read + Send + 'static>, news: Sender<()>) -> Arc<Mutex<Vec<u8>>> {
-    let collected = Arc::new(Mutex::new(Vec::new()));
-    let Some(mut output) = output else {
-        return collected;
-    };
-    let kept = Arc::clone(&collected);
-    std::thread::spawn(move || {
+fn collect(
+    output: Option<impl Read + Send + 'static>,
+    into: &Arc<Mutex<Vec<u8>>>,
+    news: Sender<()>,
+) -> io::Result<()> {
+    let Some(mut output) = output else { return Ok(()) };
+    let kept = Arc::clone(into);
+    let collector = Builder::new().spawn(move || {
         let mut buffer = [0; 16 << 10];
         while let Ok(count @ 1..) = output.read(&mut buffer) {
             // Reading goes on beyond the limit, because the process would block at a full pipe.
@@ -156,5 +187,45 @@ fn collect(output: Option<impl Read + Send + 'static>, news: Sender<()>) -> Arc<
             let _ = news.send(());
         }
     });
-    collected
+    collector.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `script` to its end, and returns whether it succeeded and the number that it printed.
+    fn ended(script: &str) -> (bool, u32) {
+        let mut process = ProcessGroup::start(Command::new("sh").args(["-c", script])).unwrap();
+        let is_success = loop {
+            if let Some(is_success) = process.ended() {
+                break is_success;
+            }
+        };
+        let (stdout, _) = process.output();
+        (is_success, String::from_utf8(stdout).unwrap().trim().parse().unwrap())
+    }
+
+    /// Returns the state of a process, such as `Z` for a zombie; none if there is none.
+    fn state(id: u32) -> Option<char> {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        stat.rsplit(") ").next()?.chars().next()
+    }
+
+    #[test]
+    fn what_a_process_started_ends_with_it_and_is_reaped_however_it_ended() {
+        // The first process of a container adopts the children of processes that end.
+        rustix::process::set_child_subreaper(Some(Pid::INIT)).unwrap();
+        for (end, is_success) in [("exit 0", true), ("exit 7", false), ("kill -9 $$", false)] {
+            for output in ["</dev/null >/dev/null 2>&1", ""] {
+                let (succeeded, left) = ended(&format!("sleep 600 {output} & echo $!; {end}"));
+                assert_eq!(succeeded, is_success, "{end}");
+                assert_eq!(state(left), None, "{end} {output}");
+            }
+        }
+        let process = ProcessGroup::start(Command::new("sh").args(["-c", "sleep 600 & sleep 600"])).unwrap();
+        let group = group(&process.child);
+        drop(process);
+        assert!(kill_process_group(Pid::from_raw(group).unwrap(), Signal::KILL).is_err());
+    }
 }

@@ -23,12 +23,17 @@ use super::failpoint::Failpoints;
 use crate::model::{Blob, ObjectId, Tree, Trees};
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
-/// Does not search parent folders.
+/// Does not search parent folders. The work tree is the folder in which its `.git` is, whatever the repository records.
 ///
 /// # Errors
 /// If `path` is not a repository, or is damaged.
 pub fn open(path: &Path) -> Result<Repository, Libgit2Error> {
-    open_with(path, RepositoryOpenFlags::NO_SEARCH)
+    let repository = open_with(path, RepositoryOpenFlags::NO_SEARCH)?;
+    // A linked work tree that was moved, or that another container sees elsewhere, records its former place.
+    if !repository.is_bare() && path.join(".git").symlink_metadata().is_ok() {
+        repository.set_workdir(path, false)?;
+    }
+    Ok(repository)
 }
 
 /// Opens the repository whose objects and refs are in exactly `folder`, and ignores its work tree.
@@ -98,7 +103,13 @@ pub(crate) fn open_or_create(path: &Path, failpoints: &Failpoints) -> Result<Rep
     open_bare(path).map_err(RepositoryError::git(path))
 }
 
-/// Removes lock files and temporary files.
+/// Removes the packs that a process did not finish. They cost only disk space, so an error is ignored.
+pub(super) fn remove_unfinished(repository: &Path) {
+    let _ = remove_in(&repository.join("objects/pack"), |name| name.starts_with("tmp_"));
+}
+
+/// Removes the lock files and temporary files that a crashed writer left: the caller must hold the lock that excludes other
+/// writers.
 fn clear(path: &Path) -> Result<(), RepositoryError> {
     // A lock file that a crashed writer left would block every later writer.
     let _ = remove_in(path, |name| name.ends_with(".lock"))?;

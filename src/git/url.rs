@@ -271,7 +271,7 @@ pub struct GitAccess {
     pub network: Network,
     /// The credentials for HTTPS and the host that they belong to.
     pub credentials: Option<GitCredentials>,
-    /// The longest silence of a process of Git before it counts as failed.
+    /// The longest time that one step, such as a fetch, may take.
     pub timeout: Duration,
     /// Whether Git reads the configuration of the user.
     pub user_config: UserConfig,
@@ -341,7 +341,7 @@ impl CredentialServer {
         let listener = UnixListener::bind(folder.path().join("s"))?;
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             for stream in listener.incoming().flatten() {
                 if ends.load(Ordering::Relaxed) {
                     return;
@@ -349,7 +349,7 @@ impl CredentialServer {
                 // A request that fails is one that Git does without.
                 let _ = answer(stream, &login);
             }
-        });
+        })?;
         Ok(Self { folder, is_over, thread: Some(thread) })
     }
 

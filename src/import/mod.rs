@@ -12,6 +12,7 @@ pub(crate) use writer::{ImportReport, ImportResult, ImportStop, SkipReason};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::Builder;
 
 use input::InputReading;
 use reading::ToggleReading;
@@ -66,6 +67,9 @@ pub(crate) enum ImportError {
     /// Connections to the service could not be set up.
     #[error(transparent)]
     Service(#[from] ClientError),
+    /// The system had no thread left.
+    #[error("could not start a thread")]
+    Thread(#[source] std::io::Error),
     /// Another import is running, or the work tree could not be opened.
     #[error("{0}")]
     WorkTree(String),
@@ -85,7 +89,7 @@ impl ImportError {
             ),
             Self::Source(_) => None,
             Self::Service(error) => error.hint(),
-            Self::WorkTree(_) => None,
+            Self::Thread(_) | Self::WorkTree(_) => None,
             Self::TooManyFiles => Some("select one of the folders with `--root`".to_owned()),
         }
     }
@@ -168,11 +172,11 @@ fn start(config: &ImportConfig, found: Sender<Found>) -> Result<(), ImportError>
         }
         // A thread that is not the runtime's, because nothing can interrupt a read from a terminal.
         ImportSource::Stdin => {
-            std::thread::spawn(move || input.run(None));
+            Builder::new().spawn(move || input.run(None)).map_err(ImportError::Thread)?;
         }
         ImportSource::Folder(folder) => {
             let folder = folder.clone();
-            std::thread::spawn(move || input.run(Some(&folder)));
+            Builder::new().spawn(move || input.run(Some(&folder))).map_err(ImportError::Thread)?;
         }
         ImportSource::Service(client, in_flight) => {
             let reader = LiveReader::new(client.clone())?;

@@ -91,13 +91,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work` in several threads.
+/// Runs `work` in several threads. If one cannot start, the others do its part.
 fn in_threads(threads: usize, work: impl Fn() -> Result<(), Error> + Sync) -> Result<(), Error> {
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let workers = (1..threads).map(|_| thread::Builder::new().spawn_scoped(scope, &work));
+        let workers: Vec<_> = workers.filter_map(Result::ok).collect();
+        let own = work();
         workers
             .into_iter()
             .try_for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .and(own)
     })
 }
 

@@ -22,8 +22,10 @@ pub struct WorkTree {
 /// Returns the top folder of the work tree that contains `path`, if any.
 pub fn top_of(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    let mut repositories = path.ancestors().filter_map(|folder| revisions::open(folder).ok());
-    repositories.next()?.workdir().map(Path::to_owned)
+    let mut folders = path.ancestors();
+    let (folder, repository) = folders.find_map(|folder| Some((folder, revisions::open(folder).ok()?)))?;
+    // The folder itself: the repository may record the former place of a linked work tree that was moved.
+    repository.workdir().map(|_| folder.to_owned())
 }
 
 /// Returns whether both paths lead to the same existing folder.

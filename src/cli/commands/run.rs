@@ -31,17 +31,10 @@ use crate::source::CacheMode;
 pub(crate) struct RunArgs {}
 
 pub(super) fn run(settings: &Settings, _: &RunArgs) -> Result<ExitStatus, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        // Idle threads keep the memory of what they read, and the daemon rests between passes.
-        .thread_keep_alive(Duration::from_millis(500))
-        .enable_all()
-        .build()
-        .map_err(Failure::failed)?;
-    let result = runtime.block_on(serve(settings));
-    // Do not wait for a fetch that hangs: it only updates a cache.
-    runtime.shutdown_background();
-    result
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    // Idle threads keep the memory of what they read, and the daemon rests between passes.
+    runtime.worker_threads(2).thread_keep_alive(Duration::from_millis(500));
+    setup::start(&mut runtime)?.block_on(serve(settings))
 }
 
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {

@@ -303,6 +303,11 @@ fn pass_span() -> Span {
     tracing::error_span!("pass", pass = format!("{:08x}", fastrand::u32(..)))
 }
 
+/// Has the runtime start a thread for work that found none: it tries only when work is added.
+fn retry_threads() {
+    drop(tokio::task::spawn_blocking(|| {}));
+}
+
 /// Waits until `stop` becomes true or its sender is gone. Can be called again.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
@@ -352,7 +357,10 @@ impl Driver {
                 // The remote of shared state may hang. The next process finds whatever is unfinished.
                 () = stopped(stop) => return Err(Instant::now()),
                 Some(command) = self.commands.recv() => reject(command, "the state is being opened; try again"),
-                _ = tick.tick() => self.heartbeat.beat(),
+                _ = tick.tick() => {
+                    self.heartbeat.beat();
+                    retry_threads();
+                }
             }
         };
         match opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {

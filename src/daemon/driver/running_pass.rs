@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 
 use crate::daemon::control::{ControlError, DriverCommand};
-use crate::daemon::driver::{Driver, TICK, stopped};
+use crate::daemon::driver::{Driver, TICK, retry_threads, stopped};
 use crate::daemon::loop_state::LoopState;
 use crate::daemon::probe::HeadProbe;
 use crate::daemon::release::{AllowRequest, Rejection, Released, release};
@@ -166,6 +166,9 @@ impl Driver {
                 _ = tick.tick() => {
                     self.heartbeat.beat();
                     self.expire();
+                    if running.revision().is_none() {
+                        retry_threads();
+                    }
                     running.compare(probe.local_head());
                 }
                 // A remote repository may be ahead of this pass, which may be retrying for a while.

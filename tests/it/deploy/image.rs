@@ -53,7 +53,9 @@ fn copied_files_exist_and_are_in_the_build_context() {
 fn the_image_runs_the_daemon_as_an_unprivileged_user() {
     assert_eq!(arguments("USER"), [format!("{USER}:{USER}")]);
     assert_eq!(arguments("EXPOSE"), [port().to_string()]);
-    assert_eq!(arguments("ENTRYPOINT"), ["[\"gitoggle\"]"]);
+    // The first process of a container must reap what others leave behind.
+    assert_eq!(arguments("ENTRYPOINT"), [r#"["tini", "-s", "--", "gitoggle"]"#]);
+    assert!(arguments("RUN").iter().any(|line| line.contains(" tini ")), "the image has it");
     let command: Vec<String> = serde_json::from_str(&arguments("CMD")[0]).unwrap();
     let mut variables: Vec<(String, String)> = arguments("ENV")
         .iter()
