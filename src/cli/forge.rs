@@ -144,7 +144,7 @@ pub(super) fn comment(
         _ => "",
     };
     let page = page(key.room(api, &reviewed) - unlisted.len());
-    let body = key.comment(Some(&head), &reviewed, &format!("{unlisted}{page}"));
+    let body = key.comment(api, Some(&head), &reviewed, &format!("{unlisted}{page}"));
     put(settings, request, &key, Some(&head), &body)
 }
 
@@ -159,7 +159,7 @@ pub(super) fn comment_failure(
     let revision = head.clone().or_else(|| settings.to.clone());
     let revision = revision.or_else(|| request.target.commit.clone());
     let page = report::failed(revision.as_deref().or(Some("HEAD")), &failure.to_string());
-    let body = key.comment(head.as_deref(), &CommentPlan::Failed, &page);
+    let body = key.comment(request.target.api, head.as_deref(), &CommentPlan::Failed, &page);
     put(settings, request, key, head.as_deref(), &body)
 }
 
@@ -200,6 +200,12 @@ fn put(
         Ok(CommentResult::Newer) => ("kept", ", which is about a newer commit"),
         Ok(CommentResult::Unchanged) => ("kept", ""),
         Ok(CommentResult::Updated) => ("updated", ""),
+        Ok(CommentResult::UpdatedHidden) => {
+            note(&format!(
+                "warning: the comment on {place} is hidden, so reviewers do not see the plan; show it again\n"
+            ))?;
+            ("updated", "")
+        }
         Err(error) => return warn(format!("comment on {place}"), error, api),
     };
     note(&format!("note: {did} the comment on {place}{why}\n"))
@@ -235,6 +241,7 @@ pub(super) fn set_status(
         context: format!("gitoggle {globs}").trim_end().to_owned(),
         description: verdict.description,
         target_url: target.job_url.clone(),
+        pipeline: target.pipeline,
     };
     let api = target.api;
     let client = ForgeClient::new(target, &setup::network(settings));

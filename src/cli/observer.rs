@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::config::LogFormat;
 use crate::daemon::Metrics;
-use crate::model::{Action, HoldKind, ToggleId, ToggleState, counted, escaped};
+use crate::model::{HoldKind, ToggleId, ToggleState, counted, escaped};
 use crate::pass::{ChangeResult, Event, PublishAnswer, Report};
 use crate::plan::{Change, Plan};
 use crate::telemetry::{ANNOUNCEMENT, Stream};
@@ -72,7 +72,7 @@ impl Progress {
 
     fn announce(&self, plan: &Plan) {
         let (source, changes) = (plan.source(), plan.changes());
-        let adopted = changes.iter().filter(|change| change.action == Action::Adopt).count();
+        let adopted = plan.adoptions();
         match self.format {
             // A consumer of JSON log lines cannot read plain text among them.
             Some(LogFormat::Json) => log_begin(&self.host, plan),

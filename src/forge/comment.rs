@@ -11,9 +11,10 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::routes::{ForgeApi, ForgeComment};
+use super::routes::{ForgeApi, ForgeComment, next_page};
 use super::{ForgeClient, ForgeError};
 use crate::model::{ReviewedChanges, hex};
 
@@ -40,6 +41,8 @@ pub(crate) enum CommentResult {
     Unchanged,
     /// It had another text.
     Updated,
+    /// It had another text, and somebody has hidden it.
+    UpdatedHidden,
 }
 
 impl ForgeClient {
@@ -55,14 +58,13 @@ impl ForgeClient {
         let mut round = 1;
         loop {
             match self.put_once(number, draft, user) {
-                Ok(None) if round < ROUNDS => {}
+                Ok(None) if round < ROUNDS => round += 1,
                 Ok(None) => return Err(ForgeError::foreign("its comments change with every request")),
                 Ok(Some(result)) => return Ok(result),
                 // The comment may have been created nevertheless, so the comments are listed before the next attempt.
-                Err(error) if self.pause(&error, round) => {}
+                Err(error) if self.pause(&error) => {}
                 Err(error) => return Err(error),
             }
-            round += 1;
         }
     }
 
@@ -92,10 +94,11 @@ impl ForgeClient {
         };
         let is_current = same_text(&oldest.body, draft.body);
         let is_newer = !is_current && self.is_newer(number, &oldest.body, draft)?;
+        let mut is_hidden = false;
         if !is_current && !is_newer {
             match self.call(&self.routes.update(number, oldest.id, draft.body)) {
                 Err(error) if error.refused(404) => return Ok(None),
-                answer => drop(answer?),
+                answer => is_hidden = self.is_hidden(&answer?.body),
             }
         }
         for newer in own {
@@ -109,8 +112,15 @@ impl ForgeClient {
             _ if is_newer => CommentResult::Newer,
             (true, _) => CommentResult::Created,
             (false, true) => CommentResult::Unchanged,
+            (false, false) if is_hidden => CommentResult::UpdatedHidden,
             (false, false) => CommentResult::Updated,
         }))
+    }
+
+    /// Returns whether somebody has hidden the comment of `entry`. An answer that does not say so is not worth a retry.
+    fn is_hidden(&self, entry: &Value) -> bool {
+        let answer = self.routes.is_hidden(entry).and_then(|request| self.once(&request).ok());
+        answer.is_some_and(|answer| answer.body["data"]["node"]["isMinimized"].as_bool() == Some(true))
     }
 
     /// Returns whether the comment `body` is about a newer commit of the pull request than `draft`.
@@ -137,9 +147,21 @@ impl ForgeClient {
         })
     }
 
-    /// Returns what the comment on a pull request says about its changes. `user` is that of the token.
-    pub(super) fn review(&self, number: u64, key: &CommentKey, user: u64) -> Result<CommentPlan, ForgeError> {
-        let own = self.own_comments(number, key, user)?;
+    /// Returns what the comment on a pull request says about its changes. `user` is that of the token, and `first` are the
+    /// oldest comments, if they are known.
+    pub(super) fn review(
+        &self,
+        number: u64,
+        key: &CommentKey,
+        user: u64,
+        first: Option<(Vec<ForgeComment>, bool)>,
+    ) -> Result<CommentPlan, ForgeError> {
+        let (mut own, has_more) = first.unwrap_or((Vec::new(), true));
+        own.retain(|comment| comment.author == user);
+        key.retain(&mut own, |comment| &comment.body);
+        if own.is_empty() && has_more {
+            own = self.own_comments(number, key, user)?;
+        }
         let oldest = own.iter().min_by_key(|comment| comment.id);
         let marker = oldest.and_then(|comment| Marker::of(&comment.body));
         let marker = marker.filter(|marker| marker.key == key.0 && marker.is_unchanged);
@@ -161,16 +183,20 @@ impl ForgeClient {
         // Ten thousand comments.
         const MOST_PAGES: u32 = 100;
         let mut own = Vec::new();
-        for page in 1..=MOST_PAGES {
+        let mut page = 1;
+        for _ in 0..MOST_PAGES {
             let answer = self.call(&self.routes.comments(number, page))?;
             let Some(entries) = answer.body.as_array() else {
                 return Err(ForgeError::foreign("it did not return a list of comments"));
             };
             let comments = entries.iter().filter_map(|entry| self.routes.read_comment(entry));
             own.extend(comments.filter(|comment| comment.author == user));
-            if !answer.has_next {
-                key.retain(&mut own, |comment| &comment.body);
-                return Ok(own);
+            match next_page(&answer.headers, page) {
+                Some(next) => page = next,
+                None => {
+                    key.retain(&mut own, |comment| &comment.body);
+                    return Ok(own);
+                }
             }
         }
         Err(ForgeError::foreign("the pull request has too many comments"))
@@ -179,8 +205,11 @@ impl ForgeClient {
 
 /// Compares texts as a forge stores them: without white space at the end, and with any line breaks.
 fn same_text(stored: &str, text: &str) -> bool {
-    let normal = |text: &str| text.replace("\r\n", "\n").trim_end().to_owned();
     normal(stored) == normal(text)
+}
+
+fn normal(text: &str) -> String {
+    text.replace("\r\n", "\n").trim_end().to_owned()
 }
 
 /// The key of a job whose settings are invalid, and so also those that its key would consist of.
@@ -257,10 +286,17 @@ impl CommentKey {
         Self(UNKNOWN.to_owned())
     }
 
-    /// Returns the comment with `page` about the commit `head`. Its hidden first line has the plan, the length of the page,
-    /// and a checksum: a comment that a person pasted and added to is not one of gitoggle, and one that a person changed is
-    /// no review.
-    pub(crate) fn comment(&self, head: Option<&str>, plan: &CommentPlan, page: &str) -> String {
+    /// Returns the comment on `api` with `page` about the commit `head`. Its hidden first line has the plan, the length of the
+    /// page, and a checksum: a comment that a person pasted and added to is not one of gitoggle, and one that a person changed
+    /// is no review.
+    pub(crate) fn comment(
+        &self,
+        api: ForgeApi,
+        head: Option<&str>,
+        plan: &CommentPlan,
+        page: &str,
+    ) -> String {
+        let page = &api.stored(page);
         let (head, plan) = (head.unwrap_or("-"), plan.to_word());
         let (length, sum) = (plain(page).count(), checksum(&[head, &plan, page]));
         format!("{PREFIX}{} {length} {sum} {head} {plan} -->\n{page}", self.0)
@@ -268,7 +304,7 @@ impl CommentKey {
 
     /// Returns the maximum length of the page in a comment on `api`, in characters.
     pub(crate) fn room(&self, api: ForgeApi, plan: &CommentPlan) -> usize {
-        let empty = self.comment(Some(&"0".repeat(40)), plan, "");
+        let empty = self.comment(api, Some(&"0".repeat(40)), plan, "");
         // The length has up to seven digits.
         api.longest_comment() - empty.len() - 7
     }
@@ -311,7 +347,7 @@ impl Marker {
     }
 }
 
-/// Returns the letters and digits of a text. Forges change white space, and add backslashes.
+/// Returns the letters and digits of a text.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|character| character.is_alphanumeric())
 }
@@ -319,7 +355,7 @@ fn plain(text: &str) -> impl Iterator<Item = char> {
 fn checksum(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        hash.update(plain(part).collect::<String>());
+        hash.update(normal(part));
         hash.update([0]);
     }
     hex(&hash.finalize()[..8])
@@ -345,18 +381,18 @@ mod tests {
             CommentPlan::Failed,
             CommentPlan::Unlisted,
         ] {
-            let body = key.comment(Some(HEAD), &plan, "### Plan\n/merge é\n");
+            let body = key.comment(ForgeApi::GitLab, Some(HEAD), &plan, "### Plan\n/merge é\n");
+            assert!(body.contains("\n\\/merge é"), "GitLab would execute the line");
             for stored in [
                 body.clone(),
                 body.replace('\n', "\r\n"),
                 body.trim_end().to_owned(),
-                body.replace("/merge", "\\/merge"),
             ] {
                 let marker = Marker::of(&stored).unwrap();
                 assert_eq!((marker.key.as_str(), marker.head.as_deref()), (key.0.as_str(), Some(HEAD)));
                 assert_eq!((marker.plan, marker.is_unchanged), (plan.clone(), true));
             }
-            let none = key.comment(None, &plan, "");
+            let none = key.comment(ForgeApi::GitHub, None, &plan, "");
             assert_eq!(Marker::of(&none).unwrap().head, None);
         }
     }
@@ -365,7 +401,8 @@ mod tests {
     fn a_comment_that_someone_changed_is_not_one_of_gitoggle() {
         let key = CommentKey::of(&["a"]);
         let (one, two) = (reviewed(1), reviewed(2));
-        let body = key.comment(Some(HEAD), &CommentPlan::Reviewed(one.clone()), "### Plan\n");
+        let plan = CommentPlan::Reviewed(one.clone());
+        let body = key.comment(ForgeApi::GitHub, Some(HEAD), &plan, "### Plan\n`age > 20`\n");
         let word = |changes| CommentPlan::Reviewed(changes).to_word();
         for changed in [
             format!("{body}I think so, too.\n"),
@@ -382,6 +419,9 @@ mod tests {
             body.replace(&word(one.clone()), &word(two)),
             body.replace(HEAD, &HEAD.replace('0', "1")),
             body.replace("Plan", "Plam"),
+            body.replace('>', "<").replacen("<!-- ", "<!-- ", 1).replacen(" --<", " -->", 1),
+            body.replace("age > 20", "age  > 20"),
+            body.replace('`', ""),
         ] {
             assert!(!Marker::of(&changed).unwrap().is_unchanged, "{changed}");
         }
@@ -407,7 +447,7 @@ mod tests {
     fn a_job_with_invalid_settings_has_the_comment_of_the_only_other_job() {
         let (one, other, unknown) = (CommentKey::of(&["a"]), CommentKey::of(&["b"]), CommentKey::unknown());
         let bodies = |keys: &[&CommentKey]| -> Vec<String> {
-            let comment = |key: &&CommentKey| key.comment(None, &CommentPlan::Failed, "");
+            let comment = |key: &&CommentKey| key.comment(ForgeApi::GitHub, None, &CommentPlan::Failed, "");
             let mut bodies: Vec<String> = keys.iter().map(comment).collect();
             bodies.push("a comment by hand".to_owned());
             bodies

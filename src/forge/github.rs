@@ -1,19 +1,56 @@
-//! GitHub's REST API, version 2022-11-28, and that of Gitea and Forgejo, which follows it.
+//! GitHub's REST API, version 2022-11-28, its GraphQL API, and that of Gitea and Forgejo, which follows it.
 
 use reqwest::Method;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, LINK};
+use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Value, json};
 
-use super::routes::{ForgeRequest, Resource, Routes, TokenKind, component, user_id};
+use super::routes::{
+    ForgeComment, ForgeRequest, ListedRequest, Page, Resource, Routes, TokenKind, commit_id, component,
+    seconds, user_id,
+};
 use crate::transport::Secret;
 
 /// A repository on GitHub.
-pub(super) struct GitHub(String);
+pub(super) struct GitHub {
+    path: String,
+    /// `owner/name`.
+    repository: String,
+}
 
 impl GitHub {
     pub(super) fn new(repository: &str) -> Self {
-        Self(repository_path(repository))
+        Self { path: repository_path(repository), repository: repository.to_owned() }
     }
+}
+
+/// The merged pull requests of a branch with their comments, of which one is that of the plan. REST will lose the commits of
+/// merges with its version 2026-03-10.
+const MERGED: &str = "query($owner: String!, $name: String!, $branch: String!, $after: String) { \
+     repository(owner: $owner, name: $name) { pullRequests(baseRefName: $branch, states: [MERGED], \
+     orderBy: {field: UPDATED_AT, direction: DESC}, first: 50, after: $after) { \
+     pageInfo { hasNextPage endCursor } nodes { number baseRefName updatedAt mergedAt mergeCommit { oid } \
+     comments(first: 50) { pageInfo { hasNextPage } nodes { body author { ... on User { databaseId } \
+     ... on Bot { databaseId } } } } } } } }";
+
+const HIDDEN: &str = "query($id: ID!) { node(id: $id) { ... on IssueComment { isMinimized } } }";
+
+fn graphql(query: &str, variables: Value) -> ForgeRequest {
+    let mut body = json!({ "query": query });
+    if !variables.is_null() {
+        body["variables"] = variables;
+    }
+    ForgeRequest { method: Method::POST, resource: Resource::GraphQl, body: Some(body) }
+}
+
+/// Reads the comments of a pull request, oldest first, and whether there are more.
+fn first_comments(comments: &Value) -> Option<(Vec<ForgeComment>, bool)> {
+    let nodes = comments["nodes"].as_array()?;
+    let read = |(id, node): (u64, &Value)| {
+        let author = node["author"]["databaseId"].as_u64()?;
+        Some(ForgeComment { id, author, body: node["body"].as_str()?.to_owned() })
+    };
+    let has_more = comments["pageInfo"]["hasNextPage"].as_bool() == Some(true);
+    Some(((0..).zip(nodes).filter_map(read).collect(), has_more))
 }
 
 /// Returns `/repos/OWNER/NAME`.
@@ -33,11 +70,7 @@ impl Routes for GitHub {
 
     fn user(&self, _: TokenKind) -> ForgeRequest {
         // `GET /user` does not answer to the token of a job or an app.
-        ForgeRequest {
-            method: Method::POST,
-            resource: Resource::GraphQl,
-            body: Some(json!({ "query": "query { viewer { databaseId } }" })),
-        }
+        graphql("query { viewer { databaseId } }", Value::Null)
     }
 
     fn read_user(&self, answer: &Value) -> Option<u64> {
@@ -45,35 +78,45 @@ impl Routes for GitHub {
     }
 
     fn repository(&self) -> &str {
-        &self.0
+        &self.path
     }
 
     fn page(&self, page: u32) -> String {
         format!("?per_page=100&page={page}")
     }
 
-    fn has_next(&self, headers: &HeaderMap) -> bool {
-        // The linked URL is not requested, because it could be on another host.
-        let links = headers.get_all(LINK).iter();
-        let mut links = links.filter_map(|value| value.to_str().ok());
-        links.any(|value| value.contains("rel=\"next\""))
+    fn is_hidden(&self, entry: &Value) -> Option<ForgeRequest> {
+        Some(graphql(HIDDEN, json!({ "id": entry["node_id"].as_str()? })))
     }
 
     fn longest_description(&self) -> usize {
         140
     }
 
-    fn requests_of(&self, commit: &str) -> ForgeRequest {
-        ForgeRequest::get(format!("{}/commits/{}/pulls?per_page=100", self.0, component(commit)))
+    fn merged(&self, branch: &str, _: i64, page: &Page) -> ForgeRequest {
+        let (owner, name) = self.repository.split_once('/').unwrap_or_default();
+        let variables = json!({ "owner": owner, "name": name, "branch": branch, "after": page.cursor });
+        graphql(MERGED, variables)
     }
 
-    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64> {
-        let requests = answer.as_array()?;
-        let merged = requests.iter().find(|request| {
-            // An open pull request has a `merge_commit_sha` as well: that of a trial merge.
-            request["merge_commit_sha"].as_str().is_some_and(is_in_history) && !request["merged_at"].is_null()
-        });
-        merged?["number"].as_u64()
+    fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
+        answer["data"]["repository"]["pullRequests"]["nodes"].as_array()
+    }
+
+    fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest> {
+        Some(ListedRequest {
+            number: entry["number"].as_u64()?,
+            commit: commit_id(&entry["mergeCommit"]["oid"]),
+            is_merged: entry["baseRefName"].as_str().is_none_or(|base| base == branch),
+            changed_at: seconds(&entry["updatedAt"]),
+            comments: first_comments(&entry["comments"]),
+        })
+    }
+
+    fn cursor(&self, answer: &Value) -> Option<String> {
+        let page = &answer["data"]["repository"]["pullRequests"]["pageInfo"];
+        page["hasNextPage"].as_bool().filter(|has_next| *has_next)?;
+        page["endCursor"].as_str().map(str::to_owned)
     }
 }
 
@@ -104,23 +147,29 @@ impl Routes for Gitea {
         &self.0
     }
 
-    fn page(&self, _: u32) -> String {
-        String::new()
-    }
-
-    fn has_next(&self, _: &HeaderMap) -> bool {
+    fn page(&self, page: u32) -> String {
         // This list has no pages: every request returns all comments, whatever its `page` is.
-        false
+        if page == 1 { String::new() } else { format!("?page={page}") }
     }
 
-    fn requests_of(&self, commit: &str) -> ForgeRequest {
-        ForgeRequest::get(format!("{}/commits/{}/pull", self.0, component(commit)))
+    fn merged(&self, branch: &str, _: i64, page: &Page) -> ForgeRequest {
+        ForgeRequest::get(format!(
+            "{}/pulls?state=closed&sort=recentclose&base_branch={}&limit=50&page={}",
+            self.0,
+            component(branch),
+            page.number
+        ))
     }
 
-    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64> {
-        let is_merged = answer["merged"].as_bool() == Some(true);
-        (is_merged && answer["merge_commit_sha"].as_str().is_some_and(is_in_history))
-            .then(|| answer["number"].as_u64())
-            .flatten()
+    fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest> {
+        // Forgejo does not filter by the branch, and no version by whether it was merged.
+        let is_merged = entry["merged"].as_bool() == Some(true) && entry["base"]["ref"].as_str() == Some(branch);
+        Some(ListedRequest {
+            number: entry["number"].as_u64()?,
+            commit: commit_id(&entry["merge_commit_sha"]),
+            is_merged,
+            changed_at: seconds(&entry["closed_at"]).or_else(|| seconds(&entry["merged_at"])),
+            comments: None,
+        })
     }
 }

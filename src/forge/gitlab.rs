@@ -1,11 +1,15 @@
 //! GitLab's REST API, version 4.
 
+use jiff::Timestamp;
 use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderName};
-use serde_json::Value;
+use reqwest::header::HeaderName;
+use serde_json::{Value, json};
 
-use super::CommitVerdict;
-use super::routes::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
+use super::routes::{
+    ForgeComment, ForgeRequest, ListedRequest, Page, Routes, TokenKind, commit_id, component, seconds,
+    user_id,
+};
+use super::{CommitStatus, CommitVerdict};
 use crate::transport::Secret;
 
 /// A project on GitLab.
@@ -19,7 +23,7 @@ impl GitLab {
 }
 
 /// Escapes lines that GitLab would execute as quick actions, such as `/merge`, with the rights of the token.
-fn without_actions(body: &str) -> String {
+pub(super) fn without_actions(body: &str) -> String {
     let lines = body.split_inclusive('\n').map(|line| {
         let text = line.trim_start();
         if text.starts_with('/') {
@@ -77,19 +81,10 @@ impl Routes for GitLab {
         format!("?sort=asc&order_by=created_at&per_page=100&page={page}")
     }
 
-    fn has_next(&self, headers: &HeaderMap) -> bool {
-        // Empty on the last page.
-        headers.get("x-next-page").is_some_and(|page| !page.is_empty())
-    }
-
     fn read_comment(&self, entry: &Value) -> Option<ForgeComment> {
         // Notes of GitLab itself, such as that of a changed label, are in the list as well.
         let is_system = entry["system"].as_bool() == Some(true);
         ForgeComment::read(entry, "author").filter(|_| !is_system)
-    }
-
-    fn text(&self, body: &str) -> String {
-        without_actions(body)
     }
 
     fn update_method(&self) -> Method {
@@ -98,29 +93,57 @@ impl Routes for GitLab {
 
     fn state(&self, verdict: CommitVerdict) -> &'static str {
         match verdict {
-            CommitVerdict::Failure => "failed",
-            CommitVerdict::Pending => "pending",
+            // A pipeline with something pending never ends.
+            CommitVerdict::Failure | CommitVerdict::Pending => "failed",
             CommitVerdict::Success => "success",
         }
     }
 
-    fn requests_of(&self, commit: &str) -> ForgeRequest {
+    fn status(&self, commit: &str, status: &CommitStatus) -> ForgeRequest {
+        const LONGEST_URL: usize = 255;
+        let path = format!("{}/statuses/{}", self.0, component(commit));
+        let mut body = status.json(self.state(status.verdict), self.longest_description());
+        if let Some(body) = body.as_object_mut() {
+            let is_long = |url: &Value| url.as_str().is_some_and(|url| url.chars().count() > LONGEST_URL);
+            if body.get("target_url").is_some_and(is_long) {
+                body.remove("target_url");
+            }
+            // Without it, the status may become part of another pipeline for the commit.
+            if let Some(pipeline) = status.pipeline {
+                body.insert("pipeline_id".to_owned(), json!(pipeline));
+            }
+        }
+        ForgeRequest::with(Method::POST, path, body)
+    }
+
+    fn merged(&self, branch: &str, since: i64, page: &Page) -> ForgeRequest {
+        let since = Timestamp::from_second(since).unwrap_or(Timestamp::UNIX_EPOCH);
         ForgeRequest::get(format!(
-            "{}/repository/commits/{}/merge_requests?per_page=100",
+            "{}/merge_requests?state=merged&target_branch={}&order_by=updated_at&sort=desc&updated_after={}&per_page=100&page={}",
             self.0,
-            component(commit)
+            component(branch),
+            component(&since.to_string()),
+            page.number
         ))
     }
 
-    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64> {
-        // A merge without a merge commit leaves the newest commit of the branch, or the squashed one.
+    fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest> {
+        // A merge without a merge commit leaves the squashed commit, or the newest one of the branch.
         const COMMITS: [&str; 3] = ["merge_commit_sha", "squash_commit_sha", "sha"];
-        let requests = answer.as_array()?;
-        let merged = requests.iter().find(|request| {
-            let mut commits = COMMITS.iter().filter_map(|name| request[*name].as_str());
-            request["state"].as_str() == Some("merged") && commits.any(is_in_history)
-        });
-        merged?["iid"].as_u64()
+        let is_of_branch = entry["target_branch"].as_str().is_none_or(|target| target == branch);
+        Some(ListedRequest {
+            number: entry["iid"].as_u64()?,
+            commit: COMMITS.iter().find_map(|name| commit_id(&entry[*name])),
+            is_merged: entry["state"].as_str() == Some("merged") && is_of_branch,
+            changed_at: seconds(&entry["updated_at"]),
+            comments: None,
+        })
+    }
+
+    fn merging(&self, branch: &str) -> Option<ForgeRequest> {
+        let branch = component(branch);
+        let path = format!("{}/merge_requests?state=locked&target_branch={branch}&per_page=1", self.0);
+        Some(ForgeRequest::get(path))
     }
 }
 

@@ -177,6 +177,10 @@ pub(crate) struct ForgeTarget {
     /// The number of the pull request; `None` in a job for a push.
     pub(crate) number: Option<u64>,
     pub(crate) commit: Option<String>,
+    /// The branch that a job for a push is for.
+    pub(super) branch: Option<String>,
+    /// The number of a GitLab pipeline.
+    pub(crate) pipeline: Option<u64>,
     pub(crate) job_url: Option<String>,
     token: Result<(SecretSource, TokenKind), String>,
 }
@@ -197,6 +201,7 @@ struct Names {
     url: &'static str,
     repository: &'static str,
     commit: &'static str,
+    branch: &'static str,
     tokens: &'static [(&'static str, TokenKind)],
 }
 
@@ -209,12 +214,14 @@ impl ForgeApi {
                 url: "CI_API_V4_URL",
                 repository: "CI_PROJECT_ID",
                 commit: "CI_COMMIT_SHA",
+                branch: "CI_COMMIT_BRANCH",
                 tokens: &[("GITLAB_TOKEN", TokenKind::Personal), ("CI_JOB_TOKEN", TokenKind::Job)],
             },
             Self::GitHub | Self::Gitea => Names {
                 url: "GITHUB_API_URL",
                 repository: "GITHUB_REPOSITORY",
                 commit: "GITHUB_SHA",
+                branch: "GITHUB_REF",
                 tokens: match self {
                     Self::Gitea => GITEA,
                     _ => &GITEA[1..],
@@ -263,6 +270,8 @@ impl ForgeTarget {
             repository,
             number: settings.number.or_else(|| number?.parse().ok()),
             commit: get(names.commit),
+            branch: get(names.branch).and_then(|name| branch_name(&name).map(str::to_owned)),
+            pipeline: get("CI_PIPELINE_ID").and_then(|id| id.parse().ok()),
             job_url: job_url(api, &get),
             token,
         })
@@ -281,6 +290,17 @@ impl ForgeTarget {
         match &self.token {
             Ok((source, kind)) => Ok((source.read()?, *kind)),
             Err(why) => Err(ForgeError::NoToken(why.clone())),
+        }
+    }
+}
+
+/// Returns the name of a branch, which may be a full ref; none for a ref that is not one of a branch.
+pub(super) fn branch_name(reference: &str) -> Option<&str> {
+    match reference.strip_prefix("refs/") {
+        None => Some(reference),
+        Some(rest) => {
+            let remote = || rest.strip_prefix("remotes/").and_then(|rest| rest.split_once('/'));
+            rest.strip_prefix("heads/").or_else(|| remote().map(|(_, name)| name))
         }
     }
 }

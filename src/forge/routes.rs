@@ -1,17 +1,20 @@
 //! What differs between the APIs of forges: the requests, and what their answers mean.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderName};
+use jiff::Timestamp;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use serde_json::{Value, json};
 use url::Url;
 
 use super::Forge;
+use super::gitlab::without_actions;
 use super::{CommitStatus, CommitVerdict};
-use crate::model::words;
+use crate::model::{CommitId, words};
 use crate::transport::Secret;
 
 /// What a request is about.
@@ -65,6 +68,53 @@ impl ForgeComment {
     }
 }
 
+/// A place in a list.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Page {
+    /// From 1.
+    pub(super) number: u32,
+    pub(super) cursor: Option<String>,
+}
+
+/// A pull request in the list of merged ones.
+#[derive(Clone, Debug)]
+pub(super) struct ListedRequest {
+    pub(super) number: u64,
+    /// What the branch had after the merge; none while the forge does not know it yet.
+    pub(super) commit: Option<CommitId>,
+    pub(super) is_merged: bool,
+    /// The time that the list is sorted by, in seconds since 1970-01-01 UTC: not before the merge.
+    pub(super) changed_at: Option<i64>,
+    /// The first comments, and whether there are more; none if the list does not have them.
+    pub(super) comments: Option<(Vec<ForgeComment>, bool)>,
+}
+
+/// Reads a time.
+pub(super) fn seconds(time: &Value) -> Option<i64> {
+    Some(time.as_str()?.parse::<Timestamp>().ok()?.as_second())
+}
+
+/// Reads the id of a commit.
+pub(super) fn commit_id(id: &Value) -> Option<CommitId> {
+    id.as_str()?.parse().ok().map(CommitId)
+}
+
+/// Returns the number of the page after `page`, as `X-Next-Page` or `Link` says. The linked URL itself is not requested,
+/// because it could be on another host.
+pub(super) fn next_page(headers: &HeaderMap, page: u32) -> Option<u32> {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    // Empty on the last page.
+    let named = headers.get("x-next-page").and_then(text).and_then(|next| next.trim().parse().ok());
+    let links: Vec<String> = headers.get_all(LINK).iter().filter_map(text).collect();
+    let next = links.iter().flat_map(|links| links.split(',')).find(|link| link.contains("rel=\"next\""));
+    let linked = next.map(|link| {
+        let pairs = link.split(['?', '&', '>']).filter_map(|pair| pair.strip_prefix("page="));
+        let number = pairs.last().and_then(|number| number.parse().ok());
+        number.filter(|next| *next > page).unwrap_or(page + 1)
+    });
+    named.filter(|next| *next > page).or(linked)
+}
+
 /// Returns the id of a user. A negative id, which Gitea has for its own users, becomes a large number.
 pub(super) fn user_id(user: &Value) -> Option<u64> {
     let id = &user["id"];
@@ -106,15 +156,13 @@ pub(super) trait Routes {
     }
     /// The query of a page of comments, with its question mark; the first page is 1.
     fn page(&self, page: u32) -> String;
-    /// Returns whether another page follows.
-    fn has_next(&self, headers: &HeaderMap) -> bool;
     /// Reads a comment; `None` for an entry that is not a comment of a user.
     fn read_comment(&self, entry: &Value) -> Option<ForgeComment> {
         ForgeComment::read(entry, "user")
     }
-    /// Returns the text of a comment as it is sent.
-    fn text(&self, body: &str) -> String {
-        body.to_owned()
+    /// Asks whether somebody has hidden the comment of `entry`; none if the forge cannot hide comments.
+    fn is_hidden(&self, _entry: &Value) -> Option<ForgeRequest> {
+        None
     }
     /// The method that replaces the text of a comment.
     fn update_method(&self) -> Method {
@@ -127,21 +175,34 @@ pub(super) trait Routes {
     fn state(&self, verdict: CommitVerdict) -> &'static str {
         verdict.as_str()
     }
-    fn requests_of(&self, commit: &str) -> ForgeRequest;
-    /// Reads the number of the pull request that was merged as a commit of the history.
-    fn read_merged(&self, answer: &Value, is_in_history: &dyn Fn(&str) -> bool) -> Option<u64>;
+    /// The pull requests that were merged into `branch`, those that changed last first. `since` is in seconds since
+    /// 1970-01-01 UTC: what did not change after it may be left out.
+    fn merged(&self, branch: &str, since: i64, page: &Page) -> ForgeRequest;
+    /// Returns the entries of an answer to [`Self::merged`].
+    fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
+        answer.as_array()
+    }
+    /// Reads one of the entries. `is_merged` is false for one that was closed, or merged into another branch.
+    fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest>;
+    /// Returns the cursor of the next page of an answer whose body has it.
+    fn cursor(&self, _answer: &Value) -> Option<String> {
+        None
+    }
+    /// The pull requests that are being merged into `branch`, if the forge lists them apart.
+    fn merging(&self, _branch: &str) -> Option<ForgeRequest> {
+        None
+    }
 
     fn comments(&self, number: u64, page: u32) -> ForgeRequest {
         ForgeRequest::get(self.comments_path(number) + &self.page(page))
     }
     fn create(&self, number: u64, body: &str) -> ForgeRequest {
-        let body = json!({ "body": self.text(body) });
-        ForgeRequest::with(Method::POST, self.comments_path(number), body)
+        ForgeRequest::with(Method::POST, self.comments_path(number), json!({ "body": body }))
     }
     /// Replaces the text of a comment.
     fn update(&self, number: u64, comment: u64, body: &str) -> ForgeRequest {
-        let body = json!({ "body": self.text(body) });
-        ForgeRequest::with(self.update_method(), self.comment_path(number, comment), body)
+        let path = self.comment_path(number, comment);
+        ForgeRequest::with(self.update_method(), path, json!({ "body": body }))
     }
     fn delete(&self, number: u64, comment: u64) -> ForgeRequest {
         ForgeRequest::delete(self.comment_path(number, comment))
@@ -181,6 +242,14 @@ impl ForgeApi {
         }
     }
 
+    /// Returns a text as the forge stores it in a comment.
+    pub(super) fn stored(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::GitLab => without_actions(text).into(),
+            Self::GitHub | Self::Gitea => text.into(),
+        }
+    }
+
     /// Returns whether a job of `forge` has the variables of this API.
     pub(super) fn is_of(self, forge: Forge) -> bool {
         match self {
@@ -195,9 +264,8 @@ impl ForgeApi {
     pub(super) fn permissions(self) -> &'static str {
         match self {
             Self::GitHub => {
-                "a comment needs `permissions: pull-requests: write`, a status `statuses: write`, and the comment of a \
-                 merged pull request `pull-requests: read` and `contents: read`; the token of a job for a fork may only \
-                 read"
+                "a comment needs `permissions: pull-requests: write`, a status `statuses: write`, and the list of merged \
+                 pull requests `pull-requests: read` and `contents: read`; the token of a job for a fork may only read"
             }
             Self::GitLab => {
                 "GITLAB_TOKEN needs the scope `api` and the role Developer; a job token (CI_JOB_TOKEN) may neither \
@@ -295,6 +363,26 @@ mod tests {
         ] {
             let error = text.parse::<ApiUrl>().unwrap_err().to_string();
             assert!(error.contains(part) && !error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn pages_follow_either_header_and_never_a_linked_host() {
+        let headers = |pairs: &[(&'static str, &str)]| -> HeaderMap {
+            pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect()
+        };
+        for (pairs, next) in [
+            (&[("x-next-page", "3")][..], Some(3)),
+            (&[("x-next-page", "")], None),
+            (&[("link", "<https://evil.example/x?page=1&per_page=9>; rel=\"prev\", <https://evil.example/x?per_page=9&page=4>; rel=\"next\"")], Some(4)),
+            (&[("link", "<https://evil.example/x?after=abc>; rel=\"next\"")], Some(3)),
+            (&[("link", "<https://evil.example/x?page=2>; rel=\"next\"")], Some(3)),
+            (&[("link", "<https://evil.example/x?page=1>; rel=\"first\"")], None),
+            (&[("x-next-page", ""), ("link", "<https://x/?page=3>; rel=\"next\"")], Some(3)),
+            (&[("x-next-page", "2")], None),
+            (&[], None),
+        ] {
+            assert_eq!(next_page(&headers(pairs), 2), next, "{pairs:?}");
         }
     }
 

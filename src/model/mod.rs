@@ -36,7 +36,7 @@ pub use leftover::LeftoverKind;
 pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle, WaivedToggle};
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use request::{Action, Certainty, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest};
-pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Reviews};
+pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
 pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
 };

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Commit, CommitId, Payload, ToggleId, hex};
+use super::{Payload, ToggleId, hex};
 
-/// The SHA-256 of a toggle and the targeting that would be sent for it. Commits, comments and actions are not part of it,
-/// so that it survives a merge, and does not depend on what is applied.
+/// The SHA-256 of a toggle and the meaning of the targeting that would be sent for it. Commits, comments, actions and the kind
+/// of the service are not part of it, so that it survives a merge, and does not depend on what is applied.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ChangeDigest([u8; 32]);
 
@@ -23,7 +23,11 @@ impl ChangeDigest {
     pub(crate) fn new(id: &ToggleId, payload: &Payload) -> Self {
         // Without a separator, two different requests could have the same bytes.
         let hash = Sha256::new().chain_update(id.as_str()).chain_update([0]);
-        Self(hash.chain_update(payload.json()).finalize().into())
+        let json = payload.json();
+        // The documented API does not have the member, which means the same as an empty one. It is the last one, and its
+        // quotes would be escaped within a text.
+        let meaning = json.strip_suffix(r#","prerequisites":[]}}"#).or(json.strip_suffix("}}")).unwrap_or(&json);
+        Self(hash.chain_update(meaning).chain_update("}}").finalize().into())
     }
 
     /// Returns the part of the digest that a review lists. 128 bits, so that a comment has room for thousands.
@@ -67,6 +71,10 @@ impl ReviewedChanges {
         self.0.iter().flatten().copied().collect()
     }
 
+    pub(crate) fn list(&self, change: ChangeDigest) -> bool {
+        self.0.contains(&change.listed())
+    }
+
     /// Returns the digests that [`Self::to_bytes`] has returned; `None` if it has not returned these.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (digests, rest) = bytes.as_chunks::<LISTED>();
@@ -80,48 +88,17 @@ impl FromIterator<ChangeDigest> for ReviewedChanges {
     }
 }
 
-/// The reviews that count for one pass.
+/// A change that no review lists.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Reviews {
-    changes: ReviewedChanges,
-    /// For the commits of pull requests, which one each came from, and why its review does not list a change.
-    requests: BTreeMap<CommitId, String>,
-    /// The same for any other commit, after its id.
-    others: String,
+pub struct UnlistedChange {
+    /// Where it came from, and why no review lists it: continues the sentence "it …".
+    pub(crate) why: String,
+    /// The pull request whose plan job lists it when it is run again.
+    pub(crate) request: Option<u64>,
 }
 
-impl Reviews {
-    /// Returns no reviews. `others` continues the sentence about a commit that is of no pull request.
-    pub(crate) fn none(others: impl Into<String>) -> Self {
-        Self { changes: ReviewedChanges::default(), requests: BTreeMap::new(), others: others.into() }
-    }
-
-    pub(crate) fn add(&mut self, review: ReviewedChanges) {
-        self.changes.0.extend(review.0);
-    }
-
-    /// Names the pull request that `commits` came from, and why its review does not list a change.
-    pub(crate) fn name(&mut self, commits: impl IntoIterator<Item = CommitId>, request: &str) {
-        for commit in commits {
-            self.requests.entry(commit).or_insert_with(|| request.to_owned());
-        }
-    }
-
-    pub(crate) fn list(&self, change: ChangeDigest) -> bool {
-        self.changes.0.contains(&change.listed())
-    }
-
-    /// Returns what an unlisted change of `commit` came from, and why no review lists it.
-    pub(crate) fn origin(&self, commit: Option<&Commit>) -> String {
-        match commit {
-            None => format!("files that are not committed, {}", self.others),
-            Some(commit) => match self.requests.get(&commit.id) {
-                Some(request) => request.clone(),
-                None => format!("commit {}, {}", commit.id.short(), self.others),
-            },
-        }
-    }
-}
+/// The changes of one pass that no review lists, so that they are not published.
+pub type Unlisted = BTreeMap<ToggleId, UnlistedChange>;
 
 #[cfg(test)]
 mod tests {
@@ -148,6 +125,20 @@ mod tests {
     }
 
     #[test]
+    fn a_digest_does_not_depend_on_the_kind_of_the_service() {
+        let id = "shop/prod/pay".parse().unwrap();
+        let content = |members: &str| -> ChangeDigest {
+            let text = format!(
+                r#"{{"disabled":true,"content":{{"rules":[],"disabledServe":{{"select":0}},"defaultServe":{{"select":0}},"variations":[]{members}}}}}"#
+            );
+            ChangeDigest::new(&id, &serde_json::from_str(&text).unwrap())
+        };
+        let one = r#","prerequisites":[{"key":"a","value":"true","type":"boolean"}]"#;
+        assert_eq!(content(""), content(r#","prerequisites":[]"#));
+        assert_ne!(content(""), content(one));
+    }
+
+    #[test]
     fn the_digests_of_a_review_are_read_back_whole_or_not_at_all() {
         let digest = |byte| ChangeDigest([byte; 32]);
         let review: ReviewedChanges = [digest(1), digest(2), digest(1)].into_iter().collect();
@@ -155,8 +146,6 @@ mod tests {
         assert_eq!((review.0.len(), bytes.len()), (2, 32));
         assert_eq!(ReviewedChanges::from_bytes(&bytes), Some(review.clone()));
         assert_eq!(ReviewedChanges::from_bytes(&bytes[1..]), None);
-        let mut reviews = Reviews::none("");
-        reviews.add(review);
-        assert!(reviews.list(digest(2)) && !reviews.list(digest(3)));
+        assert!(review.list(digest(2)) && !review.list(digest(3)));
     }
 }

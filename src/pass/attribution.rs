@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{
-    Attribution, FIRST_PASS_TRAILER, HistoryEvidence, ObjectId, Reviews, ServiceKind, ToggleId, Trees,
+    Attribution, FIRST_PASS_TRAILER, HistoryEvidence, ObjectId, ServiceKind, ToggleId, Trees, Unlisted,
 };
 use crate::pass::Error;
 use crate::pass::config::Rules;
@@ -24,11 +24,11 @@ pub(crate) struct Attributions<'a> {
 }
 
 impl Attributions<'_> {
-    /// Finds the commits of all changes and completes the draft with them, and with the reviews that `review` returns.
+    /// Finds the commits of all changes and completes the draft with them, and with the changes that no review lists.
     pub(crate) fn complete(
         &self,
         draft: Draft,
-        review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, Error>,
+        review: impl FnOnce(&[Change]) -> Result<Unlisted, Error>,
     ) -> Result<Plan, Error> {
         let Self { snapshot, are_committed, rules, most_undecided } = *self;
         let documents = documents(&draft, snapshot, rules, most_undecided)?;

@@ -8,6 +8,7 @@ use crate::document::LARGEST_DOCUMENT;
 use crate::git::ObjectReader;
 use crate::model::{
     Action, Blob, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId, Tree, Trees,
+    Unlisted,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -125,10 +126,9 @@ pub(super) fn attribute(
     };
     let plan = attributions.complete(draft, |changes| match &config.reviews {
         Some(reviews) if !changes.is_empty() => {
-            let recorded = applied.view.tip().map(|tip| tip.revision);
-            reviews.read(changes, files.snapshot, recorded).map(Some)
-        }
-        _ => Ok(None),
+            reviews.unlisted(changes, files.snapshot, applied.view, config.clock.unix())
+        },
+        _ => Ok(Unlisted::new()),
     })?;
     with_files(plan, files, applied)
 }

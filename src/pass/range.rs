@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::document::{Diagnostic, layout};
 use crate::model::{
-    CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trees, escaped, similar_names,
+    CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trees, Unlisted, escaped, similar_names,
 };
 use crate::pass::Error;
 use crate::pass::attribution::Attributions;
@@ -57,7 +57,7 @@ pub fn plan_range(
         .collect();
     let attributions =
         Attributions { snapshot: &snapshot, are_committed: true, rules, most_undecided: usize::MAX };
-    let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(None))?;
+    let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(Unlisted::new()))?;
     let plan = with_files(plan, &files, applied)?;
     let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());

@@ -1,14 +1,21 @@
 //! The reviews that count for a pass (`apply --reviewed`).
 //!
-//! On a forge, they are those of every pull request merged since the recorded revision: a job that did not run, or two
-//! quick merges, need nobody. A change that an earlier pass did not get done is older than the recorded revision, so the
-//! search also goes back to the commit of each change.
+//! On a forge, the review of a pull request counts for a change if the pull request was merged as the commit of the change or
+//! as a descendant of it, and that merge is not part of the revision at which the toggle was last applied. So a job that did
+//! not run, or two quick merges, need nobody, and no review counts a second time.
 
-use crate::forge::ForgeReviews;
-use crate::model::{CommitId, ReviewedChanges, Reviews, escaped};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::forge::{CommentPlan, ForgeReviews, RequestReview, ReviewQuery};
+use crate::model::{CommitId, ReviewedChanges, ToggleId, Unlisted, UnlistedChange, escaped};
 use crate::pass::Error;
-use crate::plan::Change;
-use crate::source::Snapshot;
+use crate::plan::{Before, Change};
+use crate::source::{HistoryEnd, Snapshot};
+use crate::state::{AppliedHistory, RecordsSince, StateSnapshot};
+
+/// How much the clocks of a forge and of the authors of commits may differ, in seconds.
+const CLOCKS: i64 = 24 * 3600;
 
 /// Where the reviews of changes are.
 #[derive(Clone, Debug)]
@@ -24,30 +31,201 @@ pub(crate) enum ReviewSource {
 }
 
 impl ReviewSource {
-    /// Reads the reviews of `changes`. `recorded` is the revision that was applied last.
-    pub(super) fn read(
+    /// Returns those of `changes` that no review lists. `applied` is the recorded state.
+    pub(super) fn unlisted(
         &self,
         changes: &[Change],
         snapshot: &Snapshot,
-        recorded: Option<CommitId>,
-    ) -> Result<Reviews, Error> {
-        let forge = match self {
-            Self::File { name, changes } => {
-                let mut reviews =
-                    Reviews::none(format!("which the review `{}` does not list", escaped(name)));
-                reviews.add(changes.clone());
-                return Ok(reviews);
+        applied: &StateSnapshot,
+        now: i64,
+    ) -> Result<Unlisted, Error> {
+        match self {
+            Self::File { name, changes: listed } => {
+                let unlisted = changes.iter().filter(|change| !listed.list(change.digest()));
+                let why = |change: &Change| UnlistedChange {
+                    why: origin(change, &format!("which the review `{}` does not list", escaped(name))),
+                    request: None,
+                };
+                Ok(unlisted.map(|change| (change.id.clone(), why(change))).collect())
             }
-            Self::Forge(forge) => forge,
+            Self::Forge(forge) => {
+                let merges = Merges::of(changes, snapshot, applied)?;
+                let mut open: BTreeMap<&ToggleId, &Change> =
+                    changes.iter().map(|change| (&change.id, change)).collect();
+                let query = ReviewQuery {
+                    reference: snapshot.reference(),
+                    since: merges.since(now),
+                    fresh: (applied.newest() != Some(snapshot.revision())).then(|| snapshot.revision()),
+                    place: &|merge| merges.place(merge),
+                };
+                let reviews = forge.read(&query, &mut |review| {
+                    open.retain(|_, change| !merges.lists(review, change));
+                    open.is_empty()
+                });
+                let reviews = reviews.map_err(|error| Error::Reviews {
+                    repository: forge.repository().to_owned(),
+                    hint: error.hint(forge.api()),
+                    error: error.into(),
+                })?;
+                let why = |(id, change): (&ToggleId, &Change)| (id.clone(), merges.why(change, &reviews));
+                Ok(open.into_iter().map(why).collect())
+            }
+        }
+    }
+}
+
+/// Returns where a change came from, and what its review lacks: continues the sentence "it …".
+fn origin(change: &Change, lacks: &str) -> String {
+    match (&change.before, change.attribution.commit()) {
+        // The document is applied, and was replaced on the service.
+        (Before::Live(_), _) => format!("undoes a change on the service, {lacks}"),
+        (_, None) => format!("came from files that are not committed, {lacks}"),
+        (_, Some(commit)) => format!("came from commit {}, {lacks}", commit.id.short()),
+    }
+}
+
+/// What a merge has to follow to be the review of a change.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Bounds {
+    /// The commit of the change.
+    commit: CommitId,
+    applied: Applied,
+}
+
+/// The revision at which a toggle was last applied.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Applied {
+    At(CommitId),
+    /// This clone has neither the revision nor a recorded one after it, so what follows it is not known.
+    Elsewhere(CommitId),
+    Never,
+}
+
+/// Which merges can review which changes.
+struct Merges {
+    history: HistoryEnd,
+    bounds: BTreeMap<ToggleId, Bounds>,
+    /// The same without the toggles.
+    distinct: BTreeSet<Bounds>,
+    /// The commit of each change with its descendants.
+    after: BTreeMap<CommitId, BTreeSet<CommitId>>,
+    /// Each revision at which a toggle was last applied, with its ancestors.
+    until: BTreeMap<CommitId, BTreeSet<CommitId>>,
+}
+
+impl Merges {
+    fn of(changes: &[Change], snapshot: &Snapshot, applied: &StateSnapshot) -> Result<Self, Error> {
+        let commits = changes.iter().filter_map(|change| Some((change.id.clone(), change.attribution.commit()?.id)));
+        let commits: BTreeMap<ToggleId, CommitId> = commits.collect();
+        let history = snapshot.history_since(&commits.values().copied().collect())?;
+        let after = commits.values().map(|commit| (*commit, history.descendants(*commit))).collect();
+        let records = match AppliedHistory::of(applied)? {
+            Some(records) => records.since(commits.keys().cloned().collect())?,
+            None => RecordsSince::default(),
         };
-        let commits = changes.iter().filter_map(|change| Some(change.attribution.commit()?.id));
-        let ends = commits.chain(recorded).collect();
-        let history = snapshot.history_since(&ends)?;
-        let is_enough = |reviews: &Reviews| changes.iter().all(|change| reviews.list(change.digest()));
-        forge.read(&history, &is_enough).map_err(|error| Error::Reviews {
-            repository: forge.repository().to_owned(),
-            hint: error.hint(forge.api()),
-            error: error.into(),
-        })
+        let (mut bounds, mut until) = (BTreeMap::new(), BTreeMap::new());
+        for (id, commit) in commits {
+            let mut applied = Applied::Never;
+            for revision in records.of(&id) {
+                let ancestors = match until.entry(revision) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(snapshot.ancestors_in(&history, revision)?),
+                };
+                if ancestors.is_some() {
+                    applied = Applied::At(revision);
+                    break;
+                }
+                // What the next recorded revision has is older than the change as well.
+                applied = Applied::Elsewhere(revision);
+            }
+            bounds.insert(id, Bounds { commit, applied });
+        }
+        let until = until.into_iter().filter_map(|(revision, ancestors)| Some((revision, ancestors?)));
+        let distinct = bounds.values().copied().collect();
+        Ok(Self { history, bounds, distinct, after, until: until.collect() })
+    }
+
+    /// Returns the time before which nothing of interest was merged, in seconds since 1970-01-01 UTC.
+    fn since(&self, now: i64) -> i64 {
+        let earliest = self.after.values().filter_map(|commits| self.history.earliest(commits));
+        earliest.min().unwrap_or(now).min(now) - CLOCKS
+    }
+
+    fn follows(&self, merge: CommitId, bounds: Bounds) -> bool {
+        self.after[&bounds.commit].contains(&merge)
+            && match bounds.applied {
+                Applied::At(revision) => !self.until[&revision].contains(&merge),
+                Applied::Elsewhere(_) => false,
+                Applied::Never => true,
+            }
+    }
+
+    /// Returns the place of a merge that can review a change. The oldest ones come first, because most changes are reviewed
+    /// by the merge that brought them.
+    fn place(&self, merge: CommitId) -> Option<usize> {
+        let can_review = self.distinct.iter().any(|bounds| self.follows(merge, *bounds));
+        can_review.then(|| self.history.position(merge).map(|newer| usize::MAX - newer)).flatten()
+    }
+
+    fn can_review(&self, review: &RequestReview, change: &Change) -> bool {
+        self.bounds.get(&change.id).is_some_and(|bounds| self.follows(review.merged_as, *bounds))
+    }
+
+    fn lists(&self, review: &RequestReview, change: &Change) -> bool {
+        matches!(&review.plan, CommentPlan::Reviewed(listed) if listed.list(change.digest()))
+            && self.can_review(review, change)
+    }
+
+    /// Returns why none of `reviews`, oldest first, lists `change`.
+    fn why(&self, change: &Change, reviews: &[RequestReview]) -> UnlistedChange {
+        let unlisted = |lacks: &str| UnlistedChange { why: origin(change, lacks), request: None };
+        let Some(bounds) = self.bounds.get(&change.id) else {
+            return unlisted("which no pull request has");
+        };
+        let with = &self.after[&bounds.commit];
+        let can_review: Vec<&RequestReview> =
+            reviews.iter().filter(|review| self.can_review(review, change)).collect();
+        let is_brought = |review: &&&RequestReview| {
+            let before = self.history.first_parent(review.merged_as);
+            before.is_none_or(|before| !with.contains(&before))
+        };
+        let brought = can_review.iter().find(is_brought);
+        match (bounds.applied, brought) {
+            _ if matches!(change.before, Before::Live(_)) => {
+                unlisted("and no plan of a pull request that was merged since lists it")
+            }
+            (_, Some(RequestReview { number, plan, .. })) => UnlistedChange {
+                why: format!("came from pull request {number}, {}", why_unlisted(plan)),
+                request: (*plan != CommentPlan::Unlisted).then_some(*number),
+            },
+            (Applied::Elsewhere(revision), _) => unlisted(&format!(
+                "whose reviews cannot be told from older ones, because this clone lacks {}, at which the toggle was last \
+                 applied",
+                revision.short()
+            )),
+            _ if !can_review.is_empty() => {
+                unlisted("which no plan of a pull request that was merged since lists")
+            }
+            (Applied::At(revision), _) if self.until[&revision].contains(&bounds.commit) => {
+                unlisted(&format!(
+                    "and no pull request was merged since the toggle was last applied, at {}",
+                    revision.short()
+                ))
+            }
+            _ => unlisted("which was not merged from a pull request"),
+        }
+    }
+}
+
+/// Continues the sentence about a change that is not in the plan of its pull request.
+fn why_unlisted(plan: &CommentPlan) -> &'static str {
+    match plan {
+        CommentPlan::Failed => "whose last plan failed",
+        CommentPlan::Missing => {
+            "which has no plan in a comment that gitoggle wrote with this token's user and these settings, and that is \
+             unchanged since"
+        }
+        CommentPlan::Unlisted => "whose comment has too many changes to list them",
+        CommentPlan::Reviewed(_) => "whose last plan did not have this change",
     }
 }

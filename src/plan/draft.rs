@@ -14,7 +14,7 @@ use super::{
 use crate::document::Diagnostic;
 use crate::model::{
     Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, Live,
-    ObjectId, Override, Payload, RequestDigest, Reviews, Suspensions, ToggleId,
+    ObjectId, Override, Payload, RequestDigest, Suspensions, ToggleId, Unlisted,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -160,12 +160,12 @@ impl Draft {
     /// not contain, and applies rails and suspensions. A path without an attribution is uncommitted, or
     /// not among [`Draft::documents`].
     ///
-    /// `review` returns the reviews that count for the changes to publish; none if a change needs no review.
+    /// `review` returns the changes that no review lists. Where the service can be read, they are recorded if it has them.
     pub fn attribute<E>(
         mut self,
         attributions: &BTreeMap<String, Attribution>,
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
-        review: impl FnOnce(&[Change]) -> Result<Option<Reviews>, E>,
+        review: impl FnOnce(&[Change]) -> Result<Unlisted, E>,
     ) -> Result<Plan, E> {
         self.name_renames();
         let drafts = std::mem::take(&mut self.changes);
@@ -193,14 +193,16 @@ impl Draft {
         };
         let mut changes = self.sort_out(drafts, &holds, attributions, evidence, &mut plan);
         // Comes before rails, because what nobody reviewed is not published and must not hold what was.
-        if let Some(reviews) = review(&changes)? {
-            let is_listed = |change: &Change| reviews.list(change.digest());
-            let (reviewed, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_listed);
-            plan.withheld.extend(others.into_iter().map(|change| {
-                let origin = reviews.origin(change.attribution.commit());
-                WithheldToggle::of(Arc::new(hold::not_reviewed(&origin)), change)
-            }));
-            changes = reviewed;
+        let unlisted = review(&changes)?;
+        for change in changes.extract_if(.., |change| unlisted.contains_key(&change.id)) {
+            let hold = Arc::new(hold::not_reviewed(&unlisted[&change.id]));
+            match self.policy.reads_live() {
+                true => {
+                    plan.unless_equal.insert(change.id.clone(), hold);
+                    plan.changes.push(change);
+                }
+                false => plan.withheld.push(WithheldToggle::of(hold, change)),
+            }
         }
         // Rails come after first passes, because an adopted document changes nothing on the service.
         holds.rails = self.rails(&changes, &overrides);

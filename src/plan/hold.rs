@@ -13,7 +13,7 @@ use super::policy::FirstPassChoice;
 use super::{Before, Change, FirstPass, Overrides, Plan, Policy};
 use crate::model::{
     Action, EnvironmentId, FIRST_PASS_TRAILER, FoldedId, HeldRequest, Hold, HoldKind, LiveToggle, Override,
-    Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, escaped,
+    Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, UnlistedChange, escaped,
 };
 
 /// A toggle that the pass does not publish.
@@ -234,13 +234,15 @@ pub(super) fn first_pass(environment: &EnvironmentId, allows_trailers: bool, is_
     )
 }
 
-/// No review lists the change, which came from this pull request or commit.
-pub(super) fn not_reviewed(origin: &str) -> Hold {
+/// No review lists the change.
+pub(super) fn not_reviewed(change: &UnlistedChange) -> Hold {
+    let again = change.request.map(|request| format!("run the plan job of pull request {request} again, or "));
+    let (why, again) = (&change.why, again.unwrap_or_default());
     Hold::new(
         HoldKind::NotReviewed,
         format!(
-            "not reviewed: it came from {origin}; to publish it, review what `gitoggle plan -o json >plan.json` writes, then \
-             run `gitoggle apply --reviewed plan.json`"
+            "not reviewed: it {why}; to publish it, {again}review what `gitoggle plan -o json >plan.json` writes, then run \
+             `gitoggle apply --reviewed plan.json`"
         ),
     )
 }

@@ -20,6 +20,8 @@ pub struct Plan {
     pub(super) source: SourceInfo,
     pub(super) base_url: Option<String>,
     pub(super) changes: Vec<Change>,
+    /// The changes that are not sent, and why: they are only recorded, if the service has their targeting already.
+    pub(super) unless_equal: BTreeMap<ToggleId, Arc<Hold>>,
     pub(super) withheld: Vec<WithheldToggle>,
     pub(super) orphans: Vec<Orphan>,
     pub(super) state_edits: Vec<StateEdit>,
@@ -95,6 +97,7 @@ impl Plan {
             source,
             base_url,
             changes: Vec::new(),
+            unless_equal: BTreeMap::new(),
             withheld: Vec::new(),
             orphans: Vec::new(),
             state_edits: Vec::new(),
@@ -233,7 +236,17 @@ impl Plan {
 
     /// Returns the changes that are sent to the service.
     pub fn requests(&self) -> impl Iterator<Item = &Change> {
-        self.changes.iter().filter(|change| change.action != Action::Adopt)
+        self.changes.iter().filter(|change| self.is_request(change))
+    }
+
+    /// Returns whether a change of the plan may be sent.
+    pub(crate) fn is_request(&self, change: &Change) -> bool {
+        change.action != Action::Adopt && self.unless_equal(&change.id).is_none()
+    }
+
+    /// Returns why a change is not sent, unless the service has its targeting already.
+    pub(crate) fn unless_equal(&self, id: &ToggleId) -> Option<&Arc<Hold>> {
+        self.unless_equal.get(id)
     }
 
     /// Returns the number of documents that are recorded if the service has the same targeting.

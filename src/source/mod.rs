@@ -14,6 +14,7 @@ pub mod worktree;
 pub use crate::git::Parents;
 pub use place::{FetchProblem, Fetched};
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
+pub(crate) use snapshot::HistoryEnd;
 pub use snapshot::Reader;
 pub use snapshot::{Relation, Snapshot, subjects};
 pub use worktree::uncommitted;

@@ -241,26 +241,36 @@ impl Snapshot {
         self.query(|reader, start| search::differed_since(reader, start, since, &self.root))
     }
 
-    /// Returns the commits of the history with their parents, newest first, back to all of `ends`. Goes further back if
-    /// `ends` are on branches that have their common ancestor there.
-    pub(crate) fn history_since(
-        &self,
-        ends: &BTreeSet<CommitId>,
-    ) -> Result<Vec<(CommitId, Vec<CommitId>)>, Error> {
+    /// Returns the history back to all of `ends`. Goes further back if `ends` are on branches that have their common ancestor
+    /// there.
+    pub(crate) fn history_since(&self, ends: &BTreeSet<CommitId>) -> Result<HistoryEnd, Error> {
         self.query(|reader, start| {
             let ends: Vec<CommitId> = ends.iter().copied().collect();
             let repository = reader.repository();
             let last = commit::common_ancestor(repository, &ends)?;
-            let hidden = match last {
+            let before = match last {
                 Some(last) => CommitNode::read(repository, last)?.parents(Parents::All).to_vec(),
                 None => Vec::new(),
             };
-            let commits = commit::newest_first(repository, start, Parents::All, &hidden)?;
-            let with_parents = |commit| {
-                let commit = commit?;
-                Ok((commit, CommitNode::read(repository, commit)?.parents(Parents::All).to_vec()))
-            };
-            commits.map(with_parents).collect()
+            let commits = commit::newest_first(repository, start, Parents::All, &before)?;
+            let commits = commits.map(|commit| CommitNode::read(repository, commit?));
+            Ok(HistoryEnd { commits: commits.collect::<Result<_, _>>()?, before })
+        })
+    }
+
+    /// Returns `commit` and its ancestors, as far as they are not before `history`; none if the clone lacks `commit`.
+    pub(crate) fn ancestors_in(
+        &self,
+        history: &HistoryEnd,
+        commit: CommitId,
+    ) -> Result<Option<BTreeSet<CommitId>>, Error> {
+        self.query(|reader, _| match reader.node(commit) {
+            Err(Error::MissingObject(_) | Error::PartialClone(_)) => Ok(None),
+            Err(error) => Err(error),
+            Ok(_) => {
+                let commits = commit::commits(reader.repository(), &[commit], &history.before)?;
+                Ok(Some(commits.collect::<Result<_, _>>()?))
+            }
         })
     }
 
@@ -322,6 +332,43 @@ impl Snapshot {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),
         }
+    }
+}
+
+/// The newest part of a history.
+pub(crate) struct HistoryEnd {
+    /// Newest first: each commit before its parents.
+    commits: Vec<CommitNode>,
+    /// The newest commits that are not part of it.
+    before: Vec<CommitId>,
+}
+
+impl HistoryEnd {
+    /// Returns the number of newer commits, of a commit that is part of it.
+    pub(crate) fn position(&self, commit: CommitId) -> Option<usize> {
+        self.commits.iter().position(|found| found.id == commit)
+    }
+
+    /// Returns `commit` and its descendants.
+    pub(crate) fn descendants(&self, commit: CommitId) -> BTreeSet<CommitId> {
+        let mut found = BTreeSet::from([commit]);
+        for node in self.commits.iter().rev() {
+            if node.parents(Parents::All).iter().any(|parent| found.contains(parent)) {
+                found.insert(node.id);
+            }
+        }
+        found
+    }
+
+    /// Returns the first parent of a commit that is part of it.
+    pub(crate) fn first_parent(&self, commit: CommitId) -> Option<CommitId> {
+        let found = self.commits.iter().find(|found| found.id == commit)?;
+        found.parents(Parents::First).first().copied()
+    }
+
+    /// Returns the earliest time of `commits`, in seconds since 1970-01-01 UTC.
+    pub(crate) fn earliest(&self, commits: &BTreeSet<CommitId>) -> Option<i64> {
+        self.commits.iter().filter(|found| commits.contains(&found.id)).map(|found| found.time).min()
     }
 }
 

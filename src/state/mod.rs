@@ -13,7 +13,7 @@ mod tests;
 
 pub use crate::git::FailpointHook;
 pub use applied::{
-    AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead,
+    AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead, RecordsSince,
     Revisions, Tip,
 };
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tracing::{Instrument as _, debug_span};
 use super::dispatch::Job;
 use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
-use crate::model::{Action, Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
+use crate::model::{Certainty, Hold, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
 use crate::pass::event::{Event, PublishAnswer};
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
 use crate::service::Outcome;
@@ -28,7 +28,7 @@ impl Sender {
         let change = &self.changes()[job.change];
         // A window may close during a pass, which then starts no further request (DESIGN, section 14.1).
         let closed = hold::window(change, self.policy(), self.job.plan.overrides(), self.job.clock.unix());
-        if let Some(hold) = closed.filter(|_| change.action != Action::Adopt) {
+        if let Some(hold) = closed.filter(|_| self.job.plan.is_request(change)) {
             return Ok(Attempt::Held(hold));
         }
         match self.policy().reads_live() {
@@ -127,6 +127,14 @@ impl Sender {
                 decide_by_versions(change, live, &newer)
             }
             (decision, _) => decision,
+        };
+        let decision = match (self.job.plan.unless_equal(&change.id), decision) {
+            (Some(hold), decision)
+                if !matches!(decision, LiveDecision::Confirmed | LiveDecision::Converged) =>
+            {
+                LiveDecision::Hold(Hold::clone(hold))
+            }
+            (_, decision) => decision,
         };
         Ok((decision, overwrites(change, &live).then_some(SentNote::Overwrites)))
     }

@@ -20,7 +20,7 @@ use super::*;
 use crate::document::{self, Diagnostic};
 use crate::model::{
     Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HeldRequest,
-    HistoryEvidence, Hold, HoldKind, ObjectId, Payload, RequestDigest, Reviews, Sent, Serve, ServiceKind,
+    HistoryEvidence, Hold, HoldKind, ObjectId, Payload, RequestDigest, Sent, Serve, ServiceKind, Unlisted,
     Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
 };
 use crate::report as render;
@@ -267,9 +267,9 @@ impl World {
         counts
     }
 
-    /// Plans with `reviews`.
-    fn reviewed(&self, policy: &Policy, reviews: Reviews) -> Plan {
-        self.reviewed_plan(self.candidates(), policy, Some(reviews))
+    /// Plans with changes that no review lists.
+    fn reviewed(&self, policy: &Policy, unlisted: Unlisted) -> Plan {
+        self.reviewed_plan(self.candidates(), policy, unlisted)
     }
 
     fn plan(&self, policy: &Policy) -> Plan {
@@ -278,10 +278,10 @@ impl World {
 
     /// Plans with the candidates in the order given; every orphan's document is found in the history.
     fn plan_of(&self, candidates: Vec<Candidate>, policy: &Policy) -> Plan {
-        self.reviewed_plan(candidates, policy, None)
+        self.reviewed_plan(candidates, policy, Unlisted::new())
     }
 
-    fn reviewed_plan(&self, candidates: Vec<Candidate>, policy: &Policy, reviews: Option<Reviews>) -> Plan {
+    fn reviewed_plan(&self, candidates: Vec<Candidate>, policy: &Policy, unlisted: Unlisted) -> Plan {
         let applied_counts = self.applied_counts();
         let deciding = DecisionContext {
             policy,
@@ -324,7 +324,7 @@ impl World {
             .collect();
         let evidence =
             draft.orphans_to_disable().into_iter().map(|(id, ..)| (id, HistoryEvidence::Found)).collect();
-        draft.attribute(&attributions, &evidence, |_| Ok::<_, Infallible>(reviews)).unwrap()
+        draft.attribute(&attributions, &evidence, |_| Ok::<_, Infallible>(unlisted)).unwrap()
     }
 
     /// Returns the world after all of `plan` was carried out.

@@ -47,6 +47,23 @@ pub struct AppliedHistory {
     tip: CommitId,
 }
 
+/// The source revisions that were recorded since toggles were last published or recorded.
+#[derive(Debug, Default)]
+pub struct RecordsSince {
+    /// Newest first.
+    revisions: Vec<CommitId>,
+    /// For each toggle, how many of the revisions there are down to the one at which it was last applied.
+    counts: BTreeMap<ToggleId, usize>,
+}
+
+impl RecordsSince {
+    /// Returns the revision at which a toggle was last applied, then each newer one, oldest first; none if it never was.
+    pub fn of(&self, id: &ToggleId) -> impl Iterator<Item = CommitId> + '_ {
+        let count = self.counts.get(id).copied().unwrap_or_default();
+        self.revisions[..count].iter().rev().copied()
+    }
+}
+
 /// A commit of the applied ref.
 struct RecordedCommit {
     id: CommitId,
@@ -145,6 +162,24 @@ impl AppliedHistory {
         let scope = Scope::default();
         let changes = tree_changes(&self.reader, [None, tree], ToggleRange::all(&scope))?;
         Ok(changes.into_keys().collect())
+    }
+
+    /// Returns the records since each of `toggles` was last published or recorded.
+    pub fn since(&self, mut toggles: BTreeSet<ToggleId>) -> Result<RecordsSince, Error> {
+        let mut since = RecordsSince::default();
+        let scope = Scope::default();
+        let mut next = Some(self.tip);
+        while let Some(id) = next.filter(|_| !toggles.is_empty()) {
+            let commit = self.read(id)?;
+            since.revisions.push(commit.revision);
+            for id in self.deployment_of(&commit, ToggleRange::all(&scope))?.0.toggles {
+                if let Some(id) = toggles.take(&id.id) {
+                    since.counts.insert(id, since.revisions.len());
+                }
+            }
+            next = commit.parent;
+        }
+        Ok(since)
     }
 
     /// Reads a commit that a user named.

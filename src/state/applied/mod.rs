@@ -23,7 +23,7 @@ use tree::document;
 use tree::{CommitEdits, RecordedChange};
 
 pub use commit::Tip;
-pub use history::{AppliedHistory, DeploymentQuery, DocumentPair};
+pub use history::{AppliedHistory, DeploymentQuery, DocumentPair, RecordsSince};
 pub use history::{AppliedRevision, Revisions};
 pub use tree::AppliedEdit;
 pub use tree::DocumentReader;

@@ -15,7 +15,7 @@ pub(super) fn exchange(case: &str) -> Value {
     found.unwrap_or_else(|| panic!("no exchange `{case}`"))
 }
 
-pub(super) fn recorded(case: &str) -> Answer {
+fn recorded(case: &str) -> Answer {
     let response = exchange(case)["response"].clone();
     let status = u16::try_from(response["status"].as_u64().unwrap()).unwrap();
     let mut answer = Answer::status(status).body(&response["body"].to_string());

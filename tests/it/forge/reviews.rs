@@ -336,7 +336,7 @@ fn a_comment_lists_thousands_of_changes_or_says_that_it_cannot() {
 }
 
 #[test]
-fn a_request_that_was_merged_into_another_one_counts() {
+fn a_request_that_was_merged_into_another_one_is_reviewed_with_the_outer_one() {
     for kind in KINDS {
         let team = Team::new(kind);
         let repo = &team.world.repo;
@@ -344,9 +344,120 @@ fn a_request_that_was_merged_into_another_one_counts() {
         repo.branch("r2");
         team.set("t1", 21).plan(2);
         repo.checkout("r1").merge("r2", "Merge the second into the first");
-        team.forge.merge(2, repo.head());
+        team.forge.merge_into("r1", 2, repo.head());
         // The job of the first one did not run after that.
-        team.merge(1, Merge::Commit).publishes(&["t0", "t1"]);
+        let reason = "pull request 1, whose last plan did not have this change; to publish it, run the plan job of pull \
+                      request 1 again, or review what";
+        team.merge(1, Merge::Commit).holds(reason, &["t0"]);
+    }
+}
+
+#[test]
+fn a_review_counts_only_for_what_was_applied_before_its_merge() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit).publishes(&["t0"]);
+        team.request(2, "t0", 22).merge(2, Merge::Squash).publishes(&["t0"]);
+        // An older change waits, and so its reviews are looked for from long ago.
+        team.set("t9", 30);
+        let reason = format!("commit {}, which was not merged from a pull request; ", team.head());
+        team.holds(&reason, &[]);
+        // Back to the value of the first request, by a push.
+        team.set("t0", 21);
+        let pushed = format!("commit {}, which was not merged from a pull request; ", team.head());
+        team.holds(&pushed, &[]);
+        // A merge that takes the whole of an older branch says that the request made the change.
+        let repo = &team.world.repo;
+        repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+        repo.git(&["checkout", "--quiet", "-b", "old", "r1"]).git(&["merge", "--quiet", "-s", "ours", "-m", "Take the old one", "main"]);
+        repo.checkout("main").git(&["merge", "--quiet", "--ff-only", "old"]);
+        team.job().exit(4).any_output();
+        team.sent(&[]);
+    }
+}
+
+#[test]
+fn a_few_requests_are_enough_for_any_number_of_commits() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        for number in 0..250 {
+            team.world.repo.commit(&format!("Describe step {number}"));
+        }
+        team.forge.asked();
+        team.publishes(&["t0"]);
+        let asked = team.forge.asked();
+        assert!(asked.len() <= 4, "{asked:#?}");
+    }
+}
+
+#[test]
+fn many_requests_are_listed_in_pages_and_the_oldest_one_counts() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        for number in 2..130 {
+            team.world.repo.commit(&format!("Describe step {number}"));
+            team.forge.merge(number, team.world.repo.head());
+        }
+        team.forge.asked();
+        team.publishes(&["t0"]);
+        let asked = team.forge.asked();
+        assert!(asked.len() <= 6, "the pages and one list of comments: {asked:#?}");
+    }
+}
+
+#[test]
+fn all_requests_that_were_merged_as_one_commit_count() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(5, "t0", 21);
+        team.world.repo.branch("r4");
+        // The second one is stacked on the first, and both are merged by a fast-forward of the same commit.
+        team.set("t1", 21).plan(4);
+        team.forge.held().comments.retain(|comment| comment.request == 4);
+        team.merge(4, Merge::FastForward);
+        team.forge.merge(5, team.world.repo.head());
+        team.publishes(&["t0", "t1"]);
+    }
+}
+
+#[test]
+fn a_merge_that_is_not_listed_yet_is_waited_for() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        team.forge.held().late = 2;
+        team.publishes(&["t0"]);
+    }
+    // GitLab lists a request apart while it is being merged, whatever the newest commit is.
+    let team = Team::new(Kind::GitLab);
+    team.request(1, "t0", 21).merge(1, Merge::Commit).request(2, "t1", 21).merge(2, Merge::Commit);
+    team.forge.held().merged.swap(0, 1);
+    team.forge.held().late = 1;
+    team.forge.held().is_merging = true;
+    team.publishes(&["t0", "t1"]);
+}
+
+#[test]
+fn a_repository_that_the_forge_does_not_show_is_an_error() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        let answers = match kind {
+            Kind::GitHub => [
+                r#"{"data":{"viewer":{"databaseId":41}}}"#,
+                r#"{"data":{"repository":null},"errors":[{"type":"NOT_FOUND","message":"Could not resolve to a Repository"}]}"#,
+            ]
+            .map(|body| Answer::json(200, body)),
+            Kind::GitLab | Kind::Gitea => {
+                [Answer::json(200, r#"{"id":41}"#), Answer::json(404, r#"{"message":"404 Project Not Found"}"#)]
+            }
+        };
+        team.forge.service.answers(answers);
+        let run = team.job().exit(1).stdout("");
+        run.stderr_contains(&["could not read the reviews on `", "responded with 404: "]);
+        team.sent(&[]);
     }
 }
 

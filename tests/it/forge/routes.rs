@@ -1,9 +1,11 @@
 //! The endpoints of the stand-in. Gitea's answers have the recorded form.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::replay::{exchange, recorded};
-use super::stand_in::{Comment, FORGE_TOKEN, Held, Kind, OURS, add_to, root};
+use super::replay::exchange;
+use super::stand_in::{Comment, FORGE_TOKEN, Held, Kind, Merged, OURS, add_to, root};
 use crate::support::{Answer, Request};
 
 pub(super) fn answer(kind: Kind, held: &mut Held, request: &Request) -> Answer {
@@ -69,10 +71,7 @@ fn answer_to(
 ) -> Option<Answer> {
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let rest = match (kind, parts.as_slice()) {
-        (Kind::GitHub, ["graphql"]) if method == "POST" => {
-            assert_eq!(body["query"], "query { viewer { databaseId } }");
-            return Some(ok(200, &json!({ "data": { "viewer": { "databaseId": OURS } } })));
-        }
+        (Kind::GitHub, ["graphql"]) if method == "POST" => return graphql(held, body),
         (Kind::GitLab, ["job"]) if method == "GET" && held.is_job_token => {
             return Some(ok(200, &json!({ "id": 9, "user": { "id": OURS } })));
         }
@@ -101,45 +100,135 @@ fn answer_to(
                 None => refused(403, "Resource not accessible by integration"),
             })
         }
+        (Kind::GitLab, "GET", ["merge_requests"]) | (Kind::Gitea, "GET", ["pulls"])
+            if !query.contains("state=open") =>
+        {
+            merged(kind, held, query)
+        }
         (Kind::GitHub | Kind::Gitea, _, ["pulls", rest @ ..]) => {
             opened(kind, held, method, rest, query, body)
         }
         (_, "POST", ["statuses", commit]) => Some(status(kind, held, commit, body)),
-        (Kind::GitHub, "GET", ["commits", commit, "pulls"])
-        | (Kind::GitLab, "GET", ["repository", "commits", commit, "merge_requests"])
-        | (Kind::Gitea, "GET", ["commits", commit, "pull"]) => Some(requests_of(kind, held, commit)),
         _ => None,
     }
 }
 
-/// Answers with the requests that contain `commit`: an open one, and the merged one after it is merged.
-fn requests_of(kind: Kind, held: &Held, commit: &str) -> Answer {
-    let merged = held.merged.iter().find(|(_, merged)| *merged == commit);
-    let (is_merged, number) = (merged.is_some(), merged.map(|(number, _)| number));
-    let (open, merged) = match kind {
-        Kind::GitHub => (
-            json!({ "number": 3, "merged_at": null, "merge_commit_sha": commit }),
-            json!({ "number": number, "merged_at": "2026-01-01T00:00:00Z", "merge_commit_sha": commit }),
-        ),
-        Kind::GitLab => (
-            json!({ "iid": 3, "state": "opened", "sha": commit }),
-            json!({ "iid": number, "state": "merged", "merge_commit_sha": commit }),
-        ),
-        // Gitea answers with the merged request only.
-        Kind::Gitea if is_merged => {
-            let mut recorded = exchange("create pull request")["response"]["body"].clone();
-            recorded["number"] = json!(number);
-            recorded["state"] = json!("closed");
-            recorded["merged"] = json!(true);
-            recorded["merge_commit_sha"] = json!(commit);
-            return ok(200, &recorded);
-        }
-        Kind::Gitea => return recorded("create comment in a repository that does not exist"),
-    };
-    match is_merged {
-        true => ok(200, &json!([open, merged])),
-        false => ok(200, &json!([open])),
+/// Answers GitHub's other API.
+fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
+    let (query, variables) = (body["query"].as_str()?, &body["variables"]);
+    if query == "query { viewer { databaseId } }" {
+        return Some(ok(200, &json!({ "data": { "viewer": { "databaseId": OURS } } })));
     }
+    if query.contains("isMinimized") {
+        let id: u64 = variables["id"].as_str()?.strip_prefix("IC_")?.parse().ok()?;
+        let is_minimized = held.hidden.contains(&id);
+        return Some(ok(200, &json!({ "data": { "node": { "isMinimized": is_minimized } } })));
+    }
+    let order = "states: [MERGED], orderBy: {field: UPDATED_AT, direction: DESC}, first: 50";
+    let is_known = query.contains(order) && variables["owner"] == "shop" && variables["name"] == "toggles";
+    is_known.then_some(())?;
+    if held.is_away {
+        return Some(refused(503, "the forge is away"));
+    }
+    let branch = variables["branch"].as_str()?;
+    let requests = newest_first(held).into_iter().filter(|request| request.branch == branch);
+    let nodes = requests.map(|request| {
+        let all = held.comments.iter().filter(|comment| comment.request == request.request);
+        let all: Vec<Value> = all
+            .map(|comment| json!({ "body": comment.body, "author": { "databaseId": comment.author } }))
+            .collect();
+        json!({
+            "number": request.request,
+            "baseRefName": branch,
+            "updatedAt": time(request.at),
+            "mergeCommit": { "oid": request.commit },
+            "comments": { "pageInfo": { "hasNextPage": all.len() > 50 }, "nodes": all[..all.len().min(50)] },
+        })
+    });
+    let nodes: Vec<Value> = nodes.collect();
+    let start: usize = variables["after"].as_str().map_or(Some(0), |after| after.parse().ok())?;
+    let end = nodes.len().min(start + 50);
+    Some(ok(
+        200,
+        &json!({ "data": { "repository": { "pullRequests": {
+            "pageInfo": { "hasNextPage": end < nodes.len(), "endCursor": end.to_string() },
+            "nodes": nodes[start..end],
+        } } } }),
+    ))
+}
+
+/// Returns the merged requests that the lists have, those that were merged last first.
+fn newest_first(held: &mut Held) -> Vec<Merged> {
+    let mut merged: Vec<Merged> = held.merged.iter().rev().cloned().collect();
+    if held.late > 0 {
+        held.late -= 1;
+        merged.remove(0);
+    }
+    merged
+}
+
+fn time(seconds: u64) -> String {
+    let time = jiff::Timestamp::from_second(i64::try_from(seconds).unwrap()).unwrap();
+    time.to_string()
+}
+
+/// Answers the list of merged requests of GitLab, and that of closed ones of Gitea.
+fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
+    let pairs: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+    let (branch, size, wanted) = match kind {
+        Kind::GitLab if pairs["state"] == "locked" => {
+            let is_merging = std::mem::take(&mut held.is_merging);
+            return Some(ok(200, &if is_merging { json!([{ "iid": 999, "state": "locked" }]) } else { json!([]) }));
+        }
+        Kind::GitLab => ("target_branch", "per_page", "state=merged order_by=updated_at sort=desc"),
+        _ => ("base_branch", "limit", "state=closed sort=recentclose"),
+    };
+    let mut wanted = wanted.split(' ').map(|pair| pair.split_once('=').unwrap());
+    wanted.all(|(name, value)| pairs.get(name) == Some(&value)).then_some(())?;
+    let size: usize = pairs[size].parse().ok()?;
+    let page: usize = pairs["page"].parse().ok()?;
+    let since = match kind {
+        Kind::GitLab => {
+            let since: jiff::Timestamp = pairs["updated_after"].replace("%3A", ":").parse().ok()?;
+            u64::try_from(since.as_second()).ok()?
+        }
+        _ => 0,
+    };
+    let branch = pairs[branch];
+    let requests = newest_first(held).into_iter().filter(|request| request.at > since);
+    let entries = requests.filter(|request| kind == Kind::Gitea || request.branch == branch).map(|request| {
+        let Merged { request, commit, branch, at } = request;
+        if kind == Kind::GitLab {
+            // Fast-forward and rebase leave neither a merge commit nor a squashed one.
+            return json!({
+                "iid": request, "state": "merged", "target_branch": branch, "updated_at": time(at),
+                "merge_commit_sha": null, "squash_commit_sha": null, "sha": commit,
+            });
+        }
+        // Old versions of Forgejo do not filter by the branch.
+        let mut recorded = exchange("create pull request")["response"]["body"].clone();
+        for (name, value) in [
+            ("number", json!(request)),
+            ("state", json!("closed")),
+            ("merged", json!(true)),
+            ("merge_commit_sha", json!(commit)),
+            ("closed_at", json!(time(at))),
+        ] {
+            recorded[name] = value;
+        }
+        recorded["base"]["ref"] = json!(branch);
+        recorded
+    });
+    let entries: Vec<Value> = entries.collect();
+    let slice = entries.iter().skip(size * (page - 1)).take(size).cloned().collect();
+    let answer = ok(200, &Value::Array(slice));
+    let has_more = entries.len() > size * page;
+    Some(match (kind, has_more) {
+        (Kind::GitLab, true) => answer.header("X-Next-Page", &(page + 1).to_string()),
+        (Kind::GitLab, false) => answer.header("X-Next-Page", ""),
+        (_, true) => answer.header("Link", &format!("<https://127.0.0.1:1/evil?page={}>; rel=\"next\"", page + 1)),
+        (_, false) => answer,
+    })
 }
 
 /// Answers the list of open pull requests, and the creation and the update of one.
@@ -201,7 +290,8 @@ fn shown(kind: Kind, comment: &Comment) -> Value {
         Kind::GitLab => "author",
         Kind::GitHub | Kind::Gitea => "user",
     };
-    json!({ "id": comment.id, "body": comment.body, author: { "id": comment.author }, "system": false })
+    let node = format!("IC_{}", comment.id);
+    json!({ "id": comment.id, "node_id": node, "body": comment.body, author: { "id": comment.author }, "system": false })
 }
 
 /// Answers the list of comments, in pages, and the creation of one.
@@ -293,13 +383,16 @@ fn text(kind: Kind, body: &Value) -> Result<String, Answer> {
 fn status(kind: Kind, held: &mut Held, commit: &str, body: &Value) -> Answer {
     let (states, longest): (&[&str], usize) = match kind {
         Kind::GitHub => (&["error", "failure", "pending", "success"], 140),
-        Kind::GitLab => (&["pending", "running", "success", "failed", "canceled", "skipped"], 255),
+        // What is pending is waited for, and the pipeline does not end.
+        Kind::GitLab => (&["running", "success", "failed", "canceled", "skipped"], 255),
         // It accepts any word, which is then shown as such.
         Kind::Gitea => (&["pending", "success", "error", "failure", "warning"], 255),
     };
     let state = body["state"].as_str().unwrap_or_default();
     let description = body["description"].as_str().unwrap_or_default();
-    if !states.contains(&state) || description.chars().count() > longest || commit.len() != 40 {
+    let url = body["target_url"].as_str().unwrap_or_default();
+    let is_long = kind == Kind::GitLab && url.chars().count() > 255;
+    if is_long || !states.contains(&state) || description.chars().count() > longest || commit.len() != 40 {
         held.violations.push(format!("status of {commit}: {body}"));
     }
     held.statuses.push((commit.to_owned(), body.clone()));

@@ -35,6 +35,17 @@ pub(crate) struct Comment {
     pub(crate) body: String,
 }
 
+/// A pull request that was merged.
+#[derive(Clone, Debug)]
+pub(crate) struct Merged {
+    pub(crate) request: u64,
+    pub(crate) commit: String,
+    /// The branch that it was merged into.
+    pub(crate) branch: String,
+    /// The time, in seconds since 1970.
+    pub(crate) at: u64,
+}
+
 /// What another job does before a request with this method is answered.
 type OtherJob = Box<dyn FnMut(&str, &mut Vec<Comment>) + Send>;
 
@@ -48,8 +59,14 @@ pub(crate) struct Held {
     pub(crate) head: Option<String>,
     /// The pull requests that a job has opened, by number.
     pub(crate) opened: BTreeMap<u64, Value>,
-    /// The commits that pull requests were merged as.
-    pub(crate) merged: BTreeMap<u64, String>,
+    /// The pull requests that are not open any more.
+    pub(crate) merged: Vec<Merged>,
+    /// How often the lists of merged requests are asked for before they have the last one.
+    pub(crate) late: u32,
+    /// Whether GitLab is merging a request, when it is asked for the first time.
+    pub(crate) is_merging: bool,
+    /// The comments that somebody has hidden.
+    pub(crate) hidden: Vec<u64>,
     /// Whether it does not answer.
     pub(crate) is_away: bool,
     /// The requests that no forge would accept, and why.
@@ -90,7 +107,14 @@ impl StandIn {
 
     /// States that a pull request was merged as `commit`.
     pub(crate) fn merge(&self, request: u64, commit: String) {
-        self.held().merged.insert(request, commit);
+        self.merge_into("main", request, commit);
+    }
+
+    /// States that a pull request was merged into `branch` as `commit`.
+    pub(crate) fn merge_into(&self, branch: &str, request: u64, commit: String) {
+        let mut held = self.held();
+        let at = held.merged.last().map_or(1_800_000_000, |last| last.at) + 60;
+        held.merged.push(Merged { request, commit, branch: branch.to_owned(), at });
     }
 
     pub(crate) fn comments(&self) -> Vec<Comment> {
