@@ -5,7 +5,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Value, json};
 
 use super::routes::{
-    ForgeComment, ForgeRequest, ListedRequest, Page, Resource, Routes, TokenKind, commit_id, component,
+    ForgeComment, ForgeRequest, ListPage, ListedRequest, Resource, Routes, TokenKind, commit_id, component,
     seconds, user_id,
 };
 use crate::transport::Secret;
@@ -14,12 +14,12 @@ use crate::transport::Secret;
 pub(super) struct GitHub {
     path: String,
     /// `owner/name`.
-    repository: String,
+    name: String,
 }
 
 impl GitHub {
     pub(super) fn new(repository: &str) -> Self {
-        Self { path: repository_path(repository), repository: repository.to_owned() }
+        Self { path: repository_path(repository), name: repository.to_owned() }
     }
 }
 
@@ -93,8 +93,8 @@ impl Routes for GitHub {
         140
     }
 
-    fn merged(&self, branch: &str, _: i64, page: &Page) -> ForgeRequest {
-        let (owner, name) = self.repository.split_once('/').unwrap_or_default();
+    fn merged(&self, branch: &str, _: i64, page: &ListPage) -> ForgeRequest {
+        let (owner, name) = self.name.split_once('/').unwrap_or_default();
         let variables = json!({ "owner": owner, "name": name, "branch": branch, "after": page.cursor });
         graphql(MERGED, variables)
     }
@@ -152,7 +152,7 @@ impl Routes for Gitea {
         if page == 1 { String::new() } else { format!("?page={page}") }
     }
 
-    fn merged(&self, branch: &str, _: i64, page: &Page) -> ForgeRequest {
+    fn merged(&self, branch: &str, _: i64, page: &ListPage) -> ForgeRequest {
         ForgeRequest::get(format!(
             "{}/pulls?state=closed&sort=recentclose&base_branch={}&limit=50&page={}",
             self.0,
@@ -163,7 +163,8 @@ impl Routes for Gitea {
 
     fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest> {
         // Forgejo does not filter by the branch, and no version by whether it was merged.
-        let is_merged = entry["merged"].as_bool() == Some(true) && entry["base"]["ref"].as_str() == Some(branch);
+        let is_merged =
+            entry["merged"].as_bool() == Some(true) && entry["base"]["ref"].as_str() == Some(branch);
         Some(ListedRequest {
             number: entry["number"].as_u64()?,
             commit: commit_id(&entry["merge_commit_sha"]),

@@ -6,7 +6,7 @@ use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::routes::{
-    ForgeComment, ForgeRequest, ListedRequest, Page, Routes, TokenKind, commit_id, component, seconds,
+    ForgeComment, ForgeRequest, ListPage, ListedRequest, Routes, TokenKind, commit_id, component, seconds,
     user_id,
 };
 use super::{CommitStatus, CommitVerdict};
@@ -116,7 +116,7 @@ impl Routes for GitLab {
         ForgeRequest::with(Method::POST, path, body)
     }
 
-    fn merged(&self, branch: &str, since: i64, page: &Page) -> ForgeRequest {
+    fn merged(&self, branch: &str, since: i64, page: &ListPage) -> ForgeRequest {
         let since = Timestamp::from_second(since).unwrap_or(Timestamp::UNIX_EPOCH);
         ForgeRequest::get(format!(
             "{}/merge_requests?state=merged&target_branch={}&order_by=updated_at&sort=desc&updated_after={}&per_page=100&page={}",

@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 use github::GitHub;
 use github::Gitea;
 use gitlab::GitLab;
+use jiff::Timestamp;
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
-use jiff::Timestamp;
 use routes::{ForgeRequest, Resource, Routes, TokenKind};
 use serde_json::{Value, json};
 
@@ -186,7 +186,9 @@ impl ForgeClient {
             (code, Some(body)) => Err(refused(code, &message(&body))),
             // GitLab and proxies say in plain text that there is a limit.
             (code, None) => match String::from_utf8(bytes) {
-                Ok(text) if text.len() < LONGEST_TEXT && !text.contains('<') => Err(refused(code, text.trim())),
+                Ok(text) if text.len() < LONGEST_TEXT && !text.contains('<') => {
+                    Err(refused(code, text.trim()))
+                }
                 _ => Err(refused(code, "")),
             },
         }
@@ -437,12 +439,27 @@ mod tests {
         for (status, message, pairs, shown) in [
             (403, "API rate limit exceeded", &[][..], "limits requests and does not say until when"),
             (200, "API rate limit already exceeded for user ID 1", &[], "does not say until when"),
-            (403, "You have exceeded a secondary rate limit", &[("retry-after", "60")], "until 2026-01-02T03:05:05Z"),
+            (
+                403,
+                "You have exceeded a secondary rate limit",
+                &[("retry-after", "60")],
+                "until 2026-01-02T03:05:05Z",
+            ),
             (404, "Not Found", &[("retry-after", "60")], "until 2026-01-02T03:05:05Z"),
             (503, "", &[("retry-after", "0")], "until 2026-01-02T03:04:05Z"),
             (429, "", &[], "does not say until when"),
-            (403, "no", &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)], "until 2026-01-02T03:14:05Z"),
-            (429, "Retry later", &[("ratelimit-remaining", "0"), ("ratelimit-reset", &reset)], "until 2026-01-02T03:14:05Z"),
+            (
+                403,
+                "no",
+                &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)],
+                "until 2026-01-02T03:14:05Z",
+            ),
+            (
+                429,
+                "Retry later",
+                &[("ratelimit-remaining", "0"), ("ratelimit-reset", &reset)],
+                "until 2026-01-02T03:14:05Z",
+            ),
         ] {
             let error = refused(status, message, &headers(pairs), now);
             assert!(error.to_string().contains(shown) && !error.is_denied(), "{error}");
@@ -480,9 +497,18 @@ mod tests {
     fn what_a_forge_says_is_shown_wherever_it_says_it() {
         for (body, shown) in [
             (json!({ "message": "no" }), "no"),
-            (json!({ "error": "invalid_token", "error_description": "Token was revoked." }), "invalid_token: Token was revoked."),
-            (json!({ "message": "Validation Failed", "errors": [{ "message": "body is too long" }, { "code": "x" }] }), "Validation Failed: body is too long"),
-            (json!({ "data": null, "errors": [{ "type": "NOT_FOUND", "message": "Could not resolve to a Repository" }] }), "Could not resolve to a Repository"),
+            (
+                json!({ "error": "invalid_token", "error_description": "Token was revoked." }),
+                "invalid_token: Token was revoked.",
+            ),
+            (
+                json!({ "message": "Validation Failed", "errors": [{ "message": "body is too long" }, { "code": "x" }] }),
+                "Validation Failed: body is too long",
+            ),
+            (
+                json!({ "data": null, "errors": [{ "type": "NOT_FOUND", "message": "Could not resolve to a Repository" }] }),
+                "Could not resolve to a Repository",
+            ),
             (json!({ "message": { "note": ["can't be blank"] } }), r#"{"note":["can't be blank"]}"#),
             (json!([]), ""),
         ] {

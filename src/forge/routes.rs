@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
-use jiff::Timestamp;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use serde_json::{Value, json};
 use url::Url;
@@ -70,7 +70,7 @@ impl ForgeComment {
 
 /// A place in a list.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Page {
+pub(super) struct ListPage {
     /// From 1.
     pub(super) number: u32,
     pub(super) cursor: Option<String>,
@@ -108,8 +108,8 @@ pub(super) fn next_page(headers: &HeaderMap, page: u32) -> Option<u32> {
     let links: Vec<String> = headers.get_all(LINK).iter().filter_map(text).collect();
     let next = links.iter().flat_map(|links| links.split(',')).find(|link| link.contains("rel=\"next\""));
     let linked = next.map(|link| {
-        let pairs = link.split(['?', '&', '>']).filter_map(|pair| pair.strip_prefix("page="));
-        let number = pairs.last().and_then(|number| number.parse().ok());
+        let mut pairs = link.split(['?', '&', '>']).filter_map(|pair| pair.strip_prefix("page="));
+        let number = pairs.next().and_then(|number| number.parse().ok());
         number.filter(|next| *next > page).unwrap_or(page + 1)
     });
     named.filter(|next| *next > page).or(linked)
@@ -177,7 +177,7 @@ pub(super) trait Routes {
     }
     /// The pull requests that were merged into `branch`, those that changed last first. `since` is in seconds since
     /// 1970-01-01 UTC: what did not change after it may be left out.
-    fn merged(&self, branch: &str, since: i64, page: &Page) -> ForgeRequest;
+    fn merged(&self, branch: &str, since: i64, page: &ListPage) -> ForgeRequest;
     /// Returns the entries of an answer to [`Self::merged`].
     fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
         answer.as_array()
@@ -369,12 +369,21 @@ mod tests {
     #[test]
     fn pages_follow_either_header_and_never_a_linked_host() {
         let headers = |pairs: &[(&'static str, &str)]| -> HeaderMap {
-            pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect()
+            pairs
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+                .collect()
         };
         for (pairs, next) in [
             (&[("x-next-page", "3")][..], Some(3)),
             (&[("x-next-page", "")], None),
-            (&[("link", "<https://evil.example/x?page=1&per_page=9>; rel=\"prev\", <https://evil.example/x?per_page=9&page=4>; rel=\"next\"")], Some(4)),
+            (
+                &[(
+                    "link",
+                    "<https://evil.example/x?page=1&per_page=9>; rel=\"prev\", <https://evil.example/x?per_page=9&page=4>; rel=\"next\"",
+                )],
+                Some(4),
+            ),
             (&[("link", "<https://evil.example/x?after=abc>; rel=\"next\"")], Some(3)),
             (&[("link", "<https://evil.example/x?page=2>; rel=\"next\"")], Some(3)),
             (&[("link", "<https://evil.example/x?page=1>; rel=\"first\"")], None),

@@ -127,7 +127,7 @@ pub(super) fn attribute(
     let plan = attributions.complete(draft, |changes| match &config.reviews {
         Some(reviews) if !changes.is_empty() => {
             reviews.unlisted(changes, files.snapshot, applied.view, config.clock.unix())
-        },
+        }
         _ => Ok(Unlisted::new()),
     })?;
     with_files(plan, files, applied)

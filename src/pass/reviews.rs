@@ -115,7 +115,8 @@ struct Merges {
 
 impl Merges {
     fn of(changes: &[Change], snapshot: &Snapshot, applied: &StateSnapshot) -> Result<Self, Error> {
-        let commits = changes.iter().filter_map(|change| Some((change.id.clone(), change.attribution.commit()?.id)));
+        let commits =
+            changes.iter().filter_map(|change| Some((change.id.clone(), change.attribution.commit()?.id)));
         let commits: BTreeMap<ToggleId, CommitId> = commits.collect();
         let history = snapshot.history_since(&commits.values().copied().collect())?;
         let after = commits.values().map(|commit| (*commit, history.descendants(*commit))).collect();

@@ -236,7 +236,8 @@ pub(super) fn first_pass(environment: &EnvironmentId, allows_trailers: bool, is_
 
 /// No review lists the change.
 pub(super) fn not_reviewed(change: &UnlistedChange) -> Hold {
-    let again = change.request.map(|request| format!("run the plan job of pull request {request} again, or "));
+    let again =
+        change.request.map(|request| format!("run the plan job of pull request {request} again, or "));
     let (why, again) = (&change.why, again.unwrap_or_default());
     Hold::new(
         HoldKind::NotReviewed,

@@ -13,8 +13,8 @@ mod tests;
 
 pub use crate::git::FailpointHook;
 pub use applied::{
-    AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead, RecordsSince,
-    Revisions, Tip,
+    AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead,
+    RecordsSince, Revisions, Tip,
 };
 #[cfg(test)]
 pub use files::SimulatedClock;

@@ -20,8 +20,8 @@ use super::*;
 use crate::document::{self, Diagnostic};
 use crate::model::{
     Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HeldRequest,
-    HistoryEvidence, Hold, HoldKind, ObjectId, Payload, RequestDigest, Sent, Serve, ServiceKind, Unlisted,
-    Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
+    HistoryEvidence, Hold, HoldKind, ObjectId, Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension,
+    Suspensions, Targeting, ToggleId, Unlisted, Variation, Version,
 };
 use crate::report as render;
 

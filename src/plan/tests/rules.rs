@@ -255,7 +255,11 @@ fn a_change_that_no_review_lists_is_held_and_does_not_count_for_a_rail() {
     let plan = world.reviewed(&Policy::default(), unlisted.clone());
     assert_eq!((published(&plan).len(), plan.withheld().len()), (3, 7));
     let text = |held: usize| plan.withheld()[held].hold.text.clone();
-    assert!(text(0).starts_with("not reviewed: it came from afar; to publish it, review what"), "{}", text(0));
+    assert!(
+        text(0).starts_with("not reviewed: it came from afar; to publish it, review what"),
+        "{}",
+        text(0)
+    );
     let again = "to publish it, run the plan job of pull request 7 again, or review what";
     assert!(text(1).contains(again), "{}", text(1));
     assert!(plan.has_held());

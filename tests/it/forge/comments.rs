@@ -108,6 +108,18 @@ fn comments_of_other_users_with_the_marker_are_neither_changed_nor_believed() {
 }
 
 #[test]
+fn a_comment_that_somebody_hid_is_updated_with_a_warning() {
+    let (world, forge) = (request_world(), StandIn::start(Kind::GitHub));
+    plan(&world, &forge).exit(0).any_output();
+    let id = forge.comments()[0].id;
+    forge.held().hidden.push(id);
+    change(&world.repo, 22);
+    let warning = "warning: the comment on pull request 7 of `shop/toggles` is hidden, so reviewers do not see the plan; show \
+                   it again\n";
+    plan(&world, &forge).exit(0).any_stdout().stderr(&format!("{warning}{}", note("updated")));
+}
+
+#[test]
 fn jobs_for_two_folders_have_two_comments() {
     let (world, forge) = (request_world(), StandIn::start(Kind::GitHub));
     plan(&world, &forge).exit(0).any_output();

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::stand_in::{KINDS, Kind, OURS, StandIn, THEIRS};
+use crate::live_publish::{by_hand, with_pay_changed};
 use crate::support::{Answer, Gitoggle, Repo, Request, World, doc};
 
 /// Toggles of pull requests and jobs on a forge. Each job has an empty disk; they share state through a remote.
@@ -274,7 +275,14 @@ fn what_is_applied_already_or_was_never_applied_makes_no_difference() {
 fn only_an_unchanged_comment_of_the_own_user_is_a_review() {
     let reason = "pull request 7, which has no plan in a comment that gitoggle wrote with this token's user";
     for kind in KINDS {
-        for change in ["deleted", "copied by a stranger", "edited", "added to", "another change listed"] {
+        for change in [
+            "deleted",
+            "copied by a stranger",
+            "edited",
+            "edited in symbols alone",
+            "added to",
+            "another change listed",
+        ] {
             let team = Team::new(kind);
             team.request(7, "t0", 21);
             let body = team.forge.comments()[0].body.clone();
@@ -283,6 +291,11 @@ fn only_an_unchanged_comment_of_the_own_user_is_a_review() {
                 "deleted" => held.comments.clear(),
                 "copied by a stranger" => held.comments[0].author = THEIRS,
                 "edited" => held.comments[0].body = body.replace("21", "20"),
+                "edited in symbols alone" => {
+                    let (marker, page) = body.split_once('\n').unwrap();
+                    held.comments[0].body = format!("{marker}\n{}", page.replace('>', "<"));
+                    assert_ne!(held.comments[0].body, body);
+                }
                 "added to" => held.comments[0].body = format!("{body}\nLooks good to me.\n"),
                 _ => {
                     let (start, end) = body.split_once(" reviewed:").unwrap();
@@ -369,7 +382,15 @@ fn a_review_counts_only_for_what_was_applied_before_its_merge() {
         // A merge that takes the whole of an older branch says that the request made the change.
         let repo = &team.world.repo;
         repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-        repo.git(&["checkout", "--quiet", "-b", "old", "r1"]).git(&["merge", "--quiet", "-s", "ours", "-m", "Take the old one", "main"]);
+        repo.checkout("r1").branch("old").git(&[
+            "merge",
+            "--quiet",
+            "-s",
+            "ours",
+            "-m",
+            "Take the old one",
+            "main",
+        ]);
         repo.checkout("main").git(&["merge", "--quiet", "--ff-only", "old"]);
         team.job().exit(4).any_output();
         team.sent(&[]);
@@ -403,7 +424,7 @@ fn many_requests_are_listed_in_pages_and_the_oldest_one_counts() {
         team.forge.asked();
         team.publishes(&["t0"]);
         let asked = team.forge.asked();
-        assert!(asked.len() <= 6, "the pages and one list of comments: {asked:#?}");
+        assert!(asked.len() <= 7, "the pages and one list of comments: {asked:#?}");
     }
 }
 
@@ -588,6 +609,26 @@ fn a_day_with_three_requests_publishes_what_was_reviewed_and_nothing_else() {
         repo.branch("r4").file("shop/prod/t3.yaml", doc(22)).commit("Set t3 to 22");
         team.plan(4).merge(4, Merge::Squash).publishes(&["t3"]);
     }
+}
+
+#[test]
+fn what_the_service_has_already_needs_no_review() {
+    let service = with_pay_changed("Raise the age");
+    let nothing = service.world.write("nothing.json", r#"{"version": 1, "changes": [], "held": []}"#);
+    let apply = || service.apply().set("reviewed", nothing.display().to_string());
+    apply()
+        .exit(4)
+        .any_stderr()
+        .stdout_contains(&["held shop/prod/pay", "not reviewed: it came from commit"]);
+    // Somebody changed it on the service, and the change was imported and merged.
+    service.edit("pay", by_hand());
+    service.commit("pay", doc(18).replace("disabled: false", "disabled: true"), "Import what differs");
+    let requests = service.requests(|| {
+        apply().exit(0).any_stderr().stdout_contains(&["recorded without publishing: 1 toggle"]);
+    });
+    assert!(requests.iter().all(|request| request.starts_with("GET")), "{requests:?}");
+    assert_eq!(service.versions("pay").len(), 3, "two publishes and the change by hand");
+    apply().exit(0).any_output();
 }
 
 #[test]

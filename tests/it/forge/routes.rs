@@ -178,7 +178,10 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
     let (branch, size, wanted) = match kind {
         Kind::GitLab if pairs["state"] == "locked" => {
             let is_merging = std::mem::take(&mut held.is_merging);
-            return Some(ok(200, &if is_merging { json!([{ "iid": 999, "state": "locked" }]) } else { json!([]) }));
+            return Some(ok(
+                200,
+                &if is_merging { json!([{ "iid": 999, "state": "locked" }]) } else { json!([]) },
+            ));
         }
         Kind::GitLab => ("target_branch", "per_page", "state=merged order_by=updated_at sort=desc"),
         _ => ("base_branch", "limit", "state=closed sort=recentclose"),
@@ -226,7 +229,9 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
     Some(match (kind, has_more) {
         (Kind::GitLab, true) => answer.header("X-Next-Page", &(page + 1).to_string()),
         (Kind::GitLab, false) => answer.header("X-Next-Page", ""),
-        (_, true) => answer.header("Link", &format!("<https://127.0.0.1:1/evil?page={}>; rel=\"next\"", page + 1)),
+        (_, true) => {
+            answer.header("Link", &format!("<https://127.0.0.1:1/evil?page={}>; rel=\"next\"", page + 1))
+        }
         (_, false) => answer,
     })
 }

@@ -76,6 +76,23 @@ fn something_held_is_pending() {
 }
 
 #[test]
+fn a_status_on_gitlab_ends_its_pipeline() {
+    let (world, forge) = (World::new(), StandIn::start(Kind::GitLab));
+    world.repo.commit_pay(18, "Add pay");
+    let url = format!("https://gitlab.example/{}", "a".repeat(250));
+    let run = apply(&world, &forge).env("CI_PIPELINE_ID", "77").env("CI_JOB_URL", url);
+    run.exit(4).any_output();
+    let body = forge.held().statuses[0].1.clone();
+    let expected = json!({
+        "context": "gitoggle",
+        "description": "nothing to publish · 1 held",
+        "pipeline_id": 77,
+        "state": "failed",
+    });
+    assert_eq!(body, expected, "a longer address would be refused");
+}
+
+#[test]
 fn a_commit_without_a_reviewed_plan_is_pending() {
     let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
     let run = || apply(&world, &forge).set("reviewed", forge.name());
