@@ -9,10 +9,11 @@ mod stories;
 use std::collections::BTreeSet;
 
 use gitoggle::config::settings;
+use gitoggle::model::HoldKind;
 use regex::Regex;
 
 use crate::support::{Daemon, World};
-use page::{DAEMON, METRICS, PAGES, Page, README, SETTINGS};
+use page::{DAEMON, DECISIONS, INCIDENTS, METRICS, PAGES, Page, README, SETTINGS};
 use session::Session;
 
 /// Runs the console blocks of a page in their order.
@@ -252,6 +253,38 @@ fn every_metric_is_listed() {
         name.trim_end_matches("_total").to_owned()
     });
     same("metrics", &listed.collect(), &families);
+}
+
+#[test]
+fn every_kind_of_hold_has_one_row_with_who_releases_it() {
+    let kinds = HoldKind::ALL.map(|kind| kind.as_str().to_owned());
+    same("kinds of holds", &first_column(DECISIONS, "## Who decides what"), &kinds.clone().into());
+    let text = DECISIONS.text();
+    for kind in kinds {
+        let row = format!("| `{kind}` |");
+        let rows: Vec<_> = text.lines().filter(|line| line.starts_with(&row)).collect();
+        let cells: Vec<_> = rows[0].trim_matches('|').split(" | ").collect();
+        assert!(
+            rows.len() == 1 && cells.len() == 4 && cells.iter().all(|cell| !cell.trim().is_empty()),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn the_incidents_are_in_the_words_of_the_program() {
+    let placeholder = Regex::new(r"\{[\w:.?]*\}").unwrap();
+    let continued = Regex::new(r"\\\n\s*").unwrap();
+    let code = super::architecture::code_by_path().into_iter();
+    let code: String = code.map(|(_, code)| continued.replace_all(&code, "").into_owned()).collect();
+    let code = placeholder.replace_all(&code, "…").replace('`', "");
+    let seen = first_column(INCIDENTS, "## Incidents");
+    assert!(seen.len() >= 15, "{seen:?}");
+    for words in seen {
+        for part in words.split('…').map(str::trim).filter(|part| part.len() > 4) {
+            assert!(code.contains(part), "the program does not print `{part}`");
+        }
+    }
 }
 
 #[test]

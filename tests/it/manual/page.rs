@@ -9,7 +9,9 @@ pub(super) struct Page(pub(super) &'static str);
 pub(super) const README: Page = Page("README.md");
 pub(super) const DOCUMENTS: Page = Page("examples/README.md");
 pub(super) const CHECKS: Page = Page("examples/checks.md");
+pub(super) const DECISIONS: Page = Page("deploy/decisions.md");
 pub(super) const DAEMON: Page = Page("deploy/daemon.md");
+pub(super) const INCIDENTS: Page = Page("deploy/incidents.md");
 pub(super) const METRICS: Page = Page("deploy/metrics.md");
 pub(super) const SETTINGS: Page = Page("deploy/settings.md");
 
@@ -21,8 +23,8 @@ pub(super) const PAGES: &[Page] = &[
     Page("deploy/README.md"),
     Page("deploy/ci.md"),
     DAEMON,
-    Page("deploy/decisions.md"),
-    Page("deploy/incidents.md"),
+    DECISIONS,
+    INCIDENTS,
     Page("deploy/kubernetes.md"),
     METRICS,
     SETTINGS,
