@@ -1,4 +1,5 @@
-//! Handles `GET /api/status`, `/api/plan` and `/api/history`. What the page shows is also here (DESIGN, section 9.3).
+//! Handles `GET /api/status`, `/api/plan` and `/api/history`. What the page shows is also here
+//! (src/admin/README.md, "The page").
 
 use std::io::{self, Write as _};
 use std::iter::once;

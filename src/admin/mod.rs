@@ -204,7 +204,7 @@ impl Admin {
 }
 
 async fn health(State(shared): State<AdminState>) -> Response {
-    // Depends on the loop alone, whatever the pass results (DESIGN, section 9).
+    // Depends on the loop alone, whatever the pass results (src/admin/README.md, "Rules").
     match shared.0.admin.heartbeat.stalled_for() {
         None => text(StatusCode::OK, &["ok".to_owned()]),
         Some(silence) => {

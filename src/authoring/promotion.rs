@@ -83,7 +83,8 @@ pub(crate) fn promote(
 struct Promotion<'a> {
     place: DocumentPlace<'a>,
     to: &'a EnvironmentId,
-    /// The documents of the target by key in lowercase: ids that differ only in case are one toggle (DESIGN, section 2).
+    /// The documents of the target by key in lowercase: ids that differ only in case are one toggle
+    /// (src/model/README.md, "Ids").
     valid: HashMap<String, &'a EnvironmentDocument>,
     /// The paths of its invalid documents, in the same way.
     invalid: HashMap<String, Vec<&'a String>>,

@@ -42,7 +42,8 @@ pub(super) fn impact(
     let audience = compile(plan, files, settings)?;
     let tally = count_users(&audience, file, args.at).map_err(unreadable)?.map_err(Failure::failed)?;
     let impact = audience.impact(&tally);
-    // A plan for an audience of nobody must not look as if no user were affected (DESIGN, section 3).
+    // A plan for an audience of nobody must not look as if no user were affected (src/evaluate/README.md,
+    // "Rules").
     match impact.users.users {
         0 => Err(empty(&args.file, &impact)),
         _ => Ok(impact),

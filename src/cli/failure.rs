@@ -48,7 +48,8 @@ impl ExitStatus {
     }
 
     pub(super) fn and(self, other: Self) -> Self {
-        // The variants are in the order of precedence (DESIGN, section 3), which is not the order of the codes.
+        // The variants are in the order of precedence (src/cli/README.md, "Exit codes"), which is not the
+        // order of the codes.
         self.max(other)
     }
 }

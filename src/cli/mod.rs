@@ -24,7 +24,8 @@ use crate::model::{Color, HarmlessJsonWriter, RunFlags, escaped, hinted, junit};
 use crate::report::{self, ANY_COMMENT, JOB_SUMMARY};
 use crate::telemetry::{self, Stream};
 
-/// Runs the program with the arguments `typed`, the program's name first, and returns the exit code (DESIGN, section 3).
+/// Runs the program with the arguments `typed`, the program's name first, and returns the exit code
+/// (src/cli/README.md, "Exit codes").
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let invocation = match args::parse(typed.iter().cloned()) {
@@ -110,7 +111,8 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     if may_run_git && !handles_signals {
         setup::exit_on_signal().map_err(Failure::failed)?;
     }
-    // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
+    // Before the command: a missing secret file is reported at startup (src/config/README.md, "Secrets and
+    // trust").
     let result = match setup::check_secrets(command, &settings) {
         // Before the command, too: a pass must not end without a report.
         Ok(()) if !has_output(command, settings.output) => Err(unsupported_output(settings.output)),

@@ -30,7 +30,8 @@ use crate::transport::{Network, Secret, SecretSource};
 /// Builds the configuration of a pass.
 pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Failure> {
     let state_dir = settings.state_dir.clone().ok_or_else(|| usage("give a folder with `--state-dir`"))?;
-    // A mistyped folder must not be filled with packs (DESIGN, section 3).
+    // A mistyped folder must not be filled with packs (src/state/README.md, "One writer, one place, one
+    // service").
     if let Some(name) = state::foreign(&state_dir) {
         let (dir, name) = (state_dir.to_string_lossy(), escaped(&name));
         let message = format!("the state folder `{}` contains other files, such as `{name}`", escaped(&dir));
@@ -182,7 +183,8 @@ fn shared(
             holder: state::this_process(),
         }),
     };
-    // Without a base URL, `plan` and `status` use the only state that exists (DESIGN, section 4, *Identity*).
+    // Without a base URL, `plan` and `status` use the only state that exists (src/cli/README.md, "Commands
+    // that only read").
     if known.is_none() {
         let mut only = shared.resolve(source)?;
         only.name = only_name(&only.remote, &only.access)?;
@@ -194,8 +196,8 @@ fn shared(
 fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
     let host = settings.repo.host();
     let login = own_login(settings).or_else(|| {
-        // Git credentials are sent only to the host that they belong to. A path has no host: its credentials are for the host
-        // of the state remote (DESIGN, section 5).
+        // Git credentials are sent only to the host that they belong to. A path has no host: its credentials
+        // are for the host of the state remote (src/git/README.md, "Addresses").
         let is_same_host = host.is_none() || host == remote.host();
         is_same_host.then(|| source_login(settings)).flatten()
     });
@@ -308,7 +310,8 @@ fn usage(message: &str) -> Failure {
 
 /// Reads the secrets and the CA file that `command` uses.
 pub(super) fn check_secrets(command: Command, settings: &Settings) -> Result<(), Failure> {
-    // Without `--live`, `plan` and `status` need no token, so they do not read it (DESIGN, section 3).
+    // Without `--live`, `plan` and `status` need no token, so they do not read it (src/cli/README.md,
+    // "Commands that only read").
     if let Some(token) = settings.token.as_ref().filter(|_| settings.uses_service(command)) {
         check_token(token)?;
     }
@@ -341,7 +344,7 @@ pub(super) fn check_secrets(command: Command, settings: &Settings) -> Result<(),
 
 fn check_token(token: &SecretSource) -> Result<(), Failure> {
     let token = token.read().map_err(|error| pass::Error::Service(ClientError::Token(error)))?;
-    // The service expects the token alone (DESIGN, section 6).
+    // The service expects the token alone (src/service/README.md, "The contract").
     let has_scheme = |text: &str| text.len() > 7 && text.as_bytes()[..7].eq_ignore_ascii_case(b"Bearer ");
     if !has_scheme(token.expose()) {
         return Ok(());
@@ -395,7 +398,7 @@ pub(super) fn stop_on_signal() -> io::Result<watch::Receiver<bool>> {
         signals.next().await;
         git::wind_down();
         let _ = stop.send(true);
-        // The second signal does not wait for open requests (DESIGN, section 9).
+        // The second signal does not wait for open requests (src/cli/README.md, "Commands that publish").
         exit(signals.next().await);
     });
     Ok(stopped)

@@ -313,7 +313,8 @@ pub(super) enum Sources {
     Flag,
     /// It is needed before the file is read.
     FlagAndVariable,
-    /// It is a secret, which is never a flag and never in the file (DESIGN, section 3).
+    /// It is a secret, which is never a flag and never in the file (src/config/README.md, "Secrets and
+    /// trust").
     Variable,
 }
 

@@ -129,7 +129,7 @@ impl Merged {
         let ours: BTreeMap<String, &OsString> = variables
             .iter()
             .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
-            // An empty variable counts as unset (DESIGN, section 3).
+            // An empty variable counts as unset (src/config/README.md, "Mistakes").
             .filter(|(name, value)| name.starts_with("GITOGGLE_") && !value.is_empty())
             .collect();
         for setting in settings() {
@@ -163,7 +163,8 @@ impl Merged {
                 let why = format!("`{}` is already set at {first}", line.key);
                 self.report(&line.place, why);
             } else if tree.is_some() && decides_trust(line) {
-                // A pull request could otherwise redirect secrets (DESIGN, section 3).
+                // A pull request could otherwise redirect secrets (src/config/README.md, "Secrets and
+                // trust").
                 self.rejected.insert(line.key.clone());
                 rejected.push(line);
             } else {

@@ -521,7 +521,8 @@ pub struct Settings {
 impl Settings {
     /// Returns whether `command` sends requests to the service, for which it needs the address and a token.
     pub fn uses_service(&self, command: Command) -> bool {
-        // Without `--live` or `--overwrite-drift`, `plan` and `status` do not contact the service (DESIGN, section 3).
+        // Without `--live` or `--overwrite-drift`, `plan` and `status` do not contact the service
+        // (src/cli/README.md, "Commands that only read").
         command.contacts_service() || self.read_by().is_some() || (command == Import && self.from.is_none())
     }
 

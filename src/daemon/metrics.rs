@@ -1,5 +1,5 @@
-//! Defines the metrics (DESIGN, section 9, "Metrics"). Every value of every label exists from the start, so that a rate
-//! is right from the first event.
+//! Defines the metrics (src/daemon/README.md, "Readiness, log and metrics"). Every value of every label
+//! exists from the start, so that a rate is right from the first event.
 
 use std::fmt;
 use std::sync::Arc;

@@ -78,7 +78,7 @@ impl Schedule {
     /// Returns the time before which no pass may use this token: a rejected token is probed every five minutes.
     pub(crate) fn rejected_until(&self, now: Instant, token: Option<&str>) -> Option<Instant> {
         let (rejected, until) = self.rejected.as_ref()?;
-        // Another token is tried immediately (DESIGN, section 6).
+        // Another token is tried immediately (src/daemon/README.md, "Triggers and schedule").
         (rejected.as_deref() == token && now < *until).then_some(*until)
     }
 
@@ -174,7 +174,8 @@ impl Schedule {
             }
         };
         let due = now + next;
-        // `Retry-After` holds back later passes as well, even for a newer commit (DESIGN, section 6).
+        // `Retry-After` holds back later passes as well, even for a newer commit (src/pass/README.md, "One
+        // toggle is not evidence").
         self.due = self.held_until.map_or(due, |until| due.max(until));
         self.on_lookup(now, jitter);
     }
@@ -231,8 +232,8 @@ impl PassOutcome {
                     outcome.parked.push((change.id.clone(), parked));
                 }
                 ChangeResult::NotSent => outcome.unfinished = true,
-                // A backoff per toggle applies to one that failed alone, and readiness is not affected (DESIGN, section 6,
-                // *Failed alone*).
+                // A backoff per toggle applies to one that failed alone, and readiness is not affected
+                // (src/pass/README.md, "One toggle is not evidence").
                 ChangeResult::Held(_) => outcome.unfinished |= result.is_pending(),
             }
         }

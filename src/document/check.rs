@@ -129,8 +129,8 @@ pub(super) const NOW: &str =
 
 pub(super) const SERVE_FORMS: &str = "write `{ select: 0 }` or `{ variation: \"name\" }`";
 
-/// What callers see of content that FeatureProbe accepts and then does not deliver (`featureprobe-behaviour.md`,
-/// section 5.6).
+/// What callers see of content that FeatureProbe accepts and then does not deliver
+/// (src/service/featureprobe.md, "What breaks silently").
 pub(super) const VANISHES: &str = "the service accepts this, but no longer delivers the toggle: callers get the default value in their code";
 
 /// The same of content that the SDKs cannot decode.

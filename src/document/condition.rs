@@ -1,5 +1,5 @@
-//! Checks conditions: the types and predicates that a service knows (`featureprobe-behaviour.md`, 5.2 and 5.3), and the objects
-//! compared with.
+//! Checks conditions: the types and predicates that a service knows (src/service/featureprobe.md,
+//! "Conditions"), and the objects compared with.
 //!
 //! The documented API has no such list, so only the objects of `number` conditions are checked there.
 
@@ -37,7 +37,8 @@ impl ConditionChecker<'_> {
             }
         }
         let kind = kind.as_deref().unwrap_or_default();
-        // A segment condition has no subject: the service's own UI leaves it out (`featureprobe-behaviour.md`, 5.2).
+        // A segment condition has no subject: the service's own UI leaves it out
+        // (src/service/featureprobe.md, "Conditions").
         if subject.as_deref() == Some("") && kind != "segment" && self.kind == ServiceKind::FeatureProbe {
             self.empty_text("subject", at);
         }
@@ -102,7 +103,8 @@ impl ConditionChecker<'_> {
 
     fn unknown_type(&mut self, kind: &str, at: &At<'_>) {
         let check = match self.kind {
-            // The documented API does not list its types, so an unknown one is only a warning (DESIGN, section 8.1).
+            // The documented API does not list its types, so an unknown one is only a warning
+            // (src/document/README.md, "Kinds of service").
             ServiceKind::Documented => &check::UNDOCUMENTED_CONDITION_TYPE,
             ServiceKind::FeatureProbe => &check::UNKNOWN_CONDITION_TYPE,
         };
@@ -243,7 +245,7 @@ pub(super) fn operand(
     object: &str,
 ) -> Option<(&'static Check, &'static str, String)> {
     let (check, what, help) = match (kind, service) {
-        // DESIGN, section 2, defines decimal numbers for every kind of service.
+        // Decimal numbers are the same for every kind of service.
         ("number", _) if !is_decimal(object) => (
             &check::NOT_A_NUMBER,
             "is not a decimal number",
@@ -310,8 +312,8 @@ pub(super) fn is_decimal(text: &str) -> bool {
         && exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
-/// Returns whether FeatureProbe can parse `text` as a time that exists: `YYYY-MM-DDThh:mm:ss+hh:mm` with a `+` offset,
-/// whose minutes are at most 19 (`featureprobe-behaviour.md`, 5.3).
+/// Returns whether FeatureProbe can parse `text` as a time that exists: `YYYY-MM-DDThh:mm:ss+hh:mm` with a
+/// `+` offset, whose minutes are at most 19 (src/service/featureprobe.md, "Publishing").
 pub(super) fn is_datetime(text: &str) -> bool {
     // The service rejects `Z`, negative offsets and fractions of a second.
     datetime_numbers(text).is_some_and(

@@ -98,7 +98,7 @@ impl FromStr for Layout {
 
     fn from_str(pattern: &str) -> Result<Self, LayoutError> {
         let (folders, file) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-        // `.yaml` stands for both extensions (DESIGN, section 2).
+        // `.yaml` stands for both extensions.
         if file != "{toggle}.yaml" {
             return Err(LayoutError::File(file.to_owned()));
         }
@@ -156,7 +156,8 @@ impl Layout {
     /// Classifies `path`, which is relative to the root and uses `/`.
     pub(crate) fn classify(&self, path: &[u8]) -> PathKind {
         let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
-        // Comes before everything else: `.github/workflows/ci.yml` is not a misplaced document (DESIGN, section 2).
+        // Comes before everything else: `.github/workflows/ci.yml` is not a misplaced document
+        // (src/document/README.md, "Paths").
         if components.iter().any(|name| matches!(name.first(), None | Some(b'.' | b'_'))) {
             return PathKind::Ignored;
         }
@@ -220,8 +221,8 @@ fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
         .find_map(|(extension, format)| Some((file.strip_suffix(extension)?, format)))
 }
 
-/// Classifies a file that is not read. Without this, `pay.YAML` would be left out in silence, and its toggle would look
-/// removed (DESIGN, section 3, *Never green by accident*).
+/// Classifies a file that is not read. Without this, `pay.YAML` would be left out in silence, and its toggle
+/// would look removed (src/cli/README.md, "Never green by accident").
 fn unread(keys: Option<(&[u8], &[u8])>, file: &[u8]) -> PathKind {
     let lower = file.to_ascii_lowercase();
     let (stem, why) = match (lower.strip_suffix(b".json"), split_extension(&lower)) {

@@ -88,7 +88,7 @@ impl MeaningChecker {
         at: &At<'_>,
     ) {
         let mut checker = ServeChecker { findings: &mut self.findings, kind: self.kind, variations, names };
-        // A toggle that was never configured has no default serve (`featureprobe-behaviour.md`, section 1.2).
+        // A toggle that was never configured has no default serve (src/service/featureprobe.md, "Reading").
         let default_if_empty = match (self.kind, disabled) {
             (ServiceKind::FeatureProbe, Some(true)) => IfEmpty::Allowed,
             _ => IfEmpty::Vanishes,
@@ -221,7 +221,7 @@ fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<bool>>
     let [disabled, default] = ends else {
         return None;
     };
-    // `disabledServe` counts as serving a variation (DESIGN, section 2).
+    // `disabledServe` counts as serving a variation.
     let mut served = vec![disabled];
     match rules.iter().position(matches_everyone) {
         // The rules after a rule that matches everyone are unreachable, and so is the default serve.
@@ -264,7 +264,7 @@ pub(super) struct ServeChecker<'a> {
     pub(super) names: &'a VariationNames<'a>,
 }
 
-/// What happens if a serve serves nothing (DESIGN, section 8.1).
+/// What happens if a serve serves nothing (src/service/featureprobe.md, "What breaks silently").
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum IfEmpty {
     Allowed,
@@ -412,7 +412,7 @@ pub(super) fn prerequisites(
         let Some(key) = prerequisite.key.as_deref() else {
             continue;
         };
-        // FeatureProbe compares keys without case (`featureprobe-behaviour.md`, section 0).
+        // FeatureProbe compares keys without case (src/service/featureprobe.md, "Keys").
         let other = *first.entry(key.to_lowercase()).or_insert(index);
         if other != index {
             let message = format!("another prerequisite is the toggle `{}`, too", shown(key));

@@ -441,7 +441,7 @@ fn variation(variation: &Variation) -> String {
     let Variation { value, name, description } = variation;
     let text = format!("{{ name: {}, value: {}", scalar(name), scalar(value));
     match description.as_str() {
-        // A missing description means the empty text (DESIGN, section 2).
+        // A missing description means the empty text (src/document/README.md, "Text").
         "" => format!("{text} }}"),
         description => format!("{text}, description: {} }}", scalar(description)),
     }

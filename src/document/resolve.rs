@@ -46,7 +46,7 @@ impl RawDocument {
         let Self { disabled, content } = self;
         let RawContent { rules, disabled_serve, default_serve, variations, prerequisites } = content?;
         let raw_variations = variations?;
-        // Names become indices before anything is compared or sent (DESIGN, section 2).
+        // Names become indices before anything is compared or sent (src/document/README.md, "Text").
         let names = VariationNames::new(&raw_variations);
         let disabled_serve = names.resolve(&disabled_serve?).ok()?;
         let default_serve = names.resolve(&default_serve?).ok()?;
@@ -54,7 +54,7 @@ impl RawDocument {
         let variations = all(raw_variations, RawVariation::complete)?;
         let prerequisites = match kind {
             ServiceKind::Documented => None,
-            // They are always sent, so that the document is complete (DESIGN, section 8.1).
+            // They are always sent, so that the document is complete (src/document/README.md, "Text").
             ServiceKind::FeatureProbe => {
                 Some(all(prerequisites.unwrap_or_default(), RawPrerequisite::complete)?)
             }
@@ -77,8 +77,8 @@ impl RawRule {
     }
 }
 
-/// Returns whether a condition of this type needs no subject: FeatureProbe's own UI leaves it out for a segment
-/// (`featureprobe-behaviour.md`, section 5.2).
+/// Returns whether a condition of this type needs no subject: FeatureProbe's own UI leaves it out for a
+/// segment (src/service/featureprobe.md, "Conditions").
 pub(super) fn has_optional_subject(condition_type: &str, service: ServiceKind) -> bool {
     service == ServiceKind::FeatureProbe && condition_type == "segment"
 }
@@ -128,7 +128,8 @@ impl RawVariation {
         Some(Variation {
             value: value?,
             name: name?,
-            // The only optional field: a missing description means the empty text (DESIGN, section 2).
+            // The only optional field: a missing description means the empty text (src/document/README.md,
+            // "Text").
             description: description.unwrap_or_default(),
         })
     }

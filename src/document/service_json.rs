@@ -1,4 +1,4 @@
-//! Reads targeting in the JSON of FeatureProbe (`featureprobe-behaviour.md`, sections 1.2 and 5.1).
+//! Reads targeting in the JSON of FeatureProbe (src/service/featureprobe.md, "Reading").
 //!
 //! The service leaves out absent members and stores content that no document can express. Such content is an error, so
 //! that nothing is lost.

@@ -166,7 +166,7 @@ impl ShapeReader<'_> {
 
     fn unknown_key(&mut self, name: &str, span: Span, what: &str, known: &[&'static str]) {
         let finding = if name == "<<" {
-            // What a reviewer reads must be what is applied (DESIGN, section 2).
+            // What a reviewer reads must be what is applied (src/document/README.md, "Text").
             Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
                 .help("write the content out where it is used, so that a reviewer sees it")
         } else if name == "comment" && what == "a document" {
@@ -485,8 +485,8 @@ pub(super) fn wrong_type(
 /// Reads a text verbatim.
 pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
     match value {
-        // A null where text is expected is an error (DESIGN, section 2), because YAML parsers disagree on what it
-        // means.
+        // A null where text is expected is an error (src/document/README.md, "Text"), because YAML parsers
+        // disagree on what it means.
         NodeKind::Scalar(text, Style::Plain) if is_null(text) => {
             let name = shown(name);
             let (message, help) = match text.as_str() {
@@ -498,7 +498,7 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
             };
             Err(Some(Problem { check: &check::NULL_TEXT, message, help: Some(help) }))
         }
-        // A plain scalar is text as well: `1.10` must stay `1.10` (DESIGN, section 2).
+        // A plain scalar is text as well: `1.10` must stay `1.10` (src/document/README.md, "Text").
         NodeKind::Scalar(text, _) => Ok(text.clone()),
         _ => Err(wrong_type(name, value, "text", Some("if it is text, put it in quotes"))),
     }

@@ -247,7 +247,8 @@ impl<'t> Builder<'t> {
                 }
             }
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                // Parsing continues, because one run reports all findings (DESIGN, section 2).
+                // Parsing continues, because one run reports all findings (src/document/README.md,
+                // "Findings").
                 self.refuse(anchor(at, "an alias (`*`)"));
                 let node = self.node(NodeKind::Refused, at, 0..0);
                 self.value(node);

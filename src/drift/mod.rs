@@ -22,7 +22,8 @@ use crate::state::{EqualVersion, StateSnapshot};
 
 // One scan: what it reads and compares, and its result.
 
-/// How many seconds the service's payload for SDKs may lag behind a change (`featureprobe-behaviour.md`, section 0).
+/// How many seconds the service's payload for SDKs may lag behind a change (src/service/featureprobe.md,
+/// "Reading").
 const SDK_LAG: i64 = 2;
 
 struct Scan<'a> {
@@ -198,7 +199,7 @@ impl<'a> Scan<'a> {
 
     fn differs(&mut self, id: ToggleId, difference: KnownDifference) {
         self.memory.versions.toggles.remove(&id);
-        // Without the date, which differs by a second (`featureprobe-behaviour.md`, section 0).
+        // Without the date, which differs by a second (src/service/featureprobe.md, "Answers").
         let version = |known: &KnownDifference| match known {
             KnownDifference::Drifted(drifted) => Some((drifted.live.version, drifted.live.content.clone())),
             KnownDifference::Missing(_) => None,

@@ -221,7 +221,8 @@ fn is_same(versions: &ByKey<u64>, id: &ToggleId, expected: ExpectedLive) -> bool
     }
 }
 
-/// Returns the toggles with a draft. Their version numbers prove nothing (`featureprobe-behaviour.md`, *Drafts*).
+/// Returns the toggles with a draft. Their version numbers prove nothing (src/service/featureprobe.md,
+/// "Reading").
 fn locked(toggles: &BTreeMap<ToggleId, ExpectedLive>, index: &ToggleIndex) -> Vec<ToggleId> {
     let is_locked = |id: &&ToggleId| {
         let listed = index.toggles.get(id.toggle());
@@ -383,7 +384,8 @@ impl<'a> AppliedDocuments<'a> {
                 }
             };
         }
-        // The tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
+        // The tree cannot be trusted before the outcome of the request is known (src/state/README.md,
+        // "Unknown").
         documents.retain(|id, _| !view.unknown().contains_key(id) && is_wanted(id));
         let unknown = view.unknown().keys().filter(|id| is_wanted(id));
         Ok(Self { view, rules, reader, globs, documents, unknown: unknown.cloned().collect() })

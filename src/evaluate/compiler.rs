@@ -99,7 +99,7 @@ pub(super) struct CompiledToggle {
     /// The toggle's key, which decides on the bucket.
     pub(super) key: String,
     pub(super) is_disabled: bool,
-    /// Whether SDKs get the toggle (`featureprobe-behaviour.md`, section 5.6, *Level 1*).
+    /// Whether SDKs get the toggle (src/service/featureprobe.md, "What breaks silently").
     pub(super) is_delivered: bool,
     pub(super) disabled_serve: CompiledServe,
     pub(super) default_serve: CompiledServe,

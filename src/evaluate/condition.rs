@@ -1,4 +1,5 @@
-//! Conditions, compiled: each is one or two tests of an attribute (`featureprobe-behaviour.md`, section 6.2).
+//! Conditions, compiled: each is one or two tests of an attribute (src/service/featureprobe.md,
+//! "Evaluation").
 
 use std::cmp::Ordering;
 use std::str::FromStr;

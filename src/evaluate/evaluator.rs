@@ -1,4 +1,4 @@
-//! Evaluates compiled toggles (`featureprobe-behaviour.md`, section 6.2).
+//! Evaluates compiled toggles (src/service/featureprobe.md, "Evaluation").
 
 use std::collections::HashMap;
 
@@ -233,8 +233,8 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// Returns the bucket of a user, from 0 to 9,999: the last four bytes of the SHA-1 of the user's key and the toggle's key,
-/// big-endian, modulo 10,000 (`featureprobe-behaviour.md`, section 6.2, *Split*).
+/// Returns the bucket of a user, from 0 to 9,999: the last four bytes of the SHA-1 of the user's key and the
+/// toggle's key, big-endian, modulo 10,000 (src/service/featureprobe.md, "Evaluation").
 pub(crate) fn bucket(user_key: &str, toggle_key: &str) -> u32 {
     let digest = Sha1::new().chain_update(user_key).chain_update(toggle_key).finalize();
     let last = digest.last_chunk().expect("a SHA-1 has 20 bytes");

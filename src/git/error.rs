@@ -77,7 +77,7 @@ impl RepositoryError {
 impl ObjectError {
     /// Converts the error to an I/O error if the operating system caused it.
     pub(crate) fn or_io(self) -> RepositoryError {
-        // A full disk must never be reported as a broken repository (DESIGN section 3).
+        // A full disk must never be reported as a broken repository (src/git/README.md, "Repositories").
         let cause = match &self.fault {
             ObjectFault::Git(error) => error.io_fault(),
             _ => None,

@@ -223,7 +223,7 @@ impl Merger<'_> {
                 is_blob(*mode) && !odb.exists(oid(*id)) && !self.result.blobs.contains_key(id)
             };
             if let Some((mode, _)) = entries.iter().flatten().find(|entry| is_missing(entry)) {
-                // Missing content holds only its toggle (DESIGN, section 5).
+                // Missing content holds only its toggle (src/source/README.md, "Which commit").
                 changes.insert((*path).clone(), Some((*mode, MISSING)));
                 continue;
             }

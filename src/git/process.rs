@@ -1,4 +1,4 @@
-//! Runs the `git` program, which does everything on the network (DESIGN section 5).
+//! Runs the `git` program, which does everything on the network (src/git/README.md, "The program").
 //!
 //! Each step is one process on a bare repository of gitoggle, never on the user's: so no configuration, hook, or attribute of
 //! a repository that others write is read. What the network needs (credential helpers, `~/.ssh/config`, agents, proxies,
@@ -132,7 +132,8 @@ pub(crate) fn fetch(
     let mut command = step.command();
     // A fetch that broke off leaves its pack, and nothing else removes it.
     remove_unfinished(repository);
-    // Only the requested refs are fetched (DESIGN section 5), and nothing reads `FETCH_HEAD` of the repository.
+    // Only the requested refs are fetched (src/git/README.md, "The program"), and nothing reads `FETCH_HEAD`
+    // of the repository.
     command.args(["fetch", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--no-recurse-submodules"]);
     if refspecs.iter().any(|refspec| refspec.as_ref().as_encoded_bytes().contains(&b'*')) {
         command.arg("--prune");
@@ -305,7 +306,8 @@ impl<'a> Step<'a> {
             .or_else(|| self.configured("core.sshCommand"))
             .unwrap_or_else(|| "ssh".into());
         let seconds = self.access.network.connect_timeout.as_secs().max(1);
-        // A daemon cannot answer prompts, and only a person may decide to trust a new host key (DESIGN section 5).
+        // A daemon cannot answer prompts, and only a person may decide to trust a new host key
+        // (src/git/README.md, "The program").
         line.push(format!(
             " -o BatchMode=yes -o StrictHostKeyChecking=yes -o ServerAliveInterval=15 -o ConnectTimeout={seconds}"
         ));
@@ -331,7 +333,8 @@ impl<'a> Step<'a> {
         self.at_path("receive-pack")
     }
 
-    /// Nothing of what a repository at a path configures is executed (DESIGN section 5), and it may belong to another user.
+    /// Nothing of what a repository at a path configures is executed (src/git/README.md, "The program"), and
+    /// it may belong to another user.
     fn at_path(&self, program: &str) -> Option<String> {
         self.url.local_path()?;
         Some(format!(

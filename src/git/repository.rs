@@ -317,7 +317,8 @@ impl Trees for ObjectReader {
     }
 
     fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, ObjectError> {
-        // The header comes first, so that a blob above the limit is never in memory (DESIGN section 2, *Limits*).
+        // The header comes first, so that a blob above the limit is never in memory (src/git/README.md,
+        // "Repositories").
         let header = self.odb()?.read_header(oid(id));
         let (size, _) = header.map_err(|error| self.error(ObjectFault::of(id, error.into())))?;
         match size > limit {

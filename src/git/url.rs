@@ -308,7 +308,7 @@ pub(super) struct Login {
 impl GitAccess {
     /// Reads the credentials if they belong to the host of `url`.
     pub(super) fn login(&self, url: &RepoUrl) -> Result<Option<Login>, SecretError> {
-        // The credentials go only to the host that they were set for (DESIGN section 5).
+        // The credentials go only to the host that they were set for (src/git/README.md, "Addresses").
         let own = self.credentials.as_ref().zip(url.https());
         let own = own.filter(|(own, _)| Some(own.host.to_ascii_lowercase()) == url.host());
         let Some((own, https)) = own else {

@@ -1,4 +1,4 @@
-//! Verifies who signed a commit, by `git verify-commit` (DESIGN, section 14.2).
+//! Verifies who signed a commit, by `git verify-commit` (src/git/README.md, "Signatures").
 //!
 //! The commit is copied into an empty repository in a temporary folder, beside copies of the files of keys. So the
 //! configuration of the source executes nothing, and only the configured keys count, whatever keys a user has.

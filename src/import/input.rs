@@ -148,7 +148,7 @@ impl InputReading {
             IdError::Key(_, cause) => ImportResult::Skipped(SkipReason::InvalidKey, cause.to_string()),
         })?;
         if record.locked == Some(true) {
-            // The service shows the draft then (`featureprobe-behaviour.md`, section 1.2).
+            // The service shows the draft then (src/service/featureprobe.md, "Reading").
             let reason = "the response shows a draft, which hides the live values".to_owned();
             return Err(ImportResult::Skipped(SkipReason::Draft, reason));
         }

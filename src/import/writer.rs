@@ -132,7 +132,8 @@ impl DocumentWriter<'_> {
     }
 
     fn format(&self, id: &ToggleId) -> Format {
-        // The path of the toggle `pay.test` would be `pay.test.yaml`, which is reserved (DESIGN, section 2).
+        // The path of the toggle `pay.test` would be `pay.test.yaml`, which is reserved
+        // (src/document/README.md, "Paths").
         let layout = &self.config.layout;
         let is_document = |format: &Format| {
             let path = layout.path(id, *format);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CommitId, EnvironmentId, ToggleId};
 
-/// A decision that an operator can make at run time (DESIGN, section 9.2).
+/// A decision that an operator can make at run time (src/model/README.md, "Decisions and holds").
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Override {

@@ -67,7 +67,7 @@ impl Attribution {
     pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         match self {
             Self::Known(commit) => commit.trailers(key),
-            // A guess may lend its words, never its permissions (DESIGN, section 5).
+            // A guess may lend its words, never its permissions (src/model/README.md, "Commits").
             Self::Guessed(_) | Self::Uncommitted => Vec::new(),
         }
     }

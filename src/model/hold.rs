@@ -199,8 +199,8 @@ impl fmt::Display for HoldKind {
     }
 }
 
-/// A request that was held, or that the service has not confirmed. Any other request for the toggle is new (DESIGN,
-/// section 6).
+/// A request that was held, or that the service has not confirmed. Any other request for the toggle is new
+/// (src/model/README.md, "Decisions and holds").
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HeldRequest {
     pub request: RequestDigest,

@@ -204,7 +204,8 @@ impl<'de> Deserialize<'de> for ToggleId {
     }
 }
 
-/// A toggle without regard to case. Services fold ids, so ids that differ only in case are one toggle (DESIGN, section 2).
+/// A toggle without regard to case. Services fold ids, so ids that differ only in case are one toggle
+/// (src/model/README.md, "Ids").
 ///
 /// Shares the text of the id, because a comparison can have a million of them.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Toggles that no longer decide anything (DESIGN, section 14.3).
+//! Toggles that no longer decide anything (src/model/README.md, "Leftovers").
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -49,7 +49,8 @@ pub struct Sent {
     pub path: String,
     /// The source revision of the plan.
     pub revision: CommitId,
-    /// The live version that the request replaces, if the service compares it (DESIGN, section 8.5).
+    /// The live version that the request replaces, if the service compares it (src/pass/README.md, "Reading
+    /// before a publish").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_version: Option<u64>,
     /// Details for the deployment history besides the action.

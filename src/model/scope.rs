@@ -181,7 +181,7 @@ fn parse(glob: &str) -> Result<Glob, ScopeError> {
     GlobBuilder::new(glob)
         // Without this, `shop/*` would match `shop/prod/pay`.
         .literal_separator(true)
-        // Ids that differ only in case are one toggle (DESIGN, section 2).
+        // Ids that differ only in case are one toggle (src/model/README.md, "Ids").
         .case_insensitive(true)
         .build()
         .map_err(|source| ScopeError { glob: glob.to_owned(), source })

@@ -1,4 +1,4 @@
-//! A toggle's targeting (`service-api.md`, "Targeting payload") and its canonical form.
+//! A toggle's targeting (src/service/README.md, "The contract") and its canonical form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -153,8 +153,8 @@ pub struct Variation {
 
 /// A [`Targeting`] in canonical form: compact JSON with all members in a fixed order.
 ///
-/// Two documents mean the same exactly if their payloads are equal (DESIGN, section 2: "Two documents that mean the
-/// same are equal"). The payload is also the request body.
+/// Two documents mean the same exactly if their payloads are equal (src/model/README.md, "Targeting"). The
+/// payload is also the request body.
 #[derive(Clone, Eq, Hash, PartialEq)]
 pub struct Payload(
     // Packed, because a cold plan can have a million payloads. As JSON, one of 100,000 documents takes a third more memory and a
@@ -189,8 +189,8 @@ impl Payload {
         Self::new(&Targeting { disabled: true, ..self.targeting() })
     }
 
-    /// Returns the same targeting as a document of this kind of service has it. For FeatureProbe, a document without
-    /// prerequisites means that there are none (DESIGN, section 8.1).
+    /// Returns the same targeting as a document of this kind of service has it. For FeatureProbe, a document
+    /// without prerequisites means that there are none (src/model/README.md, "Targeting").
     pub(crate) fn for_kind(&self, kind: ServiceKind) -> Self {
         let mut targeting = self.targeting();
         match (kind, &targeting.content.prerequisites) {
@@ -204,7 +204,7 @@ impl Payload {
         packed::is_disabled(&self.0)
     }
 
-    /// Returns the request body: the comment, then the targeting (`service-api.md`, "Targeting payload").
+    /// Returns the request body: the comment, then the targeting (src/service/README.md, "The contract").
     pub(crate) fn body(&self, comment: &str) -> String {
         let comment = serde_json::to_string(comment).expect("text always has a JSON form");
         // The stored text is sent as it is, so that a retry repeats the journaled targeting byte for byte.
@@ -307,7 +307,7 @@ super::words! {
 }
 
 impl ReturnType {
-    /// Returns the type of a new toggle with these values (DESIGN, section 8.6).
+    /// Returns the type of a new toggle with these values (src/pass/README.md, "Reading before a publish").
     pub(crate) fn of(values: &[&str]) -> Self {
         let all = |test: &dyn Fn(&str) -> bool| !values.is_empty() && values.iter().all(|value| test(value));
         let fits = |return_type| move |value: &str| variation_fits(return_type, value).is_ok();
@@ -327,8 +327,8 @@ impl<'de> Deserialize<'de> for ReturnType {
     }
 }
 
-/// Checks that FeatureProbe can deliver the variation `value` of a toggle of this type (`featureprobe-behaviour.md`,
-/// sections 5.1 and 5.6).
+/// Checks that FeatureProbe can deliver the variation `value` of a toggle of this type
+/// (src/service/featureprobe.md, "What breaks silently").
 pub(crate) fn variation_fits(return_type: ReturnType, value: &str) -> Result<(), String> {
     let reason = match return_type {
         // The service delivers every other text as `false`.

@@ -139,8 +139,8 @@ pub enum Color {
 /// Returns `text` with control, bidirectional and line-break characters escaped as `\u{…}`, `\n`, `\t` or `\r`, and
 /// with a backslash in commands of CI systems such as `##[error]`.
 ///
-/// A commit message or a service's error text must not move the cursor, hide other text or begin a line that a CI
-/// system executes as a command (DESIGN: text from a repository or the service never starts a line).
+/// A commit message or a service's error text must not move the cursor, hide other text or begin a line that
+/// a CI system executes as a command (src/model/README.md, "Text").
 pub(crate) fn escaped(text: &str) -> impl fmt::Display + '_ {
     Escaped(text)
 }

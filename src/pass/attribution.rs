@@ -1,5 +1,5 @@
-//! Attributes changes to commits (DESIGN, section 5, "Which commit"). The walk through the history does not parse
-//! documents, so this module compares the payloads of two versions for it.
+//! Attributes changes to commits (src/source/README.md, "Which commit"). The walk through the history does
+//! not parse documents, so this module compares the payloads of two versions for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Attributions<'_> {
         let wanted = WantedDocuments { documents, kind: rules.kind, reader };
         let mut attributions = wanted.attributions(snapshot, are_committed)?;
         let evidence = evidence(&draft, snapshot, &mut attributions)?;
-        // Missing history never blocks content that is there (DESIGN, section 5, *Which commit*).
+        // Missing history never blocks content that is there (src/source/README.md, "Which commit").
         for path in wanted.documents.keys() {
             let attribution = attributions.entry((*path).to_owned());
             attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
@@ -105,7 +105,8 @@ impl WantedDocuments<'_> {
     fn is_same(&self, path: &str, version: ObjectId) -> Result<bool, source::Error> {
         let (wanted, other) = self.wanted(path);
         let Some(wanted) = wanted else {
-            // A document that is gone differs from every version of it (DESIGN, section 5, *Which commit*).
+            // A document that is gone differs from every version of it (src/source/README.md, "Which
+            // commit").
             return Ok(false);
         };
         // Usually the next older version, which the plan has read.

@@ -275,7 +275,8 @@ fn count_settled(
 
 /// Refuses a source without documents, and a scope that matches nothing.
 fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
-    // A source without documents never means that everything was removed (DESIGN, section 5).
+    // A source without documents never means that everything was removed (src/plan/README.md, "Missing and
+    // invalid documents").
     if !comparison.any_document {
         let root = if rules.root.is_empty() { "." } else { &rules.root };
         return Err(Error::NoDocuments {
@@ -375,7 +376,8 @@ fn emptied(
     overrides: &Overrides,
 ) -> BTreeMap<EnvironmentId, Arc<Hold>> {
     let scope = &rules.policy.scope;
-    // A toggle outside `--only` is never an orphan (DESIGN, section 4), so nothing there needs a hold.
+    // A toggle outside `--only` is never an orphan (src/plan/README.md, "Missing and invalid documents"), so
+    // nothing there needs a hold.
     let is_in_scope = |environment: &EnvironmentId| {
         let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
         scope.is_everything() || differences.iter().any(in_scope)
@@ -383,7 +385,8 @@ fn emptied(
     if rules.policy.allows_mass_change {
         return BTreeMap::new();
     }
-    // An environment that loses all documents never means that everything was removed (DESIGN, section 5).
+    // An environment that loses all documents never means that everything was removed (src/plan/README.md,
+    // "Missing and invalid documents").
     lost.into_iter()
         .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))
         .map(|environment| (environment.clone(), Arc::new(emptied_hold(&environment))))

@@ -186,7 +186,7 @@ impl SharedState {
 
 impl OriginState {
     fn at(&self, remote: RepoUrl) -> Result<SharedRemote, Error> {
-        // Credentials are sent to one host only (DESIGN, section 5), and a path has no host.
+        // Credentials are sent to one host only (src/git/README.md, "Addresses"), and a path has no host.
         let credentials = remote.host().zip(self.login.clone());
         let credentials =
             credentials.map(|(host, (username, password))| GitCredentials { host, username, password });
@@ -209,7 +209,7 @@ fn origin(source: &SourceConfig) -> Result<RepoUrl, Error> {
 /// # Errors
 /// [`Error::NothingMatches`] if no glob matches a toggle.
 pub fn check_scope(scope: &Scope, unmatched: &[String]) -> Result<(), Error> {
-    // A scope that matches nothing would always succeed (DESIGN, section 3, *Never green by accident*).
+    // A scope that matches nothing would always succeed (src/cli/README.md, "Never green by accident").
     if !unmatched.is_empty() && unmatched.len() == scope.globs().len() {
         return Err(Error::NothingMatches(unmatched.to_owned()));
     }

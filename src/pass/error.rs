@@ -201,8 +201,8 @@ impl Error {
     pub(crate) fn is_hold(&self) -> bool {
         matches!(
             self,
-            // Another try has the same result until an operator decides (DESIGN, section 4, *Stale checkout*,
-            // *Identity*; section 14.2).
+            // Another try has the same result until an operator decides (src/pass/README.md, "Stale
+            // checkout").
             Self::HistoryCut { .. }
                 | Self::Rewritten { .. }
                 | Self::Stale { .. }
@@ -241,7 +241,7 @@ impl Error {
         match self {
             Self::Source(error) => error.kind() == source::ErrorKind::Vanished,
             Self::State(error) => matches!(error, state::Error::Raced(_) | state::Error::TakenOver(_)),
-            // The next lookup may find a ref that has moved forward (DESIGN, section 4, *Stale checkout*).
+            // The next lookup may find a ref that has moved forward (src/pass/README.md, "Stale checkout").
             Self::RefMoved => true,
             _ => false,
         }

@@ -110,7 +110,8 @@ impl Reconciler {
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
-        // A request of a killed process may be executed for one more timeout (DESIGN, section 4, *Unknown*).
+        // A request of a killed process may be executed for one more timeout (src/state/README.md,
+        // "Unknown").
         let ended_at = config.clock.instant() + store.longest_timeout();
         Ok(Self {
             inherited: Inherited::new(&store.inherited(), ended_at),
@@ -164,8 +165,8 @@ impl Reconciler {
             };
             let waited = clock.elapsed().saturating_sub(began);
             let may_restart = |error: &&Error| {
-                // A process that lost the shared state queues again, however long it was suspended (DESIGN, section 4,
-                // *Losing the ref*).
+                // A process that lost the shared state queues again, however long it was suspended
+                // (src/state/README.md, "Shared state").
                 let is_suspended = matches!(error, Error::State(state::Error::TakenOver(_)));
                 (waited < PATIENCE || is_suspended) && !context.is_stopped()
             };

@@ -30,7 +30,8 @@ pub enum Files {
     WorkTree,
 }
 
-/// Plans without side effects: takes no lock, writes nothing, and sends nothing to the service (DESIGN, section 3, `plan`).
+/// Plans without side effects: takes no lock, writes nothing, and sends nothing to the service
+/// (src/cli/README.md, "Commands that only read").
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     // State before source, as in a pass.
     plan_over(config, files, &view(config)?, &LiveDifferences::new())
@@ -124,7 +125,8 @@ pub(crate) fn check_base_url(view: &StateSnapshot, rules: &Rules) -> Result<(), 
             let (recorded, wanted) = (recorded.to_owned(), wanted.clone());
             Err(state::Error::OtherBaseUrl { recorded, wanted }.into())
         }
-        // A plan without `--base-url` uses the state of any service (DESIGN, section 4, *Identity*).
+        // A plan without `--base-url` uses the state of any service (src/cli/README.md, "Commands that only
+        // read").
         _ => Ok(()),
     }
 }
@@ -137,7 +139,7 @@ pub(crate) fn is_done(snapshot: &Snapshot, view: &StateSnapshot, rules: &Rules) 
             // On shared state, another process may have recorded a pass since.
             && Some(memory.tip) == view.tip().map(|tip| tip.commit)
     });
-    // An unknown toggle is always in the plan (DESIGN, section 4, *Unknown*).
+    // An unknown toggle is always in the plan (src/plan/README.md, "Missing and invalid documents").
     let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
     Ok(is_same && is_quiet && !must_be_recorded(snapshot, view)?)
 }
@@ -149,10 +151,11 @@ pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &StateSnapshot) -> Res
     };
     Ok(match step.relation {
         Relation::Same => false,
-        // Documents that differed at the recorded revision or since then may not have been applied. A checkout of one of
-        // those commits must count as stale (DESIGN, section 4, *Stale checkout*).
+        // Documents that differed at the recorded revision or since then may not have been applied. A
+        // checkout of one of those commits must count as stale (src/pass/README.md, "Stale checkout").
         Relation::Descends => snapshot.differed_since(step.recorded)?,
-        // A rewrite that was followed is recorded, so that it is not refused again (DESIGN, section 5).
+        // A rewrite that was followed is recorded, so that it is not refused again (src/pass/README.md,
+        // "Stale checkout").
         _ => true,
     })
 }

@@ -1,9 +1,9 @@
 //! Plans the step from one revision to another: the documents at the base take the place of what was applied. Needs no
 //! state, and is otherwise the same as any plan.
 //!
-//! A pull request is the step from the tip of its target to the result of the merge. So the shape of its branch needs no
-//! rules: a commit that the target has already is neither a change nor a revert, however it got there (DESIGN, section
-//! 13.1).
+//! A pull request is the step from the tip of its target to the result of the merge. So the shape of its
+//! branch needs no rules: a commit that the target has already is neither a change nor a revert, however it
+//! got there (src/pass/README.md, "Pull requests").
 
 use std::collections::BTreeSet;
 

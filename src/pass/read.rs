@@ -49,7 +49,7 @@ where
     T: Send,
     F: Fn() -> Result<(S, Option<AppliedTrees>), Error> + Sync,
 {
-    // A toggle outside `--only` stays unknown and is reported (DESIGN, section 4, *Unknown*).
+    // A toggle outside `--only` stays unknown and is reported (src/state/README.md, "Unknown").
     let wanted = |one: &Difference| context.scope.contains(&one.id) || context.unknown.contains_key(&one.id);
     differences.retain(wanted);
     let count = differences.len();
@@ -173,7 +173,8 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         let (file, blob) = match (&difference.desired, blob) {
             (Claims::None, _) => return (self.absent(difference), None),
             (Claims::One(file), Some(blob)) => (file, blob),
-            // Two files that claim the same toggle make it invalid (DESIGN, section 2), and so does a file that is not read.
+            // Two files that claim the same toggle make it invalid (src/document/README.md, "Paths"), and so
+            // does a file that is not read.
             _ => return (Desired::Invalid, None),
         };
         let path = self.context.layout.path(&difference.id, file.format);
@@ -207,7 +208,8 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 
     fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
-        // The applied tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
+        // The applied tree cannot be trusted before the outcome of the request is known (src/state/README.md,
+        // "Unknown").
         if let Some(sent) = self.context.unknown.get(&difference.id) {
             let applied = match self.recorded(difference, blob) {
                 AppliedVersion::Document { payload, .. } => Some(Box::new(payload)),

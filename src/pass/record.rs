@@ -39,7 +39,8 @@ pub(crate) fn record(
     edits.extend(finished_first_passes(plan, published));
     let is_recorded = store.view().tip().is_some_and(|tip| tip.revision == head.revision);
     let is_allowed = plan.overrides().history.is_some() && !is_recorded;
-    // The next commit records who allowed the revision and when, even without a change (DESIGN, section 9.2).
+    // The next commit records who allowed the revision and when, even without a change (src/state/README.md,
+    // "Identity and history").
     if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
         edits.push(AppliedEdit::Seen);
     }
@@ -168,7 +169,7 @@ impl DocumentReader for Documents {
 }
 
 /// How often a long pass records what it has done so far, and renews its announcement on shared state if that is due.
-// Well below the 20 s within which an announcement must be renewed (DESIGN, section 4, *Announcing*).
+// Well below the 20 s within which an announcement must be renewed (src/state/README.md, "Shared state").
 const CHECKPOINT: Duration = Duration::from_secs(5);
 
 /// Sends the requests of `job`, and records every few seconds what was confirmed so far.
@@ -232,7 +233,7 @@ pub(crate) fn applied_tree(
     let (Some(tip), Some(reader)) = (view.tip(), reader) else {
         return Ok(BTreeMap::new());
     };
-    // The applied tree has the default layout, whatever that of the source is (DESIGN, section 4).
+    // The applied tree has the default layout, whatever that of the source is (src/state/README.md, "Parts").
     let layout = Layout::default();
     let mut documents = BTreeMap::new();
     let mut folders = vec![(String::new(), tip.tree)];

@@ -117,7 +117,7 @@ impl PublishSummary {
     pub(crate) fn ended_by(mut self, error: impl Into<Error>) -> Result<Self, Error> {
         // Later errors follow from the first.
         let error = self.error.take().unwrap_or_else(|| error.into());
-        // Once a request has left, there is always a report (DESIGN, section 3).
+        // Once a request has left, there is always a report (src/pass/README.md, "What a pass promises").
         if self.results.iter().all(|result| *result == ChangeResult::NotSent) {
             return Err(error);
         }
@@ -138,7 +138,7 @@ pub struct Report {
     pub(crate) live: BTreeMap<ToggleId, EqualVersion>,
     /// Why the pass ended early, if it did.
     pub stopped: Option<StopReason>,
-    /// The error that ended the pass after requests had left (DESIGN, section 3: there is always a report then).
+    /// The error that ended the pass after requests had left (src/pass/README.md, "What a pass promises").
     pub error: Option<Arc<Error>>,
     /// The wait after the end of the pass that the service asked for.
     pub held_back: Option<Duration>,
@@ -248,8 +248,8 @@ impl Report {
         }
     }
 
-    /// Returns the failure of a pass whose requests had no useful response, apart from toggles that failed alone
-    /// (DESIGN, section 6).
+    /// Returns the failure of a pass whose requests had no useful response, apart from toggles that failed
+    /// alone (src/pass/README.md, "One toggle is not evidence").
     fn fruitless(&self) -> Option<String> {
         // A held toggle was only read, which does not show that the service stores anything.
         let is_useful = |result: &ChangeResult| result.is_recorded() || result.is_refused();

@@ -1,4 +1,5 @@
-//! Lists the toggles that no longer decide anything (DESIGN, section 14.3). Contacts no service, and writes nothing.
+//! Lists the toggles that no longer decide anything (src/model/README.md, "Leftovers"). Contacts no service,
+//! and writes nothing.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Decides whether to apply a source that does not descend from the recorded revision (DESIGN, section 4, *Stale
-//! checkout*).
+//! Decides whether to apply a source that does not descend from the recorded revision (src/pass/README.md,
+//! "Stale checkout").
 //!
 //! Two questions decide. Is the recorded revision an ancestor of the one to apply? If not: does a daemon follow a URL, did
 //! a second lookup of the ref name the same commit, and do the two commits have a common ancestor? Then the ref was

@@ -132,7 +132,7 @@ impl Before {
     }
 }
 
-/// Whether a change may replace what someone else changed on the service (DESIGN, section 8.4).
+/// Whether a change may replace what someone else changed on the service (src/plan/README.md, "Live state").
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Overwrite {
     /// The settings, an operator or a trailer allow it.

@@ -140,12 +140,14 @@ fn decide(
 ) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
     let withhold = |hold| ToggleDecision::Withhold(Arc::new(hold));
-    // An unknown toggle is always in the plan, even if its request is not retried (DESIGN, section 4, *Unknown*).
+    // An unknown toggle is always in the plan, even if its request is not retried (src/plan/README.md,
+    // "Missing and invalid documents").
     let unknown = |why| match &applied {
         AppliedVersion::Unknown { .. } => Some(withhold(why)),
         AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => None,
     };
-    // Scope comes first: a toggle outside `--only` is never an orphan (DESIGN, section 4).
+    // Scope comes first: a toggle outside `--only` is never an orphan (src/plan/README.md, "Missing and
+    // invalid documents").
     if !policy.scope.contains(&id) {
         return unknown(hold::unknown_outside_scope()).unwrap_or(ToggleDecision::Nothing);
     }

@@ -269,8 +269,8 @@ impl Draft {
             } else if holds.is_adopted(&change, pass) {
                 plan.state_edits.push(StateEdit::Adopt(change.version));
             } else if let Some(reason) = unproven {
-                // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is
-                // gone.
+                // Every published targeting comes from a commit (src/plan/README.md, "Missing and invalid
+                // documents"), and the file of a disabled toggle is gone.
                 plan.orphans.push(Orphan {
                     is_unknown: matches!(change.before, Before::Unknown { .. }),
                     id: change.version.id,

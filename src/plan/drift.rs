@@ -1,4 +1,4 @@
-//! What differs between the service and what was last applied (DESIGN, section 8.4).
+//! What differs between the service and what was last applied (src/drift/README.md, "Scans").
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

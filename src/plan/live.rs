@@ -1,4 +1,4 @@
-//! Decides what the live state of a toggle means for a change (DESIGN, sections 8.4 to 8.6).
+//! Decides what the live state of a toggle means for a change (src/plan/README.md, "Live state").
 //!
 //! The live state is read just before a publish, so that it is as new as possible. These functions are pure; the caller
 //! reads, sends, and reads again after a response that leaves doubt.
@@ -198,7 +198,8 @@ fn unsendable(change: &Change, live: &LiveToggle, policy: &Policy) -> Option<Hol
     if let Some(reason) = live.return_type.and_then(|kind| misfit(change, kind)) {
         return Some(hold::return_type(&reason));
     }
-    // The service publishes over drafts and approvals without a question (`featureprobe-behaviour.md`, section 1.1).
+    // The service publishes over drafts and approvals without a question (src/service/featureprobe.md,
+    // "Publishing").
     if policy.on_approval == OnApproval::Hold {
         if let Some(draft) = &live.draft {
             return Some(hold::awaits_approval(draft.submitted_by.as_deref()));
@@ -231,8 +232,8 @@ pub enum Resolution {
     NotStored,
 }
 
-/// Resolves a request with `payload` and `comment` by the versions of the toggle that are newer than its base version
-/// (DESIGN, section 8.5).
+/// Resolves a request with `payload` and `comment` by the versions of the toggle that are newer than its base
+/// version (src/pass/README.md, "Reading before a publish").
 pub fn resolve(payload: &Payload, comment: &str, newer: &[LiveVersion]) -> Resolution {
     let is_ours =
         |version: &LiveVersion| version.content.payload() == Some(payload) && version.comment == comment;

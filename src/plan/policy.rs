@@ -13,7 +13,7 @@ use crate::model::{
     HoldKind, Override, Scope, ToggleId, escaped, hex, words,
 };
 
-/// The settings that a plan depends on (DESIGN, sections 3, 4 and 7).
+/// The settings that a plan depends on.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// `--only`: the toggles in scope.
@@ -114,7 +114,7 @@ words! {
 }
 
 impl Default for Policy {
-    /// The defaults of DESIGN, section 3.
+    /// The defaults of deploy/settings.md, "Settings".
     fn default() -> Self {
         Self {
             scope: Scope::default(),
@@ -137,7 +137,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns whether a toggle is read before it is published (DESIGN, sections 8.4 and 8.5).
+    /// Returns whether a toggle is read before it is published (src/pass/README.md, "Reading before a
+    /// publish").
     pub fn reads_live(&self) -> bool {
         self.is_readable && self.on_drift != OnDrift::Ignore
     }
@@ -255,7 +256,7 @@ pub(crate) fn by_operator(
     decided.or(policy.first_pass)
 }
 
-/// The overrides that are valid for the revision of a plan (DESIGN, section 9.2).
+/// The overrides that are valid for the revision of a plan (src/model/README.md, "Decisions and holds").
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Overrides {
     /// The decisions on first passes, by environment.
@@ -278,7 +279,8 @@ impl Overrides {
     /// Collects the allowances that are valid at `revision`.
     pub fn at(revision: CommitId, allowances: &[Allowance]) -> Self {
         let mut overrides = Self::default();
-        // An allowance is valid at its revision only (DESIGN, section 9.2), so it cannot release a later change.
+        // An allowance is valid at its revision only (src/model/README.md, "Decisions and holds"), so it
+        // cannot release a later change.
         for allowance in allowances.iter().filter(|one| one.revision == revision) {
             match (allowance.what, allowance.environment.clone()) {
                 (Override::FirstPassAdopt, Some(environment)) => {

@@ -210,7 +210,7 @@ impl Plan {
             })
             .collect();
         for lane in &mut lanes {
-            // Toggles that get disabled go first, then path order (DESIGN, section 6, *Order*).
+            // Toggles that get disabled go first, then path order (src/plan/README.md, "Order and windows").
             lane.changes.sort_by(|a, b| {
                 (!a.payload.is_disabled(), &a.path).cmp(&(!b.payload.is_disabled(), &b.path))
             });

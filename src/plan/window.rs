@@ -1,4 +1,5 @@
-//! Change windows: when the toggles of a scope may be published (DESIGN, section 14.1). The time comes in as a value.
+//! Change windows: when the toggles of a scope may be published (src/plan/README.md, "Order and windows").
+//! The time comes in as a value.
 
 use std::fmt;
 use std::str::FromStr;

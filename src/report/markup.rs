@@ -234,7 +234,7 @@ pub(super) fn block(lines: &[String]) -> String {
 
 /// Returns text in a language as a block of code that it cannot close.
 pub(super) fn fenced(language: &str, body: &str) -> String {
-    // A fence is longer than any fence inside it (DESIGN, section 3).
+    // A fence is longer than any fence inside it (src/report/README.md, "Rules").
     let fence = "`".repeat((longest_run(body) + 1).max(3));
     format!("{fence}{language}\n{body}\n{fence}\n")
 }

@@ -1,5 +1,6 @@
-//! What the documented endpoint keeps and refuses: requests, documents, and the file of its history; the strict check of a
-//! body against `service-api.md`, "Targeting payload"; and faults at random, but the same ones for the same seed.
+//! What the documented endpoint keeps and refuses: requests, documents, and the file of its history; the
+//! strict check of a body against src/service/README.md, "The contract"; and faults at random, but the same
+//! ones for the same seed.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};

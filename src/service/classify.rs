@@ -1,4 +1,4 @@
-//! Reads a response, and classifies it as an outcome by the table in DESIGN section 6.
+//! Reads a response, and classifies it as an outcome by the table in src/service/README.md, "Outcomes".
 
 use std::borrow::Cow;
 use std::io::Read as _;
@@ -32,7 +32,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             certainty,
             reason: description(status, body),
         },
-        // The code counts where the body has one (DESIGN section 6).
+        // The code counts where the body has one (src/service/README.md, "Outcomes").
         (401, _) | (400..=499, Some("unauthorized")) => unauthorized(status, body, certainty),
         (403, _) | (400..=499, Some("forbidden")) => {
             Outcome::Forbidden { certainty, reason: description(status, body) }

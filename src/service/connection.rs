@@ -110,7 +110,7 @@ impl ServiceConnection {
 
     /// See [`super::Client::token_state`].
     pub(super) fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
-        // FeatureProbe also answers 403 for a revoked token (DESIGN, section 6, *Verdict*).
+        // FeatureProbe also answers 403 for a revoked token (src/service/featureprobe.md, "Tokens").
         if matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorized { .. }) {
             // The old token stays in use if the new one cannot be read.
             let _ = self.reload_token();

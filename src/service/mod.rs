@@ -105,7 +105,7 @@ fn outcome(received: Result<Received, Outcome>, session: &Session) -> Outcome {
     outcome
 }
 
-// The outcomes of a publish (DESIGN, section 6).
+// The outcomes of a publish (src/service/README.md, "Outcomes").
 
 /// The outcome of one publish. `reason` is one sentence. The service's text in it is escaped and short, and never
 /// contains the token.

@@ -74,7 +74,8 @@ pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
         Outcome::Forbidden { .. } | Outcome::Unauthorized { .. } if token == TokenState::Outdated => {
             RetryDecision { toggle: Again::Now, pass: PassEffect::GoOn }
         }
-        // These concern the service as a whole; every other outcome is charged to its toggle (DESIGN section 6).
+        // These concern the service as a whole; every other outcome is charged to its toggle
+        // (src/service/README.md, "Outcomes").
         Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
         Outcome::Applied { .. }
         | Outcome::Forbidden { .. }

@@ -54,7 +54,8 @@ impl Mirror {
     pub(super) fn snapshot(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {
         match (&config.cache, config.mode) {
             (Some(cache), CacheMode::Keep) => self.update(config, cache),
-            // `plan` and `status` write nothing (DESIGN section 3), so they fetch into a temporary repository.
+            // `plan` and `status` write nothing (src/cli/README.md, "Commands that only read"), so they fetch
+            // into a temporary repository.
             _ => {
                 let (folder, resolved) = self.borrow(config)?;
                 take(config, folder.path(), Some(Arc::clone(&folder)), resolved)
@@ -75,7 +76,8 @@ impl Mirror {
                 fetched => return fetched,
             }
         }
-        // A clone repairs any damage, and `source.git` never holds state (DESIGN section 4, *Clones are caches*).
+        // A clone repairs any damage, and `source.git` never holds state (src/source/README.md, "Reading a
+        // repository").
         let resolved = clone(config, cache)?;
         self.distrusted = false;
         take(config, cache, None, resolved)
@@ -176,7 +178,7 @@ fn fetch_name(repository: &Repository, config: &SourceConfig, name: &str) -> Res
         Some((head, branch)) => (head, Some(branch).filter(|branch| !branch.is_empty())),
         None => (name, None),
     };
-    // Forced, because gitoggle follows a rewritten history (DESIGN section 5).
+    // Forced, because gitoggle follows a rewritten history (src/pass/README.md, "Stale checkout").
     let mut refspecs = vec![format!("+{wanted}:{WANTED}")];
     refspecs.extend(branch.map(|branch| format!("+{branch}:{BRANCH}")));
     fetch_refs(repository, config, &refspecs)?;
@@ -247,7 +249,7 @@ fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String
 fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
     let repository = git::open_bare(folder).ok()?;
     let url = git::config_value(&repository, URL_KEY).ok()??;
-    // A mirror of another URL is cloned again (DESIGN section 4, *Clones are caches*).
+    // A mirror of another URL is cloned again (src/source/README.md, "Reading a repository").
     (url == config.location.to_string()).then_some(repository)
 }
 

@@ -271,7 +271,8 @@ pub(super) fn open_and_resolve(
     let repository = open(path)?;
     match resolve(&repository, reference) {
         Ok(resolved) => Ok((repository, resolved)),
-        // A sidecar may have swapped the checkout since it was opened (DESIGN section 5).
+        // A sidecar may have swapped the checkout since it was opened (src/source/README.md, "Reading a
+        // repository").
         Err(_) if !repository.path().exists() => Err(Error::Vanished(path.to_owned())),
         Err(error) => Err(error),
     }

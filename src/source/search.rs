@@ -125,7 +125,8 @@ fn folders(
     let Some(tree) = trees.tree(id)? else {
         return Ok(None);
     };
-    // These folders never hold documents (DESIGN section 2), so a changed workflow is not a difference.
+    // These folders never hold documents (src/document/README.md, "Paths"), so a changed workflow is not a
+    // difference.
     let shown = tree.folders().filter(|entry| !matches!(entry.name.first(), Some(b'.' | b'_')));
     Ok(Some(shown.map(|entry| (entry.name.to_vec(), entry.id)).collect()))
 }

@@ -174,7 +174,7 @@ impl Snapshot {
                     None => continue,
                     Some(FoundCommit::Commit(id)) => Attribution::Known(messages.read(id)?),
                     Some(FoundCommit::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
-                    // HEAD's message stands in for a missing history (DESIGN section 5).
+                    // HEAD's message stands in for a missing history (src/source/README.md, "Which commit").
                     Some(FoundCommit::Cut(None)) => Attribution::Guessed(Arc::clone(&head)),
                 };
                 answer.insert(path.clone(), attribution);
@@ -587,7 +587,7 @@ impl Trees for Reader {
         match self.objects.blob(id, limit) {
             Ok(blob) => Ok(blob),
             Err(ObjectError { fault, .. }) => match self.fault(fault) {
-                // Missing content holds only its toggle (DESIGN section 5).
+                // Missing content holds only its toggle (src/source/README.md, "Which commit").
                 Error::PartialClone(_) => Ok(Blob::Missing),
                 error => Err(error),
             },

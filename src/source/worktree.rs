@@ -106,7 +106,8 @@ impl WorkTree {
                 {
                     continue;
                 }
-                // Symbolic links, nested repositories, and submodules are never followed (DESIGN section 2).
+                // Symbolic links, nested repositories, and submodules are never followed
+                // (src/source/README.md, "Reading a repository").
                 if kind.is_file() {
                     files.push(path);
                 } else if kind.is_symlink() {
@@ -135,7 +136,8 @@ impl WorkTree {
 pub fn content(folder: &Path, path: &[u8], limit: usize) -> Result<Blob, Error> {
     let full = folder.join(os_path(path));
     let unreadable = |source| Error::Io { what: "read", path: full.clone(), source };
-    // Not `metadata`, because symbolic links are never followed (DESIGN section 2).
+    // Not `metadata`, because symbolic links are never followed (src/source/README.md, "Reading a
+    // repository").
     let found = fs::symlink_metadata(&full).map_err(unreadable)?;
     if !found.is_file() {
         return Err(unreadable(std::io::Error::other("it is not a regular file")));

@@ -1,9 +1,10 @@
 //! A state folder: the lock of its one writer, which the kernel frees when its holder dies, and where its state lives.
 //!
-//! State lives in the folder, or at one state remote under one name (DESIGN, section 4, *One folder, one place*). A folder
-//! is the cache of one place. A pass that named another one would drop what only the folder knows: a lost reply, or what
-//! Git took back meanwhile. So it is held. One way is open: state that lived in the folder moves to a remote that has
-//! nothing yet, with its record and its unknown toggles.
+//! State lives in the folder, or at one state remote under one name (src/state/README.md, "One writer, one
+//! place, one service"). A folder is the cache of one place. A pass that named another one would drop what
+//! only the folder knows: a lost reply, or what Git took back meanwhile. So it is held. One way is open:
+//! state that lived in the folder moves to a remote that has nothing yet, with its record and its unknown
+//! toggles.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};

@@ -157,8 +157,8 @@ impl LiveVersions {
     }
 }
 
-// Stores the orders of operators: suspensions, and allowances. An allowance is valid as long as its revision is the one to
-// apply (DESIGN, section 9.2).
+// Stores the orders of operators: suspensions, and allowances. An allowance is valid as long as its revision
+// is the one to apply (src/model/README.md, "Decisions and holds").
 //
 // Losing an allowance costs the operator a second command. Losing a suspension would resume publishing, so an unreadable
 // one is an error. Invariant: an order is complete on disk before it takes effect.

@@ -144,7 +144,8 @@ impl StateSnapshot {
         self.let_through.clone_from(journal.let_through());
         self.tip = applied.tip().cloned();
         self.newest = newest.or(self.tip.as_ref().map(|tip| tip.revision));
-        // State is bound to a base URL once something may have been stored there (DESIGN, section 4, *Identity*).
+        // State is bound to a base URL once something may have been stored there (src/state/README.md, "One
+        // writer, one place, one service").
         let is_bound = self.tip.is_some() || !index.is_empty() || !listed.is_empty();
         self.base_url = is_bound.then(|| match &self.tip {
             Some(tip) => tip.base_url.clone(),

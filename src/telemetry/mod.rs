@@ -28,7 +28,7 @@ pub(crate) fn start(
     color: ColorChoice,
 ) {
     let usual = match (command, Stream::Stderr.is_terminal()) {
-        // DESIGN, section 3: only the log of a daemon without a terminal is read by a machine.
+        // Only the log of a daemon without a terminal is read by a machine.
         (Command::Run, false) => LogFormat::Json,
         _ => LogFormat::Pretty,
     };
@@ -102,7 +102,8 @@ impl Levels {
         let part = self.parts.iter().rfind(|(part, _)| is_under(target, part));
         let allowed = part.map_or(self.usual, |(_, level)| *level);
         match is_ours(target) {
-            // The host, the ref and the revision are shown before the first request (DESIGN, section 3).
+            // The host, the ref and the revision are shown before the first request (src/cli/README.md,
+            // "Commands that publish").
             true => *level <= allowed || target == ANNOUNCEMENT,
             // The other events of the HTTP and TLS crates contain headers, and with them the token.
             false => *level <= self.usual.min(LevelFilter::WARN),
@@ -337,7 +338,7 @@ fn print(to: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     // The standard library flushes stdout at every line break, and a plan can have very many lines.
     let mut to = BufWriter::new(to);
     match write(&mut to).and_then(|()| to.flush()) {
-        // The reader, such as `head`, has read enough (DESIGN, section 3).
+        // The reader, such as `head`, has read enough (src/cli/README.md, "Output and errors").
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

@@ -106,7 +106,7 @@ impl Network {
         };
         builder
             .https_only(true)
-            // The service's redirects are never followed (DESIGN section 6).
+            // The service's redirects are never followed (src/source/README.md, "Reading a repository").
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)
@@ -206,7 +206,7 @@ fn check_clock(now: SystemTime) -> Result<(), NetworkError> {
 
 /// Installs `ring` as the cryptography provider of the process. Every user of TLS calls this first.
 pub fn provider() {
-    // `ring` builds faster than `aws-lc-rs` and makes a smaller binary (measurements, section 7).
+    // `ring` builds faster than `aws-lc-rs` and makes a smaller binary (src/transport/README.md, "Rules").
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
         // An error means that a provider is installed already, which is sufficient.

@@ -1,4 +1,5 @@
-//! Ids have one identity: two that differ only in case are one toggle, because services fold them (DESIGN, section 2).
+//! Ids have one identity: two that differ only in case are one toggle, because services fold them
+//! (src/model/README.md, "Ids").
 
 use crate::live_faults::{comments, job, killed_after};
 use crate::live_publish::with_pay_changed;

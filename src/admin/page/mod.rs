@@ -1,5 +1,5 @@
-//! `GET /`: shows the status to people (DESIGN, section 9.3). The server renders it; the script of `admin::web` only
-//! fetches it again.
+//! `GET /`: shows the status to people (src/admin/README.md, "The page"). The server renders it; the script
+//! of `admin::web` only fetches it again.
 //!
 //! Every list is shown in pages and every text in bounds, so that a page takes the same time and size with ten toggles
 //! and with a hundred thousand. Nothing is kept per reader: readers of the same address share its page until the status

@@ -26,7 +26,7 @@ pub(crate) struct AllowArgs {
     #[arg(value_name = "WHAT")]
     pub(crate) what: Override,
     /// The environment, written project/environment, or one toggle for overwrite-drift; history needs none
-    // Every decision but `history` concerns one environment (DESIGN, section 9.2).
+    // Every decision but `history` concerns one environment (src/model/README.md, "Decisions and holds").
     #[arg(
         value_name = "ENVIRONMENT",
         value_parser = place,

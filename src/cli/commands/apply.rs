@@ -130,7 +130,8 @@ fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
     let held = match exit_zero_when_held {
         false if report.has_held() => plan::invalid(&report.plan).and(ExitStatus::Held),
         false => plan::held(&report.plan),
-        // Only holds become a success: invalid documents and failures keep their exit codes (DESIGN, section 3).
+        // Only holds become a success: invalid documents and failures keep their exit codes
+        // (src/cli/README.md, "Exit codes").
         true => plan::invalid(&report.plan),
     };
     held.and(failed)

@@ -42,7 +42,8 @@ pub(super) fn run(settings: &Settings, args: &DiffArgs) -> Result<ExitStatus, Fa
     let folder = folder(settings)?;
     let [old, new] = place(settings, &folder).environments([before, after])?;
     for (id, documents) in [(before, &old), (after, &new)] {
-        // A comparison with nothing is more often a typing error (DESIGN, section 3, *Never green by accident*).
+        // A comparison with nothing is more often a typing error (src/cli/README.md, "Never green by
+        // accident").
         if documents.is_empty() {
             return Err(AuthoringError::NoDocuments(id.clone()).into());
         }
@@ -87,7 +88,7 @@ pub(super) fn invalid(findings: &[Diagnostic]) -> ExitStatus {
 }
 
 pub(super) fn distinct(one: &EnvironmentId, other: &EnvironmentId) -> Result<(), Failure> {
-    // Ids that differ only in case are one environment (DESIGN, section 2).
+    // Ids that differ only in case are one environment (src/model/README.md, "Ids").
     if one.to_string().eq_ignore_ascii_case(&other.to_string()) {
         Err(Failure::new(ExitStatus::Usage, format!("both environments are `{one}`")))
     } else {

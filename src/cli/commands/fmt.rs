@@ -90,7 +90,7 @@ fn show_formatted(report: &FormatReport, settings: &Settings, check: bool) -> Re
 }
 
 fn verdict(report: &FormatReport, check: bool) -> Result<ExitStatus, Failure> {
-    // A check of nothing must not pass (DESIGN, section 3, *Never green by accident*).
+    // A check of nothing must not pass (src/cli/README.md, "Never green by accident").
     if report.documents == 0 {
         return Err(Failure::failed("there is no document to format")
             .hint("check the paths, `--root` and `--layout`"));

@@ -57,7 +57,7 @@ pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
         return import_drifted(settings, args);
     }
     let report = import_with_bar(config(settings, &args.globs)?)?;
-    // An import of nothing must not pass (DESIGN, section 3, *Never green by accident*).
+    // An import of nothing must not pass (src/cli/README.md, "Never green by accident").
     let nothing = report.results.is_empty().then(|| match settings.from {
         None => Failure::failed("the service has no toggle that this token can read")
             .hint("check `--base-url` and the token"),

@@ -78,7 +78,8 @@ fn read(
 ) -> Result<DeploymentLog, Failure> {
     let mut page = history.page(query)?;
     if let Some(toggle) = args.toggle.as_deref().filter(|_| page.deployments.is_empty()) {
-        // A glob that matches nothing is more often a typing error (DESIGN, section 3, *Never green by accident*).
+        // A glob that matches nothing is more often a typing error (src/cli/README.md, "Never green by
+        // accident").
         return Err(unknown(toggle, &history.applied()?));
     }
     name_subjects(&mut page, &config.source);

@@ -56,7 +56,7 @@ fn problem(run: &TestRun, settings: &Settings, unmatched: &[String]) -> Option<F
     if let Err(error) = pass::check_scope(&settings.only, unmatched) {
         return Some(error.into());
     }
-    // A test of nothing must not pass (DESIGN, section 3, *Never green by accident*).
+    // A test of nothing must not pass (src/cli/README.md, "Never green by accident").
     let is_empty = run.results.is_empty() && run.findings.is_empty() && !settings.allow_empty;
     is_empty.then(|| {
         Failure::failed("no expectation was tested").hint(

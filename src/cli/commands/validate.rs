@@ -44,7 +44,7 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     if let Err(error) = pass::check_scope(&settings.only, &unmatched) {
         return Some(error.into());
     }
-    // A check of nothing must not pass (DESIGN, section 3, *Never green by accident*).
+    // A check of nothing must not pass (src/cli/README.md, "Never green by accident").
     let is_empty = checked.documents.is_empty() && !settings.allow_empty;
     is_empty.then(|| {
         Failure::failed("no document was checked").hint(

@@ -25,7 +25,7 @@ use crate::service::Outcome;
 use crate::state::Orders;
 
 /// The time that a pass has to end after a shutdown was requested.
-// The process must exit within this time of a signal (DESIGN, section 9).
+// The process must exit within this time of a signal (src/daemon/README.md, "What the daemon promises").
 const GRACE: Duration = Duration::from_secs(25);
 
 /// The driver's side of a running pass.
@@ -103,8 +103,9 @@ impl RunningPass {
         self.stop.send_replace(true);
     }
 
-    /// Stops the pass if `head` is another revision than its own, and the first round was sent: otherwise, a source that
-    /// moves all the time would keep every pass from sending anything (DESIGN, section 6).
+    /// Stops the pass if `head` is another revision than its own, and the first round was sent: otherwise, a
+    /// source that moves all the time would keep every pass from sending anything (src/pass/README.md, "One
+    /// toggle is not evidence").
     fn compare(&mut self, head: Option<CommitId>) {
         let revision = self.revision();
         // A lookup that failed has found no head, which is not a reason to stop.
@@ -180,7 +181,8 @@ impl Driver {
                     }
                     probe.start();
                 }
-                // A newer commit takes precedence over the retries of this pass (DESIGN, section 6).
+                // A newer commit takes precedence over the retries of this pass (src/pass/README.md, "One
+                // toggle is not evidence").
                 _ = poll.tick() => probe.start(),
                 () = sleep_until(probe.second_look().unwrap_or_else(Instant::now)), if probe.second_look().is_some() => {
                     probe.look_again(Instant::now());

@@ -456,8 +456,8 @@ impl fmt::Display for Readiness {
 }
 
 impl Status {
-    /// Returns whether the daemon is ready at `now`. A success older than `stale_after` does not count (DESIGN, section 9,
-    /// `/readyz`).
+    /// Returns whether the daemon is ready at `now`. A success older than `stale_after` does not count
+    /// (src/daemon/README.md, "Readiness, log and metrics").
     pub(crate) fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
         // Before the role: with `--state-remote origin`, the state cannot be opened without a checkout either.
         if let Some(path) = &self.source.awaited {

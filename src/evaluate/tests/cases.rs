@@ -1,4 +1,4 @@
-//! Cases of `featureprobe-behaviour.md`, section 6, and of the SDKs' common specification.
+//! Cases of src/service/featureprobe.md, "Evaluation", and of the SDKs' common specification.
 
 use super::*;
 

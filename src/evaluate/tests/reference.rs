@@ -1,4 +1,5 @@
-//! A slow evaluator, written from the text of `featureprobe-behaviour.md`, section 6, without the code that it checks.
+//! A slow evaluator, written from the text of src/service/featureprobe.md, "Evaluation", without the code
+//! that it checks.
 //!
 //! It is two-valued: an oracle decides what the repository does not define.
 

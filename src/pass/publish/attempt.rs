@@ -1,5 +1,5 @@
-//! One attempt at a change: read the toggle, decide, publish on top of the version that was read, and resolve a response
-//! that leaves doubt by reading again (DESIGN, sections 8.4 to 8.6).
+//! One attempt at a change: read the toggle, decide, publish on top of the version that was read, and resolve
+//! a response that leaves doubt by reading again (src/pass/README.md, "Reading before a publish").
 //!
 //! Without `service_kind: featureprobe`, or with `on_drift: ignore`, an attempt is one PATCH. Invariant: with it, no PATCH
 //! leaves without the base version that the decision was made on, and a repeated PATCH has the same base version, so that
@@ -26,7 +26,8 @@ const ROUNDS: usize = 4;
 impl Sender {
     pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, Abandoned> {
         let change = &self.changes()[job.change];
-        // A window may close during a pass, which then starts no further request (DESIGN, section 14.1).
+        // A window may close during a pass, which then starts no further request (src/plan/README.md, "Order
+        // and windows").
         let closed = hold::window(change, self.policy(), self.job.plan.overrides(), self.job.clock.unix());
         if let Some(hold) = closed.filter(|_| self.job.plan.is_request(change)) {
             return Ok(Attempt::Held(hold));
@@ -200,7 +201,8 @@ impl Sender {
             Ok(Certainty::Unknown) if certainty == Certainty::Stored => Ok(Some(too_late())),
             Ok(_) => Ok(outcome),
             Err(error) => {
-                // Once a request has left, the report has its result (DESIGN, section 3), recorded or not.
+                // Once a request has left, the report has its result (src/pass/README.md, "What a pass
+                // promises"), recorded or not.
                 if let Some(outcome) = &outcome {
                     self.update(job.change, |progress| progress.result = to_change_result(outcome));
                 }
@@ -266,7 +268,8 @@ fn is_doubtful(outcome: &Outcome) -> bool {
         Outcome::Busy { retry_after: Some(_), .. } => false,
         Outcome::Busy { certainty, .. } => *certainty == Certainty::Unknown,
         Outcome::Lost { .. } => true,
-        // A stale base version and an invalid document have the same code (`featureprobe-behaviour.md`, section 1.1).
+        // A stale base version and an invalid document have the same code (src/service/featureprobe.md,
+        // "Publishing").
         Outcome::Refused { status, .. } => *status == 409 || has_code(outcome, "invalid_request"),
         Outcome::Applied { .. }
         | Outcome::Forbidden { .. }

@@ -1,5 +1,6 @@
-//! Decides which request is next and when the pass ends, by the one rule of DESIGN, section 6: a failure is charged to its
-//! toggle, and ten different toggles in a row without a success put the service in doubt.
+//! Decides which request is next and when the pass ends, by one rule (src/pass/README.md, "One toggle is not
+//! evidence"): a failure is charged to its toggle, and ten different toggles in a row without a success put
+//! the service in doubt.
 //!
 //! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose last try is
 //! longest ago is next. The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a

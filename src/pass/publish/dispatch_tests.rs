@@ -1,6 +1,6 @@
-//! Tests that every toggle that a faulty service accepts is applied after a bounded number of passes (DESIGN, section
-//! 6). The families of faults and the bounds are those of the executable model of that section, over as many seeds;
-//! here up to three requests, or as many as the settings allow, are open at once.
+//! Tests that every toggle that a faulty service accepts is applied after a bounded number of passes
+//! (src/pass/README.md, "One toggle is not evidence"). Each family of faults has a bound and is tried with
+//! many seeds. Up to three requests, or as many as the settings allow, are open at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -322,8 +322,8 @@ fn projects(reader: &LiveReader, changes: &[Change]) -> BTreeMap<Key, ProjectRea
 /// The longest description that the service's own pages accept, in characters.
 const LONGEST_DESCRIPTION: usize = 500;
 
-/// The members that the service requires, and those whose absence it does not handle (`featureprobe-behaviour.md`,
-/// section 3).
+/// The members that the service requires, and those whose absence it does not handle
+/// (src/service/featureprobe.md, "Creating").
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Creation<'a> {

@@ -1,5 +1,6 @@
-//! The order in which a pass sends its changes, by the earlier tries, which the state folder keeps (DESIGN, section 6), and the
-//! delays of those that an earlier process left unknown (DESIGN, section 4, *Unknown*).
+//! The order in which a pass sends its changes, by the earlier tries, which the state folder keeps
+//! (src/pass/README.md, "One toggle is not evidence"), and the delays of those that an earlier process left
+//! unknown (src/state/README.md, "Unknown").
 //!
 //! A process that was killed did not wait for its requests to end. The service may execute one of them after a request
 //! with a newer document, so a different document waits for one timeout. The same document needs no delay, because both
@@ -72,7 +73,7 @@ impl Order {
 }
 
 fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
-    // A changed document counts as never tried (DESIGN, section 6).
+    // A changed document counts as never tried (src/pass/README.md, "One toggle is not evidence").
     let tried = view.failures().tries.get(&change.id);
     let tried = tried.filter(|tried| tried.request == change.request());
     let sent = view.unknown().get(&change.id);

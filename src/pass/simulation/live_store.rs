@@ -1,7 +1,7 @@
 //! The versions of the simulated toggles, for a service that can be read and that another writer changes, too.
 //!
-//! Two guarantees of DESIGN, section 10, are checked with each version: a change that someone else made is not overwritten,
-//! and no request creates a second version.
+//! Two guarantees (src/README.md, "Guarantees") are checked with each version: a change that someone else
+//! made is not overwritten, and no request creates a second version.
 
 use std::collections::BTreeMap;
 
@@ -142,8 +142,8 @@ impl LiveStore {
         versions.filter(|version| version.version >= first).cloned().collect()
     }
 
-    /// Returns a toggle whose imported document would not mean what the service has, if there is one (DESIGN, section
-    /// 8.3: after an import, the plan is empty).
+    /// Returns a toggle whose imported document would not mean what the service has, if there is one
+    /// (src/import/README.md, "Rules").
     pub(super) fn lost_by_import(&self) -> Option<ToggleId> {
         let is_lost = |versions: &[LiveVersion]| {
             // The first version is that of a toggle without variations, which no document has.

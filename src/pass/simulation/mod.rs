@@ -1,10 +1,11 @@
 //! Passes in virtual time, against a simulated service and a simulated network: thousands of random histories, and what
 //! must hold in each of them.
 //!
-//! A history is drawn from a seed. [`world`] is its time and [`machine`] a process in it, which runs a [`job`].
-//! [`repository`] is the source, [`service`] the service, [`network`] the way to the shared state and [`reference`] what is
-//! there; [`history`] draws what happens, within [`options`]. The service and the ref check the guarantees of DESIGN,
-//! sections 4 and 10, with each request and each push.
+//! A history is drawn from a seed. [`world`] is its time and [`machine`] a process in it, which runs a
+//! [`job`]. [`repository`] is the source, [`service`] the service, [`network`] the way to the shared state
+//! and [`reference`] what is there; [`history`] draws what happens, within [`options`]. The service and the
+//! ref check the guarantees (src/README.md, "Guarantees"; src/state/README.md, "Shared state") with each
+//! request and each push.
 //!
 //! A simulation that does not notice a mistake proves nothing, so `tests/simulation/mistakes.yaml` has mistakes that it has to
 //! notice. `GITOGGLE_SEED=7` runs that one seed and prints its story, `GITOGGLE_SEEDS=5000` runs that many. A seed that found a

@@ -105,8 +105,8 @@ impl Network {
         }
     }
 
-    /// Checks that a pass that has sent something ends because of a refusal only after 90 s without a push (DESIGN, section 4,
-    /// *Announcing*).
+    /// Checks that a pass that has sent something ends because of a refusal only after 90 s without a push
+    /// (src/state/README.md, "Shared state").
     pub(super) fn check_refusal(&self, machine: &Machine) {
         let after = self.pushes(machine, |pushes| pushes.refused_after);
         if after < Duration::from_secs(90) {

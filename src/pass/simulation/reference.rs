@@ -1,5 +1,5 @@
-//! Checks what each push leaves on the shared ref: *the ref is sufficient*, nothing is announced that the ref has as
-//! confirmed, and no older revision follows a newer one (DESIGN, section 4, *Shared state*).
+//! Checks what each push leaves on the shared ref: *the ref is sufficient*, nothing is announced that the ref
+//! has as confirmed, and no older revision follows a newer one (src/state/README.md, "Shared state").
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,8 @@
 //! Classifies files and compares environments: which files claim which toggle, and which toggles differ.
 //!
-//! Ids that differ only in case are one toggle (DESIGN, section 2), and a file that is only misspelled is not removed.
-//! Both show only when everything is collected, so [`Classifier::finish`] decides about them.
+//! Ids that differ only in case are one toggle (src/model/README.md, "Ids"), and a file that is only
+//! misspelled is not removed. Both show only when everything is collected, so [`Classifier::finish`] decides
+//! about them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -174,7 +175,8 @@ impl<'a> Classifier<'a> {
         let Some(environment) = desired.iter().chain(&applied).next().map(|(id, _)| id.environment()) else {
             return;
         };
-        // An environment that loses all of its documents is held, not emptied (DESIGN, section 5).
+        // An environment that loses all of its documents is held, not emptied (src/plan/README.md, "Missing
+        // and invalid documents").
         if !has_others && desired.is_empty() {
             self.found.lost.insert(environment.clone());
         }

@@ -1,7 +1,8 @@
 //! Compares the desired and the applied tree by object id: walks both side by side and skips equal folders.
 //!
-//! Reads no document. With the default layout both trees have the same shape, so a commit that changes ten files costs
-//! ten folders. Any other layout is compared file by file (DESIGN, section 4, "Compare").
+//! Reads no document. With the default layout both trees have the same shape, so a commit that changes ten
+//! files costs ten folders. Any other layout is compared file by file (src/plan/README.md, "Order of
+//! decisions").
 
 mod classify;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reads what a FeatureProbe service has (DESIGN, section 8.2). Sends only GET requests.
+//! Reads what a FeatureProbe service has (src/service/README.md, "Reading"). Sends only GET requests.
 //!
 //! A failed read is an [`Outcome`] whose certainty is that nothing was stored, so that one retry policy serves reads and
 //! publishes. A read that got no response is *busy*, because there is nothing that could have been lost.

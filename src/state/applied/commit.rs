@@ -80,7 +80,7 @@ impl CommitOrigin<'_> {
             (_, Some(versions)) => toggles.iter().any(|(id, _)| versions.contains_key(id)),
             (Some(environment), None) => toggles.iter().any(|(id, _)| id.is_in(environment)),
         };
-        // An allowance is valid at one revision (DESIGN, section 9.2).
+        // An allowance is valid at one revision (src/model/README.md, "Decisions and holds").
         let valid = self.allowances.iter().filter(|allowance| Some(allowance.revision) == self.revision);
         valid.filter(move |allowance| is_about(allowance))
     }

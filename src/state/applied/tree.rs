@@ -210,7 +210,8 @@ impl CommitEdits {
     pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &JournalEntry) {
         let Sent { action, object, format, note, asserted, .. } = &entry.sent;
         let document = match action {
-            // Without a document, a file that comes back is a create (DESIGN, section 4, *Orphans*).
+            // Without a document, a file that comes back is a create (src/plan/README.md, "Missing and
+            // invalid documents").
             Action::Disable => None,
             Action::Adopt | Action::Create | Action::Update => Some((*format, *object)),
         };

@@ -161,7 +161,8 @@ impl SharedHead {
             Some(list) => Self::wrapped(repository, &found, list)?,
         };
         let recorded = trailer(message, "Gitoggle-Base-Url").unwrap_or_default();
-        // State is bound to a base URL once something may have been stored there (DESIGN, section 4, *Identity*).
+        // State is bound to a base URL once something may have been stored there (src/state/README.md, "One
+        // writer, one place, one service").
         let is_bound = head.applied.is_some() || !head.unknown.is_empty();
         if let Some(wanted) = base_url.filter(|_| is_bound) {
             Error::check_base_url(recorded, wanted)?;

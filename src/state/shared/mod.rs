@@ -1,4 +1,4 @@
-//! Shares state between processes through one ref of a Git repository (DESIGN, section 4, *Shared state*).
+//! Shares state between processes through one ref of a Git repository (src/state/README.md, "Shared state").
 //!
 //! [`protocol`] decides, [`SharedSession`] carries the decisions out, [`remote`] moves the ref, and [`head`] is the content of
 //! its commit. [`protocol::merge`] adds the journal of a folder to the ref's list. Invariant: unless a toggle is on that list,

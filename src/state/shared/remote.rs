@@ -108,7 +108,8 @@ impl SharedRemote {
             let at = refs::look_up(&remote, &self.reference()?)?;
             return Ok((RepositoryPool::new(remote.commondir().to_owned()), remote, at));
         }
-        // `plan` and `status` do not write to the state folder (DESIGN, section 3).
+        // `plan` and `status` do not write to the state folder (src/cli/README.md, "Commands that only
+        // read").
         let temporary =
             tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let path = temporary.path();

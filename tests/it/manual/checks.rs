@@ -76,7 +76,7 @@ fn printed(world: &World, folder: &Path, id: &str, kind: &str) -> String {
     let findings = json["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["id"] == id);
     let finding = finding.unwrap_or_else(|| panic!("{id}: {json:#}"));
-    // Each finding says how to fix it (DESIGN, section 2).
+    // Each finding says how to fix it (src/document/README.md, "Findings").
     let text = |member: &str| {
         let text = finding[member].as_str();
         text.unwrap_or_else(|| panic!("no {member}: {finding}")).replace('|', "\\|")
