@@ -5,8 +5,8 @@ use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Value, json};
 
 use super::routes::{
-    ForgeComment, ForgeRequest, ListPage, ListedRequest, Resource, Routes, TokenKind, commit_id, component,
-    seconds, user_id,
+    ForgeComment, ForgeRequest, ListedRequest, RequestedPage, Resource, Routes, TokenKind, commit_id,
+    component, seconds, user_id,
 };
 use crate::transport::Secret;
 
@@ -93,7 +93,7 @@ impl Routes for GitHub {
         140
     }
 
-    fn merged(&self, branch: &str, _: i64, page: &ListPage) -> ForgeRequest {
+    fn merged(&self, branch: &str, _: i64, page: &RequestedPage) -> ForgeRequest {
         let (owner, name) = self.name.split_once('/').unwrap_or_default();
         let variables = json!({ "owner": owner, "name": name, "branch": branch, "after": page.cursor });
         graphql(MERGED, variables)
@@ -152,7 +152,7 @@ impl Routes for Gitea {
         if page == 1 { String::new() } else { format!("?page={page}") }
     }
 
-    fn merged(&self, branch: &str, _: i64, page: &ListPage) -> ForgeRequest {
+    fn merged(&self, branch: &str, _: i64, page: &RequestedPage) -> ForgeRequest {
         ForgeRequest::get(format!(
             "{}/pulls?state=closed&sort=recentclose&base_branch={}&limit=50&page={}",
             self.0,

@@ -6,8 +6,8 @@ use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::routes::{
-    ForgeComment, ForgeRequest, ListPage, ListedRequest, Routes, TokenKind, commit_id, component, seconds,
-    user_id,
+    ForgeComment, ForgeRequest, ListedRequest, RequestedPage, Routes, TokenKind, commit_id, component,
+    seconds, user_id,
 };
 use super::{CommitStatus, CommitVerdict};
 use crate::transport::Secret;
@@ -116,7 +116,7 @@ impl Routes for GitLab {
         ForgeRequest::with(Method::POST, path, body)
     }
 
-    fn merged(&self, branch: &str, since: i64, page: &ListPage) -> ForgeRequest {
+    fn merged(&self, branch: &str, since: i64, page: &RequestedPage) -> ForgeRequest {
         let since = Timestamp::from_second(since).unwrap_or(Timestamp::UNIX_EPOCH);
         ForgeRequest::get(format!(
             "{}/merge_requests?state=merged&target_branch={}&order_by=updated_at&sort=desc&updated_after={}&per_page=100&page={}",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::comment::{CommentKey, CommentPlan};
 use super::job::{ForgeTarget, branch_name};
-use super::routes::{ForgeApi, ListPage, ListedRequest, next_page};
+use super::routes::{ForgeApi, ListedRequest, RequestedPage, next_page};
 use super::{ForgeClient, ForgeError};
 use crate::model::CommitId;
 use crate::transport::Network;
@@ -101,14 +101,14 @@ impl ForgeClient {
     /// Returns the pull requests that were merged into `branch` and changed after `since`, by number.
     fn merged_requests(&self, branch: &str, since: i64) -> Result<BTreeMap<u64, ListedRequest>, ForgeError> {
         let mut merged = BTreeMap::new();
-        let mut page = ListPage { number: 1, cursor: None };
+        let mut page = RequestedPage { number: 1, cursor: None };
         loop {
             let next = self.merged_page(branch, since, &page, &mut merged)?;
             match next {
                 Some(next) => page = next,
                 // A request that changed meanwhile has moved to the first page, unless the pages have cursors.
                 None if page.number > 1 && page.cursor.is_none() => {
-                    self.merged_page(branch, since, &ListPage { number: 1, cursor: None }, &mut merged)?;
+                    self.merged_page(branch, since, &RequestedPage { number: 1, cursor: None }, &mut merged)?;
                     return Ok(merged);
                 }
                 None => return Ok(merged),
@@ -121,9 +121,9 @@ impl ForgeClient {
         &self,
         branch: &str,
         since: i64,
-        page: &ListPage,
+        page: &RequestedPage,
         merged: &mut BTreeMap<u64, ListedRequest>,
-    ) -> Result<Option<ListPage>, ForgeError> {
+    ) -> Result<Option<RequestedPage>, ForgeError> {
         let answer = self.call(&self.routes.merged(branch, since, page))?;
         let entries = self.routes.entries(&answer.body);
         let entries =
@@ -144,8 +144,8 @@ impl ForgeClient {
         let cursor = self.routes.cursor(&answer.body);
         let linked = next_page(&answer.headers, page.number);
         Ok(match cursor {
-            Some(_) => Some(ListPage { number, cursor }),
-            None => linked.map(|number| ListPage { number, cursor: None }),
+            Some(_) => Some(RequestedPage { number, cursor }),
+            None => linked.map(|number| RequestedPage { number, cursor: None }),
         })
     }
 

@@ -70,7 +70,7 @@ impl ForgeComment {
 
 /// A place in a list.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct ListPage {
+pub(super) struct RequestedPage {
     /// From 1.
     pub(super) number: u32,
     pub(super) cursor: Option<String>,
@@ -177,7 +177,7 @@ pub(super) trait Routes {
     }
     /// The pull requests that were merged into `branch`, those that changed last first. `since` is in seconds since
     /// 1970-01-01 UTC: what did not change after it may be left out.
-    fn merged(&self, branch: &str, since: i64, page: &ListPage) -> ForgeRequest;
+    fn merged(&self, branch: &str, since: i64, page: &RequestedPage) -> ForgeRequest;
     /// Returns the entries of an answer to [`Self::merged`].
     fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
         answer.as_array()
