@@ -29,7 +29,13 @@ pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
         return Ok(Some(Range::Revisions { from, to }));
     }
     if settings.pull_request {
-        pull_request(settings.target.as_deref(), of_job()).map(Some)
+        match of_job() {
+            // A merge queue has merged the pull requests already.
+            Some(PullRequest { is_queue: true, base: Some(from), head, .. }) if settings.target.is_none() => {
+                Ok(Some(Range::Revisions { from, to: head }))
+            }
+            job => pull_request(settings.target.as_deref(), job).map(Some),
+        }
     } else {
         Ok(None)
     }
@@ -85,8 +91,8 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
     };
     let is_of_job = flag.is_none_or(|flag| Some(flag) == own);
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.forge));
-    let (head, source) = job.map_or((None, None), |job| (job.head, job.source));
-    Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, fetch }))
+    let (head, source, base) = job.map_or((None, None, None), |job| (job.head, job.source, job.base));
+    Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, fetch }))
 }
 
 fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
@@ -119,9 +125,10 @@ pub(super) struct RequestTarget {
     number: u64,
 }
 
-/// Returns the pull request of `--comment-on`.
+/// Returns the pull request of `--comment-on`; none in a merge queue, whose job is for no single one.
 pub(super) fn request(settings: &Settings) -> Result<Option<RequestTarget>, Failure> {
-    let Some(api) = settings.comment_on else {
+    let is_queue = || settings.forge_number.is_none() && of_job().is_some_and(|job| job.is_queue);
+    let Some(api) = settings.comment_on.filter(|_| !is_queue()) else {
         return Ok(None);
     };
     let target = find(settings, api, "--comment-on")?;

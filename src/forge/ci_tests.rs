@@ -27,6 +27,8 @@ fn expected(forge: Forge, head: Option<&str>) -> PullRequest {
         head: head.map(str::to_owned),
         number: Some("7".to_owned()),
         repository: Some("shop/toggles".to_owned()),
+        base: None,
+        is_queue: false,
     }
 }
 

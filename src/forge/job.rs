@@ -37,6 +37,10 @@ pub(crate) struct PullRequest {
     pub number: Option<String>,
     /// The repository that the pull request belongs to, such as `owner/name`.
     pub repository: Option<String>,
+    /// The commit of the target branch when the job was started, if the CI system names it.
+    pub base: Option<String>,
+    /// Whether it is a merge queue's: `head` is the result of merging the pull requests of the queue into `base`.
+    pub is_queue: bool,
 }
 
 /// The environment of a CI job.
@@ -71,10 +75,13 @@ impl Job<'_> {
 
     /// Reads the variables of GitHub, Gitea and Forgejo.
     fn github(&self) -> Option<PullRequest> {
-        let target = self.branch("GITHUB_BASE_REF")?;
-        let is_gitea = ["GITEA_ACTIONS", "FORGEJO_ACTIONS"].iter().any(|name| self.get(name).is_some());
         let event = self.get("GITHUB_EVENT_PATH").and_then(|path| (self.file)(&path));
         let event: Value = event.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        if self.get("GITHUB_EVENT_NAME").as_deref() == Some("merge_group") {
+            return self.merge_group(&event["merge_group"]);
+        }
+        let target = self.branch("GITHUB_BASE_REF")?;
+        let is_gitea = ["GITEA_ACTIONS", "FORGEJO_ACTIONS"].iter().any(|name| self.get(name).is_some());
         let request = &event["pull_request"];
         let number = request["number"].as_u64().or_else(|| event["number"].as_u64());
         let reference = self.get("GITHUB_REF").unwrap_or_default();
@@ -84,14 +91,30 @@ impl Job<'_> {
             forge: if is_gitea { Forge::Gitea } else { Forge::GitHub },
             target,
             source: self.branch("GITHUB_HEAD_REF"),
-            head: request["head"]["sha"].as_str().map(str::to_owned),
+            head: text(&request["head"]["sha"]),
             number: number.map(|number| number.to_string()).or_else(|| named.map(str::to_owned)),
             repository: self.get("GITHUB_REPOSITORY"),
+            base: text(&request["base"]["sha"]),
+            is_queue: false,
+        })
+    }
+
+    /// Reads the event of a merge queue of GitHub, whose job is for no single pull request.
+    fn merge_group(&self, group: &Value) -> Option<PullRequest> {
+        let target = text(&group["base_ref"])?;
+        Some(PullRequest {
+            forge: Forge::GitHub,
+            target: target.strip_prefix("refs/heads/").unwrap_or(&target).to_owned(),
+            source: None,
+            head: text(&group["head_sha"]),
+            number: None,
+            repository: self.get("GITHUB_REPOSITORY"),
+            base: text(&group["base_sha"]),
+            is_queue: true,
         })
     }
 
     fn gitlab(&self) -> Option<PullRequest> {
-        // `CI_MERGE_REQUEST_DIFF_BASE_SHA` is not used, because GitLab does not update it when the target changes.
         Some(PullRequest {
             forge: Forge::GitLab,
             target: self.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")?,
@@ -101,6 +124,9 @@ impl Job<'_> {
             number: self.get("CI_MERGE_REQUEST_IID"),
             // The target's project, because the pipeline of a fork runs in the fork.
             repository: self.get("CI_MERGE_REQUEST_PROJECT_PATH"),
+            // GitLab does not update it when the target changes.
+            base: self.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
+            is_queue: false,
         })
     }
 
@@ -112,6 +138,8 @@ impl Job<'_> {
             head: self.get("BITBUCKET_COMMIT"),
             number: self.get("BITBUCKET_PR_ID"),
             repository: self.get("BITBUCKET_REPO_FULL_NAME"),
+            base: None,
+            is_queue: false,
         })
     }
 
@@ -126,6 +154,8 @@ impl Job<'_> {
                 .get("SYSTEM_PULLREQUEST_PULLREQUESTNUMBER")
                 .or_else(|| self.get("SYSTEM_PULLREQUEST_PULLREQUESTID")),
             repository: self.get("BUILD_REPOSITORY_NAME"),
+            base: None,
+            is_queue: false,
         })
     }
 
@@ -138,8 +168,14 @@ impl Job<'_> {
             head: None,
             number: self.get("CHANGE_ID"),
             repository: None,
+            base: None,
+            is_queue: false,
         })
     }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 impl Forge {

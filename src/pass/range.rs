@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use crate::document::{Diagnostic, layout};
 use crate::model::{
-    CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trees, Unlisted, escaped, similar_names,
+    ALLOW_TRAILER, CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trees, Unlisted,
+    escaped, similar_names,
 };
 use crate::pass::Error;
 use crate::pass::attribution::Attributions;
@@ -61,7 +62,8 @@ pub fn plan_range(
     let plan = with_files(plan, &files, applied)?;
     let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
-    let notes = notes.chain(plan.idle_trailers());
+    let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
+    let notes = notes.chain(plan.idle_trailers()).chain(dropped.flatten());
     Ok(Planned { notes: notes.collect(), plan, is_forward: true })
 }
 
@@ -139,6 +141,26 @@ fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<
             open.join(", ")
         )
     })
+}
+
+/// Returns a note about the trailers of a branch, which a squash merge drops.
+fn trailers_note(snapshot: &Snapshot, base: CommitId, rules: &Rules) -> Result<Option<String>, Error> {
+    if !rules.policy.allows_trailers {
+        return Ok(None);
+    }
+    let commits = snapshot.commits_since(Some(base))?;
+    let lines = |key: &'static str| {
+        let values = commits.iter().flat_map(move |commit| commit.trailers(key));
+        values.map(move |value| format!("`{key}: {}`", escaped(&value)))
+    };
+    let lines: BTreeSet<String> = lines(FIRST_PASS_TRAILER).chain(lines(ALLOW_TRAILER)).collect();
+    let lines: Vec<String> = lines.into_iter().collect();
+    Ok((!lines.is_empty()).then(|| {
+        format!(
+            "a squash merge drops the messages of the branch: {} must end up in the message of the merge or squash commit",
+            lines.join(" and ")
+        )
+    }))
 }
 
 impl BaseRevision {
@@ -268,6 +290,8 @@ pub struct BranchRange {
     /// The id of the newest commit; by default that of `HEAD`.
     pub head: Option<String>,
     pub source: Option<String>,
+    /// The id of the target's commit when the job was started, if the CI system names it.
+    pub base: Option<String>,
     /// How to fetch what is missing.
     pub fetch: FetchHints,
 }
@@ -319,8 +343,29 @@ impl BranchRange {
             Some(bases) if bases.is_empty() => {
                 Err(RangeError::Unrelated { target: name(&target), head: name(&head) })?
             }
+            // The job is run again after the merge.
+            Some(bases) if self.is_of_job && bases == [head.commit] => self.merged(revisions, target, head),
             Some(_) => Ok(Ends { base: target, head, is_merge: true }),
         }
+    }
+
+    /// Returns the ends of a pull request that is merged: what the merge has changed.
+    fn merged(
+        &self,
+        revisions: &RevisionLookup,
+        target: NamedCommit,
+        head: NamedCommit,
+    ) -> Result<Ends, Error> {
+        if let Some([merge, before]) = revisions.merge_of(target.commit, head.commit)? {
+            let base = NamedCommit { commit: before, ..target };
+            return Ok(Ends { base, head: NamedCommit { commit: merge, ..head }, is_merge: false });
+        }
+        // A fast-forward leaves no merge.
+        let before = self.base.as_deref().and_then(|base| revisions.find(base).ok());
+        Ok(match before {
+            Some(before) => Ends { base: NamedCommit { name: target.name, ..before }, head, is_merge: true },
+            None => Ends { base: target, head, is_merge: true },
+        })
     }
 
     fn head(&self, revisions: &RevisionLookup, checked_out: &NamedCommit) -> Result<NamedCommit, Error> {

@@ -123,6 +123,24 @@ impl RevisionLookup {
         find().map_err(|error| self.place.explain(error))
     }
 
+    /// Returns the merge that brought `head` into the branch whose tip is `target`, and the commit of the branch before it;
+    /// none if `head` is a commit of the branch itself.
+    pub(crate) fn merge_of(&self, target: CommitId, head: CommitId) -> Result<Option<[CommitId; 2]>, Error> {
+        let find = || {
+            let mut merge = target;
+            while merge != head {
+                let node = CommitNode::read(&self.repository, merge)?;
+                let Some(before) = node.parents(Parents::First).first().copied() else { break };
+                if before != head && !commit::is_descendant(&self.repository, before, head)? {
+                    return Ok(Some([merge, before]));
+                }
+                merge = before;
+            }
+            Ok::<_, Error>(None)
+        };
+        find().map_err(|error| self.place.explain(error))
+    }
+
     /// Returns whether the repository lacks the beginning of its history.
     pub(crate) fn is_shallow(&self) -> bool {
         self.repository.is_shallow()

@@ -2,6 +2,7 @@
 
 mod comments;
 mod failures;
+mod histories;
 mod invalid_settings;
 mod older_jobs;
 mod replay;

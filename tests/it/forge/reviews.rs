@@ -7,15 +7,15 @@ use crate::live_publish::{by_hand, with_pay_changed};
 use crate::support::{Answer, Gitoggle, Repo, Request, World, doc};
 
 /// Toggles of pull requests and jobs on a forge. Each job has an empty disk; they share state through a remote.
-struct Team {
-    world: World,
-    forge: StandIn,
+pub(super) struct Team {
+    pub(super) world: World,
+    pub(super) forge: StandIn,
     jobs: Cell<usize>,
 }
 
 /// How a pull request is merged.
 #[derive(Clone, Copy, Debug)]
-enum Merge {
+pub(super) enum Merge {
     Commit,
     FastForward,
     Rebase,
@@ -24,7 +24,7 @@ enum Merge {
 
 impl Team {
     /// Starts with the toggles `t0` to `t11` applied.
-    fn new(kind: Kind) -> Self {
+    pub(super) fn new(kind: Kind) -> Self {
         let world = World::new();
         Repo::bare(&world.path("remote.git"));
         for number in 0..12 {
@@ -39,7 +39,7 @@ impl Team {
     }
 
     /// Sets a toggle, and commits it.
-    fn set(&self, toggle: &str, age: u32) -> &Self {
+    pub(super) fn set(&self, toggle: &str, age: u32) -> &Self {
         let repo = &self.world.repo;
         repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age)).commit(&format!("Set {toggle} to {age}"));
         self
@@ -52,15 +52,26 @@ impl Team {
     }
 
     /// Runs the job of a pull request, whose branch is checked out.
-    fn plan(&self, number: u64) -> &Self {
+    pub(super) fn plan(&self, number: u64) -> &Self {
         let world = &self.world;
         let run = self.forge.job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
-        run.args("--pull-request").set("comment-on", self.forge.name()).exit(0).any_output();
+        let run = run.args("--pull-request --max-change-ratio 1");
+        run.set("comment-on", self.forge.name()).exit(0).any_output();
         self
     }
 
+    /// Runs the job of a pull request of a fork, which has no token.
+    pub(super) fn plan_of_fork(&self, number: u64) {
+        let world = &self.world;
+        let run = self.forge.job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
+        let run = ["GITHUB_TOKEN", "GITLAB_TOKEN"].into_iter().fold(run, |run, name| run.env(name, ""));
+        let run = run.args("--pull-request --max-change-ratio 1").set("comment-on", self.forge.name());
+        let run = run.exit(0).any_stdout();
+        run.stderr_contains(&["there is no token"]);
+    }
+
     /// Merges a pull request.
-    fn merge(&self, number: u64, how: Merge) -> &Self {
+    pub(super) fn merge(&self, number: u64, how: Merge) -> &Self {
         let (repo, branch) = (&self.world.repo, format!("r{number}"));
         if matches!(how, Merge::Rebase) {
             repo.git(&["rebase", "--quiet", "main", &branch]);
@@ -99,7 +110,7 @@ impl Team {
     }
 
     /// The job for the newest commit of `main`.
-    fn job(&self) -> Gitoggle {
+    pub(super) fn job(&self) -> Gitoggle {
         self.world.repo.checkout("main");
         let run = self.forge.job(&self.world, self.any_job());
         run.set("reviewed", self.forge.name()).set("commit-status", self.forge.name())
@@ -362,6 +373,9 @@ fn a_request_that_was_merged_into_another_one_is_reviewed_with_the_outer_one() {
         let reason = "pull request 1, whose last plan did not have this change; to publish it, run the plan job of pull \
                       request 1 again, or review what";
         team.merge(1, Merge::Commit).holds(reason, &["t0"]);
+        // The way out. What was published already stays in the plan.
+        repo.checkout("r1");
+        team.plan(1).publishes(&["t1"]);
     }
 }
 

@@ -184,7 +184,11 @@ fn a_trailer_decides_on_the_first_pass_of_a_pull_request() {
         world.repo.file("shop/test/pay.yaml", doc(18));
         world.repo.commit(&format!("Add the test environment\n\nGitoggle-First-Pass: {trailer}\n"));
         let plan = planned(pull_request(&world), expected);
-        assert!(plan.get("notes").is_none(), "{plan:#}");
+        let note = format!(
+            "a squash merge drops the messages of the branch: `Gitoggle-First-Pass: {trailer}` must end up in the message of \
+             the merge or squash commit"
+        );
+        assert_eq!(plan["notes"], serde_json::json!([note]), "{plan:#}");
     }
     let world = forked();
     for (toggle, trailer) in [("a", "assert"), ("b", "adopt")] {
