@@ -8,6 +8,7 @@ const EVENT: &str = r#"{"action":"synchronize","number":7,"pull_request":{"numbe
     "head":{"sha":"1111111111111111111111111111111111111111","ref":"feature/x"},
     "base":{"sha":"2222222222222222222222222222222222222222","ref":"main"}}}"#;
 
+const BASE: &str = "2222222222222222222222222222222222222222";
 const HEAD: &str = "1111111111111111111111111111111111111111";
 const MERGE: &str = "3333333333333333333333333333333333333333";
 
@@ -27,7 +28,7 @@ fn expected(forge: Forge, head: Option<&str>) -> PullRequest {
         head: head.map(str::to_owned),
         number: Some("7".to_owned()),
         repository: Some("shop/toggles".to_owned()),
-        base: None,
+        base: matches!(forge, Forge::GitHub | Forge::GitLab | Forge::Gitea).then(|| BASE.to_owned()),
         is_queue: false,
     }
 }
@@ -49,7 +50,28 @@ fn github_names_the_head_in_the_event() {
     assert_eq!(found(GITHUB), Some(full.clone()));
     let without_event: Vec<_> =
         GITHUB.iter().copied().filter(|(name, _)| *name != "GITHUB_EVENT_PATH").collect();
-    assert_eq!(found(&without_event), Some(PullRequest { head: None, ..full }), "the ref names the number");
+    assert_eq!(
+        found(&without_event),
+        Some(PullRequest { head: None, base: None, ..full }),
+        "the ref names the number"
+    );
+}
+
+#[test]
+fn a_merge_queue_is_for_no_single_request() {
+    let event = r#"{"action":"checks_requested","merge_group":{"head_sha":"HEAD","base_sha":"BASE",
+        "head_ref":"refs/heads/gh-readonly-queue/main/pr-7-1","base_ref":"refs/heads/main"}}"#;
+    let event = event.replace("HEAD", HEAD).replace("BASE", BASE);
+    let variables =
+        [("GITHUB_EVENT_NAME", "merge_group"), ("GITHUB_EVENT_PATH", "/e"), ("GITHUB_BASE_REF", "")];
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let found = PullRequest::of_job(&variable, &|_| Some(event.clone()));
+    let full = expected(Forge::GitHub, Some(HEAD));
+    assert_eq!(
+        found,
+        Some(PullRequest { source: None, number: None, repository: None, is_queue: true, ..full })
+    );
 }
 
 #[test]

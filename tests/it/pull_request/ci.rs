@@ -66,6 +66,29 @@ fn the_merge_ref_of_github_is_seen_through() {
 }
 
 #[test]
+fn a_merge_queue_plans_what_it_merges_without_a_comment() {
+    let request = request();
+    let base = request.world.repo.id("origin/main");
+    let event = format!(
+        r#"{{"merge_group":{{"head_sha":"{}","base_sha":"{base}","head_ref":"refs/heads/gh-readonly-queue/main/pr-7-1","base_ref":"refs/heads/main"}}}}"#,
+        request.merge
+    );
+    let event = request.world.write("group.json", &event);
+    let run = || {
+        request.run(&[
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_EVENT_NAME", "merge_group"),
+            ("GITHUB_EVENT_PATH", event.to_str().unwrap()),
+            ("GITHUB_REPOSITORY", "shop/toggles"),
+            ("GITHUB_API_URL", "https://127.0.0.1:1"),
+            ("GITHUB_TOKEN", "unused"),
+        ])
+    };
+    planned(run(), &EXPECTED);
+    planned(run().set("comment-on", "github"), &EXPECTED);
+}
+
+#[test]
 fn a_checkout_of_the_branch_itself_has_the_same_plan() {
     let request = request();
     request.world.repo.git(&["checkout", "--quiet", "--detach", &request.head]);
