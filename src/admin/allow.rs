@@ -12,7 +12,7 @@ use super::{command, json, problem_with_hint};
 use crate::daemon::{AllowRequest, Released};
 use crate::model::{Allowance, EnvironmentId, Override, ToggleId, escaped, rfc3339};
 
-/// The number of released toggles that the response names; it counts all of them.
+/// The most toggles that the response names. It counts all released ones.
 const MOST_NAMED: usize = 1000;
 
 const EXAMPLE: &str =

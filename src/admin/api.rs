@@ -91,7 +91,7 @@ pub(super) async fn plan(
     let limit = limit.map_or(PLAN_LIMIT, |limit| limit.get().min(MOST_PLANNED));
     let plan = shared.0.admin.status.borrow().plan.clone();
     let Some(plan) = plan else {
-        let reason = "no pass has planned yet";
+        let reason = "no plan yet";
         let hint = "see `/readyz` for the reason; try again after the first pass";
         return Err(problem_with_hint(StatusCode::SERVICE_UNAVAILABLE, reason, hint));
     };

@@ -202,7 +202,7 @@ impl Tally {
 const COMPARE: &str = "give the webhook at the Git host the secret that `--webhook-secret-file` contains";
 
 impl Deliveries {
-    /// Returns one line about the refused webhooks; none while there are none, and after one was accepted.
+    /// Returns one line about the last refused webhook; none if there is none, or if a later one was accepted.
     pub(super) fn explanation(&self) -> Option<String> {
         let last = self.refused.iter().max_by(|a, b| a.tally.last_at.cmp(&b.tally.last_at))?;
         if self.accepted.as_ref().is_some_and(|accepted| accepted.last_at >= last.tally.last_at) {

@@ -38,7 +38,7 @@ pub struct Released {
 pub enum Rejection {
     #[error("`{0}` needs an environment, written `project/environment`")]
     NoEnvironment(Override),
-    #[error("no pass has planned yet")]
+    #[error("no plan yet")]
     NothingPlanned,
     #[error("nothing in {} waits for `{what}`", place(.environment.as_ref()))]
     NothingToRelease { what: Override, environment: Option<EnvironmentId>, waiting: Vec<Override> },

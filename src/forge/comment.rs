@@ -59,7 +59,7 @@ impl ForgeClient {
         loop {
             match self.put_once(number, draft, user) {
                 Ok(None) if round < ROUNDS => round += 1,
-                Ok(None) => return Err(ForgeError::foreign("its comments change with every request")),
+                Ok(None) => return Err(ForgeError::foreign("its comments changed during every attempt")),
                 Ok(Some(result)) => return Ok(result),
                 // The comment may have been created nevertheless, so the comments are listed before the next attempt.
                 Err(error) if self.pause(&error) => {}

@@ -224,7 +224,7 @@ pub(crate) struct ForgeTarget {
 /// Why a forge cannot be called.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ForgeTargetError {
-    #[error("{what} is unknown; pass it as `{flag}`; the variable {variable} of a CI job does not name it")]
+    #[error("{what} is unknown; pass it as `{flag}`, because the CI variable {variable} does not name it")]
     Missing { what: &'static str, flag: &'static str, variable: &'static str },
     #[error("`{0}` is not a repository: write `owner/name`")]
     Repository(String),

@@ -65,7 +65,7 @@ pub enum Error {
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("the ref moved while it was looked up")]
+    #[error("the ref moved between two lookups")]
     RefMoved,
     /// `history: refuse` is set, and the revision applied last is not an ancestor of the new one.
     #[error("history was rewritten: {recorded} was applied and is not an ancestor of {found}")]

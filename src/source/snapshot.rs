@@ -230,7 +230,7 @@ impl Snapshot {
         self.query(|reader, start| search::file_at(reader, start, &self.full(path)))
     }
 
-    /// Returns whether any commit in the history has `object` at `path` (relative to the root).
+    /// Searches the history for a commit with `object` at `path`, which is relative to the root.
     pub(crate) fn evidence(&self, path: &str, object: ObjectId) -> Result<HistoryEvidence, Error> {
         self.query(|reader, start| search::evidence(reader, start, &self.full(path), object))
     }

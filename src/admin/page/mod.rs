@@ -60,7 +60,7 @@ pub(super) async fn show(
     }
 }
 
-/// What a page depends on besides the status.
+/// The inputs of a page, apart from the status.
 #[derive(Debug, PartialEq)]
 pub(in crate::admin) struct PageKey {
     query: PageQuery,

@@ -258,5 +258,5 @@ async fn the_status_is_shown_in_pages() {
 async fn there_is_no_plan_before_the_first_pass() {
     let answer = server(Vec::new()).await.get("/api/plan").await;
     assert_eq!(answer.status(), 503);
-    assert!(answer.body().contains("no pass has planned yet"), "{}", answer.body());
+    assert!(answer.body().contains("no plan yet"), "{}", answer.body());
 }

@@ -205,11 +205,11 @@ fn show_wait(status: &watch::Sender<Status>, wait: Duration) {
     });
 }
 
-/// Shows that the service is in doubt, until it gives a useful response or the pass ends.
+/// Shows that the service gives no useful response, until it gives one or the pass ends.
 fn show_doubt(status: &watch::Sender<Status>, doubt: Option<(usize, &Outcome)>) {
     let doubt = doubt.map(|(toggles, last)| {
         let toggles = counted(toggles, "toggle");
-        format!("the service is in doubt: no useful response to {toggles} in a row; the last: {last}")
+        format!("no useful response from the service to {toggles} in a row; the last: {last}")
     });
     status.send_modify(|status| status.doubt = doubt);
 }

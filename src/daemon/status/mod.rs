@@ -234,7 +234,7 @@ pub struct Status {
     pub suspensions: Suspensions,
     /// The wait that the service asked for, until it is over.
     pub waiting: Option<ServiceWait>,
-    /// Why the service is in doubt during the running pass.
+    /// How the service fails during the running pass, if several toggles in a row had no useful response.
     pub doubt: Option<String>,
     /// Why the last scan for drift did not compare every toggle.
     pub drift_failure: Option<String>,

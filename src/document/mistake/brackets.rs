@@ -22,7 +22,7 @@ struct Flow<'a> {
     last: Token,
 }
 
-/// Returns the line behind a value in brackets, which begins at the value of the line `at`.
+/// Returns the line after a value in brackets, which begins at the value of the line `at`.
 pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
     let byte = lines[at].value;
     let mut flow = Flow { lines, line: at, byte, open: Vec::new(), last: Token::Open };
@@ -74,7 +74,7 @@ pub(super) fn trailing(line: &Line<'_>, at: usize, from: usize) -> Scanned<()> {
                 at,
                 from,
                 from + 1,
-                format!("this `{c}` closes nothing"),
+                format!("unmatched `{c}`"),
                 format!("remove it, or add the missing `{open}`"),
             )
         }

@@ -189,7 +189,7 @@ fn unfinished(lines: &[Line<'_>], last: usize) -> Scanned<()> {
     Ok(())
 }
 
-/// Returns the line behind a value in quotes.
+/// Returns the line after a value in quotes.
 fn quoted(lines: &[Line<'_>], at: usize, quote: char) -> Scanned<usize> {
     let line = &lines[at];
     let value = &line.text[line.value..];
@@ -329,7 +329,7 @@ fn value(line: &Line<'_>, at: usize) -> Option<Found> {
     {
         let open = if c == ']' { '[' } else { '{' };
         let help = format!("write `{open}` before the value, or remove the `{c}`");
-        return Some(Found::new(at, to - 1, to, format!("this `{c}` closes nothing"), help));
+        return Some(Found::new(at, to - 1, to, format!("unmatched `{c}`"), help));
     }
     let key = line.key();
     let quoted = |text: &str| format!("`{}: \"{}\"`", escaped(key), escaped(&text.replace('"', "\\\"")));
@@ -423,7 +423,7 @@ struct Column {
     line: usize,
 }
 
-/// Finds out why the indentation of a line fits to none above.
+/// Explains why no line above has the indentation of this one.
 fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
     let line = &lines[at];
     let open = columns(&lines[..at]);
@@ -488,7 +488,7 @@ fn too_deep(lines: &[Line<'_>], at: usize, inner: &Column) -> Found {
     Found::new(at, line.indent, line.text.trim_end().len(), message, help)
 }
 
-/// Returns the indentations to which the next line can return.
+/// Returns the columns at which the next line may begin.
 fn columns(lines: &[Line<'_>]) -> Vec<Column> {
     let mut open: Vec<Column> = Vec::new();
     for (number, above) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {

@@ -322,13 +322,9 @@ const BRACKETS: &[Mistake] = &[
     (
         "          objects: [\"a@example.com\", \"b@example.com\"]",
         "          objects: [\"a@example.com\"]]",
-        "16:37 syntax: this `]` closes nothing | remove it, or add the missing `[`",
+        "16:37 syntax: unmatched `]` | remove it, or add the missing `[`",
     ),
-    (
-        "{ select: 1 }",
-        "{ select: 1 }}",
-        "17:27 syntax: this `}` closes nothing | remove it, or add the missing `{`",
-    ),
+    ("{ select: 1 }", "{ select: 1 }}", "17:27 syntax: unmatched `}` | remove it, or add the missing `{`"),
     ("{ select: 1 }", "{ select: 1 ]", "17:26 syntax: this `]` closes a `{` | write `}`"),
     (
         "          objects: [\"a@example.com\", \"b@example.com\"]",
@@ -348,7 +344,7 @@ const BRACKETS: &[Mistake] = &[
     (
         "{ select: 1 }",
         "select: 1 }",
-        "17:24 syntax: this `}` closes nothing | write `{` before the value, or remove the `}`",
+        "17:24 syntax: unmatched `}` | write `{` before the value, or remove the `}`",
     ),
     (
         "          objects: [\"a@example.com\", \"b@example.com\"]",

@@ -193,7 +193,7 @@ impl ApiReply {
 /// The texts for an `Accept-Language`.
 enum Bundle {
     English,
-    /// A language without texts: the service sends the keys of the messages.
+    /// A language without texts: the service sends the key of a message in its place.
     Keys,
 }
 

@@ -309,7 +309,7 @@ fn a_service_that_hangs_is_in_doubt_before_the_pass_has_failed() {
         world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(21));
     }
     world.repo.commit("Change five");
-    let doubt = "ready; the service is in doubt: no useful response to 2 toggles in a row; the last: ";
+    let doubt = "ready; no useful response from the service to 2 toggles in a row; the last: ";
     eventually("doubt", || body(&daemon, "/readyz").starts_with(doubt).then_some(()));
     daemon.is_unready_for(&[
         "the last pass failed: the service gave no useful response for 1.5 s (`--give-up-after`)",

@@ -162,7 +162,7 @@ fn what_the_job_does_not_name_is_a_usage_error() {
     let world = request_world();
     let run = || world.bare("plan").set("repo", world.repo.path()).args("--pull-request --target main");
     run().set("comment-on", "github").exit(64).stderr(
-        "error: the repository is unknown; pass it as `--forge-repo`; the variable GITHUB_REPOSITORY of a CI job does not \
+        "error: the repository is unknown; pass it as `--forge-repo`, because the CI variable GITHUB_REPOSITORY does not \
          name it\nhint: `--comment-on` calls the API of a forge\n",
     );
     let named = || run().set("comment-on", "gitea").set("forge-repo", "shop/toggles");
