@@ -1,7 +1,7 @@
 //! The build script: gives the program its commit and its target.
 //!
-//! The commit comes from `GITOGGLE_BUILD_COMMIT`, from `.cargo_vcs_info.json` in a published crate, or from Git. Without
-//! any of them, the program names no commit.
+//! The commit comes from `GITOGGLE_BUILD_COMMIT`, from `.cargo_vcs_info.json` in a published crate, or from
+//! Git. Without any of them, the program names no commit.
 
 use std::path::Path;
 use std::process::Command;
@@ -66,8 +66,8 @@ fn checked_out() -> Option<Commit> {
     if !Path::new(".git").exists() {
         return None;
     }
-    // Not for debug builds, which would compile everything again after each commit. Their commit is that of the last
-    // compilation.
+    // Not for debug builds, which would compile everything again after each commit. Their commit is that of
+    // the last compilation.
     if std::env::var("PROFILE").is_ok_and(|profile| profile == "release") {
         watch_head();
     }
@@ -78,7 +78,8 @@ fn checked_out() -> Option<Commit> {
     Some((marked(&short(id)?, is_dirty), Some(date.to_owned())))
 }
 
-/// Runs the script again when `HEAD` moves. The reflog changes with each move; without one, the branch is watched.
+/// Runs the script again when `HEAD` moves. The reflog changes with each move; without one, the branch is
+/// watched.
 fn watch_head() {
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
     let path = |name: &str| git(&["rev-parse", "--git-path", name]);

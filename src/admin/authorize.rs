@@ -1,5 +1,5 @@
-//! The admin token, which each command carries in a header that a browser never adds by itself, and the page token, which
-//! protects what only reads.
+//! The admin token, which each command carries in a header that a browser never adds by itself, and the page
+//! token, which protects what only reads.
 
 use std::net::SocketAddr;
 
@@ -38,7 +38,8 @@ impl FromRequest<AdminState> for OperatorRequest {
         let caller = request.extensions().get::<SocketAddr>();
         let caller = *caller.expect("the server adds the caller to every request");
         let headers = request.headers().clone();
-        // Read even for a wrong token: a sender that is cut off in the middle of its body misses the response.
+        // Read even for a wrong token: a sender that is cut off in the middle of its body misses the
+        // response.
         let body = Bytes::from_request(request, shared).await;
         let body = body.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {

@@ -39,7 +39,8 @@ pub(super) async fn suspend(request: OperatorRequest) -> Result<Response, Respon
     );
     let suspended = ScopedSuspensionJson::from((&scope, &suspension));
     let status = request.shared.0.admin.status.borrow();
-    // A mistyped scope must not look like a success. It is no error, because a scope may precede its first toggle.
+    // A mistyped scope must not look like a success. It is no error, because a scope may precede its first
+    // toggle.
     let toggles = status.last_pass.as_ref().map(|_| {
         let toggles = status.toggles.iter();
         toggles.filter(|one| scope.contains(&one.toggle)).count()

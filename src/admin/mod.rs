@@ -61,7 +61,8 @@ pub(crate) struct Admin {
     pub history: DeploymentHistory,
     /// The age of the last success from which the daemon is not ready.
     pub stale_after: Duration,
-    /// The token that `POST /allow`, `/reconcile`, `/suspend` and `/resume` require; without one they return 403.
+    /// The token that `POST /allow`, `/reconcile`, `/suspend` and `/resume` require; without one they return
+    /// 403.
     pub admin_token: Option<SecretSource>,
     /// The token that the page and the read endpoints require; without one they are open.
     pub page_token: Option<SecretSource>,
@@ -86,7 +87,8 @@ struct Inner {
     webhook_bodies: Semaphore,
     /// Pages of the history, by where they begin.
     history: StatusCache<String, Arc<page::Recent>>,
-    /// Few pages are rendered and few parts of the history read at a time, so that readers do not slow down passes.
+    /// Few pages are rendered and few parts of the history read at a time, so that readers do not slow down
+    /// passes.
     pages: Arc<Semaphore>,
     rendered: StatusCache<page::PageKey, page::TimedPage>,
 }
@@ -116,8 +118,8 @@ fn now() -> i64 {
 #[cfg(test)]
 mod tests;
 
-// The responses that all endpoints share, `GET /healthz`, `/readyz` and `/metrics`, and what readers share until the status
-// changes.
+// The responses that all endpoints share, `GET /healthz`, `/readyz` and `/metrics`, and what readers share
+// until the status changes.
 
 fn problem(status: StatusCode, reason: &str) -> Response {
     json(status, &json!({ "error": reason }))
@@ -154,7 +156,8 @@ fn valid<T>(parameters: Parameters<T>) -> Result<T, String> {
     parameters.map(|Query(parameters)| parameters).map_err(reason)
 }
 
-/// The most entries of a response. Not zero, because a response without entries cannot say where the next page begins.
+/// The most entries of a response. Not zero, because a response without entries cannot say where the next
+/// page begins.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(try_from = "String")]
 struct PageLimit(NonZeroUsize);
@@ -236,8 +239,8 @@ async fn metrics(State(shared): State<AdminState>) -> Response {
 }
 
 impl AdminState {
-    /// Makes a response that may take a while, in turn with others, on a thread that serves no other requests. Returns
-    /// nothing while the process is shutting down.
+    /// Makes a response that may take a while, in turn with others, on a thread that serves no other
+    /// requests. Returns nothing while the process is shutting down.
     async fn page<T: Send + 'static>(&self, make: impl FnOnce(&Self) -> T + Send + 'static) -> Option<T> {
         let turn = Arc::clone(&self.0.pages).acquire_owned().await.ok()?;
         let shared = self.clone();
@@ -288,8 +291,8 @@ impl<K: PartialEq, V: Clone> StatusCache<K, V> {
         self.with(|entries| entries.get(key, is_usable))
     }
 
-    /// Returns the same, or the value that `make` returns for the current status. Two callers may make it at the same
-    /// time, because neither waits for the other.
+    /// Returns the same, or the value that `make` returns for the current status. Two callers may make it at
+    /// the same time, because neither waits for the other.
     fn get_or_make(&self, key: K, is_usable: impl Fn(&V) -> bool, make: impl FnOnce(&Status, &K) -> V) -> V {
         let found = self.with(|entries| {
             let known = entries.get(&key, is_usable);
@@ -332,8 +335,9 @@ impl<K: PartialEq, V: Clone> CacheEntries<K, V> {
 
 // Routes, limits and shutdown of the server.
 //
-// The process lives for months, so a slow or silent client must not use up its file descriptors: the number of open
-// connections is limited, and each connection ends at its deadline, whether the client does not send or does not read.
+// The process lives for months, so a slow or silent client must not use up its file descriptors: the number
+// of open connections is limited, and each connection ends at its deadline, whether the client does not send
+// or does not read.
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
@@ -342,7 +346,8 @@ const BUFFER: usize = 64 * 1024;
 /// The time that open requests have once the server was asked to end.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-/// Serves requests on `listener` until `shutdown` ends, then lets open requests finish for up to five seconds.
+/// Serves requests on `listener` until `shutdown` ends, then lets open requests finish for up to five
+/// seconds.
 pub(crate) async fn serve(
     listener: TcpListener,
     admin: Admin,
@@ -358,7 +363,8 @@ pub(crate) async fn serve(
             () = &mut shutdown => break,
         };
         let service = TowerToHyperService::new(router.clone().layer(Extension(address)));
-        // Only HTTP/1.1: one HTTP/2 connection carries hundreds of requests at once, which no limit here is made for.
+        // Only HTTP/1.1: one HTTP/2 connection carries hundreds of requests at once, which no limit here is
+        // made for.
         let http = Builder::new().max_buf_size(BUFFER).serve_connection(TokioIo::new(stream), service);
         let connection = open.watch(http);
         tokio::spawn(async move {
@@ -384,7 +390,8 @@ async fn accept(
     loop {
         match listener.accept().await {
             Ok((stream, address)) => return (stream, address, place),
-            // The client hung up already, or the process has no descriptor left, which takes a moment to change.
+            // The client hung up already, or the process has no descriptor left, which takes a moment to
+            // change.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }

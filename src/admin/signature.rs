@@ -1,5 +1,5 @@
-//! Checks that the sender of a webhook knows the secret: on the raw bytes as they arrive, before anything is parsed, and
-//! in a time that does not depend on what is compared.
+//! Checks that the sender of a webhook knows the secret: on the raw bytes as they arrive, before anything is
+//! parsed, and in a time that does not depend on what is compared.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -60,8 +60,9 @@ impl Forged {
 pub(super) enum WebhookCheck {
     /// A header that was compared already.
     Header,
-    /// An HMAC of the body or, where the body is a form, of the JSON text in it. GitHub signs the form, Gitea and Forgejo
-    /// the text. Both are accepted from both, because either proves that the sender knows the secret.
+    /// An HMAC of the body or, where the body is a form, of the JSON text in it. GitHub signs the form, Gitea
+    /// and Forgejo the text. Both are accepted from both, because either proves that the sender knows the
+    /// secret.
     Mac {
         /// In hexadecimal digits.
         expected: String,
@@ -170,8 +171,9 @@ fn is_form(headers: &HeaderMap) -> bool {
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"))
 }
 
-/// Decodes the JSON text of a form, chunk by chunk: the value of its first field `payload`. GitHub, Gitea and Forgejo offer
-/// the content type `application/x-www-form-urlencoded`, and Gitea and Forgejo sign that text, not the form.
+/// Decodes the JSON text of a form, chunk by chunk: the value of its first field `payload`. GitHub, Gitea and
+/// Forgejo offer the content type `application/x-www-form-urlencoded`, and Gitea and Forgejo sign that text,
+/// not the form.
 #[derive(Debug, Default)]
 pub(super) struct PayloadField {
     part: Part,
@@ -240,7 +242,8 @@ impl PayloadField {
     }
 }
 
-/// Returns whether two texts are the same, in a time that depends on neither's content nor on the length of ours.
+/// Returns whether two texts are the same, in a time that depends on neither's content nor on the length of
+/// ours.
 pub(super) fn same(given: &[u8], ours: &[u8]) -> bool {
     // Digests have the same length, so the comparison does not reveal the length of the secret.
     Sha256::digest(given).ct_eq(&Sha256::digest(ours)).into()

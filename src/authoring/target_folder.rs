@@ -1,8 +1,9 @@
 //! Reads and writes files below one folder of a work tree, and nowhere else.
 //!
-//! Every folder on the way is examined before it is entered, so that a link in the work tree cannot lead out of the folder.
-//! A file is complete or absent: it is written under a temporary name and then renamed. A work tree is not state, so nothing
-//! is synced to disk. A file that is committed but not checked out exists, so it is never created.
+//! Every folder on the way is examined before it is entered, so that a link in the work tree cannot lead out
+//! of the folder. A file is complete or absent: it is written under a temporary name and then renamed. A work
+//! tree is not state, so nothing is synced to disk. A file that is committed but not checked out exists, so
+//! it is never created.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions, TryLockError};
@@ -58,7 +59,8 @@ pub(crate) enum WriteResult {
 
 impl Drop for TargetFolder {
     fn drop(&mut self) {
-        // A child that is forked and has not called `exec` yet has a copy of the descriptor, which would keep the lock.
+        // A child that is forked and has not called `exec` yet has a copy of the descriptor, which would keep
+        // the lock.
         let _ = self.lock.unlock();
     }
 }
@@ -123,8 +125,8 @@ impl TargetFolder {
         write(&file, text, existing, permissions).map_err(io_error("write", &shown))
     }
 
-    /// Returns the place of a file, `path` below the top, if only ordinary folders lead to it and nothing but an ordinary
-    /// file is there.
+    /// Returns the place of a file, `path` below the top, if only ordinary folders lead to it and nothing but
+    /// an ordinary file is there.
     fn place(&self, path: &str) -> Result<PathBuf, FolderError> {
         let mut place = self.top.clone();
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
@@ -159,8 +161,8 @@ pub(super) fn write(
 ) -> io::Result<WriteResult> {
     let folder = file.parent().unwrap_or(file);
     fs::create_dir_all(folder)?;
-    // The lock makes one name sufficient, so a killed process leaves at most one such file in a folder, which the next one
-    // replaces.
+    // The lock makes one name sufficient, so a killed process leaves at most one such file in a folder, which
+    // the next one replaces.
     let temporary = TempPath::try_from_path(folder.join(".gitoggle.tmp"))?;
     let _ = fs::remove_file(&temporary);
     let mut new = File::create_new(&temporary)?;
@@ -178,8 +180,8 @@ pub(super) fn write(
     }
 }
 
-/// Creates the files of a starter repository: `files`, paths relative to `folder` with their contents. Leaves those alone that
-/// exist.
+/// Creates the files of a starter repository: `files`, paths relative to `folder` with their contents. Leaves
+/// those alone that exist.
 ///
 /// # Errors
 /// If a file cannot be written. Those before it stay.

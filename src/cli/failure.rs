@@ -200,8 +200,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Text with its later lines indented, so that a CI system does not read them as commands, and with other control
-/// characters escaped.
+/// Text with its later lines indented, so that a CI system does not read them as commands, and with other
+/// control characters escaped.
 struct Indented<'a>(&'a str);
 
 impl fmt::Display for Indented<'_> {

@@ -1,4 +1,5 @@
-//! Shows what passes do: `apply` has a bar on a terminal and one line per change when it ends; `run` counts and logs.
+//! Shows what passes do: `apply` has a bar on a terminal and one line per change when it ends; `run` counts
+//! and logs.
 //!
 //! A toggle that fails again in the next pass for the same reason is logged only at DEBUG.
 
@@ -122,7 +123,8 @@ impl Progress {
     }
 }
 
-/// Formats changes with their results, one after the other. A reason that several share is printed with the first.
+/// Formats changes with their results, one after the other. A reason that several share is printed with the
+/// first.
 #[derive(Debug, Default)]
 pub(crate) struct ResultLines {
     /// The first change with each reason.
@@ -156,7 +158,8 @@ fn over(change: &Change) -> Option<String> {
     Some(format!("  {} publishes over what was changed on the service: {live}\n", change.id))
 }
 
-/// Returns a bar with count, rate and remaining time, which is shown on a terminal only, and not before it begins.
+/// Returns a bar with count, rate and remaining time, which is shown on a terminal only, and not before it
+/// begins.
 pub(super) fn progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} · {rate}/s · {eta} left")
         .expect("the template is well formed")

@@ -1,4 +1,5 @@
-//! What `validate`, `test`, `fmt` and `explain` read: the work tree, a revision, or the files and folders that are named.
+//! What `validate`, `test`, `fmt` and `explain` read: the work tree, a revision, or the files and folders
+//! that are named.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ pub(super) struct Target {
     pub(super) within: Vec<String>,
 }
 
-/// Returns the targets: the work tree by default, a revision with `--ref`. A path inside a repository is a filter; outside
-/// of any repository, a folder is a root, and a file is checked alone.
+/// Returns the targets: the work tree by default, a revision with `--ref`. A path inside a repository is a
+/// filter; outside of any repository, a folder is a root, and a file is checked alone.
 pub(super) fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failure> {
     if paths.is_empty() {
         return Ok(vec![all_of(everything(settings)?)]);

@@ -15,8 +15,8 @@ pub struct Trigger(Arc<Requests>);
 #[derive(Debug, Default)]
 struct Requests {
     any: Notify,
-    /// The time of the last authentic webhook that the driver has not taken yet. Contended by webhooks and the driver, for
-    /// an instant.
+    /// The time of the last authentic webhook that the driver has not taken yet. Contended by webhooks and
+    /// the driver, for an instant.
     delivered: Mutex<Option<Instant>>,
 }
 

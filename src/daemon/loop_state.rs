@@ -30,8 +30,8 @@ pub(super) struct LoopState {
     pub(super) probe: HeadProbe,
     /// The source revision of the last pass; none if that pass found none, so that any revision is new.
     pub(super) seen: Option<CommitId>,
-    /// The wall time at which a suspension ends or a change window opens, in seconds since 1970-01-01 UTC. Compared with
-    /// the clock, because a wait would be wrong if that is set or the machine sleeps.
+    /// The wall time at which a suspension ends or a change window opens, in seconds since 1970-01-01 UTC.
+    /// Compared with the clock, because a wait would be wrong if that is set or the machine sleeps.
     pub(super) wakes_at: Option<i64>,
     /// Why the last pass failed.
     failure: Option<String>,
@@ -77,7 +77,8 @@ impl LoopState {
         }
     }
 
-    /// Lets the next pass try every request, and compares the service after it: an operator asked for the truth.
+    /// Lets the next pass try every request, and compares the service after it: an operator asked for the
+    /// truth.
     pub(super) fn retry_parked(&mut self) {
         self.schedule.unpark_all();
         self.drift.set_due(Instant::now());
@@ -88,8 +89,8 @@ impl LoopState {
         head.is_some() && head != self.seen
     }
 
-    /// Returns whether a lookup found another revision than that of the last pass. Then the next pass uses a token that was
-    /// rejected, because access may have been restored.
+    /// Returns whether a lookup found another revision than that of the last pass. Then the next pass uses a
+    /// token that was rejected, because access may have been restored.
     pub(super) fn on_found(&mut self, head: Option<CommitId>) -> bool {
         let is_new = self.is_new(head);
         if is_new {
@@ -99,8 +100,8 @@ impl LoopState {
         is_new
     }
 
-    /// Lets the next pass use a token that was rejected, and looks up the source again some times: the Git host announced a
-    /// push, perhaps before a lookup can find it.
+    /// Lets the next pass use a token that was rejected, and looks up the source again some times: the Git
+    /// host announced a push, perhaps before a lookup can find it.
     pub(super) fn on_delivery(&mut self, delivered: Instant) {
         self.schedule.forget_rejection();
         self.probe.expect(delivered);
@@ -205,7 +206,8 @@ impl LoopState {
         }
     }
 
-    /// Logs the counts of a pass with many changes, of which only those that were not applied are logged one by one.
+    /// Logs the counts of a pass with many changes, of which only those that were not applied are logged one
+    /// by one.
     pub(super) fn log_applied(report: &Report) {
         let count = report.lines().count();
         if count <= Report::MANY {

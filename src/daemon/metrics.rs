@@ -129,8 +129,8 @@ impl Metrics {
         }
     }
 
-    /// Sets the time at which the source was last current, in seconds since 1970-01-01 UTC; none for a source without an
-    /// age.
+    /// Sets the time at which the source was last current, in seconds since 1970-01-01 UTC; none for a source
+    /// without an age.
     pub fn source_fetched_at(&self, at: Option<i64>) {
         self.0.source_age.set(at);
     }

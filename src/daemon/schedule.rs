@@ -75,14 +75,16 @@ impl Schedule {
         self.due = self.due.min(then);
     }
 
-    /// Returns the time before which no pass may use this token: a rejected token is probed every five minutes.
+    /// Returns the time before which no pass may use this token: a rejected token is probed every five
+    /// minutes.
     pub(crate) fn rejected_until(&self, now: Instant, token: Option<&str>) -> Option<Instant> {
         let (rejected, until) = self.rejected.as_ref()?;
         // Another token is tried immediately (src/daemon/README.md, "Triggers and schedule").
         (rejected.as_deref() == token && now < *until).then_some(*until)
     }
 
-    /// Returns the end of the wait that the service asked for. No pass starts before, not even for a newer commit.
+    /// Returns the end of the wait that the service asked for. No pass starts before, not even for a newer
+    /// commit.
     pub(crate) fn held_until(&self, now: Instant) -> Option<Instant> {
         self.held_until.filter(|until| now < *until)
     }
@@ -93,7 +95,8 @@ impl Schedule {
         self.due = until.min(now + TOKEN_CHECK);
     }
 
-    /// Lets the next pass use a token that was rejected, because of an order or a newer commit: access may have been restored.
+    /// Lets the next pass use a token that was rejected, because of an order or a newer commit: access may
+    /// have been restored.
     pub(crate) fn forget_rejection(&mut self) {
         self.rejected = None;
     }
@@ -105,8 +108,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the requests that the next pass does not send: refused and held ones, and `alone`, whose retry is not
-    /// due yet. None if an operator ordered to try every request.
+    /// Returns the requests that the next pass does not send: refused and held ones, and `alone`, whose retry
+    /// is not due yet. None if an operator ordered to try every request.
     pub(crate) fn parked(
         &mut self,
         alone: BTreeMap<ToggleId, HeldRequest>,
@@ -130,8 +133,8 @@ impl Schedule {
         self.is_unparked = true;
     }
 
-    /// Schedules the next pass after one with this outcome. `token` is the fingerprint of the token that the pass used;
-    /// `jitter` is a random number in `0.0..=1.0`.
+    /// Schedules the next pass after one with this outcome. `token` is the fingerprint of the token that the
+    /// pass used; `jitter` is a random number in `0.0..=1.0`.
     pub(crate) fn on_pass_finished(
         &mut self,
         outcome: &PassOutcome,

@@ -1,5 +1,5 @@
-//! Reads the expectations of `NAME.test.yaml`, which `gitoggle test` compares with what `NAME.yaml` serves, and the lines of the
-//! serves in a document, for reports about them.
+//! Reads the expectations of `NAME.test.yaml`, which `gitoggle test` compares with what `NAME.yaml` serves,
+//! and the lines of the serves in a document, for reports about them.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ pub(crate) struct Expectations {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads one file of expectations. `path` is shown in messages. `variations` are those of the toggle, if it has a valid
-/// document.
+/// Reads one file of expectations. `path` is shown in messages. `variations` are those of the toggle, if it
+/// has a valid document.
 ///
 /// Takes bounded time and memory for any content.
 pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>) -> Expectations {
@@ -133,7 +133,8 @@ impl ShapeReader<'_> {
         Some((expectation, span))
     }
 
-    /// Reads the attributes of a user. Numbers and booleans stay as they are written, because the SDKs compare text.
+    /// Reads the attributes of a user. Numbers and booleans stay as they are written, because the SDKs
+    /// compare text.
     fn given(&mut self, field: &Field<'_>) -> BTreeMap<String, String> {
         let NodeKind::Mapping(entries) = &field.node.kind else {
             self.wrong_type(field, "a mapping of attributes", None);
@@ -197,7 +198,8 @@ pub(crate) struct ServeLines {
     pub disabled_serve: u32,
 }
 
-/// Returns the lines of the serves of a document with `rules` rules; `None` if the parser with positions cannot read it.
+/// Returns the lines of the serves of a document with `rules` rules; `None` if the parser with positions
+/// cannot read it.
 pub(crate) fn serve_lines(content: &Blob, rules: usize) -> Option<ServeLines> {
     let text = text("", content).ok()?;
     let root = syntax::parse(text).root?;

@@ -1,7 +1,7 @@
 //! Maps paths to toggles.
 //!
-//! A layout is a template such as `{project}/{environment}/{toggle}.yaml`. It uses names only and opens no file. Its
-//! display form parses to the same layout.
+//! A layout is a template such as `{project}/{environment}/{toggle}.yaml`. It uses names only and opens no
+//! file. Its display form parses to the same layout.
 
 use std::fmt;
 use std::str::FromStr;
@@ -102,7 +102,8 @@ impl FromStr for Layout {
         if file != "{toggle}.yaml" {
             return Err(LayoutError::File(file.to_owned()));
         }
-        // An empty text splits into one empty folder, which would be reported instead of the missing placeholder.
+        // An empty text splits into one empty folder, which would be reported instead of the missing
+        // placeholder.
         let folders =
             folders.split('/').filter(|_| !folders.is_empty()).map(folder).collect::<Result<Vec<_>, _>>()?;
         for (part, name) in [(Part::Project, "{project}"), (Part::Environment, "{environment}")] {
@@ -135,8 +136,8 @@ impl Layout {
         &self.pattern
     }
 
-    /// Returns whether this is exactly `{project}/{environment}/{toggle}.yaml`, so that a tree of documents can
-    /// be compared with the applied one level by level.
+    /// Returns whether this is exactly `{project}/{environment}/{toggle}.yaml`, so that a tree of documents
+    /// can be compared with the applied one level by level.
     pub(crate) fn is_default_shape(&self) -> bool {
         self.folders == [Part::Project, Part::Environment]
     }
@@ -174,7 +175,8 @@ impl Layout {
         }
     }
 
-    /// Returns the toggle and the extension of a path that was recorded as a document, maybe by a version that read `.json`.
+    /// Returns the toggle and the extension of a path that was recorded as a document, maybe by a version
+    /// that read `.json`.
     pub(crate) fn recorded(&self, path: &[u8]) -> Option<(ToggleId, Format)> {
         match self.classify(path) {
             PathKind::Document { id, format } => Some((id, format)),
@@ -185,7 +187,8 @@ impl Layout {
 
     /// Returns the number of documents among `names`, the names of files in `folder`.
     pub(crate) fn count<'a>(&self, folder: &str, names: impl Iterator<Item = &'a [u8]>) -> usize {
-        // A plan counts thousands of files to divide by their number, so the folders of their paths are checked once.
+        // A plan counts thousands of files to divide by their number, so the folders of their paths are
+        // checked once.
         let documents = names.filter(|name| is_document(name)).count();
         match self.classify(format!("{folder}/toggle.yaml").as_bytes()) {
             PathKind::Document { .. } => documents,
@@ -258,8 +261,8 @@ fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -
     PathKind::Document { id, format }
 }
 
-/// Returns one error for each of the `paths` that claim the toggle `id`; each names the others. The files in `folded` claim
-/// it as well: their ids differ from it only in case.
+/// Returns one error for each of the `paths` that claim the toggle `id`; each names the others. The files in
+/// `folded` claim it as well: their ids differ from it only in case.
 pub(crate) fn duplicate(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnostic> {
     let clash = |path: &String| {
         let others = paths.iter().filter(|other| *other != path).chain(folded);
@@ -275,7 +278,8 @@ pub(crate) fn duplicate(id: &ToggleId, paths: &[String], folded: &[String]) -> V
     paths.iter().map(clash).collect()
 }
 
-/// Returns the warning that `path`, the document of `id`, differs from the applied toggle `former` only in case.
+/// Returns the warning that `path`, the document of `id`, differs from the applied toggle `former` only in
+/// case.
 pub(crate) fn case_only_difference(id: &ToggleId, path: &str, former: &ToggleId) -> Diagnostic {
     let message = format!(
         "this creates `{id}`, whose id differs from that of the applied toggle `{former}` only in case"
@@ -286,8 +290,8 @@ pub(crate) fn case_only_difference(id: &ToggleId, path: &str, former: &ToggleId)
     ))
 }
 
-/// Returns the error that `path` has expectations for the toggle `id`, which has no document. `similar` is a toggle whose
-/// name is close to it.
+/// Returns the error that `path` has expectations for the toggle `id`, which has no document. `similar` is a
+/// toggle whose name is close to it.
 pub(crate) fn test_without_toggle(id: &ToggleId, path: &str, similar: Option<&str>) -> Diagnostic {
     let message = format!("these expectations are for `{id}`, which has no document");
     Diagnostic::whole_file(&check::TEST_WITHOUT_TOGGLE, path, message).help(match similar {
@@ -304,7 +308,8 @@ pub(crate) fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
     )
 }
 
-/// Returns the finding that `path` is not read. It is an error if the toggle `held` keeps its applied version for that reason.
+/// Returns the finding that `path` is not read. It is an error if the toggle `held` keeps its applied version
+/// for that reason.
 pub(crate) fn not_read(path: &str, why: Unread, held: Option<&ToggleId>) -> Diagnostic {
     let (check, what, help) = match why {
         Unread::ExtensionCase => (

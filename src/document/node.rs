@@ -73,7 +73,8 @@ impl Node {
         matches!(&self.kind, NodeKind::Scalar(text, Style::Plain) if is_null(text))
     }
 
-    /// Returns the position of the value at `path` and of its key. Falls back to the nearest ancestor that exists.
+    /// Returns the position of the value at `path` and of its key. Falls back to the nearest ancestor that
+    /// exists.
     pub(super) fn locate(&self, path: &[PathStep]) -> Located {
         let mut found = Located { key: None, value: self.span };
         let mut node = self;

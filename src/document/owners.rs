@@ -102,7 +102,8 @@ fn section_owners(line: &str) -> Option<Vec<String>> {
     Some(words(count.map_or(rest, |(_, rest)| rest)))
 }
 
-/// Returns a pattern as a regular expression: that of `.gitignore`, except that `folder/*` is not about nested files.
+/// Returns a pattern as a regular expression: that of `.gitignore`, except that `folder/*` is not about
+/// nested files.
 fn glob(pattern: &str) -> Option<String> {
     let inner = pattern.trim_start_matches('/').trim_end_matches('/');
     let is_anchored = pattern.starts_with('/') || inner.contains('/');

@@ -1,7 +1,7 @@
 //! Reads targeting in the JSON of FeatureProbe (src/service/featureprobe.md, "Reading").
 //!
-//! The service leaves out absent members and stores content that no document can express. Such content is an error, so
-//! that nothing is lost.
+//! The service leaves out absent members and stores content that no document can express. Such content is an
+//! error, so that nothing is lost.
 
 use serde_json::{Map, Value};
 
@@ -24,8 +24,8 @@ fn refuse<T>(reason: String) -> Result<T> {
 
 /// Returns the payload of a toggle that is `disabled` or not and has this `content` on the service.
 ///
-/// Absent and null texts are empty, absent rules and prerequisites are none. The payload may have errors that only
-/// reading its document reports, such as a `select` out of range.
+/// Absent and null texts are empty, absent rules and prerequisites are none. The payload may have errors that
+/// only reading its document reports, such as a `select` out of range.
 pub(crate) fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -> Result<Payload> {
     let mut members = Members::new("content", content)?;
     let variations = members.list("variations", &variation)?;

@@ -170,8 +170,8 @@ impl ShapeReader<'_> {
             Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
                 .help("write the content out where it is used, so that a reviewer sees it")
         } else if name == "comment" && what == "a document" {
-            // The service's request body has a `comment`, so a copied body gets an explanation, not just an unknown
-            // key.
+            // The service's request body has a `comment`, so a copied body gets an explanation, not just an
+            // unknown key.
             let message =
                 "a document has no `comment`: the message of the commit that changes it is the comment";
             Finding::at(&check::COMMENT_KEY, span, message)
@@ -365,8 +365,8 @@ impl ShapeReader<'_> {
         is_complete.then_some(serve)
     }
 
-    /// Reads the shares of a split. Nothing is returned if one of them cannot be read, because the others would not add
-    /// up.
+    /// Reads the shares of a split. Nothing is returned if one of them cannot be read, because the others
+    /// would not add up.
     fn split(&mut self, field: &Field<'_>) -> Option<RawSplit> {
         match &field.node.kind {
             NodeKind::Mapping(entries) => {
@@ -566,11 +566,12 @@ enum Integer {
     TooLarge,
 }
 
-/// Reads a plain scalar by the core schema of YAML 1.2: decimal with an optional sign, `0x` or `0o`. Refuses leading
-/// zeros.
+/// Reads a plain scalar by the core schema of YAML 1.2: decimal with an optional sign, `0x` or `0o`. Refuses
+/// leading zeros.
 fn integer(text: &str) -> Integer {
     let is_negative = text.starts_with('-');
-    // The core schema allows a sign only before decimal digits, so the prefixes are tried on the text with its sign.
+    // The core schema allows a sign only before decimal digits, so the prefixes are tried on the text with
+    // its sign.
     let (digits, radix) = [("0x", 16), ("0o", 8)]
         .into_iter()
         .find_map(|(prefix, radix)| Some((text.strip_prefix(prefix)?, radix)))

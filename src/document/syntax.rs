@@ -1,10 +1,12 @@
-//! The syntax tree of a document: values with their positions, scalars as they are written, and comments at the values that
-//! they belong to. Checks, `fmt`, waivers, tests and reports read this tree.
+//! The syntax tree of a document: values with their positions, scalars as they are written, and comments at
+//! the values that they belong to. Checks, `fmt`, waivers, tests and reports read this tree.
 //!
-//! A comment at the end of a line belongs to the value before it. A comment on its own line belongs to the next value, unless
-//! it is indented like a collection that ends there: then it is the end of that collection.
+//! A comment at the end of a line belongs to the value before it. A comment on its own line belongs to the
+//! next value, unless it is indented like a collection that ends there: then it is the end of that
+//! collection.
 //!
-//! A file may be hostile: nothing here recurses, aliases are not expanded, and the time is linear in the size.
+//! A file may be hostile: nothing here recurses, aliases are not expanded, and the time is linear in the
+//! size.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -121,7 +123,7 @@ pub(super) fn parse(text: &str) -> Syntax<'_> {
 fn spaced(text: &str, error: &ScanError, is_in_flow: bool) -> Option<String> {
     let at = error.marker().byte_offset()?;
     let (start, end) = match error.kind() {
-        // A comment directly behind a bracket, a comma or a quote.
+        // A comment directly after a bracket, a comma or a quote.
         ErrorKind::CommentNotSeparated => {
             let length = text.get(at..)?.find(['\n', '\r']);
             (at, length.map_or(text.len(), |length| at + length))
@@ -138,7 +140,8 @@ fn spaced(text: &str, error: &ScanError, is_in_flow: bool) -> Option<String> {
     Some([&text[..start], &spaces, &text[end..]].concat())
 }
 
-/// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2, or at a byte order mark that begins a line.
+/// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2, or at a byte order mark that
+/// begins a line.
 fn invisible(text: &str) -> Option<Finding> {
     // Other parsers would end the line there, or count the mark as indentation.
     let mut before = '\n';
@@ -347,7 +350,7 @@ impl<'t> Builder<'t> {
         let node = self.node(kind, at, start..start);
         // A mapping of one entry in a flow list needs no brackets.
         let is_flow = style == StructureStyle::Flow && self.syntax.text[start..].starts_with(['[', '{']);
-        // Its first line is indented by a tab, which the parser accepts behind a dash.
+        // Its first line is indented by a tab, which the parser accepts after a dash.
         if !is_flow && self.syntax.text[..start].ends_with('\t') {
             return self.stop(mistake_at(self.syntax.text, at, "a tab is not indentation"));
         }

@@ -1,5 +1,5 @@
-//! Reads what a scan needs from the service: one request for an environment without changes, else its list and the
-//! toggles that may have changed. Remembers what scans found out.
+//! Reads what a scan needs from the service: one request for an environment without changes, else its list
+//! and the toggles that may have changed. Remembers what scans found out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -99,8 +99,8 @@ impl Reading {
             stream::iter(environments).map(|plan| self.environment(plan)).buffer_unordered(self.in_flight);
         let all = async {
             while reads.next().await.is_some() {}
-            // Payloads for SDKs are read with other keys. Without this, a token that was revoked would be noticed by the
-            // next publish, perhaps that of an incident.
+            // Payloads for SDKs are read with other keys. Without this, a token that was revoked would be
+            // noticed by the next publish, perhaps that of an incident.
             if let Some(project) = project.filter(|_| !self.is_asked.load(Relaxed)) {
                 self.check_token(&project).await;
             }
@@ -274,7 +274,8 @@ impl ScanMemory {
         report
     }
 
-    /// Returns why each toggle counts as drifted, as far as scans have found out, also those of an earlier process.
+    /// Returns why each toggle counts as drifted, as far as scans have found out, also those of an earlier
+    /// process.
     pub(super) fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, Hold> {
         let earlier = self.earlier.iter();
         let earlier = earlier.map(|(id, other)| (id.clone(), other.fact.clone()));
@@ -320,8 +321,9 @@ impl ScanMemory {
         }
     }
 
-    /// Forgets what was found out about documents that are not applied anymore. A scan that keeps the version of the payload
-    /// for SDKs compares only the toggles in scope with that payload, so `others` are forgotten, too.
+    /// Forgets what was found out about documents that are not applied anymore. A scan that keeps the version
+    /// of the payload for SDKs compares only the toggles in scope with that payload, so `others` are
+    /// forgotten, too.
     pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>, others: bool) {
         let is_left_out = |id: &ToggleId| !others && !applied.is_wanted(id);
         let is_applied = |id: &ToggleId, object| is_left_out(id) || applied.object(id) == Some(object);

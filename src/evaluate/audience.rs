@@ -137,8 +137,9 @@ pub struct SwitchExample {
 }
 
 impl Audience {
-    /// Compiles changes: each toggle with its targeting before and after. `Err` is a targeting that cannot be read, `None` a
-    /// toggle that does not exist. `find` returns the targeting of the other toggles, which do not change.
+    /// Compiles changes: each toggle with its targeting before and after. `Err` is a targeting that cannot be
+    /// read, `None` a toggle that does not exist. `find` returns the targeting of the other toggles, which do
+    /// not change.
     pub(crate) fn new(
         changes: &BTreeMap<ToggleId, (Result<Option<Payload>, ()>, Payload)>,
         find: impl FnMut(&ToggleId) -> Option<Payload>,

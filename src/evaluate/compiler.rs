@@ -31,8 +31,8 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// Compiles a toggle with all its prerequisites and returns its index in the [`Evaluator`]; `None` if the definitions
-    /// do not have it.
+    /// Compiles a toggle with all its prerequisites and returns its index in the [`Evaluator`]; `None` if the
+    /// definitions do not have it.
     pub(crate) fn toggle(&mut self, id: &ToggleId, definitions: &mut Definitions<'_>) -> Option<usize> {
         // A list instead of recursion, because a chain of prerequisites can be long.
         let mut open = VecDeque::new();
@@ -193,7 +193,8 @@ impl CompiledServe {
 pub(crate) struct ToggleTrace {
     /// What the user is served.
     pub verdict: Verdict,
-    /// The part of the document that serves it; `None` if several are possible, or if SDKs do not get the toggle.
+    /// The part of the document that serves it; `None` if several are possible, or if SDKs do not get the
+    /// toggle.
     pub place: Option<ServePlace>,
     /// The prerequisites, up to the first one that is not met. Empty for a disabled toggle.
     pub prerequisites: Vec<PrerequisiteTrace>,

@@ -1,6 +1,7 @@
 //! Reads the users of an audience, in chunks of whole lines and in constant memory.
 //!
-//! Users are CSV with a header that names `key` and the attributes, or JSON, one object per line with them as members.
+//! Users are CSV with a header that names `key` and the attributes, or JSON, one object per line with them as
+//! members.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -291,7 +292,8 @@ impl Chunks {
         Ok(Self { input, is_json, line: 1 })
     }
 
-    /// Returns the next records, until they have at least `size` bytes or one is broken; `None` at the end of the file.
+    /// Returns the next records, until they have at least `size` bytes or one is broken; `None` at the end of
+    /// the file.
     fn next(&mut self, size: usize) -> io::Result<Option<Chunk>> {
         let mut chunk =
             Chunk { first_line: self.line, bytes: Vec::with_capacity(size + size / 4), ..Chunk::default() };

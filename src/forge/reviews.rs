@@ -37,7 +37,8 @@ pub(crate) struct ReviewQuery<'a> {
     pub(crate) since: i64,
     /// The newest commit, if no pass has seen it. Its pull request may not be in the list yet.
     pub(crate) fresh: Option<CommitId>,
-    /// The place in which a pull request that was merged as a commit is read; none if its review cannot count.
+    /// The place in which a pull request that was merged as a commit is read; none if its review cannot
+    /// count.
     pub(crate) place: &'a dyn Fn(CommitId) -> Option<usize>,
 }
 
@@ -106,7 +107,8 @@ impl ForgeClient {
             let next = self.merged_page(branch, since, &page, &mut merged)?;
             match next {
                 Some(next) => page = next,
-                // A request that changed meanwhile has moved to the first page, unless the pages have cursors.
+                // A request that changed meanwhile has moved to the first page, unless the pages have
+                // cursors.
                 None if page.number > 1 && page.cursor.is_none() => {
                     self.merged_page(branch, since, &RequestedPage { number: 1, cursor: None }, &mut merged)?;
                     return Ok(merged);

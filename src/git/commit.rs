@@ -82,7 +82,8 @@ pub(crate) fn lacks_parent_tree(repository: &Repository, id: CommitId) -> bool {
     commit.is_ok_and(|commit| commit.parents().any(|parent| parent.tree().is_err()))
 }
 
-/// Decodes `bytes`. An unsupported encoding counts as UTF-8, and malformed bytes become replacement characters.
+/// Decodes `bytes`. An unsupported encoding counts as UTF-8, and malformed bytes become replacement
+/// characters.
 fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
     let name = encoding.unwrap_or("utf-8").replace('_', "-");
     // The decoder knows the names of the web platform. Those of iconv, which git uses, differ in dashes.
@@ -176,8 +177,8 @@ pub(crate) fn commits<'a>(
     Ok(ids(walk))
 }
 
-/// Returns the commits of the history of `start`, newest first: children come before their parents even if clocks were
-/// wrong. Leaves out the histories of `hidden`.
+/// Returns the commits of the history of `start`, newest first: children come before their parents even if
+/// clocks were wrong. Leaves out the histories of `hidden`.
 pub(crate) fn newest_first<'a>(
     repository: &'a Repository,
     start: CommitId,
@@ -224,8 +225,8 @@ pub(crate) fn descends(
     }
 }
 
-/// Returns the best common ancestors of `one` and of a merge of `others`. There are several if branches were merged in
-/// both directions.
+/// Returns the best common ancestors of `one` and of a merge of `others`. There are several if branches were
+/// merged in both directions.
 pub(crate) fn merge_bases(
     repository: &Repository,
     one: CommitId,
@@ -255,8 +256,8 @@ pub(crate) fn common_ancestor(
     }
 }
 
-/// Returns whether the history of `tips` is complete down to `ends`: a shallow clone lacks the parents of none of these
-/// commits.
+/// Returns whether the history of `tips` is complete down to `ends`: a shallow clone lacks the parents of
+/// none of these commits.
 pub(crate) fn is_complete(
     repository: &Repository,
     tips: &[CommitId],

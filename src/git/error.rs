@@ -145,13 +145,15 @@ impl Libgit2Error {
         }
     }
 
-    /// Returns the error of the operating system that this error reports, if any. libgit2 keeps only its text.
+    /// Returns the error of the operating system that this error reports, if any. libgit2 keeps only its
+    /// text.
     fn os_error(&self) -> Option<io::Error> {
         if self.0.class() != ErrorClass::Os {
             return None;
         }
         let (_, cause) = self.0.message().rsplit_once(": ")?;
-        // libgit2 ends its message with the text of `strerror`, which Rust prints with the number as a suffix.
+        // libgit2 ends its message with the text of `strerror`, which Rust prints with the number as a
+        // suffix.
         let is_cause = |error: &io::Error| {
             let text = error.to_string();
             text.split(" (os error").next() == Some(cause)
@@ -159,8 +161,8 @@ impl Libgit2Error {
         (1..=LAST).map(io::Error::from_raw_os_error).find(is_cause)
     }
 
-    /// Returns the error of the operating system if it does not depend on the repository: a full disk, a missing permission,
-    /// too many open files. A file that is missing or in the way is damage instead.
+    /// Returns the error of the operating system if it does not depend on the repository: a full disk, a
+    /// missing permission, too many open files. A file that is missing or in the way is damage instead.
     pub(crate) fn io_fault(&self) -> Option<io::Error> {
         self.os_error().filter(|error| {
             !matches!(

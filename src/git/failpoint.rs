@@ -75,8 +75,8 @@ pub(crate) mod simulated {
         HOOK.with_borrow(Option::is_some)
     }
 
-    /// Waits for an answer of another thread in real time if this thread is a simulated process: no virtual time passes
-    /// then.
+    /// Waits for an answer of another thread in real time if this thread is a simulated process: no virtual
+    /// time passes then.
     pub(crate) fn received<T>(answer: oneshot::Receiver<T>) -> oneshot::Receiver<T> {
         if !is_entered() {
             return answer;

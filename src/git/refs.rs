@@ -94,14 +94,15 @@ fn peeled(found: &Reference<'_>) -> Result<RefTarget, Libgit2Error> {
     }
 }
 
-/// Returns the short names of the refs that match `pattern`, such as `main` or `origin/main`. Skips those that cannot be
-/// read.
+/// Returns the short names of the refs that match `pattern`, such as `main` or `origin/main`. Skips those
+/// that cannot be read.
 pub(crate) fn short_names(repository: &Repository, pattern: &str) -> Result<Vec<String>, Libgit2Error> {
     let found = repository.references_glob(pattern)?.flatten();
     Ok(found.filter_map(|found| found.shorthand().ok().map(str::to_owned)).collect())
 }
 
-/// Points the ref `name` at `commit`, whatever it pointed at before. A crash may lose the change, unlike with [`move_ref`].
+/// Points the ref `name` at `commit`, whatever it pointed at before. A crash may lose the change, unlike with
+/// [`move_ref`].
 pub(crate) fn set(repository: &Repository, name: &str, commit: CommitId) -> Result<(), Libgit2Error> {
     repository.reference(name, oid(commit.0), true, "gitoggle")?;
     Ok(())
@@ -118,8 +119,8 @@ pub(crate) enum Moved {
 
 /// Moves the ref `name` from `expected` to `new`, durably. `None` expects that the ref does not exist.
 ///
-/// Follows Git's own protocol: creates the lock file exclusively, reads the ref again under the lock, and renames the lock
-/// file into place.
+/// Follows Git's own protocol: creates the lock file exclusively, reads the ref again under the lock, and
+/// renames the lock file into place.
 pub(crate) fn move_ref(
     repository: &Repository,
     name: &str,
@@ -127,8 +128,8 @@ pub(crate) fn move_ref(
     new: CommitId,
     failpoints: &Failpoints,
 ) -> Result<Moved, RepositoryError> {
-    // libgit2's version syncs only with a deprecated setting, and does not read the ref again under the lock when it
-    // creates a ref.
+    // libgit2's version syncs only with a deprecated setting, and does not read the ref again under the lock
+    // when it creates a ref.
     let path = repository.commondir().join(name);
     let lock = PathBuf::from(format!("{}.lock", path.display()));
     let folder = path.parent().expect("the name of a ref contains a folder");

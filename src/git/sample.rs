@@ -65,7 +65,8 @@ impl Sample {
         self.commit_all(message, parents).map_err(RepositoryError::git(&self.folder))
     }
 
-    /// Commits the work tree. Moves no ref, because the branch commit of a pull request is not the tip of `main`.
+    /// Commits the work tree. Moves no ref, because the branch commit of a pull request is not the tip of
+    /// `main`.
     fn commit_all(&self, message: &str, parents: &[Oid]) -> Result<Oid, git2::Error> {
         let mut index = self.repository.index()?;
         index.add_all(["*"], IndexAddOption::DEFAULT, None)?;

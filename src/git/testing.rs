@@ -81,8 +81,8 @@ impl Server {
     }
 }
 
-/// Runs git, isolated from the configuration of the user and the machine. Returns what it prints, without white space at its
-/// end.
+/// Runs git, isolated from the configuration of the user and the machine. Returns what it prints, without
+/// white space at its end.
 pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
     let output = command(folder).args(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -1,5 +1,5 @@
-//! Parses the address of a repository: `https`, ssh, or a path. Rejects everything else. Has the settings of the connections to
-//! it, and gives its credentials to `git`.
+//! Parses the address of a repository: `https`, ssh, or a path. Rejects everything else. Has the settings of
+//! the connections to it, and gives its credentials to `git`.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -29,7 +29,8 @@ enum Kind {
     Ssh(SshAddress),
 }
 
-/// An ssh address as it was given, and the parts that hints and credentials need. None of them begins with `-`.
+/// An ssh address as it was given, and the parts that hints and credentials need. None of them begins with
+/// `-`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct SshAddress {
     text: String,
@@ -38,8 +39,8 @@ struct SshAddress {
     port: Option<u16>,
 }
 
-/// Why a text is not the address of a repository, or not an allowed one. Never contains the text, because a URL may
-/// contain a password.
+/// Why a text is not the address of a repository, or not an allowed one. Never contains the text, because a
+/// URL may contain a password.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RepoUrlError {
     #[error("the repository is empty")]
@@ -76,7 +77,8 @@ impl RepoUrl {
         let (host, port) = match &self.0 {
             Kind::Https(url) => (url.host_str()?, url.port()),
             Kind::Local(_) => return None,
-            // Credentials belong to a host in this form, so an explicit default port must not make a difference.
+            // Credentials belong to a host in this form, so an explicit default port must not make a
+            // difference.
             Kind::Ssh(address) => (address.host.as_str(), address.port.filter(|port| *port != 22)),
         };
         let host = host.to_ascii_lowercase();
@@ -123,7 +125,8 @@ impl fmt::Debug for RepoUrl {
     }
 }
 
-/// Prints the address, escaped for a terminal, and without the user name of an `https` URL, which may be a token.
+/// Prints the address, escaped for a terminal, and without the user name of an `https` URL, which may be a
+/// token.
 impl fmt::Display for RepoUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -191,7 +194,8 @@ impl SshAddress {
         }
         let user = self.user.as_deref().unwrap_or_default();
         for (what, text) in [("host", &*self.host), ("user", user), ("path", path)] {
-            // ssh or the remote program would take the text for an option, which may run a command (CVE-2017-1000117).
+            // ssh or the remote program would take the text for an option, which may run a command
+            // (CVE-2017-1000117).
             if text.starts_with('-') {
                 return Err(RepoUrlError::OptionLike(what));
             }
@@ -267,7 +271,8 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
 /// The settings of a Git connection besides its URL.
 #[derive(Clone, Debug)]
 pub struct GitAccess {
-    /// The CA file and the connection timeout. Git takes its proxies from the environment and from its configuration.
+    /// The CA file and the connection timeout. Git takes its proxies from the environment and from its
+    /// configuration.
     pub network: Network,
     /// The credentials for HTTPS and the host that they belong to.
     pub credentials: Option<GitCredentials>,
@@ -326,8 +331,9 @@ impl GitAccess {
 
 /// Hands one login to the processes of Git that ask for it.
 ///
-/// Stands in for the daemon of `git credential-cache`, which Git itself talks to: so the password is in no argument, no
-/// variable, and no file. A request names the host, also after a redirect, and only the login's own host gets an answer.
+/// Stands in for the daemon of `git credential-cache`, which Git itself talks to: so the password is in no
+/// argument, no variable, and no file. A request names the host, also after a redirect, and only the login's
+/// own host gets an answer.
 pub(super) struct CredentialServer {
     /// Only this user can enter it.
     folder: TempDir,

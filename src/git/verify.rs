@@ -1,7 +1,8 @@
 //! Verifies who signed a commit, by `git verify-commit` (src/git/README.md, "Signatures").
 //!
-//! The commit is copied into an empty repository in a temporary folder, beside copies of the files of keys. So the
-//! configuration of the source executes nothing, and only the configured keys count, whatever keys a user has.
+//! The commit is copied into an empty repository in a temporary folder, beside copies of the files of keys.
+//! So the configuration of the source executes nothing, and only the configured keys count, whatever keys a
+//! user has.
 
 use std::error::Error;
 use std::fs;
@@ -103,7 +104,8 @@ impl TrustedKeys {
     }
 }
 
-/// Verifies revisions. Remembers the last signer as long as neither the revision nor the files of keys change.
+/// Verifies revisions. Remembers the last signer as long as neither the revision nor the files of keys
+/// change.
 #[derive(Debug)]
 pub(crate) struct CommitVerifier {
     keys: TrustedKeys,

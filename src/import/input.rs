@@ -1,6 +1,7 @@
 //! Reads the service's own JSON: files `project/environment/toggle.json` or lines with the member `toggle`.
 //!
-//! Each is a response to a GET or the body of a PATCH; members other than `disabled`, `content` and `locked` are ignored.
+//! Each is a response to a GET or the body of a PATCH; members other than `disabled`, `content` and `locked`
+//! are ignored.
 
 use std::fs;
 use std::io::{self, BufRead, Read as _};
@@ -16,7 +17,8 @@ use super::writer::{ImportResult, ImportStop, SkipReason};
 use crate::document::from_service;
 use crate::model::{IdError, ServiceKind, ToggleId, escaped};
 
-/// The largest file or line, in bytes. A targeting has at most 1 MiB, but indentation and escapes may make it longer.
+/// The largest file or line, in bytes. A targeting has at most 1 MiB, but indentation and escapes may make it
+/// longer.
 const LARGEST_RECORD: u64 = 16 << 20;
 
 /// Reads records and sends what they contain.
@@ -181,7 +183,8 @@ fn json_files(
     names: &mut Vec<String>,
     files: &mut Vec<(Vec<String>, PathBuf)>,
 ) -> Result<(), (PathBuf, io::Error)> {
-    // Links are followed, so the depth needs a bound: that of the deepest file, and one more to report others.
+    // Links are followed, so the depth needs a bound: that of the deepest file, and one more to report
+    // others.
     const DEEPEST: usize = 4;
     let failed = |error| (folder.to_owned(), error);
     let mut entries = Vec::new();

@@ -47,8 +47,8 @@ pub(crate) struct ImportConfig {
 /// Where the toggles of an import come from.
 #[derive(Clone, Debug)]
 pub(crate) enum ImportSource {
-    /// What the service has of toggles that differ from what was applied, with what was applied. A document that means
-    /// that is replaced.
+    /// What the service has of toggles that differ from what was applied, with what was applied. A document
+    /// that means that is replaced.
     Drifted(BTreeMap<ToggleId, (Payload, LiveContent)>),
     /// The service's JSON in files below a folder.
     Folder(PathBuf),

@@ -1,4 +1,5 @@
-//! Reads the toggles of a service: first all lists, so that the number of toggles is known, then each targeting.
+//! Reads the toggles of a service: first all lists, so that the number of toggles is known, then each
+//! targeting.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -60,8 +61,9 @@ impl ToggleReading {
         Ok(())
     }
 
-    /// Returns the toggles in scope that a repository can have. Reports the others: of several toggles whose ids differ
-    /// only in case, a repository can have one, and the order of the responses must not decide which.
+    /// Returns the toggles in scope that a repository can have. Reports the others: of several toggles whose
+    /// ids differ only in case, a repository can have one, and the order of the responses must not decide
+    /// which.
     async fn importable(
         &self,
         toggles: BTreeMap<ToggleId, ListedToggle>,
@@ -88,7 +90,8 @@ impl ToggleReading {
         Ok(importable)
     }
 
-    /// Returns the environments that may contain a toggle in scope, or one whose id differs from its id only in case.
+    /// Returns the environments that may contain a toggle in scope, or one whose id differs from its id only
+    /// in case.
     async fn environments(&self) -> Result<Vec<EnvironmentId>> {
         let projects = self.session.read(|| self.session.reader().projects()).await;
         // Without this list, nothing can be imported.

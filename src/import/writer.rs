@@ -160,8 +160,8 @@ pub(super) struct ExistingDocument {
     pub(super) path: String,
 }
 
-/// Returns the documents of the work tree whose top is `top`, by the folded id of their toggle: several if they clash.
-/// Files that Git ignores are not documents.
+/// Returns the documents of the work tree whose top is `top`, by the folded id of their toggle: several if
+/// they clash. Files that Git ignores are not documents.
 pub(super) fn existing_documents(
     top: &Path,
     folder: &TargetFolder,
@@ -363,8 +363,8 @@ impl fmt::Display for ImportStop {
 pub(crate) struct ImportReport {
     /// The top of the work tree.
     pub top: PathBuf,
-    /// The results by toggle. The name of a result that concerns several toggles is an environment, a project or a place
-    /// of the input, and any name may contain text of the service.
+    /// The results by toggle. The name of a result that concerns several toggles is an environment, a project
+    /// or a place of the input, and any name may contain text of the service.
     pub results: BTreeMap<String, ImportResult>,
     /// The globs of the command that match no toggle.
     pub unmatched: Vec<String>,

@@ -1,4 +1,5 @@
-//! How certainly a commit is that of a change, and what follows: the comment of a guess, the permissions of a known one.
+//! How certainly a commit is that of a change, and what follows: the comment of a guess, the permissions of a
+//! known one.
 
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ impl Attribution {
         comment.unwrap_or_else(|| cut("(not committed)", max_chars))
     }
 
-    /// Returns the commit on one line: short id, subject, and whether it is a guess. The subject is not escaped.
+    /// Returns the commit on one line: short id, subject, and whether it is a guess. The subject is not
+    /// escaped.
     pub(crate) fn label(&self) -> String {
         let line = |commit: &Commit| format!("{} {}", commit.id.short(), commit.subject());
         match self {
@@ -56,14 +58,15 @@ impl Attribution {
         }
     }
 
-    /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`. One that names an
-    /// environment does not depend on the commit of a change, so [`Commit::mass_change_environments`] reads it.
+    /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`. One that names
+    /// an environment does not depend on the commit of a change, so [`Commit::mass_change_environments`]
+    /// reads it.
     pub(crate) fn allows(&self, what: Override) -> bool {
         self.trailers(ALLOW_TRAILER).iter().any(|value| value == what.as_str())
     }
 
-    /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the last
-    /// paragraph counts, unless it is the subject, and keys are case-insensitive.
+    /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the
+    /// last paragraph counts, unless it is the subject, and keys are case-insensitive.
     pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         match self {
             Self::Known(commit) => commit.trailers(key),

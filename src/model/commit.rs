@@ -35,8 +35,8 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Returns the message as a comment of at most `max_chars` Unicode scalar values, ellipsis included: trimmed, with
-    /// LF line breaks, and `(no message) <id>` if it is empty.
+    /// Returns the message as a comment of at most `max_chars` Unicode scalar values, ellipsis included:
+    /// trimmed, with LF line breaks, and `(no message) <id>` if it is empty.
     pub(crate) fn comment(&self, max_chars: usize) -> String {
         let text = self.message.replace("\r\n", "\n");
         match text.trim() {
@@ -60,8 +60,8 @@ impl Commit {
             .collect()
     }
 
-    /// Returns the lines of the message that are meant as trailers of gitoggle and that no change can use, each with the
-    /// reason.
+    /// Returns the lines of the message that are meant as trailers of gitoggle and that no change can use,
+    /// each with the reason.
     pub(crate) fn idle_trailers(&self) -> Vec<IdleTrailer> {
         let text = self.text();
         let range = trailer_range(&text);
@@ -114,8 +114,8 @@ fn mass_change_environment(value: &str) -> Option<EnvironmentId> {
     (what == ALLOWED[0]).then(|| environment.trim().parse().ok())?
 }
 
-/// Returns the place of the last paragraph of a trimmed message; empty if that is the subject. What a forge adds to the
-/// message of a merge comes after the paragraph that the author wrote.
+/// Returns the place of the last paragraph of a trimmed message; empty if that is the subject. What a forge
+/// adds to the message of a merge comes after the paragraph that the author wrote.
 fn trailer_range(text: &str) -> Range<usize> {
     let mut end = text.len();
     while let Some(shorter) = without_block(&text[..end]) {
@@ -125,8 +125,8 @@ fn trailer_range(text: &str) -> Range<usize> {
     start..end
 }
 
-/// Returns the length without what a forge adds at the end: a line of dashes with the authors of a squashed branch (GitHub,
-/// Gitea), or the address of the request (GitLab).
+/// Returns the length without what a forge adds at the end: a line of dashes with the authors of a squashed
+/// branch (GitHub, Gitea), or the address of the request (GitLab).
 fn without_block(text: &str) -> Option<usize> {
     let shorter = |at: usize| text[..at].trim_end().len();
     if let Some((before, last)) = text.rsplit_once("\n\n")

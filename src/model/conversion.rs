@@ -1,11 +1,13 @@
-//! The conversions that FeatureProbe makes of texts on their way to its SDKs: the values of variations and prerequisites,
-//! and the times of conditions. Checks, evaluation and sandbox share them, so that they cannot disagree.
+//! The conversions that FeatureProbe makes of texts on their way to its SDKs: the values of variations and
+//! prerequisites, and the times of conditions. Checks, evaluation and sandbox share them, so that they cannot
+//! disagree.
 
 use serde_json::{Number, Value};
 
 use super::{ReturnType, datetime_numbers};
 
-/// Returns the value that SDKs get for a text; none if the service cannot convert it, and so does not deliver the toggle.
+/// Returns the value that SDKs get for a text; none if the service cannot convert it, and so does not deliver
+/// the toggle.
 pub(crate) fn delivered_value(kind: ReturnType, text: &str) -> Option<Value> {
     match kind {
         ReturnType::String => Some(text.into()),
@@ -19,8 +21,8 @@ pub(crate) fn delivered_value(kind: ReturnType, text: &str) -> Option<Value> {
     }
 }
 
-/// Returns whether the Rust SDK takes two values for the same; none if one cannot be delivered, or if it depends on how the
-/// service writes the number.
+/// Returns whether the Rust SDK takes two values for the same; none if one cannot be delivered, or if it
+/// depends on how the service writes the number.
 pub(crate) fn is_same_value(kind: ReturnType, one: &str, other: &str) -> Option<bool> {
     let (a, b) = (delivered_value(kind, one)?, delivered_value(kind, other)?);
     if a == b {
@@ -31,8 +33,8 @@ pub(crate) fn is_same_value(kind: ReturnType, one: &str, other: &str) -> Option<
     (!is_same_number).then_some(false)
 }
 
-/// Returns the number of a Java `BigDecimal` as an SDK reads it: as an integer of 64 bits if it is written as one and fits,
-/// otherwise as a float.
+/// Returns the number of a Java `BigDecimal` as an SDK reads it: as an integer of 64 bits if it is written as
+/// one and fits, otherwise as a float.
 fn number(text: &str) -> Option<Number> {
     if !is_big_decimal(text) {
         return None;
@@ -71,8 +73,8 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Returns whether the service accepts a text as a time: each digit up to the one in its pattern, and a positive offset
-/// whose minutes are below 20.
+/// Returns whether the service accepts a text as a time: each digit up to the one in its pattern, and a
+/// positive offset whose minutes are below 20.
 pub(crate) fn is_accepted_time(text: &str) -> bool {
     const LARGEST: &[u8] = b"9999-19-39T29:69:69+29:19";
     text.len() == LARGEST.len()
@@ -82,8 +84,8 @@ pub(crate) fn is_accepted_time(text: &str) -> bool {
         })
 }
 
-/// Returns the seconds since 1970-01-01 UTC that SDKs get for a time; none if the service refuses the text, or accepts it
-/// and cannot convert it. Days, hours and months beyond their range roll over.
+/// Returns the seconds since 1970-01-01 UTC that SDKs get for a time; none if the service refuses the text,
+/// or accepts it and cannot convert it. Days, hours and months beyond their range roll over.
 pub(crate) fn delivered_time(text: &str) -> Option<i64> {
     if !is_accepted_time(text) {
         return None;

@@ -17,7 +17,8 @@ super::words! {
         Disable = "disable",
         /// The document was recorded without a publish, because of `--first-pass adopt`.
         Adopt = "adopt",
-        /// The document was recorded without a publish, because the service had the same targeting, as after an import.
+        /// The document was recorded without a publish, because the service had the same targeting, as after
+        /// an import.
         Converge = "converge",
         /// The document was recorded without a publish. It means the same as the applied one.
         Record = "record",
@@ -83,7 +84,8 @@ impl Deployment {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeployedToggle {
     pub id: ToggleId,
-    /// What was done. Not known for a toggle that a large commit only counts, if several effects are possible.
+    /// What was done. Not known for a toggle that a large commit only counts, if several effects are
+    /// possible.
     pub effect: Option<DeploymentEffect>,
 }
 

@@ -1,8 +1,10 @@
-//! Completes the commands in messages with the flags of this run, so that each works as printed, where it is read.
+//! Completes the commands in messages with the flags of this run, so that each works as printed, where it is
+//! read.
 //!
-//! A message names a command with what it is about (`` `gitoggle apply --overwrite-drift --only shop/prod/pay` ``). The
-//! repository, the state and the service are those of the run that prints it, so they are added in one place. The flags are a
-//! constant of the process, like its version: without them, as in tests of single modules, a command stays as it is.
+//! A message names a command with what it is about (`` `gitoggle apply --overwrite-drift --only
+//! shop/prod/pay` ``). The repository, the state and the service are those of the run that prints it, so they
+//! are added in one place. The flags are a constant of the process, like its version: without them, as in
+//! tests of single modules, a command stays as it is.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,8 +16,8 @@ const PROGRAM: &str = "gitoggle ";
 
 static OF_THIS_RUN: OnceLock<RunFlags> = OnceLock::new();
 
-/// The flags of this run that each command takes, too: each with its words, quoted for a shell. Variables and the file apply
-/// to the other command anyway.
+/// The flags of this run that each command takes, too: each with its words, quoted for a shell. Variables and
+/// the file apply to the other command anyway.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RunFlags(BTreeMap<&'static str, Vec<(String, String)>>);
 
@@ -35,7 +37,8 @@ impl RunFlags {
         let _ = OF_THIS_RUN.set(self);
     }
 
-    /// Returns a command line with the flags that it does not have yet. What a shell does with its output stays last.
+    /// Returns a command line with the flags that it does not have yet. What a shell does with its output
+    /// stays last.
     fn command(&self, line: &str) -> String {
         let end = [" | ", " >"].iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
         let (command, rest) = line.split_at(end);

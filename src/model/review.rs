@@ -8,8 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Payload, ToggleId, hex};
 
-/// The SHA-256 of a toggle and the meaning of the targeting that would be sent for it. Commits, comments, actions and the kind
-/// of the service are not part of it, so that it survives a merge, and does not depend on what is applied.
+/// The SHA-256 of a toggle and the meaning of the targeting that would be sent for it. Commits, comments,
+/// actions and the kind of the service are not part of it, so that it survives a merge, and does not depend
+/// on what is applied.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ChangeDigest([u8; 32]);
 
@@ -24,14 +25,15 @@ impl ChangeDigest {
         // Without a separator, two different requests could have the same bytes.
         let hash = Sha256::new().chain_update(id.as_str()).chain_update([0]);
         let json = payload.json();
-        // The documented API does not have the member, which means the same as an empty one. It is the last one, and its
-        // quotes would be escaped within a text.
+        // The documented API does not have the member, which means the same as an empty one. It is the last
+        // one, and its quotes would be escaped within a text.
         let meaning =
             json.strip_suffix(r#","prerequisites":[]}}"#).or(json.strip_suffix("}}")).unwrap_or(&json);
         Self(hash.chain_update(meaning).chain_update("}}").finalize().into())
     }
 
-    /// Returns the part of the digest that a review lists. 128 bits, so that a comment has room for thousands.
+    /// Returns the part of the digest that a review lists. 128 bits, so that a comment has room for
+    /// thousands.
     fn listed(self) -> ListedDigest {
         *self.0.first_chunk().expect("the digest is longer")
     }

@@ -1,5 +1,5 @@
-//! Which toggles: the scope of a pass (`--only`), and suspensions, which pause publishing for all toggles or for a part of
-//! them.
+//! Which toggles: the scope of a pass (`--only`), and suspensions, which pause publishing for all toggles or
+//! for a part of them.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ToggleId;
 
-/// The toggles in scope: all of them, or those that match one of several globs over `project/environment/toggle`.
-/// `*` does not cross `/`, `**` does.
+/// The toggles in scope: all of them, or those that match one of several globs over
+/// `project/environment/toggle`. `*` does not cross `/`, `**` does.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     set: Option<GlobSet>,
@@ -51,7 +51,8 @@ impl Scope {
         self.contains_text(toggle.as_str())
     }
 
-    /// Returns whether `claim` is in scope: a text in the form of a toggle's id that may contain invalid keys.
+    /// Returns whether `claim` is in scope: a text in the form of a toggle's id that may contain invalid
+    /// keys.
     pub(crate) fn contains_text(&self, claim: &str) -> bool {
         self.set.as_ref().is_none_or(|set| set.is_match(claim))
     }
@@ -141,8 +142,8 @@ fn alternatives(glob: &str) -> Vec<String> {
     done
 }
 
-/// Returns the places of an opening brace and its closing one, without braces between them. Those in brackets or after a
-/// backslash are text.
+/// Returns the places of an opening brace and its closing one, without braces between them. Those in brackets
+/// or after a backslash are text.
 fn innermost_braces(glob: &str) -> Option<(usize, usize)> {
     let (mut open, mut is_class, mut is_escaped) = (None, false, false);
     for (at, c) in glob.char_indices() {

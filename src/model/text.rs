@@ -30,7 +30,8 @@ pub(crate) fn similar_names(names: &[String]) -> String {
     }
 }
 
-/// Cuts `text` to `max_chars` Unicode scalar values, the last of which is an ellipsis if anything was removed.
+/// Cuts `text` to `max_chars` Unicode scalar values, the last of which is an ellipsis if anything was
+/// removed.
 pub(crate) fn cut(text: &str, max_chars: usize) -> String {
     if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
@@ -65,8 +66,8 @@ pub(crate) fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, _, candidate)| candidate)
 }
 
-/// Returns the number of letters that only one of the two has. Among candidates at the same distance, `=>` means the one
-/// with the same letters (`>=`), and `==` the one that lacks a letter (`=`).
+/// Returns the number of letters that only one of the two has. Among candidates at the same distance, `=>`
+/// means the one with the same letters (`>=`), and `==` the one that lacks a letter (`=`).
 fn other_letters(a: &str, b: &str) -> usize {
     let mut left: Vec<char> = b.chars().collect();
     let mut missing = 0;
@@ -106,8 +107,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     plain(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
-/// Returns the text of an error without what only its library needs: ` (os error 2)` of the standard library, its words
-/// for a failed lookup of a host, and the temporary file that `tempfile` names.
+/// Returns the text of an error without what only its library needs: ` (os error 2)` of the standard library,
+/// its words for a failed lookup of a host, and the temporary file that `tempfile` names.
 pub(crate) fn plain(text: &str) -> String {
     let text = text.replace("failed to lookup address information: ", "");
     let text = without(&text, " (os error ", ")", |number| number.bytes().all(|byte| byte.is_ascii_digit()));
@@ -136,8 +137,8 @@ pub enum Color {
     Never,
 }
 
-/// Returns `text` with control, bidirectional and line-break characters escaped as `\u{…}`, `\n`, `\t` or `\r`, and
-/// with a backslash in commands of CI systems such as `##[error]`.
+/// Returns `text` with control, bidirectional and line-break characters escaped as `\u{…}`, `\n`, `\t` or
+/// `\r`, and with a backslash in commands of CI systems such as `##[error]`.
 ///
 /// A commit message or a service's error text must not move the cursor, hide other text or begin a line that
 /// a CI system executes as a command (src/model/README.md, "Text").
@@ -167,20 +168,21 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Returns whether `text` begins with a command that CI systems execute anywhere in a line: `##[…]` (GitHub, Gitea,
-/// Azure), `##vso[…]` (Azure), or `##teamcity[…]`.
+/// Returns whether `text` begins with a command that CI systems execute anywhere in a line: `##[…]` (GitHub,
+/// Gitea, Azure), `##vso[…]` (Azure), or `##teamcity[…]`.
 fn is_command(text: &str) -> bool {
     let name = text.strip_prefix("##").unwrap_or_default();
     name.trim_start_matches(|c: char| c.is_ascii_alphabetic()).starts_with('[')
 }
 
-/// Returns serialized JSON with everything escaped that could move, hide or reorder text on a terminal, or that a CI
-/// system executes. The parsed values stay the same.
+/// Returns serialized JSON with everything escaped that could move, hide or reorder text on a terminal, or
+/// that a CI system executes. The parsed values stay the same.
 pub(crate) fn harmless_json(json: &str) -> impl fmt::Display + '_ {
     HarmlessJson(json)
 }
 
-/// Writes serialized JSON as [`harmless_json`] returns it. Each write has whole characters, as those of `serde_json`.
+/// Writes serialized JSON as [`harmless_json`] returns it. Each write has whole characters, as those of
+/// `serde_json`.
 #[derive(Debug)]
 pub(crate) struct HarmlessJsonWriter<W>(pub(crate) W);
 
@@ -206,7 +208,8 @@ impl fmt::Display for HarmlessJson<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut done = 0;
         for (at, character) in self.0.char_indices() {
-            // Only strings contain `#`, and a line break is layout, because those in strings are escaped already.
+            // Only strings contain `#`, and a line break is layout, because those in strings are escaped
+            // already.
             let is_mark = character == '#' && self.0[..at].ends_with('#');
             if (!is_harmful(character) || character == '\n') && !is_mark {
                 continue;
@@ -300,7 +303,8 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
         .map_err(|_| format!("`{text}` is not a time: write it with a zone, such as `2024-12-31T23:59:59Z`"))
 }
 
-/// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once and the longest first.
+/// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once and the
+/// longest first.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("`{text}` needs a unit: write `{text}s`, `{text}m` or `{text}h`"));
@@ -335,8 +339,8 @@ fn milliseconds(unit: &str) -> Option<u64> {
     }
 }
 
-/// Returns year, month, day, hour, minute, second, offset hours and offset minutes of `YYYY-MM-DDThh:mm:ss+hh:mm`, the
-/// form of times in conditions. Numbers beyond their range are accepted.
+/// Returns year, month, day, hour, minute, second, offset hours and offset minutes of
+/// `YYYY-MM-DDThh:mm:ss+hh:mm`, the form of times in conditions. Numbers beyond their range are accepted.
 pub(crate) fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
     const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
     let bytes = text.as_bytes();

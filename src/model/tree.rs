@@ -337,8 +337,8 @@ pub trait Trees {
     /// Returns the tree of that id if this repository contains it.
     fn find_tree(&self, tree: ObjectId) -> Option<Tree>;
 
-    /// Returns the content of `blob`, or [`Blob::TooLarge`] without reading it if it has more than `limit` bytes, so that
-    /// a hostile file costs nothing.
+    /// Returns the content of `blob`, or [`Blob::TooLarge`] without reading it if it has more than `limit`
+    /// bytes, so that a hostile file costs nothing.
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Self::Error>;
 }
 

@@ -1,4 +1,5 @@
-//! Formats notifications for receivers. Limits their size: a message names a few dozen toggles and counts the rest.
+//! Formats notifications for receivers. Limits their size: a message names a few dozen toggles and counts the
+//! rest.
 
 use std::collections::BTreeMap;
 
@@ -87,8 +88,8 @@ pub(super) fn slack(notification: &Notification) -> Value {
     json!({ "text": text, "unfurl_links": false, "unfurl_media": false })
 }
 
-/// Formats text from elsewhere as a code span, in which Slack and compatible services ignore mentions and links. Also breaks
-/// mentions, and escapes Slack's control characters by its rules.
+/// Formats text from elsewhere as a code span, in which Slack and compatible services ignore mentions and
+/// links. Also breaks mentions, and escapes Slack's control characters by its rules.
 fn code(text: &str, longest: usize) -> String {
     let text = cut(&escaped(text).to_string(), longest)
         // A backtick would end the code span.
@@ -169,8 +170,8 @@ enum Trouble {
 }
 
 impl SentNotifications {
-    /// Returns the notifications about a pass and records them as sent. A pass that failed is retried, so only the metrics
-    /// and `/readyz` report it; a pass that is held waits for someone, who must learn of it.
+    /// Returns the notifications about a pass and records them as sent. A pass that failed is retried, so
+    /// only the metrics and `/readyz` report it; a pass that is held waits for someone, who must learn of it.
     pub(super) fn update(&mut self, status: &Status) -> Vec<Notification> {
         let news = match status.last_pass.as_ref().map(|pass| &pass.result) {
             // The states of the toggles are unknown after such a pass.

@@ -29,8 +29,8 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
-    /// Creates a notifier for `receiver` and the task that delivers. The task ends when the last clone of the notifier is
-    /// dropped and the queue is empty, which takes less than a minute per queued notification.
+    /// Creates a notifier for `receiver` and the task that delivers. The task ends when the last clone of the
+    /// notifier is dropped and the queue is empty, which takes less than a minute per queued notification.
     pub(crate) fn new(
         receiver: Receiver,
         network: Network,
@@ -103,7 +103,8 @@ impl DeliveryTask {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
-    /// The `https` URL, read again for each delivery. A secret, because the URL of a chat permits writing to it.
+    /// The `https` URL, read again for each delivery. A secret, because the URL of a chat permits writing to
+    /// it.
     pub url: SecretSource,
     pub format: ReceiverFormat,
 }
@@ -205,7 +206,8 @@ pub(crate) fn spawn(
         let mut sent = None;
         while status.changed().await.is_ok() {
             let now = status.borrow_and_update().clone();
-            // While another process is the writer, that process sends notifications and records them in the file.
+            // While another process is the writer, that process sends notifications and records them in the
+            // file.
             if now.role != Role::Writer {
                 continue;
             }

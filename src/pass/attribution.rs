@@ -24,7 +24,8 @@ pub(crate) struct Attributions<'a> {
 }
 
 impl Attributions<'_> {
-    /// Finds the commits of all changes and completes the draft with them, and with the changes that no review lists.
+    /// Finds the commits of all changes and completes the draft with them, and with the changes that no
+    /// review lists.
     pub(crate) fn complete(
         &self,
         draft: Draft,
@@ -55,8 +56,8 @@ fn documents<'a>(
     rules: &Rules,
     most_undecided: usize,
 ) -> Result<BTreeMap<&'a str, WantedDocument<'a>>, Error> {
-    // An undecided first pass holds many toggles and shows few, and looking up the commits of all of them would take
-    // longer than the rest of the plan.
+    // An undecided first pass holds many toggles and shows few, and looking up the commits of all of them
+    // would take longer than the rest of the plan.
     let (shown, left_out) = draft.documents(most_undecided);
     // The plan counts all guesses, and a trailer decides only if its commit is attributed to a document.
     let needs_all = || {

@@ -1,5 +1,5 @@
-//! Reads the deployment history and the documents of each deployment. Writes nothing, takes no lock, and sends nothing to
-//! the service.
+//! Reads the deployment history and the documents of each deployment. Writes nothing, takes no lock, and
+//! sends nothing to the service.
 
 use std::path::PathBuf;
 
@@ -63,7 +63,8 @@ impl HistoryReader {
     }
 }
 
-/// Adds the subjects that the state does not have, as far as the source or its clone has the commits. Contacts no host.
+/// Adds the subjects that the state does not have, as far as the source or its clone has the commits.
+/// Contacts no host.
 pub fn name_subjects(page: &mut HistoryPage, source: &SourceConfig) {
     let unnamed = page.deployments.iter_mut().filter(|deployment| deployment.subject.is_none());
     let unnamed: Vec<&mut Deployment> = unnamed.collect();
@@ -73,8 +74,8 @@ pub fn name_subjects(page: &mut HistoryPage, source: &SourceConfig) {
     }
 }
 
-/// Reads the deployment history in a state folder while a daemon writes to it. Each call opens its own handle and has a
-/// limit on its work.
+/// Reads the deployment history in a state folder while a daemon writes to it. Each call opens its own handle
+/// and has a limit on its work.
 #[derive(Clone, Debug)]
 pub struct DeploymentHistory {
     pub state_dir: PathBuf,
@@ -104,8 +105,9 @@ impl DeploymentHistory {
     /// A reader whose packs a writer has merged meanwhile opens the repository again.
     const TRIES: usize = 3;
 
-    /// Returns one page of the deployments of toggles in `scope`, newest first; none if `before` is not a commit of the
-    /// history. A page that has looked at many commits without a match ends early: it can be empty although `next` is set.
+    /// Returns one page of the deployments of toggles in `scope`, newest first; none if `before` is not a
+    /// commit of the history. A page that has looked at many commits without a match ends early: it can be
+    /// empty although `next` is set.
     pub fn page(
         &self,
         scope: &Scope,
@@ -124,8 +126,8 @@ impl DeploymentHistory {
         Ok(page.or_else(|| before.is_none().then(HistoryPage::default)))
     }
 
-    /// Returns the deployment of `commit` with the differences of its toggles in `scope` after `after`; none if `commit` is
-    /// not a commit of the history.
+    /// Returns the deployment of `commit` with the differences of its toggles in `scope` after `after`; none
+    /// if `commit` is not a commit of the history.
     pub fn deployment(
         &self,
         commit: CommitId,

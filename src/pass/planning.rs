@@ -37,7 +37,8 @@ pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     plan_over(config, files, &view(config)?, &LiveDifferences::new())
 }
 
-/// Returns the plan of a pass with the state `view` that knows these `drifted` toggles, and its notes. Writes nothing.
+/// Returns the plan of a pass with the state `view` that knows these `drifted` toggles, and its notes. Writes
+/// nothing.
 pub(crate) fn plan_over(
     config: &Config,
     files: Files,

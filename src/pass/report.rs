@@ -66,8 +66,8 @@ impl ChangeResult {
         self.is_in(ToggleState::Failed)
     }
 
-    /// Returns whether nothing was sent because the live state of the toggle does not permit it, or a change window has
-    /// closed during the pass.
+    /// Returns whether nothing was sent because the live state of the toggle does not permit it, or a change
+    /// window has closed during the pass.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.hold().map(|hold| hold.state), Some(ToggleState::Drifted | ToggleState::Held))
     }
@@ -175,7 +175,8 @@ impl Report {
         Self { results, live, stopped, held_back, error: error.map(Arc::new), ..self }
     }
 
-    /// Completes the report of a pass that started over: adds the changes that the service had confirmed before.
+    /// Completes the report of a pass that started over: adds the changes that the service had confirmed
+    /// before.
     ///
     /// # Errors
     /// The error of `result`, if no report exists from before.
@@ -204,14 +205,15 @@ impl Report {
             && self.plan.is_empty()
     }
 
-    /// Returns every change with its result: first those recorded before the pass started over, then the others in the
-    /// plan's order.
+    /// Returns every change with its result: first those recorded before the pass started over, then the
+    /// others in the plan's order.
     pub fn lines(&self) -> impl Iterator<Item = (&Change, &ChangeResult)> {
         let earlier = self.earlier.iter().map(|(change, result)| (change, result));
         earlier.chain(self.plan.changes().iter().zip(&self.results))
     }
 
-    /// Returns the time at which the next change window opens for a held change, in seconds since 1970-01-01 UTC.
+    /// Returns the time at which the next change window opens for a held change, in seconds since 1970-01-01
+    /// UTC.
     pub(crate) fn opens_at(&self) -> Option<i64> {
         let results = self.results.iter().filter_map(|result| result.hold()?.opens);
         results.chain(self.plan.opens_at()).min()
@@ -298,8 +300,8 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Returns why this outcome ends a pass. `trust` is whether an earlier request of the pass succeeded, which the reason
-    /// must not contradict.
+    /// Returns why this outcome ends a pass. `trust` is whether an earlier request of the pass succeeded,
+    /// which the reason must not contradict.
     pub(crate) fn from_outcome(outcome: &Outcome, trust: ServiceTrust) -> Self {
         let reason = outcome.to_string();
         match outcome {

@@ -1,8 +1,9 @@
 //! The reviews that count for a pass (`apply --reviewed`).
 //!
-//! On a forge, the review of a pull request counts for a change if the pull request was merged as the commit of the change or
-//! as a descendant of it, and that merge is not part of the revision at which the toggle was last applied. So a job that did
-//! not run, or two quick merges, need nobody, and no review counts a second time.
+//! On a forge, the review of a pull request counts for a change if the pull request was merged as the commit
+//! of the change or as a descendant of it, and that merge is not part of the revision at which the toggle was
+//! last applied. So a job that did not run, or two quick merges, need nobody, and no review counts a second
+//! time.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -161,8 +162,8 @@ impl Merges {
             }
     }
 
-    /// Returns the place of a merge that can review a change. The oldest ones come first, because most changes are reviewed
-    /// by the merge that brought them.
+    /// Returns the place of a merge that can review a change. The oldest ones come first, because most
+    /// changes are reviewed by the merge that brought them.
     fn place(&self, merge: CommitId) -> Option<usize> {
         let can_review = self.distinct.iter().any(|bounds| self.follows(merge, *bounds));
         can_review.then(|| self.history.position(merge).map(|newer| usize::MAX - newer)).flatten()

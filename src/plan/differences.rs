@@ -1,5 +1,5 @@
-//! Differences outside of a plan, toggle by toggle: those that each deployment made, and those between two environments of a
-//! repository or two states of one.
+//! Differences outside of a plan, toggle by toggle: those that each deployment made, and those between two
+//! environments of a repository or two states of one.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use crate::model::{
 pub struct DeploymentLog {
     /// The deployments, newest first, and where the next page begins.
     pub page: HistoryPage,
-    /// The differences of the toggles that each deployment lists, in the same order; empty if they were not read.
+    /// The differences of the toggles that each deployment lists, in the same order; empty if they were not
+    /// read.
     pub diffs: Vec<Vec<DeployedDiff>>,
 }
 
@@ -106,7 +107,8 @@ pub fn history_json(log: &DeploymentLog) -> HistoryJson<'_> {
     }
 }
 
-/// Returns one deployment, ready to serialize. `diffs` has the differences of the listed toggles, or is empty.
+/// Returns one deployment, ready to serialize. `diffs` has the differences of the listed toggles, or is
+/// empty.
 pub fn deployment_json<'a>(deployment: &'a Deployment, diffs: &'a [DeployedDiff]) -> DeploymentJson<'a> {
     // Destructured, so that no new field can be forgotten.
     let Deployment { commit, at, revision, subject, signer, toggles: _, total, effects, allowances } =

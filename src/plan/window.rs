@@ -312,7 +312,8 @@ mod tests {
             let hours = windows(&[("allow", "shop/**", "Mon-Sun 09:00-16:00", zone)]);
             assert_eq!(opens(&hours, now), expected, "{zone} {now}");
         }
-        // 02:30 does not exist in Berlin on 2026-03-29, so the window is empty; it exists twice on 2026-10-25.
+        // 02:30 does not exist in Berlin on 2026-03-29, so the window is empty; it exists twice on
+        // 2026-10-25.
         let night = windows(&[("deny", "**", "Sun 02:30-03:00", "Europe/Berlin")]);
         assert_eq!(opens(&night, "2026-03-29T01:15:00Z"), "open");
         assert_eq!(opens(&night, "2026-10-25T00:45:00Z"), "2026-10-25T02:00:00Z");

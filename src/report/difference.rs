@@ -1,5 +1,5 @@
-//! Shows one change: colored on a terminal, and within bounds on the status page, whatever the size of the documents; and the
-//! difference of two environments.
+//! Shows one change: colored on a terminal, and within bounds on the status page, whatever the size of the
+//! documents; and the difference of two environments.
 
 use std::fmt::Write as _;
 

@@ -26,8 +26,8 @@ pub(crate) enum ForgePages {
 }
 
 impl Links {
-    /// Returns the pages of the repository with this address, from the variables of a CI job in it, or of a well-known
-    /// forge.
+    /// Returns the pages of the repository with this address, from the variables of a CI job in it, or of a
+    /// well-known forge.
     pub(crate) fn of(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let (host, path) = host_and_path(url)?;
         let is = |name: &str| variable(name).as_deref() == Some("true");
@@ -52,8 +52,8 @@ impl Links {
         Self::new(forge, &format!("https://{host}"), &path)
     }
 
-    /// Creates the links of the repository with the page `server/path`; `None` if that is not an https or http address
-    /// of plain characters, because it becomes part of Markdown.
+    /// Creates the links of the repository with the page `server/path`; `None` if that is not an https or
+    /// http address of plain characters, because it becomes part of Markdown.
     pub(crate) fn new(forge: ForgePages, server: &str, path: &str) -> Option<Self> {
         let base = format!("{}/{}", server.trim_end_matches('/'), path.trim_matches('/'));
         let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"))?;

@@ -11,11 +11,11 @@ pub(crate) fn code(text: &str) -> String {
     format!("{ticks} {text} {ticks}")
 }
 
-/// Returns one line of text with its parts in backticks as code spans. A text with anything but plain words outside of
-/// them becomes one code span.
+/// Returns one line of text with its parts in backticks as code spans. A text with anything but plain words
+/// outside of them becomes one code span.
 ///
-/// A forge turns more into links and mentions than CommonMark does (`@name`, `#1`, `www.example.com`, `:smile:`), and
-/// does so after it has removed backslashes. Only a code span protects a text.
+/// A forge turns more into links and mentions than CommonMark does (`@name`, `#1`, `www.example.com`,
+/// `:smile:`), and does so after it has removed backslashes. Only a code span protects a text.
 pub(super) fn inline(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let is_quoted = |(at, part): (usize, &&str)| match at % 2 {
@@ -56,7 +56,8 @@ fn is_plain(text: &str) -> bool {
     })
 }
 
-/// Returns whether the word contains seven hexadecimal digits in a row, which a forge could take for the id of a commit.
+/// Returns whether the word contains seven hexadecimal digits in a row, which a forge could take for the id
+/// of a commit.
 fn is_commit_like(word: &str) -> bool {
     word.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= 7)
 }
@@ -86,8 +87,8 @@ pub(super) enum RestPosition {
     Top,
 }
 
-/// A page of Markdown of at most so many bytes. Rows are printed in their order until one does not fit; the others are
-/// counted. Folds get the room that the rows leave.
+/// A page of Markdown of at most so many bytes. Rows are printed in their order until one does not fit; the
+/// others are counted. Folds get the room that the rows leave.
 pub(super) struct Page {
     limit: usize,
     /// The number of bytes that are left.
@@ -126,7 +127,8 @@ impl Page {
         }
     }
 
-    /// Begins a section whose rows take at most so many bytes, and returns its number. Its heading is only there with a row.
+    /// Begins a section whose rows take at most so many bytes, and returns its number. Its heading is only
+    /// there with a row.
     pub(super) fn section(&mut self, heading: &str, most: usize) -> usize {
         self.sections.push(PageSection {
             heading: defused(heading),
@@ -137,8 +139,8 @@ impl Page {
         self.sections.len() - 1
     }
 
-    /// Adds a row about `count` things to the last section. Returns whether it fits; after the first that does not, the
-    /// others are not rendered.
+    /// Adds a row about `count` things to the last section. Returns whether it fits; after the first that
+    /// does not, the others are not rendered.
     pub(super) fn row(&mut self, noun: &'static str, count: usize, row: impl FnOnce() -> String) -> bool {
         let section = self.sections.last_mut().expect("a section begins before its rows");
         let most = section.most.min(self.room);

@@ -43,8 +43,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::model::{Content, ServiceKind, ToggleId, escaped};
 use crate::transport::Secret;
 
-// Starts and stops the sandbox, and tells how to use it. Its certificate is made at start, signed by an authority that is
-// used only once.
+// Starts and stops the sandbox, and tells how to use it. Its certificate is made at start, signed by an
+// authority that is used only once.
 
 #[derive(Clone, Debug)]
 pub struct SandboxConfig {
@@ -62,8 +62,8 @@ pub struct SandboxConfig {
 }
 
 impl SandboxConfig {
-    /// Returns a sandbox with the documented endpoint, without faults, on any free port of `127.0.0.1`, with its
-    /// history in memory.
+    /// Returns a sandbox with the documented endpoint, without faults, on any free port of `127.0.0.1`, with
+    /// its history in memory.
     pub fn new(token: Secret) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),

@@ -84,8 +84,8 @@ impl RequestLog {
         self.lock().toggles.get(toggle)?.newest.clone()
     }
 
-    /// Returns the most requests that were ever open for one toggle at the same time. A request that its client gave
-    /// up counts until the sandbox notices.
+    /// Returns the most requests that were ever open for one toggle at the same time. A request that its
+    /// client gave up counts until the sandbox notices.
     pub(super) fn most_open(&self) -> usize {
         self.lock().most_open
     }

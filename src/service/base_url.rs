@@ -12,7 +12,8 @@ use crate::model::ToggleId;
 /// Everything but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The address of a service: `https`, a host, and optionally a port and a path. Printed without a trailing slash.
+/// The address of a service: `https`, a host, and optionally a port and a path. Printed without a trailing
+/// slash.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct BaseUrl(Url);
 
@@ -42,8 +43,8 @@ impl BaseUrl {
         self.0.authority()
     }
 
-    /// Returns the default state name of this service: its host and eight digits of a hash of the whole address. The
-    /// name is a valid file name and a valid component of a ref.
+    /// Returns the default state name of this service: its host and eight digits of a hash of the whole
+    /// address. The name is a valid file name and a valid component of a ref.
     pub fn name(&self) -> String {
         let digest = Sha256::digest(self.to_string());
         let short = crate::model::hex(&digest[..4]);

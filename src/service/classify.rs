@@ -11,7 +11,8 @@ use super::Outcome;
 use crate::model::{Certainty, cut};
 use crate::transport::sanitized;
 
-/// Whether the service has accepted a request in this pass. Until then, a 404 or 405 may mean a wrong base URL.
+/// Whether the service has accepted a request in this pass. Until then, a 404 or 405 may mean a wrong base
+/// URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServiceTrust {
     Proven,
@@ -90,8 +91,8 @@ fn unauthorized(status: u16, body: &Body, certainty: Certainty) -> Outcome {
     }
 }
 
-/// Returns what the response proves. Only a 2xx or 4xx whose body is empty or JSON, and a 429, prove anything: a proxy may
-/// have sent the others after the service stored the document.
+/// Returns what the response proves. Only a 2xx or 4xx whose body is empty or JSON, and a 429, prove
+/// anything: a proxy may have sent the others after the service stored the document.
 fn certainty(status: u16, body: &Body) -> Certainty {
     let clear = matches!(body, Body::Empty | Body::Json { .. });
     match status {
@@ -249,8 +250,8 @@ fn is_json(bytes: &[u8], length: Length) -> bool {
     }
 }
 
-/// Decodes a `Content-Encoding` that the client did not request, up to `limit` bytes. Returns `None` if it is unknown or
-/// the data is broken.
+/// Decodes a `Content-Encoding` that the client did not request, up to `limit` bytes. Returns `None` if it is
+/// unknown or the data is broken.
 pub(super) fn decoded<'a>(
     bytes: &'a [u8],
     encoding: Option<&str>,
@@ -314,7 +315,8 @@ mod tests {
     const SILENT: &str = r#"{"message":"no"}"#;
     const HTML: &str = "<html>";
 
-    /// Classifies each response, which is trusted to be the service's or not, as the outcome with the certainty.
+    /// Classifies each response, which is trusted to be the service's or not, as the outcome with the
+    /// certainty.
     fn classified(cases: &[(u16, &str, ServiceTrust, &str, Certainty)]) {
         for (status, body, trust, word, certainty) in cases {
             let outcome = classify(&response(*status, body), *trust);

@@ -277,7 +277,8 @@ impl Received {
         sanitized(text, self.secret.expose())
     }
 
-    /// Returns the request id of the service or a proxy, so that operators can find the request in their logs.
+    /// Returns the request id of the service or a proxy, so that operators can find the request in their
+    /// logs.
     pub(super) fn request_id(&self) -> Option<String> {
         const REQUEST_IDS: [&str; 3] = ["x-request-id", "x-correlation-id", "request-id"];
         let mut ids = REQUEST_IDS.iter().filter_map(|name| self.headers.get(*name)?.to_str().ok());
@@ -307,8 +308,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret` from its
-/// texts.
+/// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret`
+/// from its texts.
 pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Outcome {
     // A rejected certificate also counts as a failed connection, so it comes first.
     if let Some(fault) = certificate_fault(error) {

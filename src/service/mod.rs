@@ -55,8 +55,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Builds a client. Reads the CA file and the token, but opens no connection. Each pass and each scan builds its own, so
-    /// that files that were replaced meanwhile count.
+    /// Builds a client. Reads the CA file and the token, but opens no connection. Each pass and each scan
+    /// builds its own, so that files that were replaced meanwhile count.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         ServiceConnection::new(config).map(|connection| Self { connection })
     }
@@ -71,26 +71,27 @@ impl Client {
         self.connection.base_url()
     }
 
-    /// Returns the number of token changes. If it grew since a request was sent, a 401 for that request concerns an
-    /// older token.
+    /// Returns the number of token changes. If it grew since a request was sent, a 401 for that request
+    /// concerns an older token.
     pub fn token_generation(&self) -> u64 {
         self.connection.token_generation()
     }
 
-    /// Returns the state of the token of a request with this outcome, which was sent when the number of changes was
-    /// `generation`. Reads the token again after a 401 or 403.
+    /// Returns the state of the token of a request with this outcome, which was sent when the number of
+    /// changes was `generation`. Reads the token again after a 401 or 403.
     pub fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
         self.connection.token_state(outcome, generation)
     }
 
-    /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not retry; see
-    /// [`outcome()`].
+    /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not
+    /// retry; see [`outcome()`].
     pub async fn publish(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
         let received = self.connection.patch(self.base_url().targeting(toggle), body).await;
         outcome(received, session)
     }
 
-    /// Creates `toggle` with `body` in its project and in each of its environments. Otherwise like [`Client::publish`].
+    /// Creates `toggle` with `body` in its project and in each of its environments. Otherwise like
+    /// [`Client::publish`].
     pub async fn create(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
         let url = self.base_url().below(&["api", "projects", toggle.project(), "toggles"]);
         let received = self.connection.post(url, body).await;
@@ -107,8 +108,8 @@ fn outcome(received: Result<Received, Outcome>, session: &Session) -> Outcome {
 
 // The outcomes of a publish (src/service/README.md, "Outcomes").
 
-/// The outcome of one publish. `reason` is one sentence. The service's text in it is escaped and short, and never
-/// contains the token.
+/// The outcome of one publish. `reason` is one sentence. The service's text in it is escaped and short, and
+/// never contains the token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// The service stored the document.

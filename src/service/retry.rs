@@ -103,14 +103,14 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
     RetryDecision { toggle: Again::After(wait), pass }
 }
 
-/// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service ended: two
-/// seconds, doubling up to five minutes, times the jitter.
+/// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service
+/// ended: two seconds, doubling up to five minutes, times the jitter.
 pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
     growing(Duration::from_secs(2), Duration::from_secs(300), failures, jitter)
 }
 
-/// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30 s, doubling up
-/// to an hour, times the jitter.
+/// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30
+/// s, doubling up to an hour, times the jitter.
 pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
     growing(Duration::from_secs(30), Duration::from_secs(3600), failures, jitter)
 }

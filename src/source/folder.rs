@@ -37,7 +37,8 @@ impl Folder {
         Self::read(&files, &links, limits, |path| tree.content(path, limits.largest_file))
     }
 
-    /// Reads the folder `root` of `folder`, and from `committed` the files that are not checked out: nobody removed them.
+    /// Reads the folder `root` of `folder`, and from `committed` the files that are not checked out: nobody
+    /// removed them.
     pub(crate) fn with_left_out(
         folder: &Path,
         root: &str,

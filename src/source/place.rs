@@ -1,7 +1,9 @@
-//! Knows a repository at a path that other processes change: why it could not be read, and when it was last current.
+//! Knows a repository at a path that other processes change: why it could not be read, and when it was last
+//! current.
 //!
-//! Another process may be replacing it, so the path is checked again before an error is reported. If the repository was removed
-//! or replaced, the pass starts over. If it is unreadable, a permission is missing. Any other error is damage.
+//! Another process may be replacing it, so the path is checked again before an error is reported. If the
+//! repository was removed or replaced, the pass starts over. If it is unreadable, a permission is missing.
+//! Any other error is damage.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -48,7 +50,8 @@ impl RepositoryPlace {
         if self.identity.is_some() && identity(&self.path) != self.identity {
             return Error::Vanished(self.path.clone());
         }
-        // libgit2 reports files that it must not read as missing or malformed, so permissions come before damage.
+        // libgit2 reports files that it must not read as missing or malformed, so permissions come before
+        // damage.
         if let Some(path) = unreadable(&self.path) {
             return Error::Unreadable { path, uid: user_id() };
         }
@@ -90,7 +93,8 @@ fn identity(path: &Path) -> Option<Identity> {
     Some(Identity { target, folders })
 }
 
-/// Returns the repository folder of `top`: `.git`, the target of a linked work tree's `.git`, or a bare repository itself.
+/// Returns the repository folder of `top`: `.git`, the target of a linked work tree's `.git`, or a bare
+/// repository itself.
 fn git_folder(top: &Path) -> PathBuf {
     let git = top.join(".git");
     let link = fs::read_to_string(&git).ok();
@@ -181,8 +185,8 @@ pub enum FetchProblem {
 
 /// The result of the lookups of `FETCH_HEAD` so far, for a checkout that another process updates.
 ///
-/// `git fetch` empties the file before it contacts the remote, and fills it after it succeeds. A later fetch that fails erases
-/// the time of the success, so this keeps that time from lookup to lookup.
+/// `git fetch` empties the file before it contacts the remote, and fills it after it succeeds. A later fetch
+/// that fails erases the time of the success, so this keeps that time from lookup to lookup.
 #[derive(Debug, Default)]
 pub(super) struct FetchHead {
     seen: Option<Seen>,

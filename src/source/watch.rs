@@ -1,7 +1,8 @@
-//! Watches a local repository for a moved ref, so that the daemon looks it up sooner than at the next interval.
+//! Watches a local repository for a moved ref, so that the daemon looks it up sooner than at the next
+//! interval.
 //!
-//! Watches only the few folders in which a ref moves, without their subfolders, so that a work tree of 100,000 files costs
-//! nothing. The parent folder shows the swap of a symbolic link.
+//! Watches only the few folders in which a ref moves, without their subfolders, so that a work tree of
+//! 100,000 files costs nothing. The parent folder shows the swap of a symbolic link.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ pub struct Watcher {
 #[error("could not watch the repository; the next lookup finds changes instead")]
 pub struct WatchError(#[from] notify::Error);
 
-/// Calls `on_event` whenever the ref of the repository at `path` may have moved, possibly several times for one move.
+/// Calls `on_event` whenever the ref of the repository at `path` may have moved, possibly several times for
+/// one move.
 pub fn watch(
     path: &Path,
     reference: Option<&str>,
@@ -54,8 +56,8 @@ pub fn watch(
 }
 
 impl Watcher {
-    /// Updates the watched folders. Must be called after each lookup that found a change, because a swapped link has other
-    /// folders.
+    /// Updates the watched folders. Must be called after each lookup that found a change, because a swapped
+    /// link has other folders.
     pub(crate) fn renew(&mut self) -> Result<(), WatchError> {
         let wanted = folders(&self.path, self.reference.as_deref());
         for gone in self.watched.difference(&wanted) {

@@ -1,6 +1,7 @@
 //! Reads the files of a folder, committed or not, so that documents can be checked before a commit.
 //!
-//! Skips symbolic links, nested repositories, and files that Git ignores. The folder need not be a repository.
+//! Skips symbolic links, nested repositories, and files that Git ignores. The folder need not be a
+//! repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,8 +40,9 @@ pub fn is_bare(folder: &Path) -> bool {
     revisions::open(folder).is_ok_and(|repository| repository.is_bare())
 }
 
-/// Returns the files below the folder `root` of `folder` that are committed but not checked out, by their path relative to
-/// the root, with the ids of their blobs. See [`WorkTree::open`] for `folder`; the root need not exist.
+/// Returns the files below the folder `root` of `folder` that are committed but not checked out, by their
+/// path relative to the root, with the ids of their blobs. See [`WorkTree::open`] for `folder`; the root need
+/// not exist.
 pub fn not_checked_out(folder: &Path, root: &str) -> Result<BTreeMap<Vec<u8>, ObjectId>, Error> {
     let repository = match revisions::open(folder) {
         Ok(repository) => repository,
@@ -60,7 +62,8 @@ pub fn not_checked_out(folder: &Path, root: &str) -> Result<BTreeMap<Vec<u8>, Ob
 type Paths = Vec<Vec<u8>>;
 
 impl WorkTree {
-    /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of work trees.
+    /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of work
+    /// trees.
     pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, Error> {
         let repository = match revisions::open(folder) {
             Ok(repository) => Some(repository),
@@ -79,12 +82,14 @@ impl WorkTree {
         Ok(Self { folder: inner, ignored: repository.map(|repository| Ignored::new(repository, &root)) })
     }
 
-    /// Returns the paths of all regular files relative to the root, sorted, with `/` as separator. Paths need not be UTF-8.
+    /// Returns the paths of all regular files relative to the root, sorted, with `/` as separator. Paths need
+    /// not be UTF-8.
     pub(crate) fn files(&self) -> Result<Vec<Vec<u8>>, Error> {
         self.files_in(|_| true)
     }
 
-    /// Returns the same as [`Self::files`], without the folders that `is_wanted` rejects. It gets their paths.
+    /// Returns the same as [`Self::files`], without the folders that `is_wanted` rejects. It gets their
+    /// paths.
     pub(crate) fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
         Ok(self.files_and_links(is_wanted)?.0)
     }
@@ -166,8 +171,9 @@ fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Returns the files under `root` that differ from the commit `revision`, as paths relative to the top: changed, new, or
-/// removed files. Returns none if another commit is checked out, or if the repository is bare.
+/// Returns the files under `root` that differ from the commit `revision`, as paths relative to the top:
+/// changed, new, or removed files. Returns none if another commit is checked out, or if the repository is
+/// bare.
 pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
     let repository = revisions::open(folder)?;
     let is_checked_out = || {

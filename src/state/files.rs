@@ -87,8 +87,8 @@ pub trait SimulatedClock: std::fmt::Debug + Send + Sync {
 }
 
 impl Clock {
-    /// Returns the time since an arbitrary moment. It never goes backward, and includes time in which the machine was
-    /// suspended.
+    /// Returns the time since an arbitrary moment. It never goes backward, and includes time in which the
+    /// machine was suspended.
     pub fn elapsed(&self) -> Duration {
         match self {
             Self::System => since_boot(),

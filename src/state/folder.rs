@@ -1,4 +1,5 @@
-//! A state folder: the lock of its one writer, which the kernel frees when its holder dies, and where its state lives.
+//! A state folder: the lock of its one writer, which the kernel frees when its holder dies, and where its
+//! state lives.
 //!
 //! State lives in the folder, or at one state remote under one name (src/state/README.md, "One writer, one
 //! place, one service"). A folder is the cache of one place. A pass that named another one would drop what
@@ -172,7 +173,8 @@ const PLACE: &str = "place.json";
 /// Where state lives.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Place {
-    /// The URL of the state remote; none if state lives in its folder. Empty if the folder is older than this file.
+    /// The URL of the state remote; none if state lives in its folder. Empty if the folder is older than this
+    /// file.
     remote: Option<String>,
     /// The name of the state at the remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,8 +248,8 @@ fn recorded(dir: &Path) -> Result<Option<Place>, Error> {
     place.map_or_else(older, Ok).map(Some)
 }
 
-/// Checks that the state in `dir` may be used as that of the place `wanted`. `has_records` is set if that place is a remote
-/// that is known to have records.
+/// Checks that the state in `dir` may be used as that of the place `wanted`. `has_records` is set if that
+/// place is a remote that is known to have records.
 ///
 /// # Errors
 /// [`Error::OtherPlace`] if the state lives elsewhere.
@@ -284,8 +286,8 @@ const OWN: [&str; 4] = ["state.git", "source.git", "journal", "lock"];
 /// The content of a new volume, besides names that begin with a dot.
 const OF_VOLUMES: &str = "lost+found";
 
-/// Returns the first file or folder in `dir` that is not from gitoggle; none if `dir` is empty, missing or a state
-/// folder.
+/// Returns the first file or folder in `dir` that is not from gitoggle; none if `dir` is empty, missing or a
+/// state folder.
 pub fn foreign(dir: &Path) -> Option<String> {
     if OWN.iter().any(|name| dir.join(name).symlink_metadata().is_ok()) {
         return None;

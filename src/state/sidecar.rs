@@ -1,5 +1,5 @@
-//! Keeps failures, the last clean pass, the versions that are live, and the orders of operators beside the record. Losing
-//! the first three costs a lookup, a line of `status`, or the order of the next pass.
+//! Keeps failures, the last clean pass, the versions that are live, and the orders of operators beside the
+//! record. Losing the first three costs a lookup, a line of `status`, or the order of the next pass.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -96,8 +96,8 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::E
     }
 }
 
-// Keeps which versions on the service were compared with which applied documents, and found equal. Losing this cache
-// costs one scan that reads every toggle.
+// Keeps which versions on the service were compared with which applied documents, and found equal. Losing
+// this cache costs one scan that reads every toggle.
 
 const FILE: &str = "live.json";
 
@@ -160,13 +160,14 @@ impl LiveVersions {
 // Stores the orders of operators: suspensions, and allowances. An allowance is valid as long as its revision
 // is the one to apply (src/model/README.md, "Decisions and holds").
 //
-// Losing an allowance costs the operator a second command. Losing a suspension would resume publishing, so an unreadable
-// one is an error. Invariant: an order is complete on disk before it takes effect.
+// Losing an allowance costs the operator a second command. Losing a suspension would resume publishing, so an
+// unreadable one is an error. Invariant: an order is complete on disk before it takes effect.
 
 const ALLOWED: &str = "allowed.json";
 const SUSPENDED: &str = "suspended.json";
 
-/// Held while an order is read, changed and written: the driver may record an order while a pass removes allowances.
+/// Held while an order is read, changed and written: the driver may record an order while a pass removes
+/// allowances.
 static CHANGING: Mutex<()> = Mutex::new(());
 
 /// The orders in one state folder. Only the process that holds the folder's lock changes them.
@@ -211,7 +212,8 @@ impl Orders {
         self.keep_suspensions(suspensions)
     }
 
-    /// Removes the suspension of `scope`, or all suspensions if `scope` is everything. Returns the resumed scopes.
+    /// Removes the suspension of `scope`, or all suspensions if `scope` is everything. Returns the resumed
+    /// scopes.
     pub fn resume(&self, scope: &SuspensionScope) -> Result<Vec<SuspensionScope>, Error> {
         let _changing = changing();
         let mut suspensions = self.replaceable(scope)?;

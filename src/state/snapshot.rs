@@ -62,7 +62,8 @@ impl StateSnapshot {
             // The record is read after the journal, so that an entry that moves to the record is not missed.
             let (repository, tip) = record_in(&dir.join("state.git"))?;
             tries += 1;
-            // The first line changes with each trim: if it changed, the journal and the record do not belong together.
+            // The first line changes with each trim: if it changed, the journal and the record do not belong
+            // together.
             if tries < TRIES && first_line(&read()?) != first_line(&bytes) {
                 continue;
             }
@@ -85,8 +86,8 @@ impl StateSnapshot {
         }
     }
 
-    /// Reads the shared state, and the files in `dir`. Never waits for another process. Fetches into a temporary folder
-    /// instead of `dir`.
+    /// Reads the shared state, and the files in `dir`. Never waits for another process. Fetches into a
+    /// temporary folder instead of `dir`.
     pub fn fetch(shared: &SharedRemote, dir: &Path) -> Result<Self, Error> {
         // The journal is read before the ref, so that an outcome that moves to the ref is not missed.
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
@@ -165,7 +166,8 @@ impl StateSnapshot {
         self.settled = settled.map(|(id, entry)| (id.clone(), entry.sent.clone())).collect();
     }
 
-    /// Returns the environments whose first pass was asserted and has not ended, with the revision at which it was.
+    /// Returns the environments whose first pass was asserted and has not ended, with the revision at which
+    /// it was.
     pub(crate) fn asserted(&self) -> BTreeMap<EnvironmentId, CommitId> {
         let recorded = self.tip.iter().flat_map(|tip| tip.asserted.clone());
         let requests = self.unknown.iter().chain(&self.settled);
@@ -213,7 +215,8 @@ impl StateSnapshot {
         self.newest
     }
 
-    /// Returns the revision of a request that may have been stored, if no commit has recorded the revision: the pass died.
+    /// Returns the revision of a request that may have been stored, if no commit has recorded the revision:
+    /// the pass died.
     pub(crate) fn requested(&self) -> Option<CommitId> {
         self.requested
     }
@@ -227,7 +230,8 @@ impl StateSnapshot {
         self.base_url.as_deref()
     }
 
-    /// Returns the last requests whose outcome is not known. Each is sent again if the same document is desired.
+    /// Returns the last requests whose outcome is not known. Each is sent again if the same document is
+    /// desired.
     pub fn unknown(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.unknown
     }
@@ -237,8 +241,8 @@ impl StateSnapshot {
         &self.let_through
     }
 
-    /// Returns confirmed requests that the tip does not have yet: a pass is running, or its process died. Empty in a
-    /// [`Store`](super::Store) that was just opened, which records them first.
+    /// Returns confirmed requests that the tip does not have yet: a pass is running, or its process died.
+    /// Empty in a [`Store`](super::Store) that was just opened, which records them first.
     pub fn settled(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.settled
     }

@@ -60,15 +60,16 @@ struct Levels {
     parts: BTreeMap<String, LevelFilter>,
 }
 
-/// The target of the events before the first request, which are logged at every level: the service and the source.
+/// The target of the events before the first request, which are logged at every level: the service and the
+/// source.
 pub(crate) const ANNOUNCEMENT: &str = "gitoggle::announcement";
 
 /// The prefix of gitoggle's own targets.
 const OURS: &str = "gitoggle";
 
 impl Levels {
-    /// Returns the levels for `level`, if set. Otherwise applies the directives for gitoggle in `rust_log` (such as
-    /// `debug,gitoggle::source=trace`) to the command's default level.
+    /// Returns the levels for `level`, if set. Otherwise applies the directives for gitoggle in `rust_log`
+    /// (such as `debug,gitoggle::source=trace`) to the command's default level.
     fn new(command: Command, level: Option<LogLevel>, rust_log: &str) -> Self {
         let usual = match command {
             Command::Run => LevelFilter::INFO,
@@ -289,7 +290,8 @@ impl Stream {
         }
     }
 
-    /// Returns whether the stream is a terminal that can move its cursor, and no CI job, whose log would keep every move.
+    /// Returns whether the stream is a terminal that can move its cursor, and no CI job, whose log would keep
+    /// every move.
     pub(crate) fn redraws(self) -> bool {
         self.is_terminal() && redraws(|name| std::env::var_os(name))
     }
@@ -320,7 +322,8 @@ fn redraws(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     !is_dumb && !is_job
 }
 
-/// `terminal` is the default for the stream. An empty variable counts as unset (no-color.org, bixense.com/clicolors).
+/// `terminal` is the default for the stream. An empty variable counts as unset (no-color.org,
+/// bixense.com/clicolors).
 fn color(choice: ColorChoice, terminal: Color, variable: impl Fn(&str) -> Option<OsString>) -> Color {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     match choice {

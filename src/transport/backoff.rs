@@ -9,10 +9,12 @@ use jiff::tz::TimeZone;
 /// The maximum number of attempts for a busy or lost request within one pass.
 pub const TRIES: u32 = 4;
 
-/// The longest `Retry-After` that a pass waits for. A longer one ends the pass and delays the next one by this duration.
+/// The longest `Retry-After` that a pass waits for. A longer one ends the pass and delays the next one by
+/// this duration.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Returns the wait after attempt number `tries` of a request: half a second, doubling up to 30 s, times the jitter.
+/// Returns the wait after attempt number `tries` of a request: half a second, doubling up to 30 s, times the
+/// jitter.
 pub fn backoff(tries: u32, jitter: f64) -> Duration {
     growing(Duration::from_millis(500), Duration::from_secs(30), tries, jitter)
 }
@@ -25,8 +27,9 @@ pub(crate) fn growing(first: Duration, longest: Duration, count: u32, jitter: f6
     first.saturating_mul(factor).min(longest).mul_f64(jitter)
 }
 
-/// Returns the wait: zero for a date in the past, `None` for a malformed text. A date counts from `sent`, the `Date` of the
-/// same response, because the clock of this machine may show another time; without one, it counts from `now`.
+/// Returns the wait: zero for a date in the past, `None` for a malformed text. A date counts from `sent`, the
+/// `Date` of the same response, because the clock of this machine may show another time; without one, it
+/// counts from `now`.
 pub(crate) fn retry_after(text: &str, sent: Option<&str>, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

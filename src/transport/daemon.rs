@@ -1,7 +1,7 @@
 //! Requests to the HTTP interface of a gitoggle daemon.
 //!
-//! The client sends the admin token only to the host of the URL: it follows no redirects, and plain HTTP, which is meant
-//! for loopback and port forwarding, bypasses proxies.
+//! The client sends the admin token only to the host of the URL: it follows no redirects, and plain HTTP,
+//! which is meant for loopback and port forwarding, bypasses proxies.
 
 use std::fmt;
 use std::io::Read as _;

@@ -1,4 +1,5 @@
-//! Creates HTTPS clients from one set of CA, proxy, and timeout settings, and describes why their requests failed.
+//! Creates HTTPS clients from one set of CA, proxy, and timeout settings, and describes why their requests
+//! failed.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -96,8 +97,8 @@ impl NetworkError {
 }
 
 impl Network {
-    /// Returns a client that accepts only HTTPS and follows no redirects. `timeout` limits a whole request, from connecting
-    /// to the last byte.
+    /// Returns a client that accepts only HTTPS and follows no redirects. `timeout` limits a whole request,
+    /// from connecting to the last byte.
     pub fn client(&self, timeout: Duration) -> Result<reqwest::Client, NetworkError> {
         provider();
         let builder = match self.proxies {
@@ -156,7 +157,8 @@ impl Network {
         self.certificates()
     }
 
-    /// Returns the CA file together with the certificates of the system, for programs that trust one file only.
+    /// Returns the CA file together with the certificates of the system, for programs that trust one file
+    /// only.
     pub(crate) fn ca_bundle(&self) -> Result<Option<Vec<u8>>, NetworkError> {
         if self.certificates()?.is_empty() {
             return Ok(None);
@@ -219,7 +221,8 @@ pub fn provider() {
 #[error("`{0}` is not the address of a proxy")]
 pub struct ProxySettingError(&'static str);
 
-/// Checks the first variable that is set, as the client looks for them. `variable` returns the value of a variable.
+/// Checks the first variable that is set, as the client looks for them. `variable` returns the value of a
+/// variable.
 fn check_proxies(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), ProxySettingError> {
     // In a CGI program, a request sets such variables, so the client ignores all of them.
     if variable("REQUEST_METHOD").is_some() {
@@ -244,7 +247,8 @@ fn is_proxy(value: &OsString) -> bool {
     matcher.intercept(&target).is_some()
 }
 
-// Describes failed requests: the cause in plain words instead of a library's, and the proxy if it is at fault.
+// Describes failed requests: the cause in plain words instead of a library's, and the proxy if it is at
+// fault.
 
 /// A proxy that did not connect to the target.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -327,7 +331,8 @@ pub struct Reason(String);
 
 /// Returns the last cause of `error`, which is the most specific one.
 pub fn reason(error: &(dyn Error + 'static)) -> Reason {
-    // rustls reports an early end of the connection with the URL of its manual, and hyper in the terms of its parser.
+    // rustls reports an early end of the connection with the URL of its manual, and hyper in the terms of its
+    // parser.
     if chain(error).any(is_cut) {
         return Reason("the connection was closed before the response was complete".to_owned());
     }
@@ -422,7 +427,8 @@ fn classify(fault: &rustls::CertificateError) -> CertificateFault {
     match fault {
         E::Expired | E::ExpiredContext { .. } => CertificateFault::Expired,
         E::NotValidYet | E::NotValidYetContext { .. } => CertificateFault::NotYetValid,
-        // A CA that was created again has the same name, so a certificate of the old one fails only at the signature.
+        // A CA that was created again has the same name, so a certificate of the old one fails only at the
+        // signature.
         E::UnknownIssuer | E::BadSignature => CertificateFault::Untrusted,
         E::NotValidForName | E::NotValidForNameContext { .. } => CertificateFault::WrongName,
         // The type of the wrapped error is private to rustls. It prints as its name.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{cut, escaped};
 
-/// The size limit of a secret file, in bytes. A larger file is another file by mistake, and would be held in memory.
+/// The size limit of a secret file, in bytes. A larger file is another file by mistake, and would be held in
+/// memory.
 const LARGEST: u64 = 64 << 10;
 
 /// A token or password. `Debug` shows `***`, and there is no `Display`.

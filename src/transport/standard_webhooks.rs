@@ -31,8 +31,8 @@ impl SigningKey {
         format!("v1,{}", STANDARD.encode(mac))
     }
 
-    /// Starts a check of a body that has not arrived yet. `signatures` are separated by spaces; some may have other
-    /// versions or older keys.
+    /// Starts a check of a body that has not arrived yet. `signatures` are separated by spaces; some may have
+    /// other versions or older keys.
     pub(crate) fn check(&self, id: &str, timestamp: i64, signatures: &str) -> SignatureCheck {
         let signatures = signatures
             .split(' ')

@@ -1,4 +1,5 @@
-//! The commands for authors: `validate` of everything, against reading it, and `fmt --check` of 10,000 documents.
+//! The commands for authors: `validate` of everything, against reading it, and `fmt --check` of 10,000
+//! documents.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Reading a service: one request per environment for a scan without changes, and one per toggle for a publish.
+//! Reading a service: one request per environment for a scan without changes, and one per toggle for a
+//! publish.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +21,8 @@ use super::fixture::{as_ann, projects, run};
 const ENVIRONMENTS: usize = 10;
 const TOGGLES: usize = 1_000;
 
-/// Imports and adopts all toggles, scans twice, and publishes the toggles of one environment. Asserts the number of
-/// requests of the second scan and of the publish.
+/// Imports and adopts all toggles, scans twice, and publishes the toggles of one environment. Asserts the
+/// number of requests of the second scan and of the publish.
 pub(crate) fn measure(folder: &Path) {
     let requests = tokio::runtime::Runtime::new().expect("a runtime can be started");
     let ca = folder.join("ca.pem");
@@ -105,7 +106,8 @@ fn scan(sandbox: &Sandbox, config: &Config, context: &PassContext) {
     }
 }
 
-/// Commits a change of every toggle of an environment, lets `pass` publish it, and asserts the number of requests.
+/// Commits a change of every toggle of an environment, lets `pass` publish it, and asserts the number of
+/// requests.
 fn publish(sandbox: &Sandbox, repo: &Path, pass: impl FnOnce()) {
     for number in 0..TOGGLES {
         let path = repo.join(format!("shop/e0/t{number:04}.yaml"));

@@ -94,8 +94,8 @@ pub(crate) fn as_ann(repo: &Path) -> Command {
     command
 }
 
-/// Returns the data of a sandbox: one project with toggles `t0000…`, whose targeting has these rules in each of the
-/// environments `e0…`.
+/// Returns the data of a sandbox: one project with toggles `t0000…`, whose targeting has these rules in each
+/// of the environments `e0…`.
 pub(crate) fn projects(environments: usize, toggles: usize, rules: &Value) -> Value {
     let keys: Vec<String> = (0..environments).map(|number| format!("e{number}")).collect();
     let content =

@@ -4,7 +4,8 @@ use crate::support::answer::Gate;
 use crate::support::git_host::{self, Door};
 use crate::support::{Answer, Gitoggle, Repo, Service, World, doc, eventually};
 
-/// A world with six toggles to publish, and a host for its state with a hook that declines every push after the first.
+/// A world with six toggles to publish, and a host for its state with a hook that declines every push after
+/// the first.
 fn declining() -> (World, Service) {
     let world = World::new();
     for number in 0..6 {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::support::git_host::Door;
 use crate::support::{Answer, Daemon, Remote, SmallDisk, body, doc};
 
-/// Makes a world whose mirror has the newest commit and lacks the blob of its document, as after a power cut. Nothing of
-/// the commit was applied: the service refused it.
+/// Makes a world whose mirror has the newest commit and lacks the blob of its document, as after a power cut.
+/// Nothing of the commit was applied: the service refused it.
 fn without_the_blob() -> Remote {
     let remote = Remote::settled(Door::Open);
     remote.push(21, "Change pay");

@@ -1,4 +1,5 @@
-//! A kill at any moment: the service still gets every document, in order, and a request repeats only if it was open.
+//! A kill at any moment: the service still gets every document, in order, and a request repeats only if it
+//! was open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

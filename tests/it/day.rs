@@ -1,5 +1,5 @@
-//! A day with a policy: a freeze, a commit without a signature, a change by hand, and a leftover. Every message says what to do,
-//! and each step does what the message before it said.
+//! A day with a policy: a freeze, a commit without a signature, a change by hand, and a leftover. Every
+//! message says what to do, and each step does what the message before it said.
 
 use std::path::PathBuf;
 

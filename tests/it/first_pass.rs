@@ -1,4 +1,5 @@
-//! If nothing is applied in an environment yet, its first pass is held until an operator or a trailer decides.
+//! If nothing is applied in an environment yet, its first pass is held until an operator or a trailer
+//! decides.
 
 use crate::support::{Repo, World, body, doc};
 

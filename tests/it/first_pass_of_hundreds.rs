@@ -1,5 +1,5 @@
-//! A first pass of so many toggles that checkpoints record parts of it, and what a killed one leaves behind is more than a
-//! few documents.
+//! A first pass of so many toggles that checkpoints record parts of it, and what a killed one leaves behind
+//! is more than a few documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use crate::support::{Gitoggle, Repo, doc, eventually};
 /// So many that at 15 ms each, several checkpoints record parts of the pass.
 const HUNDREDS: u32 = 600;
 
-/// The numbers of stored documents at which a process is ended: fewer documents than are worth copying, and more of them,
-/// before the first checkpoint; after it; and near the end.
+/// The numbers of stored documents at which a process is ended: fewer documents than are worth copying, and
+/// more of them, before the first checkpoint; after it; and near the end.
 const MOMENTS: [usize; 4] = [50, 150, 320, 560];
 
 /// Where the state lives.
@@ -95,8 +95,9 @@ impl FirstPass {
         files.map(|file| file.trim_end_matches(".yaml").to_owned()).collect()
     }
 
-    /// Lets a process finish the pass. Then the service has each document, the state has all of them, and another process sends
-    /// nothing. The service has stored each document of `once` once, and `most` of the others twice.
+    /// Lets a process finish the pass. Then the service has each document, the state has all of them, and
+    /// another process sends nothing. The service has stored each document of `once` once, and `most` of the
+    /// others twice.
     fn finish(mut self, once: &BTreeSet<String>, most: usize) {
         self.apply().exit(0).any_output();
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
@@ -135,7 +136,8 @@ fn killed(place: Place, moment: usize) {
     process.kill();
     let stored = pass.stored();
     let once: BTreeSet<String> = match place {
-        // A request begins after the journal has the outcome of the one before, so only the last one was open.
+        // A request begins after the journal has the outcome of the one before, so only the last one was
+        // open.
         Place::Folder | Place::Remote => stored[..stored.len() - 1].iter().cloned().collect(),
         // Only what was pushed is known.
         Place::RemoteOnly => pass.recorded(),

@@ -120,8 +120,8 @@ fn printed(text: &str) -> Vec<String> {
     all
 }
 
-/// Runs every command that `run` prints and that needs no daemon, as printed. Each must know the repository, the state and
-/// the service of `run`. Returns the commands.
+/// Runs every command that `run` prints and that needs no daemon, as printed. Each must know the repository,
+/// the state and the service of `run`. Returns the commands.
 fn run_as_printed(run: &Gitoggle) -> Vec<String> {
     let output = run.start_piped().wait_with_output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
@@ -141,8 +141,8 @@ fn run_as_printed(run: &Gitoggle) -> Vec<String> {
 
 #[test]
 fn every_command_that_a_run_prints_works_as_printed() {
-    // A run in another folder than the repository, with everything as a flag: without the flags, each of the commands
-    // would find another repository, another state or another service.
+    // A run in another folder than the repository, with everything as a flag: without the flags, each of the
+    // commands would find another repository, another state or another service.
     for verb in ["apply", "plan --live", "status --live", "drift"] {
         let service = with_pay_changed("Raise the age");
         service.edit("pay", by_hand());

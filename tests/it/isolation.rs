@@ -30,7 +30,8 @@ fn fails(world: &World, bad: &'static str, answer: &Answer) {
     });
 }
 
-/// Runs passes, each with an empty disk, until the service has accepted all of `good`. Returns the number of passes.
+/// Runs passes, each with an empty disk, until the service has accepted all of `good`. Returns the number of
+/// passes.
 fn passes_until_applied(world: &World, good: &[&str]) -> usize {
     let mut missing: Vec<String> = good.iter().map(|toggle| (*toggle).to_owned()).collect();
     for pass in 1..=60 {

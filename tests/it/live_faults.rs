@@ -243,7 +243,8 @@ fn without_reads_overwriting_drift_cannot_be_allowed() {
     world.nothing_sent();
 }
 
-/// Applies `doc(18)`, then `doc(20)` with a request that meets `act` each time, as to a service that cannot be read.
+/// Applies `doc(18)`, then `doc(20)` with a request that meets `act` each time, as to a service that cannot
+/// be read.
 fn unknown_from_documented(act: &str) -> LiveService {
     let service = LiveService::start(&json!([toggle("pay")]));
     let repo = &service.world.repo;

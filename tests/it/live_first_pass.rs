@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::live_publish::{by_hand, toggle};
 use crate::support::{LiveService, doc, eventually};
 
-/// Starts a service on which someone configured `a`, `b`, `c` and `new`, and asserts the documents of the first three. The
-/// process is killed before it sends the request for `c`.
+/// Starts a service on which someone configured `a`, `b`, `c` and `new`, and asserts the documents of the
+/// first three. The process is killed before it sends the request for `c`.
 fn interrupted() -> LiveService {
     let toggles = ["a", "b", "c", "new"];
     let service = LiveService::start(&json!(toggles.map(toggle)));

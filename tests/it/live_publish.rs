@@ -1,4 +1,5 @@
-//! Publishing to a service that can be read: compare-and-set, lost responses, races, and what someone else changed.
+//! Publishing to a service that can be read: compare-and-set, lost responses, races, and what someone else
+//! changed.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Black-box tests of the built binary with real Git repositories and a real TLS service.
 //!
-//! They test the documented behavior, not the code. Every run states its exit code and its complete output: output
-//! that a test does not mention is a failure.
+//! They test the documented behavior, not the code. Every run states its exit code and its complete output:
+//! output that a test does not mention is a failure.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its world stops there")]
 

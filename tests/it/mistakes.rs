@@ -1,7 +1,9 @@
-//! Makes the deliberate mistakes of `tests/simulation/mistakes.yaml`, and demands that the test of each fails.
+//! Makes the deliberate mistakes of `tests/simulation/mistakes.yaml`, and demands that the test of each
+//! fails.
 //!
-//! Making all of them takes hours, so the project does it once a week: `GITOGGLE_MISTAKES=all cargo test --test it each_deliberate`.
-//! Any other value makes those whose text contains it. Without the variable, the test checks that each can still be made.
+//! Making all of them takes hours, so the project does it once a week: `GITOGGLE_MISTAKES=all cargo test
+//! --test it each_deliberate`. Any other value makes those whose text contains it. Without the variable, the
+//! test checks that each can still be made.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

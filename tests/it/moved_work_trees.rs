@@ -1,5 +1,5 @@
-//! A linked work tree that was moved, or that another container sees at another path: its repository records where it was.
-//! The top is where its `.git` is, for every command.
+//! A linked work tree that was moved, or that another container sees at another path: its repository records
+//! where it was. The top is where its `.git` is, for every command.
 
 use crate::support::files::listing;
 use crate::support::{Gitoggle, Repo, World, doc};

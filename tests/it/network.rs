@@ -313,7 +313,8 @@ fn a_failing_ssh_program_is_reported_without_waiting() {
         .any_stdout();
 }
 
-/// Writes a program that stands in for `ssh`: it keeps its arguments and environment, and runs the command here.
+/// Writes a program that stands in for `ssh`: it keeps its arguments and environment, and runs the command
+/// here.
 fn fake_ssh(folder: &Path) -> PathBuf {
     let path = folder.join("fake-ssh");
     let log = folder.join("ssh.log");

@@ -1,4 +1,5 @@
-//! Errors for refusals of Git hosts and proxies: the host's text, the refusing component, and working commands.
+//! Errors for refusals of Git hosts and proxies: the host's text, the refusing component, and working
+//! commands.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -74,8 +75,8 @@ fn the_text_of_a_refusal_over_ssh_is_shown() {
         .any_stdout();
 }
 
-/// Creates stand-ins for the programs of ssh, which record their arguments: the tests have no ssh host, and must not write
-/// to the home folder. Returns their folder.
+/// Creates stand-ins for the programs of ssh, which record their arguments: the tests have no ssh host, and
+/// must not write to the home folder. Returns their folder.
 fn stand_ins(world: &World) -> PathBuf {
     let bin = world.path("bin");
     std::fs::create_dir(&bin).unwrap();

@@ -1,5 +1,5 @@
-//! Stale checkouts: an older revision is never applied by accident, and only a daemon that looked up its ref twice follows
-//! one that was moved.
+//! Stale checkouts: an older revision is never applied by accident, and only a daemon that looked up its ref
+//! twice follows one that was moved.
 
 use std::path::PathBuf;
 

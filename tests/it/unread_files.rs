@@ -2,7 +2,8 @@
 
 use crate::support::{Gitoggle, Repo, World, body, doc};
 
-/// The files that are not read: what makes the document one, its path, the check, and what the finding tells to do.
+/// The files that are not read: what makes the document one, its path, the check, and what the finding tells
+/// to do.
 type Case = (fn(&Repo) -> &Repo, &'static str, &'static str, &'static str);
 
 const CASES: [Case; 4] = [

@@ -77,7 +77,8 @@ fn row(view: &View<'_>, row: &EnvironmentStatus) -> Markup {
     }
 }
 
-/// Renders the shares of the states as a bar. The numbers next to it have the same content, so screen readers skip it.
+/// Renders the shares of the states as a bar. The numbers next to it have the same content, so screen readers
+/// skip it.
 pub(super) fn shares(counts: &StateCounts) -> Markup {
     const WIDTH: usize = 1000;
     let total = counts.total().max(1);
@@ -179,7 +180,8 @@ fn members<'a>(status: &'a Status, group: &WithheldGroup) -> Vec<&'a ToggleStatu
 fn waiting_row(view: &View<'_>, one: &ToggleStatus, has_common_reason: bool, budget: &Cell<usize>) -> Markup {
     let id = one.toggle.as_str();
     let reason = one.reason().filter(|_| !has_common_reason);
-    // A change is not even looked at after the budget is used up, because a diff of large documents takes long.
+    // A change is not even looked at after the budget is used up, because a diff of large documents takes
+    // long.
     let waiting = (budget.get() > 0).then(|| toggles::Waiting::of(view, one));
     let body = waiting.as_ref().map(|waiting| waiting.render(view, one));
     let size = body.as_ref().map_or(0, |body| body.0.len());

@@ -22,8 +22,8 @@ const MOST_CHARS: usize = 300;
 pub(in crate::admin) type Recent = Result<HistoryPage, String>;
 
 impl AdminState {
-    /// Returns one page of the deployments, which open pages share. The applied ref moves only in a pass. An error is not
-    /// kept, because its cause may end before the next pass.
+    /// Returns one page of the deployments, which open pages share. The applied ref moves only in a pass. An
+    /// error is not kept, because its cause may end before the next pass.
     pub(super) fn recent_history(&self, before: &str) -> Arc<Recent> {
         let read = |_: &Status, before: &String| {
             let start = before.parse().ok().map(CommitId);

@@ -38,7 +38,8 @@ impl PageVerdict {
         }
     }
 
-    /// Returns a symbol whose shape differs for each verdict, hidden from screen readers: the words next to it count.
+    /// Returns a symbol whose shape differs for each verdict, hidden from screen readers: the words next to
+    /// it count.
     pub(crate) fn symbol(self) -> Markup {
         let path = match self {
             Self::Bad => "M10 2 18 10 10 18 2 10Z M10 5.8v5 M10 13.2v1",
@@ -202,8 +203,8 @@ impl NavLink<'_> {
     }
 }
 
-/// Returns text from elsewhere with its control, bidirectional and line-break characters escaped. The templates escape
-/// what HTML would interpret.
+/// Returns text from elsewhere with its control, bidirectional and line-break characters escaped. The
+/// templates escape what HTML would interpret.
 pub(crate) fn safe(text: &str) -> String {
     escaped(text).to_string()
 }
@@ -256,7 +257,8 @@ pub(crate) fn time(seconds: i64, now: i64) -> Markup {
     html! { time datetime=(exact) title=(exact) { (relative(seconds, now)) } }
 }
 
-/// Returns a time relative to `now` in words, such as `5 min ago` or `in 20 s`. The script's `relative` is the same.
+/// Returns a time relative to `now` in words, such as `5 min ago` or `in 20 s`. The script's `relative` is
+/// the same.
 pub(crate) fn relative(seconds: i64, now: i64) -> String {
     let distance = now.saturating_sub(seconds);
     let amount = match distance.unsigned_abs() {
@@ -269,8 +271,8 @@ pub(crate) fn relative(seconds: i64, now: i64) -> String {
     if distance > 0 { format!("{amount} ago") } else { format!("in {amount}") }
 }
 
-/// Only the page's own stylesheet, script and icons load, and only its own addresses are fetched. Nothing inline runs,
-/// so that text which was not escaped could do nothing.
+/// Only the page's own stylesheet, script and icons load, and only its own addresses are fetched. Nothing
+/// inline runs, so that text which was not escaped could do nothing.
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -302,8 +304,8 @@ pub(crate) enum Asset {
 impl Asset {
     const ALL: [Self; 5] = [Self::IconBad, Self::IconGood, Self::IconWarn, Self::Script, Self::Style];
 
-    /// Returns its address relative to the page, such as `assets/page.0123456789abcdef.css`. Relative, because a proxy
-    /// may serve the page below a path.
+    /// Returns its address relative to the page, such as `assets/page.0123456789abcdef.css`. Relative,
+    /// because a proxy may serve the page below a path.
     pub(crate) fn address(self) -> String {
         format!("assets/{}", self.name())
     }

@@ -1,4 +1,5 @@
-//! Concludes a pass: updates the schedule, the metrics, the status and the log. Scans the service for drift between two passes.
+//! Concludes a pass: updates the schedule, the metrics, the status and the log. Scans the service for drift
+//! between two passes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,7 +118,8 @@ impl Driver {
     }
 }
 
-/// Schedules the next retry of a toggle, and a pass for the end of the next suspension or the opening of a change window.
+/// Schedules the next retry of a toggle, and a pass for the end of the next suspension or the opening of a
+/// change window.
 fn schedule_next(
     reconciler: &Reconciler,
     suspensions: &Suspensions,
@@ -150,8 +152,8 @@ fn source_after(report: &Report, before: SourceStatus) -> SourceStatus {
 type ScanEnd = Result<Option<DriftScan>, Error>;
 
 impl Driver {
-    /// Compares the service with what was applied. A newer commit, an order and a shutdown interrupt it. Returns nothing if
-    /// a shutdown abandoned it.
+    /// Compares the service with what was applied. A newer commit, an order and a shutdown interrupt it.
+    /// Returns nothing if a shutdown abandoned it.
     pub(super) async fn scan(
         &mut self,
         reconciler: &mut Reconciler,
@@ -167,7 +169,8 @@ impl Driver {
         state.drift.scanner = scanner;
         self.follow_up(&running, reconciler);
         self.conclude_scan(&result, state);
-        // Last, because the end of a scan schedules the next one, and this one may have read toggles before the order.
+        // Last, because the end of a scan schedules the next one, and this one may have read toggles before
+        // the order.
         running.clear_failures(state);
         // An operator may have allowed it before a restart.
         if overwrites_drift(reconciler) && !state.drift.facts.is_empty() {

@@ -31,8 +31,8 @@ pub struct ToggleStatus {
     pub hold: Option<Arc<Hold>>,
     /// The source revision that was last applied; absent if none was.
     pub revision: Option<CommitId>,
-    /// The time at which that was recorded, in seconds since 1970-01-01 UTC. Absent if nothing was applied, and until a
-    /// confirmed change is recorded.
+    /// The time at which that was recorded, in seconds since 1970-01-01 UTC. Absent if nothing was applied,
+    /// and until a confirmed change is recorded.
     pub applied_at: Option<i64>,
     /// The extension of the applied document; absent if none was applied.
     pub format: Option<Format>,
@@ -85,10 +85,11 @@ pub struct SourceStatus {
     /// Whether part of the history is missing.
     #[serde(skip)]
     pub is_history_cut: bool,
-    /// The revision that the last pass refused because the recorded one is not its ancestor; `allow history` applies it.
+    /// The revision that the last pass refused because the recorded one is not its ancestor; `allow history`
+    /// applies it.
     pub refused: Option<CommitId>,
-    /// The time of the last successful fetch or lookup, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON. None
-    /// for a path without `FETCH_HEAD`.
+    /// The time of the last successful fetch or lookup, in seconds since 1970-01-01 UTC; in RFC 3339 form in
+    /// JSON. None for a path without `FETCH_HEAD`.
     #[serde(serialize_with = "as_rfc3339_if_any")]
     pub fetched_at: Option<i64>,
     /// Why the source counts as out of date: it was last current longer ago than `stale_after`.
@@ -238,8 +239,8 @@ pub struct Status {
     pub doubt: Option<String>,
     /// Why the last scan for drift did not compare every toggle.
     pub drift_failure: Option<String>,
-    /// Whether no scan of this process has compared the service with what was applied yet, so that a toggle that is shown
-    /// in sync may have drifted. False where nothing is scanned.
+    /// Whether no scan of this process has compared the service with what was applied yet, so that a toggle
+    /// that is shown in sync may have drifted. False where nothing is scanned.
     pub awaits_scan: bool,
     /// Sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
@@ -287,8 +288,8 @@ impl Status {
         toggles.unwrap_or_default()
     }
 
-    /// Returns one sentence for each fact that an operator of a ready daemon should know, for `/readyz`, the page and the
-    /// JSON.
+    /// Returns one sentence for each fact that an operator of a ready daemon should know, for `/readyz`, the
+    /// page and the JSON.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let suspended = self.suspensions.iter().map(suspended);
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
@@ -459,7 +460,8 @@ impl Status {
     /// Returns whether the daemon is ready at `now`. A success older than `stale_after` does not count
     /// (src/daemon/README.md, "Readiness, log and metrics").
     pub(crate) fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
-        // Before the role: with `--state-remote origin`, the state cannot be opened without a checkout either.
+        // Before the role: with `--state-remote origin`, the state cannot be opened without a checkout
+        // either.
         if let Some(path) = &self.source.awaited {
             let path = path.display();
             return Readiness::Unready(format!("waiting for a checkout at `{path}`"));
@@ -493,7 +495,8 @@ impl Status {
             return Readiness::Unready("starting: no pass has succeeded yet".into());
         };
         if now.saturating_duration_since(success.when) > stale_after {
-            // Without the age, which differs from second to second: responses are shared while the reason is the same.
+            // Without the age, which differs from second to second: responses are shared while the reason is
+            // the same.
             return Readiness::Unready(format!(
                 "stale: no pass has succeeded for more than {} s (`--stale-after`)",
                 stale_after.as_secs()

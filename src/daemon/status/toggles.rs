@@ -107,8 +107,8 @@ fn planned(plan: &Plan) -> Lines {
     orphans.chain(withheld).collect()
 }
 
-/// Adds the toggles that are in sync, and the revisions. A change that the service confirmed counts as applied, recorded
-/// or not.
+/// Adds the toggles that are in sync, and the revisions. A change that the service confirmed counts as
+/// applied, recorded or not.
 fn complete(
     mut lines: Lines,
     view: &StateSnapshot,

@@ -1,7 +1,7 @@
 //! Groups the toggles that a pass withheld by state, environment and reason, and counts the others.
 //!
-//! The log, `/readyz`, the metrics, the page and the status JSON all render the same [`Withheld`] value, so they
-//! always agree. Pure.
+//! The log, `/readyz`, the metrics, the page and the status JSON all render the same [`Withheld`] value, so
+//! they always agree. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,8 +21,8 @@ pub struct WithheldGroup {
     pub count: usize,
 }
 
-/// All groups: drifted toggles first, then held ones, then failed ones, then those that stay pending; by environment
-/// within a state.
+/// All groups: drifted toggles first, then held ones, then failed ones, then those that stay pending; by
+/// environment within a state.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Withheld(Vec<WithheldGroup>);
@@ -90,7 +90,8 @@ impl Withheld {
 }
 
 impl Status {
-    /// Returns one line for each kind of reason for which toggles are withheld: the reason of one of them, and what to do.
+    /// Returns one line for each kind of reason for which toggles are withheld: the reason of one of them,
+    /// and what to do.
     pub(crate) fn explanations(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         // A suspension is a remark, with its reason.
@@ -134,7 +135,8 @@ impl ToggleStatus {
 }
 
 impl fmt::Display for Withheld {
-    /// One line: `279 held in 15 environments: first pass (270), rail (9)`, or `9 held in shop/production (rail)`.
+    /// One line: `279 held in 15 environments: first pass (270), rail (9)`, or `9 held in shop/production
+    /// (rail)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for groups in self.0.chunk_by(|a, b| a.state == b.state) {

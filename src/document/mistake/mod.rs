@@ -1,8 +1,10 @@
-//! Explains syntax errors: names the mistake that the author made, at its place, with the text to write instead.
+//! Explains syntax errors: names the mistake that the author made, at its place, with the text to write
+//! instead.
 //!
-//! A parser reports where it could not go on, which is often a line below the mistake, and in the words of the YAML
-//! specification. This module reads the lines up to that place once more as an author writes them: an indentation, a
-//! dash, a key, a value. It knows nothing of the parser, and is asked only about files that are invalid.
+//! A parser reports where it could not go on, which is often a line below the mistake, and in the words of
+//! the YAML specification. This module reads the lines up to that place once more as an author writes them:
+//! an indentation, a dash, a key, a value. It knows nothing of the parser, and is asked only about files that
+//! are invalid.
 
 mod brackets;
 
@@ -75,9 +77,9 @@ impl Found {
 struct Line<'a> {
     text: &'a str,
     indent: usize,
-    /// Where the content begins: behind the indentation and the dashes.
+    /// Where the content begins: after the indentation and the dashes.
     content: usize,
-    /// The colon behind the key.
+    /// The colon after the key.
     colon: Option<usize>,
     /// Where the value begins; the end of the text if there is none.
     value: usize,
@@ -110,7 +112,7 @@ impl<'a> Line<'a> {
         self.colon.map_or("", |colon| &self.text[self.content..colon])
     }
 
-    /// Returns the value without a comment behind it.
+    /// Returns the value without a comment after it.
     fn plain_value(&self) -> &'a str {
         let value = &self.text[self.value..];
         let end = if value.starts_with('#') { Some(0) } else { value.find(" #") };
@@ -125,7 +127,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns the colon behind the key that `content` begins with.
+/// Returns the colon after the key that `content` begins with.
 fn colon(content: &str) -> Option<usize> {
     let from = match content.chars().next()? {
         quote @ ('"' | '\'') => closing(content, quote)? + 1,
@@ -166,11 +168,11 @@ fn found<T>(
     Err(Box::new(Found::new(line, from, to, message, help)))
 }
 
-/// Finds the first line up to `last` that hides what follows: a quote or a bracket that stays open, or an indentation that
-/// is not made of spaces.
+/// Finds the first line up to `last` that hides what follows: a quote or a bracket that stays open, or an
+/// indentation that is not made of spaces.
 fn unfinished(lines: &[Line<'_>], last: usize) -> Scanned<()> {
     let mut at = 0;
-    // With the line behind the last one, because a parser looks ahead.
+    // With the line after the last one, because a parser looks ahead.
     while at <= (last + 1).min(lines.len() - 1) {
         let line = &lines[at];
         let foreign = (at <= last).then(|| foreign(line, at)).flatten();
@@ -212,7 +214,7 @@ fn quoted(lines: &[Line<'_>], at: usize, quote: char) -> Scanned<usize> {
     found(at, from, line.text.len(), format!("this `{quote}` is not closed"), help)
 }
 
-/// Returns an indentation, or the space behind a dash, that is not made of spaces.
+/// Returns an indentation, or the space after a dash, that is not made of spaces.
 fn invisible(line: &Line<'_>, at: usize) -> Option<Found> {
     let behind = line.text[line.indent..].strip_prefix('-').is_some_and(|rest| rest.starts_with(is_odd));
     let from = if behind { line.indent + 1 } else { line.content };
@@ -304,7 +306,7 @@ fn bullet(line: &Line<'_>, at: usize) -> Option<Found> {
     }
 }
 
-/// Finds what is wrong with the value behind a key.
+/// Finds what is wrong with the value after a key.
 fn value(line: &Line<'_>, at: usize) -> Option<Found> {
     let value = line.plain_value();
     let c = value.chars().next()?;

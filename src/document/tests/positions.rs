@@ -132,7 +132,7 @@ fn agrees(text: &str) -> bool {
     if yaml(text).payload.is_none() {
         return false;
     }
-    // The other parser refuses some tabs, and a comment directly behind a quote.
+    // The other parser refuses some tabs, and a comment directly after a quote.
     if let Ok(value) = serde_yaml::from_str(text) {
         let tree = syntax::parse(text.strip_prefix('\u{feff}').unwrap_or(text));
         let root = tree.root.unwrap_or_else(|| panic!("{:?} of {text:?}", tree.findings));

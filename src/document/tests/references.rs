@@ -234,8 +234,8 @@ fn a_finding_has_its_position_and_can_be_waived() {
 }
 
 proptest! {
-    /// A circle is found exactly where a toggle reaches itself, and names only prerequisites that exist; a chain is as long
-    /// as the longest path.
+    /// A circle is found exactly where a toggle reaches itself, and names only prerequisites that exist; a
+    /// chain is as long as the longest path.
     #[test]
     fn circles_and_chains_are_those_of_a_search(
         edges in prop::collection::vec((0_usize..9, 0_usize..9), 0..16)

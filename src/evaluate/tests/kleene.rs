@@ -96,7 +96,8 @@ fn a_prerequisite_is_evaluated_if_its_toggle_is_in_the_repository() {
 fn a_toggle_that_may_not_exist_ends_the_evaluation_of_the_outermost_toggle() {
     let missing = r#"{"key":"missing","value":"x","type":"string"}"#;
     let someone = user("u", &[]);
-    // `other` serves false in any case, unless `missing` does not exist: then `t` serves its disabled serve, too.
+    // `other` serves false in any case, unless `missing` does not exist: then `t` serves its disabled serve,
+    // too.
     assert_eq!(evaluate(&depends(0, &other(0, missing)), "t", &someone), variation(0));
     assert_eq!(evaluate(&depends(0, &other(1, missing)), "t", &someone), doubt(Doubt::UnknownToggle));
 }

@@ -1,8 +1,8 @@
-//! Virtual time: a queue of events, and one baton. Only the thread that holds the baton runs, so a history depends on its
-//! seed alone.
+//! Virtual time: a queue of events, and one baton. Only the thread that holds the baton runs, so a history
+//! depends on its seed alone.
 //!
-//! A thread that waits puts the moment at which it continues into the queue and carries out the events before it. When
-//! the next event is another thread's turn, it hands the baton over.
+//! A thread that waits puts the moment at which it continues into the queue and carries out the events before
+//! it. When the next event is another thread's turn, it hands the baton over.
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -101,8 +101,8 @@ impl<'a> Classifier<'a> {
         self.found.findings.push(layout::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
     }
 
-    /// Compares the folder of one environment. Skips files that are equal on both sides unless another file could claim
-    /// the same toggle.
+    /// Compares the folder of one environment. Skips files that are equal on both sides unless another file
+    /// could claim the same toggle.
     pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, is_twin: bool) {
         if is_twin {
             // Every toggle may clash with one of the twin folder, so no file is skipped.
@@ -163,8 +163,8 @@ impl<'a> Classifier<'a> {
         self.environment(desired, recorded, same + other, same > 0);
     }
 
-    /// Compares documents of one environment, in which `count` toggles are applied. `has_others` is set if the source has
-    /// more documents there.
+    /// Compares documents of one environment, in which `count` toggles are applied. `has_others` is set if
+    /// the source has more documents there.
     pub(super) fn environment(
         &mut self,
         desired: ToggleFiles,
@@ -227,7 +227,8 @@ impl<'a> Classifier<'a> {
         self.found
     }
 
-    /// Treats toggles whose ids differ only in case as one: their documents clash, and what has no document was renamed.
+    /// Treats toggles whose ids differ only in case as one: their documents clash, and what has no document
+    /// was renamed.
     fn unite(&mut self) {
         let differences = &mut self.found.differences;
         for group in same_toggle(differences) {
@@ -276,7 +277,8 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    /// Adds the unknown toggles that have neither a file nor an applied document, which are in the plan like all others.
+    /// Adds the unknown toggles that have neither a file nor an applied document, which are in the plan like
+    /// all others.
     fn add_unknown_without_files(&mut self) {
         let mut nowhere = self.always.clone();
         for found in &self.found.differences {
@@ -304,7 +306,8 @@ fn same_toggle(differences: &[Difference]) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// Gives each toggle of a group that has a document on one side the documents of the others: each claims them all.
+/// Gives each toggle of a group that has a document on one side the documents of the others: each claims them
+/// all.
 fn merge(differences: &mut [Difference], group: &[usize], side: fn(&mut Difference) -> &mut Claims) {
     let mut own = Vec::new();
     for at in group {
@@ -352,8 +355,8 @@ fn under<'i>(id: &'i ToggleId, prefix: &str) -> Option<&'i str> {
     begin.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Returns whether sorted names in lower case contain a name in any case. Allocates nothing, because it is called for every
-/// file.
+/// Returns whether sorted names in lower case contain a name in any case. Allocates nothing, because it is
+/// called for every file.
 fn contains_folded(names: &[Vec<u8>], name: &[u8]) -> bool {
     let order = |other: &Vec<u8>| other.iter().copied().cmp(name.iter().map(u8::to_ascii_lowercase));
     names.binary_search_by(order).is_ok()
@@ -384,7 +387,8 @@ fn is_file(entry: &TreeEntry<'_>) -> bool {
     entry.kind() == EntryKind::Blob
 }
 
-/// Returns whether an entry is a file or a link, which is never followed, but shows that nobody removed the document.
+/// Returns whether an entry is a file or a link, which is never followed, but shows that nobody removed the
+/// document.
 fn is_no_folder(entry: &TreeEntry<'_>) -> bool {
     entry.kind() != EntryKind::Tree
 }

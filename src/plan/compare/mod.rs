@@ -53,8 +53,8 @@ pub(crate) struct Comparison {
     pub(crate) differences: Vec<Difference>,
     /// The number of applied toggles, for each compared environment.
     pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
-    /// The toggles without a file whose ids differ only in case from that of a document: the repository still has the
-    /// toggle, under that id.
+    /// The toggles without a file whose ids differ only in case from that of a document: the repository still
+    /// has the toggle, under that id.
     pub(crate) renamed: BTreeSet<ToggleId>,
     /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
@@ -118,8 +118,8 @@ impl<E, S: Trees, A: Trees> CompareError<S, A> for E where
 {
 }
 
-/// Compares the trees under `roots`. `always` names toggles that are differences even if both sides are equal:
-/// their last outcome is unknown.
+/// Compares the trees under `roots`. `always` names toggles that are differences even if both sides are
+/// equal: their last outcome is unknown.
 pub(crate) fn compare<S: Trees, A: Trees, E: CompareError<S, A>>(
     source: &S,
     applied: Option<&A>,
@@ -132,7 +132,8 @@ pub(crate) fn compare<S: Trees, A: Trees, E: CompareError<S, A>>(
     Ok(found)
 }
 
-/// Returns whether `path` is one of `within` or below one of them. An empty list, and an empty path in it, contain all.
+/// Returns whether `path` is one of `within` or below one of them. An empty list, and an empty path in it,
+/// contain all.
 pub(crate) fn is_within(path: &str, within: &[String]) -> bool {
     let contains = |folder: &String| {
         let rest = path.strip_prefix(folder.as_str());
@@ -150,13 +151,14 @@ pub(crate) fn join(prefix: &str, name: &str) -> String {
     }
 }
 
-/// The files that claim a toggle. Without a clash, they need no memory of their own: a cold plan can have a million.
+/// The files that claim a toggle. Without a clash, they need no memory of their own: a cold plan can have a
+/// million.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Claims {
     #[default]
     None,
-    /// A file that would be the document if it had another name or were not a link. It is not read, but it shows that
-    /// nobody removed the toggle.
+    /// A file that would be the document if it had another name or were not a link. It is not read, but it
+    /// shows that nobody removed the toggle.
     Unread,
     /// The file whose path names the toggle.
     One(File),
@@ -199,7 +201,8 @@ impl Claims {
         one.into_iter().chain(several)
     }
 
-    /// Returns the toggles that the paths of the files of the toggle `id` name, with the paths under the root.
+    /// Returns the toggles that the paths of the files of the toggle `id` name, with the paths under the
+    /// root.
     pub(crate) fn paths<'a>(
         &'a self,
         id: &'a ToggleId,
@@ -220,7 +223,8 @@ impl Claims {
     }
 }
 
-// Finds the globs of `--only` that match no toggle: with a mistyped glob, every pass would succeed without an effect.
+// Finds the globs of `--only` that match no toggle: with a mistyped glob, every pass would succeed without an
+// effect.
 
 /// Returns the globs that match no toggle in the source, in the state or in `found`.
 pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(

@@ -22,7 +22,8 @@ pub(super) struct Walk<'a, S, A, E> {
 /// The depth of an environment's folder in the default layout.
 const ENVIRONMENT_DEPTH: usize = 2;
 
-/// The deepest folder that is read. A layout has a handful of levels; a hostile tree can have a hundred thousand.
+/// The deepest folder that is read. A layout has a handful of levels; a hostile tree can have a hundred
+/// thousand.
 const DEEPEST_FOLDER: usize = 128;
 
 /// One folder on both sides.
@@ -30,8 +31,8 @@ const DEEPEST_FOLDER: usize = 128;
 struct Sides {
     source: Option<ObjectId>,
     applied: Option<ObjectId>,
-    /// Whether the folder is read even if both sides are equal: another folder, whose name differs only in case, may
-    /// contain the same toggles.
+    /// Whether the folder is read even if both sides are equal: another folder, whose name differs only in
+    /// case, may contain the same toggles.
     is_twin: bool,
 }
 
@@ -178,8 +179,8 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         if self.applied_folders > MOST_FILES {
             return Err(TooManyFiles.into());
         }
-        // Next to its successor, the tree of an earlier commit is cheap to read, and the search for commits needs it
-        // again.
+        // Next to its successor, the tree of an earlier commit is cheap to read, and the search for commits
+        // needs it again.
         match self.source.find_tree(tree) {
             Some(found) => Ok(found),
             None => Ok(applied.tree(tree)?),

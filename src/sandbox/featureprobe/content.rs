@@ -1,4 +1,5 @@
-//! The content of a targeting: its shape, the content of a new toggle, how a publish changes it, and what is refused.
+//! The content of a targeting: its shape, the content of a new toggle, how a publish changes it, and what is
+//! refused.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,9 @@
-//! A service of kind `featureprobe`: the part of its API that gitoggle uses, with its status codes, bodies and quirks.
+//! A service of kind `featureprobe`: the part of its API that gitoggle uses, with its status codes, bodies
+//! and quirks.
 //!
-//! It stores what the service stores and refuses what the service refuses, which is little: content is JSON that is
-//! never compared, and mistakes surface as they do there, often as a 500. `tests/replay` sends it requests that were
-//! recorded from a running service and compares the answers. State is in memory.
+//! It stores what the service stores and refuses what the service refuses, which is little: content is JSON
+//! that is never compared, and mistakes surface as they do there, often as a 500. `tests/replay` sends it
+//! requests that were recorded from a running service and compares the answers. State is in memory.
 //!
 //! [`ScriptStep`]s arrange failures and changes by others at exact requests, for tests.
 //!
@@ -136,7 +137,8 @@ impl Api {
         (*count - 1, open)
     }
 
-    /// Carries a request out, unless it is chosen for a fault. Returns none if its connection ends without a response.
+    /// Carries a request out, unless it is chosen for a fault. Returns none if its connection ends without a
+    /// response.
     fn carry_out(&self, call: Call, nth: u64) -> Option<ApiReply> {
         let is_publish = published_toggle(&call).is_some();
         let faults = &self.shared.faults;
@@ -260,8 +262,8 @@ async fn handle(
 
 /// One step: the next request that matches `on` meets `act`. It happens once.
 ///
-/// As JSON: `{"on": {"method": "PATCH", "path": "/toggles/pay/targeting"}, "do":
-/// "lose_response"}`, or with `"do": {"before": {"method": "PATCH", "path": "/api/projects/…", "body": {…}}}`.
+/// As JSON: `{"on": {"method": "PATCH", "path": "/toggles/pay/targeting"}, "do": "lose_response"}`, or with
+/// `"do": {"before": {"method": "PATCH", "path": "/api/projects/…", "body": {…}}}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptStep {
@@ -286,7 +288,8 @@ pub struct RequestPattern {
 pub enum ScriptAct {
     /// Another request is carried out before this one.
     Before(ScriptRequest),
-    /// After it, this toggle is gone, as if someone had removed it from the database: the service itself only archives.
+    /// After it, this toggle is gone, as if someone had removed it from the database: the service itself only
+    /// archives.
     DeleteAfter(ScriptToggle),
     /// It is answered with a 500 and not carried out, as the loser of a true race is.
     Fail,

@@ -1,7 +1,7 @@
 //! What the service keeps.
 //!
-//! Content is JSON and not one of gitoggle's own types, so that a mistake in how gitoggle reads or writes it is not
-//! made here a second time.
+//! Content is JSON and not one of gitoggle's own types, so that a mistake in how gitoggle reads or writes it
+//! is not made here a second time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -245,8 +245,9 @@ pub(super) fn present(mut object: Value) -> Value {
 
 // The data that a service starts with, as in `sample.json`.
 //
-// Names default to keys, and everything but keys, return types and variations may be left out. `targeting` has, for
-// each environment, the body of a publish or a list of them. A project without environments has one, `online`.
+// Names default to keys, and everything but keys, return types and variations may be left out. `targeting`
+// has, for each environment, the body of a publish or a list of them. A project without environments has one,
+// `online`.
 
 /// The data without a file of one's own.
 pub(super) const SAMPLE: &str = include_str!("sample.json");
@@ -324,7 +325,8 @@ enum OneOrMany {
     One(Value),
 }
 
-/// Fills an empty world. The requests are those that a person would make, so that the data is what the service accepts.
+/// Fills an empty world. The requests are those that a person would make, so that the data is what the
+/// service accepts.
 pub(super) fn load(world: &mut World, text: &str, at: Timestamp) -> Result<(), String> {
     let InitialData { projects } = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut loader = Loader { world, at };

@@ -88,8 +88,8 @@ impl LiveReader {
         let (project, key) = (&environment.project, environment.environment.as_str());
         match self.paged(project, &[("environmentKey", key)]).await {
             Ok(toggles) => Ok(listing(toggles, |key, wire| listed_toggle(key, &wire))),
-            // One toggle without a targeting in this environment fails the whole list. The list of the project contains
-            // the same toggles, without their states.
+            // One toggle without a targeting in this environment fails the whole list. The list of the
+            // project contains the same toggles, without their states.
             Err(Outcome::Busy { status: Some(500), .. }) => self.toggles_of_project(project).await,
             Err(failure) => Err(failure),
         }
@@ -123,8 +123,8 @@ impl LiveReader {
             let total = self.pages(project, filter, size, &mut found).await?;
             match total {
                 Some(total) if found.len() == total => return Ok(found),
-                // The service sorts by seconds of creation, so that the pages of toggles created together overlap at
-                // random. A single page is consistent.
+                // The service sorts by seconds of creation, so that the pages of toggles created together
+                // overlap at random. A single page is consistent.
                 _ => size = size.max(total.unwrap_or_default().max(found.len()).saturating_add(PAGE)),
             }
         }
@@ -279,20 +279,21 @@ fn false_if_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::
 /// The versions of the toggles that SDKs get.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PayloadVersions {
-    /// The environment has the known version. Its toggles may have changed nevertheless, if the service lost an
-    /// increment of that version.
+    /// The environment has the known version. Its toggles may have changed nevertheless, if the service lost
+    /// an increment of that version.
     Unchanged,
     /// The environment has another version.
     Versions {
         version: u64,
-        /// The live version of each delivered toggle. Archived toggles and those that are broken for SDKs are missing.
+        /// The live version of each delivered toggle. Archived toggles and those that are broken for SDKs are
+        /// missing.
         toggles: ByKey<u64>,
     },
 }
 
 impl LiveReader {
-    /// Returns the versions of the delivered toggles, unless the environment still has the version `known`. The service
-    /// updates its payload up to 1.3 s after a publish.
+    /// Returns the versions of the delivered toggles, unless the environment still has the version `known`.
+    /// The service updates its payload up to 1.3 s after a publish.
     ///
     /// Lists the environments of the project if the SDK key is not known yet or was reset.
     ///

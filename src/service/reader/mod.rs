@@ -1,10 +1,11 @@
 //! Reads what a FeatureProbe service has (src/service/README.md, "Reading"). Sends only GET requests.
 //!
-//! A failed read is an [`Outcome`] whose certainty is that nothing was stored, so that one retry policy serves reads and
-//! publishes. A read that got no response is *busy*, because there is nothing that could have been lost.
+//! A failed read is an [`Outcome`] whose certainty is that nothing was stored, so that one retry policy
+//! serves reads and publishes. A read that got no response is *busy*, because there is nothing that could
+//! have been lost.
 //!
-//! The service compares keys without regard to case, so lookups do, too ([`ByKey`]). Keys that are not valid in a
-//! repository are kept aside ([`Listing`]).
+//! The service compares keys without regard to case, so lookups do, too ([`ByKey`]). Keys that are not valid
+//! in a repository are kept aside ([`Listing`]).
 
 mod lists;
 mod project;
@@ -31,8 +32,8 @@ use crate::service::connection::{Authorization, Received, ReceivedBody, ServiceC
 use crate::service::{BaseUrl, Body, ClientConfig, ClientError, Outcome, ServiceTrust, classify};
 use crate::transport::Secret;
 
-/// In bytes, before and after decompression. A page of 1,000 toggles is 0.4 MiB, a targeting up to 1 MiB, and the history
-/// of a toggle and the payload of an environment have no limit.
+/// In bytes, before and after decompression. A page of 1,000 toggles is 0.4 MiB, a targeting up to 1 MiB, and
+/// the history of a toggle and the payload of an environment have no limit.
 const LARGEST_READ: usize = 64 << 20;
 
 /// A client of the service that only reads. Clones share connections, the token and the SDK keys.
@@ -48,8 +49,8 @@ pub struct LiveReader {
 pub struct SdkKeys(Arc<Mutex<BTreeMap<Key, ByKey<Secret>>>>);
 
 impl SdkKeys {
-    /// Forgets the keys, so that the next reads look them up. A key that was reset is not rejected while the service has
-    /// its payload in a cache, which no change reaches.
+    /// Forgets the keys, so that the next reads look them up. A key that was reset is not rejected while the
+    /// service has its payload in a cache, which no change reaches.
     pub fn forget(&self) {
         self.lock().clear();
     }
@@ -102,13 +103,14 @@ impl LiveReader {
     }
 }
 
-/// The number of reads in a row that may fail before the others are not tried anymore, like the breaker of a pass.
+/// The number of reads in a row that may fail before the others are not tried anymore, like the breaker of a
+/// pass.
 const MOST_FAILURES: u32 = 5;
 
 /// The reads of one scan or one import, of which some may run at the same time.
 ///
-/// A `Retry-After` holds back all of them. When the service as a whole has failed, every further read fails immediately
-/// with the same outcome.
+/// A `Retry-After` holds back all of them. When the service as a whole has failed, every further read fails
+/// immediately with the same outcome.
 #[derive(Debug)]
 pub struct ReadSession {
     reader: LiveReader,
@@ -254,7 +256,8 @@ pub(crate) fn failed(received: &Received) -> Outcome {
             certainty,
             reason: format!("{}; check `--base-url`", description(response.status, &response.body)),
         },
-        // The reason for a publish also advises to create what is missing. A refused list does not say what that is.
+        // The reason for a publish also advises to create what is missing. A refused list does not say what
+        // that is.
         Outcome::Refused { status, code, certainty, .. } => {
             Outcome::Refused { status, code, certainty, reason: description(status, &response.body) }
         }
@@ -327,7 +330,8 @@ fn not_json(received: &Received, expected: &str) -> Outcome {
     }
 }
 
-/// Values by key, in the service's spelling. Lookups ignore case, because `feature_4` and `FEATURE_4` are one toggle.
+/// Values by key, in the service's spelling. Lookups ignore case, because `feature_4` and `FEATURE_4` are one
+/// toggle.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ByKey<T> {
     values: BTreeMap<Key, T>,
@@ -338,8 +342,8 @@ pub struct ByKey<T> {
 impl<T> ByKey<T> {
     /// Returns the value of `key`.
     ///
-    /// A service whose database respects case may have keys that differ only in case. They are different then, so only
-    /// the exact spelling finds one of them.
+    /// A service whose database respects case may have keys that differ only in case. They are different
+    /// then, so only the exact spelling finds one of them.
     pub fn get(&self, key: &str) -> Option<&T> {
         match self.spellings.get(&key.to_ascii_lowercase())?.as_slice() {
             [only] => self.values.get(only),

@@ -1,5 +1,5 @@
-//! Reads the deployment history: each commit of the applied ref is a deployment. Its message names the toggles that it
-//! changed and why, and its tree and that of its parent have their documents.
+//! Reads the deployment history: each commit of the applied ref is a deployment. Its message names the
+//! toggles that it changed and why, and its tree and that of its parent have their documents.
 //!
 //! Reads without the lock and without writing, through its own handle, so that a writer is never in the way.
 
@@ -57,7 +57,8 @@ pub struct RecordsSince {
 }
 
 impl RecordsSince {
-    /// Returns the revision at which a toggle was last applied, then each newer one, oldest first; none if it never was.
+    /// Returns the revision at which a toggle was last applied, then each newer one, oldest first; none if it
+    /// never was.
     pub fn of(&self, id: &ToggleId) -> impl Iterator<Item = CommitId> + '_ {
         let count = self.counts.get(id).copied().unwrap_or_default();
         self.revisions[..count].iter().rev().copied()
@@ -92,7 +93,8 @@ impl AppliedHistory {
         Ok(tip.map(|tip| Self { reader, tip }))
     }
 
-    /// Returns one page of the deployments, newest first. Commits that changed no toggle of interest are left out.
+    /// Returns one page of the deployments, newest first. Commits that changed no toggle of interest are left
+    /// out.
     ///
     /// # Errors
     /// [`Error::NotDeployed`] if the page is to begin before a commit that is not one of the history, and the cause if the
@@ -213,7 +215,8 @@ impl AppliedHistory {
         })
     }
 
-    /// Returns the deployment of a commit with the toggles of `range`, and the number of toggles that were compared for it.
+    /// Returns the deployment of a commit with the toggles of `range`, and the number of toggles that were
+    /// compared for it.
     fn deployment_of(
         &self,
         commit: &RecordedCommit,
@@ -248,7 +251,8 @@ impl AppliedHistory {
         Ok((deployment, compared))
     }
 
-    /// Returns the toggles of `range` that a commit changed by its trees, with the effects that its message gives.
+    /// Returns the toggles of `range` that a commit changed by its trees, with the effects that its message
+    /// gives.
     fn compared(
         &self,
         commit: &RecordedCommit,
@@ -342,8 +346,8 @@ impl DocumentLookup<'_> {
 
 // Finds when and at which source revision each toggle was applied last, from the history of the applied ref.
 //
-// Each commit names its revision, and its tree differs from its parent's tree in the toggles that it changed. A daemon
-// keeps the map, so that an update costs one comparison per new commit.
+// Each commit names its revision, and its tree differs from its parent's tree in the toggles that it changed.
+// A daemon keeps the map, so that an update costs one comparison per new commit.
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
 #[derive(Debug, Default)]
@@ -366,8 +370,9 @@ impl Revisions {
         self.at.get(id).copied()
     }
 
-    /// Updates the map to the tip of `view`, whose tree has the toggles `applied`. Walks back to the tip of the last call,
-    /// or until every toggle is found. Returns the number of commits that were compared with their parents.
+    /// Updates the map to the tip of `view`, whose tree has the toggles `applied`. Walks back to the tip of
+    /// the last call, or until every toggle is found. Returns the number of commits that were compared with
+    /// their parents.
     pub fn update(&mut self, view: &StateSnapshot, applied: &BTreeSet<ToggleId>) -> Result<usize, Error> {
         let tip = view.tip().map(|tip| tip.commit);
         if self.tip == tip {

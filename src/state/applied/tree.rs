@@ -192,7 +192,8 @@ pub(crate) struct CommitEdits {
 }
 
 impl CommitEdits {
-    /// Returns the asserted first passes that have not ended after a commit on `tip`. The newest decision counts.
+    /// Returns the asserted first passes that have not ended after a commit on `tip`. The newest decision
+    /// counts.
     pub(crate) fn unfinished(&self, tip: Option<&Tip>) -> BTreeMap<EnvironmentId, CommitId> {
         let earlier = tip.into_iter().flat_map(|tip| &tip.asserted);
         let all = earlier.chain(&self.asserted);
@@ -292,8 +293,8 @@ impl<'a> ToggleRange<'a> {
     }
 }
 
-/// Returns the toggles of `range` whose documents differ. With more than `range.most` differences, the last environment
-/// that is compared is complete, and the ones after it are left out.
+/// Returns the toggles of `range` whose documents differ. With more than `range.most` differences, the last
+/// environment that is compared is complete, and the ones after it are left out.
 pub(super) fn tree_changes(
     reader: &ObjectReader,
     [before, after]: [Option<ObjectId>; 2],

@@ -32,7 +32,8 @@ pub(super) struct JournalAppender {
     file: File,
     /// The lines of the last batch, kept for its allocation.
     text: String,
-    /// Set after a failed write. The end of the file may be incomplete, so nothing is appended until it is trimmed.
+    /// Set after a failed write. The end of the file may be incomplete, so nothing is appended until it is
+    /// trimmed.
     failed: Option<Arc<std::io::Error>>,
     failpoints: Failpoints,
     _lock: Arc<Lock>,

@@ -1,7 +1,8 @@
 //! Records each request before it is sent, and its outcome.
 //!
-//! During a pass, one thread writes for all lanes: it appends all waiting lines with one write and one sync, and wakes the
-//! lanes (group commit). A request may start once [`Journal::begin`] has returned it, not earlier.
+//! During a pass, one thread writes for all lanes: it appends all waiting lines with one write and one sync,
+//! and wakes the lanes (group commit). A request may start once [`Journal::begin`] has returned it, not
+//! earlier.
 
 pub(crate) mod file;
 
@@ -40,7 +41,8 @@ pub(crate) struct JournalFile {
 }
 
 impl JournalFile {
-    /// Reads the journal in `dir`, and removes an incomplete last line. A request of this process ends within `timeout`.
+    /// Reads the journal in `dir`, and removes an incomplete last line. A request of this process ends within
+    /// `timeout`.
     pub(crate) fn open(
         dir: &Path,
         base_url: String,
@@ -237,7 +239,8 @@ enum JournalCommand {
 }
 
 impl Journal {
-    /// Waits until a request may start. On shared state, this waits for the next push if the term of the last one is over.
+    /// Waits until a request may start. On shared state, this waits for the next push if the term of the last
+    /// one is over.
     ///
     /// # Errors
     /// If requests may no longer start in this pass.
@@ -250,8 +253,8 @@ impl Journal {
         self.lease.ended().await;
     }
 
-    /// Records durably that `sent` will be sent for `id`. Returns none if recording took so long that the request may not
-    /// start; call [`Journal::granted`] again then.
+    /// Records durably that `sent` will be sent for `id`. Returns none if recording took so long that the
+    /// request may not start; call [`Journal::granted`] again then.
     ///
     /// # Errors
     /// If the request cannot be recorded. It must not be sent then.
@@ -280,11 +283,13 @@ impl Journal {
     #[expect(clippy::needless_pass_by_value, reason = "a request has one outcome")]
     pub fn finish(&self, begun: Begun, outcome: Certainty) -> Result<Certainty, Error> {
         let outcome = match outcome {
-            // The request may have started after the term, when another process may have sent a different one.
+            // The request may have started after the term, when another process may have sent a different
+            // one.
             Certainty::Stored if self.lease.check(Term::is_late) => Certainty::Unknown,
             other => other,
         };
-        // Not synced: a lost outcome makes the toggle unknown, which costs one request. Checkpoints sync all outcomes.
+        // Not synced: a lost outcome makes the toggle unknown, which costs one request. Checkpoints sync all
+        // outcomes.
         let command = JournalCommand::Finish(begun.number, outcome);
         self.commands.send(command).map_err(|_| Error::JournalClosed)?;
         Ok(outcome)
@@ -346,8 +351,8 @@ impl Drop for JournalWriter {
 
 // Indexes the content of the journal: intents and their outcomes. Pure.
 //
-// Invariant: an intent is removed only when its request certainly was not stored, when a later request for the toggle was
-// confirmed, or when it was recorded elsewhere.
+// Invariant: an intent is removed only when its request certainly was not stored, when a later request for
+// the toggle was confirmed, or when it was recorded elsewhere.
 
 /// A request: its intent, and its outcome, if there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -475,7 +480,8 @@ impl JournalIndex {
         self.toggles.iter().flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
     }
 
-    /// Returns the revision of the newest request that builds on `tip`, so that no commit has recorded its revision.
+    /// Returns the revision of the newest request that builds on `tip`, so that no commit has recorded its
+    /// revision.
     pub(crate) fn newest_revision(&self, tip: Option<CommitId>) -> Option<CommitId> {
         let unrecorded = self.entries().filter(|(_, entry)| entry.base == tip);
         let newest = unrecorded.max_by_key(|(_, entry)| entry.number);

@@ -1,8 +1,8 @@
 //! Writes and reads the commit at the shared ref.
 //!
-//! A record without unknown toggles is the applied commit itself. Every other commit wraps it: its tree is the applied
-//! tree, its first parent is the applied commit, if one exists, and its last parent holds one line per unknown toggle,
-//! which another process can send again. An announcement also has a term.
+//! A record without unknown toggles is the applied commit itself. Every other commit wraps it: its tree is
+//! the applied tree, its first parent is the applied commit, if one exists, and its last parent holds one
+//! line per unknown toggle, which another process can send again. An announcement also has a term.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -218,7 +218,8 @@ fn listed(repository: &Repository, list: CommitId) -> Result<BTreeMap<ToggleId, 
     Ok(replay.index.unknown_requests())
 }
 
-// Records in the state folder the last commit seen at the ref. A ref that was deleted is restored from that commit.
+// Records in the state folder the last commit seen at the ref. A ref that was deleted is restored from that
+// commit.
 
 const SEEN: &str = "refs/gitoggle/seen/";
 

@@ -1,8 +1,9 @@
-//! Decides what a process does with the shared ref. Pure: the caller reads the clock and the ref, and carries out the
-//! decision.
+//! Decides what a process does with the shared ref. Pure: the caller reads the clock and the ref, and carries
+//! out the decision.
 //!
-//! Each process measures durations by its own monotonic clock, which includes time spent suspended. It never compares
-//! that clock with a time that another machine wrote. The rates of two clocks may differ by up to 10 %.
+//! Each process measures durations by its own monotonic clock, which includes time spent suspended. It never
+//! compares that clock with a time that another machine wrote. The rates of two clocks may differ by up to 10
+//! %.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -38,7 +39,8 @@ pub(crate) fn silence(term: Duration, timeout: Duration) -> Duration {
 
 /// Returns the time for which a request of a killed process may stay open.
 pub(crate) fn open_for(timeout: Duration) -> Duration {
-    // Ending the announcement of that process earlier would let the next holder send while the request is open.
+    // Ending the announcement of that process earlier would let the next holder send while the request is
+    // open.
     stretched(timeout)
 }
 
@@ -79,8 +81,8 @@ impl<T: PartialEq> HolderWatch<T> {
         Self { began: now, seen: None }
     }
 
-    /// Decides the next step for the ref with this commit and status. A process that `owes` outcomes to the ref never
-    /// gives up.
+    /// Decides the next step for the ref with this commit and status. A process that `owes` outcomes to the
+    /// ref never gives up.
     pub(crate) fn step(&mut self, commit: T, status: RefStatus, owes: bool, now: Duration) -> QueueStep {
         let silence = match status {
             RefStatus::Free => return QueueStep::TakeOver,
@@ -116,8 +118,8 @@ pub(crate) enum Permission {
 /// The term of a holder.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Term {
-    /// The start of the last successful push. A process that waits may have seen the commit long before the holder
-    /// received the response.
+    /// The start of the last successful push. A process that waits may have seen the commit long before the
+    /// holder received the response.
     pub(crate) began: Duration,
     pub(crate) timeout: Duration,
 }
@@ -139,8 +141,8 @@ impl Term {
         }
     }
 
-    /// Returns whether a request that ended at `now` may have started after the term, because the process was suspended
-    /// in between. A successor then may not have waited for it.
+    /// Returns whether a request that ended at `now` may have started after the term, because the process was
+    /// suspended in between. A successor then may not have waited for it.
     pub(crate) fn is_late(&self, now: Duration) -> bool {
         self.age(now) > TERM + stretched(self.timeout)
     }
@@ -163,12 +165,13 @@ impl Term {
 
 /// The toggles with an unknown outcome or an announced request, and their last requests.
 ///
-/// A toggle is added before its first request. It is removed only in the commit that records its outcome in the tree, or
-/// once the service certainly stored nothing.
+/// A toggle is added before its first request. It is removed only in the commit that records its outcome in
+/// the tree, or once the service certainly stored nothing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct UnknownList<K: Ord, V> {
     toggles: BTreeMap<K, V>,
-    /// The toggles that were unknown before the announcement: a refusal does not reveal what the service stores.
+    /// The toggles that were unknown before the announcement: a refusal does not reveal what the service
+    /// stores.
     before: BTreeSet<K>,
 }
 
@@ -206,7 +209,8 @@ impl<K: Clone + Ord, V: Clone> UnknownList<K, V> {
         }
     }
 
-    /// Removes announced requests that were certainly not stored. `open` are those of the pass that may be stored.
+    /// Removes announced requests that were certainly not stored. `open` are those of the pass that may be
+    /// stored.
     pub(crate) fn end(&mut self, open: &BTreeMap<K, V>) {
         let before = &self.before;
         self.toggles.retain(|toggle, _| before.contains(toggle) || open.contains_key(toggle));
@@ -224,8 +228,8 @@ pub(crate) enum JournalAge {
     Older,
 }
 
-/// Removes the requests that the announcement `mark` listed and that never started: its process, with the journal `index`,
-/// has no intent of them, and they replaced no other unknown request.
+/// Removes the requests that the announcement `mark` listed and that never started: its process, with the
+/// journal `index`, has no intent of them, and they replaced no other unknown request.
 pub(crate) fn unlist_unstarted(
     listed: &mut BTreeMap<ToggleId, Sent>,
     mark: Option<&str>,
@@ -269,8 +273,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Lookups as (time, commit), the status of the last one, whether the waiting process owes outcomes, and the step
-    /// after the last one.
+    /// Lookups as (time, commit), the status of the last one, whether the waiting process owes outcomes, and
+    /// the step after the last one.
     type Case<'a> = (&'a [(u64, u8)], RefStatus, bool, QueueStep);
 
     fn steps(cases: &[Case<'_>]) {

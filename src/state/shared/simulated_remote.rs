@@ -1,5 +1,5 @@
-//! The state remote of a simulated process: a repository at a path, which libgit2 reads and moves. No program runs, so that a
-//! thousand histories take seconds, and each step takes the simulated time of a network.
+//! The state remote of a simulated process: a repository at a path, which libgit2 reads and moves. No program
+//! runs, so that a thousand histories take seconds, and each step takes the simulated time of a network.
 
 use git2::{ObjectType, OdbLookupFlags, Repository};
 

@@ -47,7 +47,8 @@ fn an_outcome_counts_only_if_the_history_has_its_base() {
     assert_eq!(applied(store.view()), pairs(&[("a/b/c.yaml", "two")]));
     assert!(store.view().unknown().is_empty());
 
-    // The record was replaced by one that does not descend from the base of the outcome, as a restored backup does.
+    // The record was replaced by one that does not descend from the base of the outcome, as a restored backup
+    // does.
     let dir = killed_after_an_outcome();
     let message = git(dir.path(), &["log", "-1", "--format=%B", "refs/gitoggle/applied"]);
     let other = git(dir.path(), &["commit-tree", "refs/gitoggle/applied^{tree}", "-m", &message]);
@@ -77,8 +78,8 @@ fn an_intent_is_on_the_disk_before_its_request_may_start() {
     }
 }
 
-/// Runs two passes, the second of which loses one response. Returns the confirmed documents and the toggles that may have
-/// been sent.
+/// Runs two passes, the second of which loses one response. Returns the confirmed documents and the toggles
+/// that may have been sent.
 fn two_passes(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
     let (mut confirmed, mut sent_to) = (BTreeMap::new(), BTreeSet::new());
     let _: Result<(), Error> = (|| {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{File, sources};
 
-/// How many groups of files may import each other beyond parent and child. Files of one module that hold whole ideas may;
-/// `EDGES` rules out circles between modules.
+/// How many groups of files may import each other beyond parent and child. Files of one module that hold
+/// whole ideas may; `EDGES` rules out circles between modules.
 const MOST_CIRCLES: usize = 7;
 
 #[test]
@@ -14,8 +14,8 @@ fn few_files_import_each_other() {
     assert!(circles.len() <= MOST_CIRCLES, "{circles:#?}");
 }
 
-/// Returns the imports of each module: paths such as `plan::value`. An import of an item that a parent re-exports
-/// counts for the module that defines the item; an import of the parent itself is not counted.
+/// Returns the imports of each module: paths such as `plan::value`. An import of an item that a parent
+/// re-exports counts for the module that defines the item; an import of the parent itself is not counted.
 fn imports(files: &[File]) -> BTreeMap<String, BTreeSet<String>> {
     let modules: BTreeSet<String> = files.iter().map(|file| module(&file.path)).collect();
     let exports: BTreeMap<String, String> = files.iter().flat_map(exports).collect();

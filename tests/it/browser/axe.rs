@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::tab::{Browser, Scheme, missing};
 
-/// Returns the script of axe-core, which `.ci/axe-core` downloads. Without it, prints that the test is skipped, or
-/// fails if `REQUIRE_BROWSER` is set.
+/// Returns the script of axe-core, which `.ci/axe-core` downloads. Without it, prints that the test is
+/// skipped, or fails if `REQUIRE_BROWSER` is set.
 pub(super) fn axe() -> Option<String> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("axe-core/package/axe.min.js");
     let script = std::fs::read_to_string(path).ok();
@@ -17,7 +17,8 @@ pub(super) fn axe() -> Option<String> {
     script
 }
 
-/// Fails if axe-core finds a violation, or if the page is wider than the window: at 1280 and 400 px, light and dark.
+/// Fails if axe-core finds a violation, or if the page is wider than the window: at 1280 and 400 px, light
+/// and dark.
 #[track_caller]
 pub(super) fn is_accessible(browser: &Browser, axe: &str) {
     for width in [1280, 400] {

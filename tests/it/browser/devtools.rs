@@ -1,7 +1,8 @@
 //! A Chromium process and its DevTools protocol.
 //!
-//! The messages go through two pipes (`--remote-debugging-pipe`), each ended by a zero byte. This needs no port and no
-//! WebSocket library, and the browser ends when the pipe closes, even if the test process is killed.
+//! The messages go through two pipes (`--remote-debugging-pipe`), each ended by a zero byte. This needs no
+//! port and no WebSocket library, and the browser ends when the pipe closes, even if the test process is
+//! killed.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -128,7 +129,8 @@ impl DevTools {
 
 impl Drop for DevTools {
     fn drop(&mut self) {
-        // The browser ends with its pipe, and its processes with it. The group is killed in case one of them does not.
+        // The browser ends with its pipe, and its processes with it. The group is killed in case one of them
+        // does not.
         drop(self.commands.take());
         let end = std::time::Instant::now() + DEADLINE / 3;
         while matches!(self.child.try_wait(), Ok(None)) && std::time::Instant::now() < end {

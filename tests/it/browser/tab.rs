@@ -22,8 +22,8 @@ pub(super) struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser. Without one on this machine, prints that the test is skipped, or fails if `REQUIRE_BROWSER`
-    /// is set.
+    /// Starts a browser. Without one on this machine, prints that the test is skipped, or fails if
+    /// `REQUIRE_BROWSER` is set.
     pub(super) fn start() -> Option<Self> {
         let Some(program) = program() else {
             missing("no Chromium on the PATH (or in CHROME)");
@@ -186,8 +186,8 @@ impl Browser {
         self.text("navigator.clipboard.readText()")
     }
 
-    /// Fails if something was wrong since the browser started: an error or a warning in the console, a violation of the
-    /// content security policy, or a request to another place than `origin`.
+    /// Fails if something was wrong since the browser started: an error or a warning in the console, a
+    /// violation of the content security policy, or a request to another place than `origin`.
     #[track_caller]
     pub(super) fn is_quiet(&self, origin: &str) {
         let found = self.problems(origin);

@@ -1,5 +1,5 @@
-//! The recipes under `deploy/ci` and the project's own workflows: their steps run here, from a build to an installation and
-//! from a pull request to the applied merge. What needs a forge is checked by its structure.
+//! The recipes under `deploy/ci` and the project's own workflows: their steps run here, from a build to an
+//! installation and from a pull request to the applied merge. What needs a forge is checked by its structure.
 
 mod action;
 mod drift;
@@ -64,7 +64,8 @@ struct Job {
 }
 
 impl Hosted {
-    /// Hosts a repository whose documents are applied, with a branch `feature` that changes one, and a newer `main`.
+    /// Hosts a repository whose documents are applied, with a branch `feature` that changes one, and a newer
+    /// `main`.
     fn new(kind: Kind) -> Self {
         Self::with_service(kind, "documented")
     }
@@ -193,8 +194,8 @@ impl Hosted {
         request.git(&["checkout", "--quiet", "--", "shop"]);
     }
 
-    /// Merges the branch, whose plan was reviewed, and then pushes a commit without a review. `apply` runs the job for
-    /// `main` in a clone with this name, and the first run prints `applied`.
+    /// Merges the branch, whose plan was reviewed, and then pushes a commit without a review. `apply` runs
+    /// the job for `main` in a clone with this name, and the first run prints `applied`.
     #[track_caller]
     fn applies_what_was_reviewed(&self, apply: impl Fn(&str) -> Job, applied: &[&str]) {
         let before = self.published();

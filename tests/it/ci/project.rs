@@ -1,4 +1,5 @@
-//! What contributors read and what maintains the dependencies: `.github` names folders, commands and tests that exist.
+//! What contributors read and what maintains the dependencies: `.github` names folders, commands and tests
+//! that exist.
 
 use std::collections::BTreeSet;
 

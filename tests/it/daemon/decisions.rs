@@ -1,4 +1,5 @@
-//! Operators decide in a running daemon: what they allow is released at that revision, and what they suspend is not published.
+//! Operators decide in a running daemon: what they allow is released at that revision, and what they suspend
+//! is not published.
 
 use serde_json::{Value, json};
 

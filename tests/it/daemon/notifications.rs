@@ -70,7 +70,8 @@ fn more_passes(daemon: &Daemon, count: f64) {
     eventually("more passes", || (daemon.passes() >= before + count).then_some(()));
 }
 
-/// A world with a service that refuses "Break both", and a daemon that notifies a receiver of both changes of that commit.
+/// A world with a service that refuses "Break both", and a daemon that notifies a receiver of both changes of
+/// that commit.
 fn broken() -> (World, Service, Daemon) {
     let world = refusing("Break both");
     let receiver = Service::start();

@@ -1,5 +1,5 @@
-//! What a daemon does when the machine has nothing left for it: disk, files, watches. It says so, and goes on by
-//! itself once there is some again.
+//! What a daemon does when the machine has nothing left for it: disk, files, watches. It says so, and goes on
+//! by itself once there is some again.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -164,7 +164,8 @@ fn a_daemon_that_follows_a_remote_reports_missing_file_descriptors_and_goes_on_o
     daemon.stops_cleanly();
 }
 
-/// Returns whether this machine can set a limit of inotify in a user namespace, which ends with its processes.
+/// Returns whether this machine can set a limit of inotify in a user namespace, which ends with its
+/// processes.
 fn can_limit_inotify(script: &str) -> bool {
     let output = Command::new("unshare").args(["--user", "--map-root-user", "sh", "-c", script]).output();
     output.is_ok_and(|output| output.status.success())

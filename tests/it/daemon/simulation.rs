@@ -31,7 +31,8 @@ struct Life {
     rng: Rng,
     world: World,
     trouble: Arc<Mutex<Trouble>>,
-    /// The Git host, where the daemon follows one; it closes connections as often as the service is in trouble.
+    /// The Git host, where the daemon follows one; it closes connections as often as the service is in
+    /// trouble.
     host: Option<Service>,
     endpoint: Endpoint,
     running: Option<Running>,

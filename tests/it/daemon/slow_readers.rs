@@ -9,8 +9,8 @@ use crate::support::{Daemon, World, doc};
 /// How long a connection may take. Whoever had to wait for the slow readers would wait as long.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Toggles whose documents have so many objects that the plan has more than ten megabytes. Nothing is applied, so all
-/// of them are held.
+/// Toggles whose documents have so many objects that the plan has more than ten megabytes. Nothing is
+/// applied, so all of them are held.
 fn large_plan() -> World {
     let world = World::new();
     let objects: Vec<String> = (0..20_000).map(|number| format!("\"{number:08}\"")).collect();

@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 use super::image::arguments;
 use crate::support::{Daemon, World};
 
-/// Runs the health check for the daemon with the command line in this file and the variable `GITOGGLE_LISTEN`.
+/// Runs the health check for the daemon with the command line in this file and the variable
+/// `GITOGGLE_LISTEN`.
 fn health_check(command_line: &Path, path: &str, listen: Option<&str>) -> Output {
     let script = super::folder().join("healthcheck.sh");
     let mut check = Command::new("bash");

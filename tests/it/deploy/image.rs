@@ -112,7 +112,8 @@ fn root(folder: &Path) {
     }
 }
 
-/// A command that runs its arguments in `root` as an unprivileged user. None if the tests lack the permission.
+/// A command that runs its arguments in `root` as an unprivileged user. None if the tests lack the
+/// permission.
 fn change_root(root: &Path) -> Option<Command> {
     let is_root = std::fs::metadata("/proc/self").ok()?.uid() == 0;
     let line: &[&str] = match is_root {

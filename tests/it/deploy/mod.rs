@@ -1,8 +1,8 @@
-//! The files under `deploy` refer only to existing settings, flags and ports. They run one writer without privileges
-//! and do not decide about a first pass.
+//! The files under `deploy` refer only to existing settings, flags and ports. They run one writer without
+//! privileges and do not decide about a first pass.
 //!
-//! Tests that need Helm or promtool print that they are skipped if the tool is missing. With `REQUIRE_DEPLOY_TOOLS`, they
-//! fail.
+//! Tests that need Helm or promtool print that they are skipped if the tool is missing. With
+//! `REQUIRE_DEPLOY_TOOLS`, they fail.
 
 mod alerts;
 mod chart;
@@ -99,8 +99,8 @@ fn port() -> u16 {
     listen.default.rsplit(':').next().unwrap().parse().unwrap()
 }
 
-/// Loads the settings of a command line with its variables in `folder`, as the program does. `config` replaces the file
-/// that the command line or a variable names. A warning is an error here.
+/// Loads the settings of a command line with its variables in `folder`, as the program does. `config`
+/// replaces the file that the command line or a variable names. A warning is an error here.
 fn invoked(
     typed: &[String],
     variables: &[(String, String)],
@@ -165,8 +165,8 @@ fn every_documented_flag_exists() {
     assert!(seen >= 3, "the search found too few flags: {seen}");
 }
 
-/// The manual and the chart's notes explain how to decide, and alerts name the reason of a hold. The composition publishes
-/// to its own sandbox. No other file mentions a first pass.
+/// The manual and the chart's notes explain how to decide, and alerts name the reason of a hold. The
+/// composition publishes to its own sandbox. No other file mentions a first pass.
 #[test]
 fn no_file_decides_about_a_first_pass() {
     for (path, text) in files(&folder()) {

@@ -180,8 +180,8 @@ fn words_of(list: &Value, key: &str) -> Vec<String> {
     items(list).map(|item| word(&item[key]).to_owned()).collect()
 }
 
-/// Merges `patch` into `base` as Kustomize does: maps by key, lists of named items by name; all else is replaced, and null
-/// removes.
+/// Merges `patch` into `base` as Kustomize does: maps by key, lists of named items by name; all else is
+/// replaced, and null removes.
 fn patched(base: &Value, patch: &Value) -> Value {
     match (base, patch) {
         (Value::Object(base), Value::Object(patch)) => {

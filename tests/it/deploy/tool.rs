@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::process::Command;
 
-/// Returns a command that runs this program. Without the program, prints past the test harness that the test is skipped, or
-/// fails if `REQUIRE_DEPLOY_TOOLS` is set.
+/// Returns a command that runs this program. Without the program, prints past the test harness that the test
+/// is skipped, or fails if `REQUIRE_DEPLOY_TOOLS` is set.
 pub(super) fn tool(name: &str) -> Option<Command> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     if let Some(found) = std::env::split_paths(&paths).map(|path| path.join(name)).find(|path| path.is_file())

@@ -32,7 +32,8 @@ fn received(receiver: &Service) -> Vec<String> {
     changes.iter().map(line).collect()
 }
 
-/// Returns a service on which `pay` was changed, after a daemon has sent a notification about that and has ended.
+/// Returns a service on which `pay` was changed, after a daemon has sent a notification about that and has
+/// ended.
 fn drifted(receiver: &Service) -> Stand {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");

@@ -104,7 +104,8 @@ fn a_scan_of_a_part_does_not_hide_drift_in_the_rest() {
     drift.stdout_contains(&["~ drifted shop/prod/ship", "1 drifted · 2 in sync"]);
 }
 
-/// Changes two toggles on the service, one of which has another document now, and a third that has its first document.
+/// Changes two toggles on the service, one of which has another document now, and a third that has its first
+/// document.
 fn changed_by_hand() -> Stand {
     let stand = Stand::with(&["new"]);
     let repo = &stand.world.repo;

@@ -25,7 +25,8 @@ pub(super) struct Stand {
 }
 
 impl Stand {
-    /// Starts a service with the toggles and `more`; the repository has `doc(18)` for each toggle, and all are applied.
+    /// Starts a service with the toggles and `more`; the repository has `doc(18)` for each toggle, and all
+    /// are applied.
     pub(super) fn applied() -> Self {
         Self::with(&[])
     }

@@ -1,4 +1,5 @@
-//! Random histories of pull requests: a job publishes a change if, and only if, a comment that counts lists it.
+//! Random histories of pull requests: a job publishes a change if, and only if, a comment that counts lists
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -239,8 +240,8 @@ impl History {
         }
     }
 
-    /// The oracle: a change is published if a merged request lists it that is the commit of the change or a descendant, and
-    /// no ancestor of what was applied last.
+    /// The oracle: a change is published if a merged request lists it that is the commit of the change or a
+    /// descendant, and no ancestor of what was applied last.
     fn due(&self) -> Vec<(&'static str, String)> {
         let repo = &self.team.world.repo;
         repo.checkout("main");

@@ -7,8 +7,8 @@ use crate::support::World;
 /// A commit that the clone does not have.
 const ELSEWHERE: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// Makes a repository whose branch has another commit on top, a forge with the comment of a job for that commit, and the
-/// ids of the older and the newer commit.
+/// Makes a repository whose branch has another commit on top, a forge with the comment of a job for that
+/// commit, and the ids of the older and the newer commit.
 fn pushed_twice(kind: Kind) -> (World, StandIn, [String; 2]) {
     let (world, forge) = (request_world(), StandIn::start(kind));
     let older = world.repo.head();
@@ -34,7 +34,8 @@ fn the_comment_of_a_newer_commit_stays() {
         // Without the answer of the forge, the history of the clone decides.
         forge.held().head = None;
         plan(&world, &forge).exit(0).any_stdout().stderr(&kept());
-        // A failed plan of the older commit is outdated as well. GitHub and Gitea name the commit in the event.
+        // A failed plan of the older commit is outdated as well. GitHub and Gitea name the commit in the
+        // event.
         let event = r#"{"pull_request": {"number": 7, "head": {"sha": "SHA"}}}"#;
         let event = world.write("event.json", &event.replace("SHA", &world.repo.head()));
         let failing = plan(&world, &forge).env("GITHUB_EVENT_PATH", event);
@@ -59,7 +60,8 @@ fn a_clone_without_the_newer_commit_asks_the_forge() {
             Kind::Gitea => "GET /api/v1/repos/shop/toggles/pulls/7",
         };
         assert!(forge.asked().iter().any(|asked| asked == request), "{kind:?}");
-        // A forced push made the commit of this job the newest one, or another commit that no job was run for yet.
+        // A forced push made the commit of this job the newest one, or another commit that no job was run for
+        // yet.
         for head in [older.clone(), "f".repeat(40)] {
             forge.held().head = Some(head);
             plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));

@@ -1,4 +1,5 @@
-//! The exchanges that were recorded with a running Gitea: our requests are those, and its answers are understood.
+//! The exchanges that were recorded with a running Gitea: our requests are those, and its answers are
+//! understood.
 
 use serde_json::Value;
 
@@ -71,8 +72,8 @@ fn a_comment_is_created_as_recorded_and_the_list_is_read_once() {
     ]);
     job(&world, &gitea).exit(0).any_stdout().stderr_contains(&["created the comment on pull request 1"]);
     let requests = gitea.take();
-    // The list says that there are 61 comments, which is all of them: there is no second page to ask for. The recorded text
-    // is not that of our plan, so the comment is updated.
+    // The list says that there are 61 comments, which is all of them: there is no second page to ask for. The
+    // recorded text is not that of our plan, so the comment is updated.
     assert_eq!(requests.len(), 5);
     assert_eq!(requests[0].path, "/api/v1/user");
     for (request, case) in requests[1..].iter().zip([

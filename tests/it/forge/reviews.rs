@@ -6,7 +6,8 @@ use super::stand_in::{KINDS, Kind, OURS, StandIn, THEIRS};
 use crate::live_publish::{by_hand, with_pay_changed};
 use crate::support::{Answer, Gitoggle, Repo, Request, World, doc};
 
-/// Toggles of pull requests and jobs on a forge. Each job has an empty disk; they share state through a remote.
+/// Toggles of pull requests and jobs on a forge. Each job has an empty disk; they share state through a
+/// remote.
 pub(super) struct Team {
     pub(super) world: World,
     pub(super) forge: StandIn,

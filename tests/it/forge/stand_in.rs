@@ -1,4 +1,5 @@
-//! A forge: the endpoints that gitoggle calls, with the paths, headers, pages and limits that each forge documents.
+//! A forge: the endpoints that gitoggle calls, with the paths, headers, pages and limits that each forge
+//! documents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

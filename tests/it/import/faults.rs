@@ -13,8 +13,8 @@ use crate::support::{Answer, TOKEN, World, content, eventually};
 /// The tries that each path had.
 pub(super) type Tries = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// Answers like a service with the environment `shop/prod` and these toggles, where `fault` gives no other answer to the
-/// nth request of a path.
+/// Answers like a service with the environment `shop/prod` and these toggles, where `fault` gives no other
+/// answer to the nth request of a path.
 pub(super) fn serve(
     world: &World,
     keys: &[&str],

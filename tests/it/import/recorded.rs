@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{files, import};
 use crate::support::World;
 
-/// Writes the bodies of all recorded exchanges that contain a targeting, and returns their number: responses, bodies of
-/// publishes, and versions.
+/// Writes the bodies of all recorded exchanges that contain a targeting, and returns their number: responses,
+/// bodies of publishes, and versions.
 fn export(to: &Path) -> usize {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/featureprobe-live");
     let mut bodies = Vec::new();

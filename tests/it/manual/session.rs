@@ -31,8 +31,8 @@ fn masked(text: &str) -> String {
     text
 }
 
-/// Returns whether the lines are those of the page, where a line `…` stands for any lines, and `…` in a line for any
-/// text.
+/// Returns whether the lines are those of the page, where a line `…` stands for any lines, and `…` in a line
+/// for any text.
 fn matches(expected: &[&str], actual: &[String]) -> bool {
     match expected {
         [] => actual.is_empty(),
@@ -178,8 +178,8 @@ impl Session {
         actual.iter().map(shown).collect()
     }
 
-    /// Starts a server in the background, and waits until it has printed what is expected. It has a free port, and takes
-    /// over that of its predecessor.
+    /// Starts a server in the background, and waits until it has printed what is expected. It has a free
+    /// port, and takes over that of its predecessor.
     fn start(&mut self, block: &Block, command: &str, expected: &[&str]) {
         let port = if command.contains("sandbox") { 8443 } else { 8077 };
         let shown = format!("127.0.0.1:{port}");

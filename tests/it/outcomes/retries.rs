@@ -72,7 +72,8 @@ fn a_request_without_a_response_ends_at_the_timeout() {
     sent_the_same_but_overlapping(&world.service.take());
 }
 
-/// The service does not notice immediately that its client has given up, so the requests can overlap on its side.
+/// The service does not notice immediately that its client has given up, so the requests can overlap on its
+/// side.
 fn sent_the_same_but_overlapping(requests: &[Request]) {
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0].bytes, requests[1].bytes);

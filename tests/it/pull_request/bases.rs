@@ -95,8 +95,8 @@ pub(super) fn run(world: &World, clone: &Repo) -> crate::support::Gitoggle {
     offline(world).set("repo", clone.path()).args("--pull-request").set("target", "main")
 }
 
-/// Makes two branches that were merged into each other, so that they have two merge bases: in one, `pay` was changed, and
-/// in the other one, `cart`. Ends on `feature`.
+/// Makes two branches that were merged into each other, so that they have two merge bases: in one, `pay` was
+/// changed, and in the other one, `cart`. Ends on `feature`.
 fn criss_cross() -> World {
     let world = forked();
     set(&world.repo, "cart", 30).commit("Change the cart").branch("feature-base");

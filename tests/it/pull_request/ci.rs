@@ -1,5 +1,5 @@
-//! `plan --pull-request` in the jobs of CI systems, which check out a branch, a merge that the forge made, or a merge that
-//! the job made.
+//! `plan --pull-request` in the jobs of CI systems, which check out a branch, a merge that the forge made, or
+//! a merge that the job made.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ struct Request {
     event: PathBuf,
 }
 
-/// Makes a pull request: its branch changes `pay`, and its target changes `cart` after the fork. `HEAD` is a merge of the
-/// branch into the target.
+/// Makes a pull request: its branch changes `pay`, and its target changes `cart` after the fork. `HEAD` is a
+/// merge of the branch into the target.
 fn request() -> Request {
     let world = forked();
     set(&world.repo, "pay", 21).commit("Ask for 21 years");

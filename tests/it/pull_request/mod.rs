@@ -30,7 +30,8 @@ fn set<'a>(repo: &'a Repo, toggle: &str, age: u32) -> &'a Repo {
     repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age))
 }
 
-/// Begins `gitoggle plan` with nothing but the repository: no state, no service, no token, and no home folder.
+/// Begins `gitoggle plan` with nothing but the repository: no state, no service, no token, and no home
+/// folder.
 fn offline(world: &World) -> Gitoggle {
     let run = world.bare("plan").without_env("HOME").without_env("XDG_STATE_HOME");
     run.set("repo", world.repo.path())

@@ -1,4 +1,5 @@
-//! The reader of a FeatureProbe service, against recorded exchanges (`tests/featureprobe-live`) and bad responses.
+//! The reader of a FeatureProbe service, against recorded exchanges (`tests/featureprobe-live`) and bad
+//! responses.
 
 mod failures;
 mod lists;

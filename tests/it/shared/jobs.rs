@@ -78,7 +78,8 @@ fn a_job_that_gives_up_waiting_names_the_publishing_job() {
     let (world, _remote) = shared();
     world.repo.commit_pay(21, "Change pay");
     world.service.always(|_| Answer::stores_and_hangs());
-    // Four attempts of this length outlast the two minutes, which are longer than detecting a dead holder takes.
+    // Four attempts of this length outlast the two minutes, which are longer than detecting a dead holder
+    // takes.
     let _alive = job(&world, "alive").set("timeout", "45s").start();
     world.service.wait_for(1);
     job(&world, "other")

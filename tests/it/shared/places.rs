@@ -1,5 +1,5 @@
-//! A state folder is the cache of one place. Each of these ways once lost a change for good: the service kept what Git took
-//! back, and the last run said that there is nothing to do.
+//! A state folder is the cache of one place. Each of these ways once lost a change for good: the service kept
+//! what Git took back, and the last run said that there is nothing to do.
 
 use super::{disk, job, shared};
 use crate::support::git_host::Door;

@@ -48,8 +48,8 @@ impl Simulation {
         }
     }
 
-    /// A process that died was waiting for the last response of each lane, or had journaled the request that it would
-    /// send next.
+    /// A process that died was waiting for the last response of each lane, or had journaled the request that
+    /// it would send next.
     fn doubt(&mut self, open: BTreeSet<String>, sent: &BTreeSet<String>) {
         let due = self.head().clone().into_iter().filter_map(|(toggle, file)| match file {
             File::Valid(age) => Some((toggle, Believed::Confirmed(body(age, "")["content"].clone()))),

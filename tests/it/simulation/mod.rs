@@ -93,8 +93,8 @@ struct Simulation {
     remote: Option<Repo>,
     /// The disk that the last pass ran on, where the state is shared.
     disk: PathBuf,
-    /// What a killed pass had open, by disk: a pass on that disk may send it once more, because it cannot know whether its
-    /// request came after that of another machine.
+    /// What a killed pass had open, by disk: a pass on that disk may send it once more, because it cannot
+    /// know whether its request came after that of another machine.
     owed: BTreeMap<PathBuf, BTreeSet<String>>,
     believed: BTreeMap<String, Believed>,
     stored: BTreeMap<String, Value>,

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::support::{Answer, Repo, Service, World, body, content, doc, free_port};
 
-/// Returns a world whose process was killed during the request with `doc(21)`, so that its outcome is unknown.
+/// Returns a world whose process was killed during the request with `doc(21)`, so that its outcome is
+/// unknown.
 pub(crate) fn interrupted() -> World {
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");

@@ -26,7 +26,8 @@ impl Authority {
         OTHER.get_or_init(Self::make)
     }
 
-    /// Returns an authority in place of those of the system, of which each process would read more than a hundred.
+    /// Returns an authority in place of those of the system, of which each process would read more than a
+    /// hundred.
     pub(crate) fn of_system() -> &'static Self {
         static SYSTEM: OnceLock<Authority> = OnceLock::new();
         SYSTEM.get_or_init(Self::make)

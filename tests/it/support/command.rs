@@ -243,8 +243,8 @@ impl Gitoggle {
     }
 }
 
-/// The flags that each run of a test has, which the program adds to the commands that it prints in backticks. They are left
-/// out of what a test states; `hints` tests them.
+/// The flags that each run of a test has, which the program adds to the commands that it prints in backticks.
+/// They are left out of what a test states; `hints` tests them.
 struct OwnFlags(Vec<String>);
 
 impl OwnFlags {

@@ -13,7 +13,8 @@ const MEMORY: &str = "/dev/shm";
 
 /// Makes a temporary folder that other users can read too (the program is run as one of them at times).
 ///
-/// It is in memory, unless `TMPDIR` names a place, or this machine has no space for it or starts no programs there.
+/// It is in memory, unless `TMPDIR` names a place, or this machine has no space for it or starts no programs
+/// there.
 pub(crate) fn folder() -> TempDir {
     let is_usable = std::env::var_os("TMPDIR").is_none()
         && rustix::fs::statvfs(MEMORY).is_ok_and(|found| {
@@ -29,8 +30,8 @@ pub(crate) fn folder() -> TempDir {
 
 /// Writes an executable script.
 ///
-/// Another process writes it. A child that another test starts meanwhile would inherit the descriptor that this one writes to,
-/// and until it has closed it, the system does not execute the file ("Text file busy").
+/// Another process writes it. A child that another test starts meanwhile would inherit the descriptor that
+/// this one writes to, and until it has closed it, the system does not execute the file ("Text file busy").
 pub(crate) fn program(path: &Path, script: &str) {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());

@@ -36,8 +36,8 @@ pub(crate) fn answer(root: &Path, door: &Door, request: &Request) -> Answer {
     backend(root, request)
 }
 
-/// Begins a command of `git`, which is named by its path: a program that is looked up in another `PATH` than that of this
-/// process is started by `fork`, which copies the page tables of all tests.
+/// Begins a command of `git`, which is named by its path: a program that is looked up in another `PATH` than
+/// that of this process is started by `fork`, which copies the page tables of all tests.
 pub(crate) fn git() -> Command {
     static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
         let path = std::env::var_os("PATH").unwrap_or_default();

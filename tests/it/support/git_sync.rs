@@ -1,5 +1,5 @@
-//! The way git-sync 4 keeps a checkout up to date, one Git command after the other: a repository in the root folder,
-//! one detached work tree per commit, and a symbolic link that is swapped atomically.
+//! The way git-sync 4 keeps a checkout up to date, one Git command after the other: a repository in the root
+//! folder, one detached work tree per commit, and a symbolic link that is swapped atomically.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ pub(crate) struct GitSync {
 }
 
 impl GitSync {
-    /// Prepares one that follows `main` of a repository. Nothing is synced yet, and the root folder does not exist.
+    /// Prepares one that follows `main` of a repository. Nothing is synced yet, and the root folder does not
+    /// exist.
     pub(crate) fn of(world: &World) -> Self {
         Self { upstream: world.repo.path().display().to_string(), root: Repo::at(&world.path("git")) }
     }
@@ -54,7 +55,8 @@ impl GitSync {
         assert!(self.try_sync().is_err(), "git-sync was expected to fail");
     }
 
-    /// Leaves what a kill in the middle of `git worktree add` leaves for the commit that is to be synced next.
+    /// Leaves what a kill in the middle of `git worktree add` leaves for the commit that is to be synced
+    /// next.
     pub(crate) fn is_killed_while_it_adds(&self, commit: &str) {
         self.root.git(&["fetch", "--quiet", &self.upstream, "main", "--no-auto-gc"]);
         let folder = self.root.path().join(".worktrees").join(commit);

@@ -14,9 +14,9 @@ pub(crate) struct Endpoint {
 
 /// Returns a port of loopback on which no process listens now.
 ///
-/// It is below the ports that systems hand out by themselves (from 32768 on Linux): one of those could become the near end of
-/// another test's connection before the program under test listens on it. No two calls of
-/// one process return the same, and two processes begin far apart.
+/// It is below the ports that systems hand out by themselves (from 32768 on Linux): one of those could become
+/// the near end of another test's connection before the program under test listens on it. No two calls of one
+/// process return the same, and two processes begin far apart.
 pub(crate) fn free_port() -> u16 {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     let next = || {

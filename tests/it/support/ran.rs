@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A run that ended with the stated exit code. Each of its outputs must be stated too: what no method claims has to
-/// be empty, and that is checked when this is dropped.
+/// A run that ended with the stated exit code. Each of its outputs must be stated too: what no method claims
+/// has to be empty, and that is checked when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(super) command_line: String,

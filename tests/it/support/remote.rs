@@ -65,8 +65,8 @@ impl Remote {
         self.world.repo.git(&["push", "--quiet", "--force", &to, "main"]);
     }
 
-    /// Returns the requests to the host since the last call: method, path, and the version of Git's protocol if it is
-    /// not the oldest.
+    /// Returns the requests to the host since the last call: method, path, and the version of Git's protocol
+    /// if it is not the oldest.
     pub(crate) fn asked(&self) -> Vec<String> {
         let requests = self.host.take();
         requests

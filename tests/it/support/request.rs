@@ -54,7 +54,8 @@ impl Request {
     }
 }
 
-/// Reads one request; `None` after the client closed the connection. The beginning of the next request stays in `pending`.
+/// Reads one request; `None` after the client closed the connection. The beginning of the next request stays
+/// in `pending`.
 pub(super) fn read_request(tls: &mut impl Read, pending: &mut Vec<u8>) -> std::io::Result<Option<Request>> {
     let head = loop {
         if let Some(end) = find(pending, b"\r\n\r\n") {

@@ -16,8 +16,8 @@ pub(crate) struct RunningSandbox {
 }
 
 impl RunningSandbox {
-    /// Starts a sandbox on a free port, and waits until it listens. It writes the certificate of its authority to
-    /// `authority`.
+    /// Starts a sandbox on a free port, and waits until it listens. It writes the certificate of its
+    /// authority to `authority`.
     pub(crate) fn start(
         world: &World,
         authority: PathBuf,

@@ -19,7 +19,8 @@ impl Sshd {
         Self::with(folder, "")
     }
 
-    /// Starts a server that accepts each push, and never says anything about it. It makes the file `pushed` in `folder`.
+    /// Starts a server that accepts each push, and never says anything about it. It makes the file `pushed`
+    /// in `folder`.
     pub(crate) fn hanging(folder: PathBuf) -> Option<Self> {
         let pushed = folder.join("pushed").display().to_string();
         let hang = format!("git-receive-pack*) touch {pushed}; exec cat >/dev/null");

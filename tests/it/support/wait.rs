@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives up; far more than it needs, because machines are slow at times.
+/// How long anything may take before a test gives up; far more than it needs, because machines are slow at
+/// times.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Waits until `condition` gives something, and panics with `what` when it does not in time.

@@ -71,7 +71,8 @@ impl Connection {
         outcome
     }
 
-    /// Records a confirmed request, unless it was a conflict, a later one is open, or the toggle has changed since.
+    /// Records a confirmed request, unless it was a conflict, a later one is open, or the toggle has changed
+    /// since.
     fn confirm(&self, number: u64, toggle: &ToggleId, sent: u8) {
         let mut state = self.service.state();
         let later = state.open.get(toggle).is_some_and(|open| open.iter().any(|open| open.number > number));

@@ -2,8 +2,8 @@
 //!
 //! With `featureprobe`, it has versions ([`LiveStore`]), which another writer changes, too.
 //!
-//! Answers get lost, requests arrive late or never, and there are outages. Two guarantees are checked with each request:
-//! one request at a time for each toggle, and no older revision after a newer one.
+//! Answers get lost, requests arrive late or never, and there are outages. Two guarantees are checked with
+//! each request: one request at a time for each toggle, and no older revision after a newer one.
 
 mod connection;
 
@@ -120,8 +120,8 @@ impl ToggleService {
         state.newest_done = state.newest_done.max(revision);
     }
 
-    /// Checks that a change is held only if another writer has changed its toggle. A first pass does not return to a toggle
-    /// that the service refused.
+    /// Checks that a change is held only if another writer has changed its toggle. A first pass does not
+    /// return to a toggle that the service refused.
     pub(super) fn check_hold(&self, toggle: &ToggleId, hold: &Hold) {
         let is_refused = self.state().refused.contains(toggle);
         if self.is_checked() && !is_refused && !self.is_edited(toggle) {

@@ -35,7 +35,8 @@ struct Service {
 }
 
 impl Service {
-    /// A project `p` with the environments `e` and `f`, a segment `s`, and a new toggle `t` with two variations.
+    /// A project `p` with the environments `e` and `f`, a segment `s`, and a new toggle `t` with two
+    /// variations.
     fn new() -> Self {
         let data = json!({ "projects": [{
             "key": "p",

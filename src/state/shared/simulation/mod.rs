@@ -1,8 +1,8 @@
 //! Simulates the protocol with random jobs, one ref and one service.
 //!
-//! The clocks of processes have different rates. Pushes fail, get no verdict, or take up to 55 s; processes freeze and die;
-//! responses get lost; jobs run on old checkouts, with an empty disk or the disk of an earlier job. A mutation is a
-//! deliberate mistake, which the invariants must catch.
+//! The clocks of processes have different rates. Pushes fail, get no verdict, or take up to 55 s; processes
+//! freeze and die; responses get lost; jobs run on old checkouts, with an empty disk or the disk of an
+//! earlier job. A mutation is a deliberate mistake, which the invariants must catch.
 
 mod job;
 mod pass;
@@ -24,8 +24,8 @@ const CHECKPOINT: u64 = 5_000;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Mutation {
     None,
-    /// Not a mistake: processes freeze between the check of the clock and the request, which nothing can prevent. Only the
-    /// documents stored in the end are checked then, and no process is killed.
+    /// Not a mistake: processes freeze between the check of the clock and the request, which nothing can
+    /// prevent. Only the documents stored in the end are checked then, and no process is killed.
     Frozen,
     FrozenDropsLate,
     FrozenGivesUp,

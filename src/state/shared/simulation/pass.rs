@@ -21,8 +21,8 @@ struct Pass {
     has_stored: Cell<bool>,
 }
 
-/// Moves stored requests from the journal to the tree, if they are the newest of their toggle. Returns whether there are
-/// any.
+/// Moves stored requests from the journal to the tree, if they are the newest of their toggle. Returns
+/// whether there are any.
 pub(super) fn settle(requests: &[Request], list: &mut UnknownList<Toggle, u8>, tree: &mut Documents) -> bool {
     let newest: BTreeMap<Toggle, &Request> =
         requests.iter().map(|request| (request.toggle, request)).collect();

@@ -1,5 +1,5 @@
-//! What a daemon goes through: hosts and services that are slow, silent, gone or not what they say. It says what is
-//! wrong, never ends because of it, and goes on by itself once it is over.
+//! What a daemon goes through: hosts and services that are slow, silent, gone or not what they say. It says
+//! what is wrong, never ends because of it, and goes on by itself once it is over.
 
 mod credentials;
 
