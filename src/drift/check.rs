@@ -216,7 +216,7 @@ impl DriftScanner {
         let began = config.clock.unix();
         let mut scan = Scan::new(reader, &mut self.memory, &applied, request);
         scan.run(environments, config.limits.in_flight, context)?;
-        scan.read_comments(config.limits.in_flight, context)?;
+        scan.read_events(config.limits.in_flight, context)?;
         if scan.has_new_differences() {
             scan.leave_out_published(&planning::view(config)?, &config.rules)?;
         }

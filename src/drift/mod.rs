@@ -14,7 +14,7 @@ use futures_util::{StreamExt as _, stream};
 use reading::{AppliedDocuments, KnownDifference, ScanMemory};
 use reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 
-use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, PublishOutcome, Scope, ToggleId};
+use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, ObjectId, PublishOutcome, Scope, ToggleId};
 use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::{LiveReader, Outcome, ReadSession};
@@ -37,6 +37,8 @@ struct Scan<'a> {
     /// The differences that this scan has found and the last one did not know.
     new: BTreeSet<ToggleId>,
     live: BTreeMap<ToggleId, Live>,
+    /// The versions of toggles that have other ones now.
+    applied_versions: BTreeMap<ToggleId, EqualVersion>,
     report: DriftReport,
     unaccepted: Option<String>,
     failures: BTreeSet<PublishOutcome>,
@@ -59,6 +61,7 @@ impl<'a> Scan<'a> {
             environments: BTreeSet::new(),
             new: BTreeSet::new(),
             live: BTreeMap::new(),
+            applied_versions: BTreeMap::new(),
             report: DriftReport::default(),
             unaccepted: None,
             failures: BTreeSet::new(),
@@ -115,7 +118,9 @@ impl<'a> Scan<'a> {
         }
         // The next scan finds the same payload, so it would not read them if this one fails or is interrupted.
         for id in outdated {
-            self.memory.versions.toggles.remove(&id);
+            if let Some(equal) = self.memory.versions.toggles.remove(&id) {
+                self.applied_versions.insert(id.clone(), equal);
+            }
             self.memory.unread.insert(id);
         }
         let Some(listed) = listed else { return };
@@ -182,9 +187,21 @@ impl<'a> Scan<'a> {
         }
         // A plan that overwrites it decides by its live state.
         self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
-        let drifted = DriftedToggle { applied, live: live.clone(), comment: None };
+        let since = self.applied_version(&id, applied.object);
+        let drifted = DriftedToggle { applied, live: live.clone(), since };
         self.differs(id, KnownDifference::Drifted(Box::new(drifted)));
         Ok(())
+    }
+
+    /// Returns the version on the service that was found equal to the applied document, or that published it.
+    fn applied_version(&self, id: &ToggleId, object: ObjectId) -> Option<u64> {
+        if let Some(KnownDifference::Drifted(known)) = self.memory.known.get(id)
+            && known.applied.object == object
+        {
+            return known.since;
+        }
+        let equal = self.memory.versions.toggles.get(id).or_else(|| self.applied_versions.get(id));
+        equal.filter(|equal| equal.object == object).map(|equal| equal.version)
     }
 
     /// Reports a draft, and an archived toggle.
@@ -220,18 +237,22 @@ impl<'a> Scan<'a> {
         !self.new.is_empty()
     }
 
-    /// Reads the comments of the changes that this scan has found.
-    fn read_comments(&mut self, in_flight: usize, context: &PassContext) -> Result<(), Error> {
+    /// Reads who made the changes that this scan has found, and why.
+    fn read_events(&mut self, in_flight: usize, context: &PassContext) -> Result<(), Error> {
         let changes = self.new.iter().filter_map(|id| match self.memory.known.get(id) {
-            Some(KnownDifference::Drifted(drifted)) => Some((id.clone(), drifted.live.version)),
+            Some(KnownDifference::Drifted(drifted)) => {
+                Some((id.clone(), drifted.live.first_event(drifted.since)))
+            }
             _ => None,
         });
         let read = versions_from(&self.reader, changes.collect(), in_flight, context)?;
         for (id, versions) in read {
             if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
-                let found = versions.into_iter().find(|found| found.version == drifted.live.version);
-                // The service may not have the version anymore.
-                drifted.comment = found.map(|found| found.comment);
+                // The service may not have the versions anymore.
+                drifted.live.add_events(&versions, drifted.since, &drifted.applied.payload);
+                if let Some(Live::Toggle(live)) = self.live.get_mut(&id) {
+                    live.events.clone_from(&drifted.live.events);
+                }
             }
         }
         Ok(())
@@ -263,6 +284,7 @@ impl<'a> Scan<'a> {
             mut environments,
             is_outrun,
             live,
+            applied_versions: _,
             mut report,
             unaccepted,
             failures,

@@ -33,6 +33,47 @@ pub struct LiveToggle {
     /// Whether changes in this environment need an approval.
     pub needs_approval: bool,
     pub return_type: Option<ReturnType>,
+    /// The versions that replaced what was applied, oldest first; empty if they were not read.
+    pub events: Vec<LiveEvent>,
+}
+
+/// A version on the service, without its targeting: who published it, when and why.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LiveEvent {
+    pub version: u64,
+    pub by: Option<String>,
+    /// In seconds since 1970-01-01 UTC.
+    pub at: Option<i64>,
+    pub comment: String,
+}
+
+impl LiveToggle {
+    /// The number of versions to read if it is not known which one was applied.
+    const MOST_UNKNOWN: u64 = 50;
+
+    /// Returns the number of the first version to read for [`LiveToggle::add_events`].
+    pub(crate) fn first_event(&self, applied: Option<u64>) -> u64 {
+        let unknown = self.version.saturating_sub(Self::MOST_UNKNOWN);
+        applied.unwrap_or(unknown).min(self.version.saturating_sub(1)) + 1
+    }
+
+    /// Adds the events since this targeting was `applied`, as version `number` if that is known. `versions` are those from
+    /// [`LiveToggle::first_event`] on, newest first.
+    pub(crate) fn add_events(&mut self, versions: &[LiveVersion], number: Option<u64>, applied: &Payload) {
+        let newest = versions.partition_point(|version| version.version > self.version);
+        let versions = &versions[newest..];
+        let is_applied = |version: &LiveVersion| match number {
+            Some(number) => version.version <= number,
+            None => version.content.payload() == Some(applied),
+        };
+        let count = match versions.iter().position(is_applied) {
+            Some(count) => count,
+            None if number.is_some() => versions.len(),
+            // Which version was applied is unknown, so only the last one is certainly newer.
+            None => versions.len().min(1),
+        };
+        self.events = versions[..count].iter().rev().map(LiveVersion::event).collect();
+    }
 }
 
 /// A change on the service that awaits approval there.
@@ -69,4 +110,22 @@ pub struct LiveVersion {
     pub created_by: Option<String>,
     /// When it did, in seconds since 1970-01-01 UTC.
     pub created_at: Option<i64>,
+}
+
+impl LiveVersion {
+    fn event(&self) -> LiveEvent {
+        LiveEvent {
+            version: self.version,
+            by: self.created_by.clone(),
+            at: self.created_at,
+            comment: self.comment.clone(),
+        }
+    }
+}
+
+impl LiveEvent {
+    /// Returns the comment without white space around it, unless it is blank.
+    pub(crate) fn shown_comment(&self) -> Option<&str> {
+        Some(self.comment.trim()).filter(|comment| !comment.is_empty())
+    }
 }

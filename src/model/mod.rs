@@ -34,7 +34,7 @@ pub use id::{
 pub(crate) use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use leftover::LeftoverKind;
 pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle, WaivedToggle};
-pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
+pub use live::{Live, LiveContent, LiveDraft, LiveEvent, LiveToggle, LiveVersion};
 pub use request::{Action, Certainty, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest};
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
 pub use scope::{

@@ -47,7 +47,7 @@ use crate::git::{CommitVerifier, RepoUrl};
 use crate::model::{Allowance, HeldRequest, Live, ToggleId, chain};
 use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::source::{Snapshot, Source};
-use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
+use crate::state::{self, LiveVersions, Options, PassHead, SharedOptions, StateSnapshot, Store};
 use compare::{AppliedSide, PlanFiles, attribute, compare, decide, hold};
 use publish::Service;
 use publish::order::{Inherited, Order};
@@ -341,12 +341,21 @@ impl Reconciler {
             policy: self.config.rules.policy.clone(),
             order: Order::new(plan, self.store.view(), &self.inherited),
             service,
+            versions: self.versions(),
             journal,
             limits: self.config.limits,
             clock: self.config.clock.clone(),
             context: context.clone(),
         };
         publish_with_checkpoints(&mut self.store, job, head)
+    }
+
+    /// Returns the versions on the service that were published or found equal last, as far as this folder knows.
+    fn versions(&self) -> BTreeMap<ToggleId, u64> {
+        let service = self.config.service.as_ref().filter(|_| self.config.rules.policy.reads_live());
+        let Some(service) = service else { return BTreeMap::new() };
+        let versions = LiveVersions::open(&self.config.state_dir, &service.base_url.to_string());
+        versions.toggles.into_iter().map(|(id, equal)| (id, equal.version)).collect()
     }
 
     fn service(&self, plan: &Approved, scanned: BTreeMap<ToggleId, Live>) -> Result<Service, Error> {

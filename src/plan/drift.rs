@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use super::{OnMissing, hold};
 use crate::model::{
-    Content, EnvironmentId, Hold, Live, LiveContent, LiveToggle, ObjectId, Payload, Targeting, ToggleId,
-    Version, escaped, rfc3339,
+    Content, EnvironmentId, Hold, Live, LiveContent, LiveEvent, LiveToggle, ObjectId, Payload, Targeting,
+    ToggleId, Version, escaped, rfc3339,
 };
 
 /// The differences, each list sorted by toggle.
@@ -45,8 +45,8 @@ pub struct DriftReport {
 pub struct DriftedToggle {
     pub applied: Version,
     pub live: LiveToggle,
-    /// The comment of the newest change on the service, if it could be read.
-    pub comment: Option<String>,
+    /// The version on the service that was applied, if it is known.
+    pub since: Option<u64>,
 }
 
 /// A document whose toggle the service does not have.
@@ -198,21 +198,30 @@ impl DriftedToggle {
         super::change::diff(Some(&self.applied.payload), self.live.content.payload())
     }
 
-    /// Returns the comment of the change without white space around it, unless it is blank.
-    pub(crate) fn shown_comment(&self) -> Option<&str> {
-        let comment = self.comment.as_deref().map(str::trim);
-        comment.filter(|comment| !comment.is_empty())
+    /// Returns one or two lines for each change on the service since the document was applied. The first is about the only
+    /// or the last one.
+    pub(crate) fn events(&self) -> (String, Vec<String>) {
+        let comment =
+            |event: &LiveEvent| event.shown_comment().map(|text| format!("comment: {}", escaped(text)));
+        match self.live.events.as_slice() {
+            [] => (self.live.author(), Vec::new()),
+            [one] => (self.live.author(), comment(one).into_iter().collect()),
+            several => {
+                let line = |event: &LiveEvent| match comment(event) {
+                    None => event.author(),
+                    Some(comment) => format!("{}, {comment}", event.author()),
+                };
+                let head = format!("{} changes, the last {}", several.len(), self.live.author());
+                (head, several.iter().map(line).collect())
+            }
+        }
     }
 }
 
 impl fmt::Display for DriftedToggle {
     /// Formats who changed the toggle and when, with the comment.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "changed on the service: {}", self.live)?;
-        match self.shown_comment() {
-            None => Ok(()),
-            Some(comment) => write!(f, ", with the comment \"{}\"", escaped(comment)),
-        }
+        write!(f, "changed on the service: {}", self.live)
     }
 }
 
@@ -316,7 +325,10 @@ pub(in crate::plan) struct DriftedJson<'a> {
     version: u64,
     by: Option<&'a str>,
     at: Option<String>,
+    /// The comment of that version.
     comment: Option<&'a str>,
+    /// Every version since the document was applied, oldest first.
+    events: Vec<EventJson<'a>>,
     sentences: Vec<String>,
     applied: &'a Payload,
     /// The live targeting; absent if a document cannot express it.
@@ -324,6 +336,22 @@ pub(in crate::plan) struct DriftedJson<'a> {
     content: Option<Content>,
     /// Why a document cannot express it.
     inexpressible: Option<&'a str>,
+}
+
+/// A version on the service as JSON.
+#[derive(Debug, Serialize)]
+struct EventJson<'a> {
+    version: u64,
+    by: Option<&'a str>,
+    at: Option<String>,
+    comment: &'a str,
+}
+
+impl<'a> EventJson<'a> {
+    fn of(event: &'a LiveEvent) -> Self {
+        let LiveEvent { version, by, at, comment } = event;
+        Self { version: *version, by: by.as_deref(), at: at.map(rfc3339), comment }
+    }
 }
 
 impl<'a> DriftedJson<'a> {
@@ -335,7 +363,8 @@ impl<'a> DriftedJson<'a> {
             version: drifted.live.version,
             by: drifted.live.modified_by.as_deref(),
             at: drifted.live.modified_at.map(rfc3339),
-            comment: drifted.comment.as_deref(),
+            comment: drifted.live.events.last().map(|event| event.comment.as_str()),
+            events: drifted.live.events.iter().map(EventJson::of).collect(),
             sentences: drifted.sentences(),
             applied: &drifted.applied.payload,
             disabled: live.as_ref().map(|live| live.disabled),

@@ -12,17 +12,32 @@ use super::{
     StateEdit, WithheldToggle, hold,
 };
 use crate::model::{
-    Action, Hold, HoldKind, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, ToggleId,
-    escaped, rfc3339, variation_fits,
+    Action, Hold, HoldKind, Live, LiveContent, LiveEvent, LiveToggle, LiveVersion, Payload, ReturnType, Sent,
+    ToggleId, escaped, rfc3339, variation_fits,
 };
 
 impl LiveToggle {
+    /// The number of events that one sentence names.
+    const MOST_NAMED: usize = 10;
+
     /// Returns the version, who made it, and when.
     pub(crate) fn author(&self) -> String {
-        let by = self.modified_by.as_ref().map(|by| format!(" by {}", escaped(by)));
-        let at = self.modified_at.map(|at| format!(" at {}", rfc3339(at)));
-        let (by, at) = (by.unwrap_or_default(), at.unwrap_or_default());
-        format!("version {}{by}{at}", self.version)
+        author(self.version, self.modified_by.as_deref(), self.modified_at)
+    }
+
+    /// Returns every event since it was applied; the newest ones if there are many.
+    fn history(&self) -> String {
+        let events =
+            |events: &[LiveEvent]| events.iter().map(LiveEvent::sentence).collect::<Vec<_>>().join("; then ");
+        match self.events.len() {
+            0 => self.author(),
+            1..=Self::MOST_NAMED => events(&self.events),
+            count => format!(
+                "{count} versions, the last {} of which are {}",
+                Self::MOST_NAMED,
+                events(&self.events[count - Self::MOST_NAMED..])
+            ),
+        }
     }
 
     /// Returns how to keep it, as a request.
@@ -45,10 +60,31 @@ impl LiveToggle {
     }
 }
 
+impl LiveEvent {
+    /// Returns the version, who made it, and when.
+    pub(crate) fn author(&self) -> String {
+        author(self.version, self.by.as_deref(), self.at)
+    }
+
+    fn sentence(&self) -> String {
+        match self.shown_comment() {
+            None => self.author(),
+            Some(comment) => format!("{}, with the comment \"{}\"", self.author(), escaped(comment)),
+        }
+    }
+}
+
+fn author(version: u64, by: Option<&str>, at: Option<i64>) -> String {
+    let by = by.map(|by| format!(" by {}", escaped(by)));
+    let at = at.map(|at| format!(" at {}", rfc3339(at)));
+    format!("version {version}{}{}", by.unwrap_or_default(), at.unwrap_or_default())
+}
+
 impl fmt::Display for LiveToggle {
-    /// Formats who made the newest change and when, without the targeting.
+    /// Formats who made the changes since it was applied, when and why, without the targeting. Without its events, formats
+    /// the newest one without its comment.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.author())?;
+        f.write_str(&self.history())?;
         match &self.content {
             LiveContent::Known(_) => Ok(()),
             LiveContent::Inexpressible(reason) => {

@@ -67,9 +67,10 @@ fn valid(report: &DriftReport) -> String {
 
 fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Color) {
     let head = format!("~ drifted {}", toggle.applied.id);
-    let _ = writeln!(text, "  {}  {}", paint(&head, "33", color), paint(&toggle.live.author(), "2", color));
-    if let Some(comment) = toggle.shown_comment() {
-        let _ = writeln!(text, "      comment: {}", escaped(comment));
+    let (author, events) = toggle.events();
+    let _ = writeln!(text, "  {}  {}", paint(&head, "33", color), paint(&author, "2", color));
+    for event in events {
+        let _ = writeln!(text, "      {event}");
     }
     if is_full {
         difference(text, "      ", (toggle.sentences(), toggle.diff()), color);
@@ -159,12 +160,18 @@ pub(super) fn rows(report: &DriftReport) -> Vec<String> {
     }
     parts.extend(report.drifted.iter().map(|drifted| {
         let id = &drifted.applied.id;
-        let comment = drifted.shown_comment();
-        let comment = comment.map_or_else(String::new, |text| format!("\n\ncomment: {}", code(text)));
+        let (author, events) = drifted.events();
+        let events: String = match drifted.live.events.as_slice() {
+            [one] => {
+                let comment = one.shown_comment().map(|text| format!("\n\ncomment: {}", code(text)));
+                comment.unwrap_or_default()
+            }
+            _ => events.iter().map(|event| format!("\n\n{}", code(event))).collect(),
+        };
         let lines = [drifted.sentences(), drifted.diff()].concat();
         format!(
-            "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{comment}\n\n{}\n</details>\n\n",
-            code(&drifted.live.author()),
+            "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{events}\n\n{}\n</details>\n\n",
+            code(&author),
             block(&lines)
         )
     }));
@@ -173,6 +180,8 @@ pub(super) fn rows(report: &DriftReport) -> Vec<String> {
 
 const SUBJECT: usize = 72;
 const COMMENT: usize = 500;
+/// The number of events of a toggle.
+const MOST_EVENTS: usize = 20;
 /// The number of differences of a toggle, and the most characters of each.
 const MOST_DIFFERENCES: usize = 20;
 const DIFFERENCE: usize = 200;
@@ -200,9 +209,13 @@ pub(crate) fn drift_message(drifted: &[&DriftedToggle], service: &str) -> String
             break;
         }
         named += 1;
-        let _ = write!(text, "\n{}\n\n    {}\n", toggle.applied.id, toggle.live.author());
-        if let Some(comment) = toggle.shown_comment() {
-            let _ = writeln!(text, "    comment: {}", escaped(&cut(comment, COMMENT)));
+        let (author, events) = toggle.events();
+        let _ = write!(text, "\n{}\n\n    {author}\n", toggle.applied.id);
+        for event in events.iter().take(MOST_EVENTS) {
+            let _ = writeln!(text, "    {}", cut(event, COMMENT));
+        }
+        if events.len() > MOST_EVENTS {
+            let _ = writeln!(text, "    and {} later ones", events.len() - MOST_EVENTS);
         }
         let sentences = toggle.sentences();
         for sentence in sentences.iter().take(MOST_DIFFERENCES) {

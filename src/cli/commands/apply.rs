@@ -19,7 +19,7 @@ use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftScanner, overwritable};
 use crate::forge::CommitVerdict;
 use crate::model::{
-    Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, chain, counted, escaped,
+    Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, ToggleState, chain, counted, escaped,
 };
 use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, ReviewSource, Runtime};
 use crate::plan::{OnDrift, PlanJson, StateEdit, json};
@@ -223,45 +223,119 @@ fn rest(report: &Report, kind: ServiceKind, color: Color) -> String {
 }
 
 fn one_line(report: &Report) -> String {
-    let counts = report.plan.counts();
-    let mut parts = match report.lines().count() {
-        0 => vec!["nothing to publish".to_owned()],
-        changes => vec![format!("applied {} of {}", report.applied(), counted(changes, "change"))],
+    let totals = Totals::of(report);
+    let invalid = report.plan.counts().invalid;
+    let mut parts = match totals.changes() {
+        _ if report.lines().next().is_none() => vec!["nothing to publish".to_owned()],
+        changes => vec![format!("applied {} of {}", totals.applied.len(), counted(changes, "change"))],
     };
-    if counts.held > 0 {
-        parts.push(format!("{} held", counts.held));
-    }
-    if counts.invalid > 0 {
-        parts.push(counted(counts.invalid, "invalid document"));
+    parts.extend(totals.others().map(|(toggles, what)| format!("{} {what}", toggles.len())));
+    if invalid > 0 {
+        parts.push(counted(invalid, "invalid document"));
     }
     parts.join(" · ")
 }
 
-fn total(report: &Report, kind: ServiceKind) -> String {
-    let mut text = String::new();
-    let converged = report.count(|result| *result == ChangeResult::Converged);
-    let recorded = report.plan.state_edits().len() + converged;
-    if recorded > 0 && report.plan.stopped().is_none() && report.error.is_none() {
-        let toggles = counted(recorded, "toggle");
-        let _ = writeln!(text, "recorded without publishing: {toggles}");
-        let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
-        if report.plan.state_edits().iter().any(is_adopted) {
-            let comparing = match kind {
-                ServiceKind::Documented => "--service-kind featureprobe",
-                ServiceKind::FeatureProbe => "--on-drift hold",
-            };
-            let _ = writeln!(
-                text,
-                "the adopted documents were not compared with the service (`{comparing}` does that)"
-            );
+/// The toggles of a pass by result, each toggle once.
+#[derive(Serialize)]
+struct Totals<'a> {
+    applied: Vec<&'a ToggleId>,
+    /// Recorded without publishing.
+    converged: Vec<&'a ToggleId>,
+    failed: Vec<&'a ToggleId>,
+    held: Vec<&'a ToggleId>,
+    /// The toggles of invalid documents, which are no changes.
+    invalid: Vec<&'a ToggleId>,
+    not_sent: Vec<&'a ToggleId>,
+    pending: Vec<&'a ToggleId>,
+}
+
+impl<'a> Totals<'a> {
+    /// The number of toggles that the text names.
+    const MOST_NAMED: usize = 3;
+
+    fn of(report: &'a Report) -> Self {
+        let plan = &report.plan;
+        let with = |wanted: fn(&ChangeResult) -> bool| -> Vec<&'a ToggleId> {
+            let lines = report.lines().filter(|(_, result)| wanted(result));
+            lines.map(|(change, _)| &change.id).collect()
+        };
+        let mut totals = Self {
+            applied: with(|result| *result == ChangeResult::Applied),
+            converged: with(|result| *result == ChangeResult::Converged),
+            failed: with(ChangeResult::has_failed),
+            held: with(ChangeResult::is_held),
+            invalid: Vec::new(),
+            not_sent: with(|result| *result == ChangeResult::NotSent),
+            pending: with(ChangeResult::is_pending),
+        };
+        for held in plan.withheld() {
+            match held.hold.state {
+                ToggleState::Failed => totals.failed.push(&held.id),
+                ToggleState::Pending => totals.pending.push(&held.id),
+                _ if held.hold.kind == Some(HoldKind::Invalid) => totals.invalid.push(&held.id),
+                _ => totals.held.push(&held.id),
+            }
         }
+        if plan.stopped().is_none() && report.error.is_none() {
+            totals.converged.extend(plan.state_edits().iter().map(StateEdit::id));
+        }
+        for toggles in [&mut totals.converged, &mut totals.failed, &mut totals.held, &mut totals.pending] {
+            toggles.sort_unstable();
+        }
+        totals
     }
-    let changes = report.lines().count() - converged;
-    if changes > 0 {
-        let _ = write!(text, "applied {} of {}", report.applied(), counted(changes, "change"));
-        let held = report.count(ChangeResult::is_held);
-        if held > 0 {
-            let _ = write!(text, ", {held} held");
+
+    /// Returns the number of changes that were to be published.
+    fn changes(&self) -> usize {
+        let lists = [&self.applied, &self.failed, &self.held, &self.not_sent, &self.pending];
+        lists.iter().map(|toggles| toggles.len()).sum()
+    }
+
+    /// Returns the changes that need somebody, by result. The next pass sends the others.
+    fn others(&self) -> impl Iterator<Item = (&[&'a ToggleId], &'static str)> {
+        let others = [(self.held.as_slice(), "held"), (&self.failed, "failed")];
+        others.into_iter().filter(|(toggles, _)| !toggles.is_empty())
+    }
+
+    /// Returns the number of toggles with this result, and their names if they are few.
+    fn part(toggles: &[&ToggleId], what: &str) -> String {
+        let count = toggles.len();
+        if count > Self::MOST_NAMED {
+            return format!("{count} {what}");
+        }
+        let names: Vec<&str> = toggles.iter().map(|id| id.as_str()).collect();
+        format!("{count} {what} ({})", names.join(", "))
+    }
+}
+
+fn total(report: &Report, kind: ServiceKind) -> String {
+    let (totals, mut text) = (Totals::of(report), String::new());
+    let is_converged = |result: &ChangeResult| *result == ChangeResult::Converged;
+    // Without a change that was tried, the plan above has its own summary.
+    let is_tried = report.lines().any(|(_, result)| !is_converged(result));
+    let recorded = totals.converged.len();
+    if recorded > 0 {
+        let _ = writeln!(text, "recorded without publishing: {}", counted(recorded, "toggle"));
+    }
+    let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
+    if recorded > 0 && report.plan.state_edits().iter().any(is_adopted) {
+        let comparing = match kind {
+            ServiceKind::Documented => "--service-kind featureprobe",
+            ServiceKind::FeatureProbe => "--on-drift hold",
+        };
+        let _ = writeln!(
+            text,
+            "the adopted documents were not compared with the service (`{comparing}` does that)"
+        );
+    }
+    if is_tried {
+        let _ = write!(text, "applied {} of {}", totals.applied.len(), counted(totals.changes(), "change"));
+        let converged = report.lines().filter(|(_, result)| is_converged(result));
+        let converged: Vec<_> = converged.map(|(change, _)| &change.id).collect();
+        let converged = Some((converged.as_slice(), "converged")).filter(|(toggles, _)| !toggles.is_empty());
+        for (toggles, what) in converged.into_iter().chain(totals.others()) {
+            let _ = write!(text, ", {}", Totals::part(toggles, what));
         }
         text.push('\n');
     }
@@ -331,6 +405,7 @@ struct ReportJson<'a> {
     #[serde(flatten)]
     plan: PlanJson<'a>,
     results: Vec<ResultLine<'a>>,
+    totals: Totals<'a>,
     stopped: Option<String>,
     error: Option<JsonError>,
     notes: &'a [String],
@@ -357,6 +432,7 @@ impl<'a> ReportJson<'a> {
         Self {
             plan: json(&report.plan),
             results: results.collect(),
+            totals: Totals::of(report),
             stopped: report.stopped.as_ref().map(ToString::to_string),
             error: report.error.as_deref().map(|error| JsonError::new(error, error.hint())),
             notes: &report.notes,

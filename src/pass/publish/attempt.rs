@@ -14,7 +14,7 @@ use tracing::{Instrument as _, debug_span};
 use super::dispatch::Job;
 use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
-use crate::model::{Certainty, Hold, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
+use crate::model::{Certainty, Hold, Live, LiveToggle, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
 use crate::pass::event::{Event, PublishAnswer};
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
 use crate::service::Outcome;
@@ -123,6 +123,9 @@ impl Sender {
         }
         let decided = decide_live(change, &live, self.policy(), self.job.plan.overrides());
         let decision = match (decided, &live) {
+            (LiveDecision::Hold(hold), Live::Toggle(live)) if hold.version.is_some() => {
+                LiveDecision::Hold(self.with_events(change, live, hold).await)
+            }
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = service.versions_from(&change.id, after + 1).await?;
                 decide_by_versions(change, live, &newer)
@@ -138,6 +141,29 @@ impl Sender {
             (_, decision) => decision,
         };
         Ok((decision, overwrites(change, &live).then_some(SentNote::Overwrites)))
+    }
+
+    /// Returns a hold because of changes on the service that names all of them, as far as they can be read.
+    async fn with_events(&self, change: &Change, live: &LiveToggle, hold: Hold) -> Hold {
+        let (Before::Applied(applied) | Before::Live(applied)) = &change.before else {
+            return hold;
+        };
+        // The version that this folder knows may be older than what another process has applied since.
+        let known = self.job.versions.get(&change.id).copied();
+        if known.is_some_and(|known| known + 1 >= live.version) {
+            return hold;
+        }
+        let versions = self.job.service.versions_from(&change.id, live.first_event(known)).await;
+        let versions = versions.unwrap_or_default();
+        let is_applied = |version: &LiveVersion| version.content.payload() == Some(applied);
+        let known = known.filter(|_| !versions.iter().any(is_applied));
+        let mut live = live.clone();
+        live.add_events(&versions, known, applied);
+        let live = Live::Toggle(Box::new(live));
+        match decide_live(change, &live, self.policy(), self.job.plan.overrides()) {
+            LiveDecision::Hold(hold) => hold,
+            _ => hold,
+        }
     }
 
     /// Records a change that needs no request.

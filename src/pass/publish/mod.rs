@@ -62,6 +62,8 @@ pub(crate) struct PublishJob {
     pub(crate) policy: Policy,
     pub(crate) order: Order,
     pub(crate) service: Service,
+    /// The versions on the service that this folder has published or found equal last.
+    pub(crate) versions: BTreeMap<ToggleId, u64>,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
     pub(crate) clock: Clock,
@@ -373,6 +375,7 @@ mod tests {
             policy: Policy { .. },
             order: Order { .. },
             service: _,
+            versions: _,
             journal: Journal { .. },
             limits: Limits { .. },
             clock: _,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +31,8 @@ pub(super) struct Sender {
     results: Mutex<Results>,
     /// Notified when a worker may have a new next step.
     pub(super) changed: Notify,
+    /// Whether the log has that the service is in doubt.
+    is_doubt_logged: AtomicBool,
 }
 
 /// How an attempt ended.
@@ -105,6 +109,7 @@ impl Sender {
             dispatcher: Mutex::new(dispatcher),
             results: Mutex::new(Results { changes: vec![progress; total], stopped: None }),
             changed: Notify::new(),
+            is_doubt_logged: AtomicBool::new(false),
         }
     }
 
@@ -226,6 +231,15 @@ impl Sender {
         drop(dispatcher);
         if doubt != trusted {
             self.report(Event::Doubted(doubt.map(|toggles| (toggles, outcome))));
+        }
+        // Before the pause, which takes ten time-outs of a service that hangs. Once a pass, because toggles may take turns.
+        let is_silent = matches!(outcome, Outcome::Busy { .. } | Outcome::Lost { .. });
+        if is_silent
+            && doubt.is_some_and(|toggles| toggles > 1)
+            && !is_paused
+            && !self.is_doubt_logged.swap(true, Relaxed)
+        {
+            tracing::warn!(name: "doubted", toggles = doubt, reason = %outcome, "no useful response from the service");
         }
         if is_paused && !was_paused {
             tracing::warn!(name: "paused", reason = %outcome, "no useful response from the service, pass paused");

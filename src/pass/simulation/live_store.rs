@@ -133,6 +133,7 @@ impl LiveStore {
             is_archived: false,
             needs_approval: false,
             return_type: None,
+            events: Vec::new(),
         }))
     }
 

@@ -54,6 +54,7 @@ pub(super) fn live(version: u64, value: &str) -> LiveToggle {
         is_archived: false,
         needs_approval: false,
         return_type: Some(ReturnType::String),
+        events: Vec::new(),
     }
 }
 

@@ -282,6 +282,7 @@ fn live(id: &ToggleId, targeting: WireTargeting, listed: &ListedToggle) -> (u64,
         is_archived: listed.is_archived,
         needs_approval: enable_approval,
         return_type: listed.return_type,
+        events: Vec::new(),
     };
     (version, live)
 }

@@ -328,3 +328,67 @@ fn documents_in_another_notation_and_dates_are_no_drift() {
     stand.before("/", "PATCH", &targeting("pay"), same);
     stand.drift().exit(0).stdout(IN_SYNC);
 }
+
+#[test]
+fn every_change_on_the_service_since_the_last_publish_is_named_everywhere() {
+    const INCIDENT: &str = "INCIDENT 6: off until Monday";
+    const TYPO: &str = "typo in a rule name";
+    for is_cached in [true, false] {
+        let stand = Stand::applied();
+        // Each is made before one of the first requests.
+        stand.changes("pay", 21, INCIDENT);
+        stand.changes("pay", 22, TYPO);
+        stand.drift().exit(0).any_output();
+        if !is_cached {
+            stand.forget();
+        }
+        stand.drift().exit(0).stdout_contains(&[
+            "~ drifted shop/prod/pay  2 changes, the last version 4 by Admin at ",
+            ", comment: INCIDENT 6: off until Monday\n      version 4 by Admin at ",
+            ", comment: typo in a rule name\n      rule `adults`",
+        ]);
+        stand.drift().set("output", "json").exit(0).stdout_json(|json| {
+            crate::outputs::assert_valid(&stand.world, "drift", json);
+            let events = json["drifted"][0]["events"].as_array().unwrap();
+            let events: Vec<_> =
+                events.iter().map(|event| json!([event["version"], event["comment"]])).collect();
+            assert_eq!(events, [json!([3, INCIDENT]), json!([4, TYPO])]);
+        });
+        let both = [INCIDENT, "; then version 4 by Admin at ", TYPO];
+        stand.command("plan").arg("--live").exit_in(&[0, 4]).stdout_contains(&[INCIDENT, TYPO]);
+        let message = stand.world.path("message");
+        let import = stand.command("import").arg("--drifted").arg("--message-file").arg(&message);
+        import.exit(0).any_output();
+        let message = std::fs::read_to_string(&message).unwrap();
+        assert!(message.contains(INCIDENT) && message.contains(TYPO), "{message}");
+        stand.world.repo.file("shop/prod/pay.yaml", doc(19)).commit("Change pay");
+        stand.apply().exit(4).stdout_contains(&both).any_stderr();
+        stand.apply().arg("--overwrite-drift").exit(0).stderr_contains(&both).any_stdout();
+    }
+}
+
+#[test]
+fn the_last_line_of_apply_counts_each_toggle_once() {
+    let stand = Stand::applied();
+    for (toggle, age) in [("pay", 30), ("ship", 21)] {
+        stand.changes(toggle, age, "by hand");
+    }
+    for toggle in ["pay", "ship", "cart"] {
+        stand.world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(21));
+    }
+    stand.world.repo.commit("Raise the age");
+    let apply = || stand.apply().set("max-change-ratio", "1");
+    let ran = apply().set("output", "json").exit(4).any_stderr();
+    let json = ran.json();
+    crate::outputs::assert_valid(&stand.world, "apply", &json);
+    let totals = &json["totals"];
+    assert_eq!(totals["applied"], json!(["shop/prod/cart"]), "{totals}");
+    assert_eq!(totals["converged"], json!(["shop/prod/ship"]), "{totals}");
+    assert_eq!(totals["held"], json!(["shop/prod/pay"]), "{totals}");
+    for none in ["failed", "invalid", "not_sent", "pending"] {
+        assert_eq!(totals[none], json!([]), "{totals}");
+    }
+    stand.world.repo.file("shop/prod/cart.yaml", doc(22)).commit("Change another");
+    let last = "\napplied 1 of 2 changes, 1 held (shop/prod/pay)\n";
+    apply().exit(4).any_stderr().stdout_contains(&[last]);
+}
