@@ -180,7 +180,7 @@ pub struct Settings {
     /// Name the merge commit instead of the commit of the branch
     #[arg(long, of(SOURCE, PLANNING))]
     pub first_parent: bool,
-    /// Follow a rewritten history, or refuse it [follow]
+    /// Follow a rewritten history, or refuse it [follow; with trusted keys, refuse]
     ///
     /// If given explicitly, `follow` also accepts a commit older than the one in the shared state.
     #[arg(long, of(SOURCE, PLANNING), words(HistoryRule::WORDS))]

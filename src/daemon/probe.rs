@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::daemon::status::Status;
 use crate::daemon::{Metrics, Trigger};
 use crate::model::{CommitId, escaped, rfc3339};
+use crate::service::retry::pass_backoff;
 use crate::source::watch::{Watcher, watch as watch_repository};
 use crate::source::{CacheMode, FetchProblem, Fetched, Source, SourceConfig};
 
@@ -33,6 +34,10 @@ pub(super) struct HeadProbe {
     config: SourceConfig,
     source: Source,
     lookup: Option<JoinHandle<Option<CommitId>>>,
+    /// The lookups in a row that failed.
+    failures: u32,
+    /// The time before which no lookup is worth its transfer, because the source could not be read.
+    rests_until: Option<Instant>,
     /// Whether another lookup was requested meanwhile; the running one may be too early to find a newer commit.
     is_requested_again: bool,
     /// The time of the last webhook, until something new is found, and the lookups that are still to follow it.
@@ -55,6 +60,8 @@ impl HeadProbe {
             source: Source::new(config.clone()),
             config,
             lookup: None,
+            failures: 0,
+            rests_until: None,
             is_requested_again: false,
             delivered: None,
             second_looks: VecDeque::new(),
@@ -99,6 +106,18 @@ impl HeadProbe {
         }
     }
 
+    /// Starts a lookup that is due, unless the last ones failed: each may transfer what the one before did.
+    pub(super) fn poll(&mut self) {
+        if self.rests_until.is_none_or(|until| until <= Instant::now()) {
+            self.start();
+        }
+    }
+
+    /// Has no lookup start before the next pass, which reads the source that the last one could not read.
+    pub(super) fn rest(&mut self, until: Instant) {
+        self.rests_until = Some(until);
+    }
+
     /// Starts a lookup of a remote repository; [`HeadProbe::finished`] returns its result.
     pub(super) fn start(&mut self) {
         if self.is_local() {
@@ -125,10 +144,11 @@ impl HeadProbe {
         self.second_looks.front().copied()
     }
 
-    /// Starts the lookup after a webhook that is due.
+    /// Starts the lookup after a webhook that is due, or a regular one.
     pub(super) fn look_again(&mut self, now: Instant) {
+        let count = self.second_looks.len();
         self.second_looks.retain(|due| *due > now);
-        self.start();
+        if self.second_looks.len() < count { self.start() } else { self.poll() }
     }
 
     /// Ends the lookups after a webhook: one that began at `began` has found something new.
@@ -152,7 +172,12 @@ impl HeadProbe {
         }
         let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         if found.is_some() {
+            (self.failures, self.rests_until) = (0, None);
             self.record_lookup(SystemTime::now());
+        } else {
+            self.failures = self.failures.saturating_add(1);
+            let wait = pass_backoff(self.failures, 0.5 + fastrand::f64() / 2.0);
+            self.rests_until = self.rests_until.max(Some(Instant::now() + wait));
         }
         found
     }

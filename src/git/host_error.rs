@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use super::RepoUrl;
-use crate::model::escaped;
+use crate::model::{ObjectId, escaped};
 use crate::transport::{NetworkError, SecretError, redacted};
 
 /// The oldest version of the `git` program that has what this crate uses.
@@ -65,7 +65,7 @@ pub enum GitFault {
     NotFound,
     /// The connection failed or broke.
     Network,
-    /// A failure of the local repository, or an unknown one.
+    /// An unknown failure, such as that of a process that the system ended. The local repository may be damaged.
     Other,
     /// A proxy did not connect.
     Proxy,
@@ -239,6 +239,21 @@ impl GitError {
     #[cfg(test)]
     pub(crate) fn unreachable(url: RepoUrl, why: &str) -> Self {
         Self::Failed(Box::new(GitFailure { url, fault: GitFault::Network, words: GitWords::of(why) }))
+    }
+
+    /// Returns whether the host refused access, which may last only a moment.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self.fault(),
+            Some(GitFault::Forbidden | GitFault::NoCredentials | GitFault::WrongCredentials)
+        )
+    }
+
+    /// Returns the objects that the program named.
+    pub(super) fn objects(&self) -> Vec<ObjectId> {
+        let Self::Failed(failure) = self else { return Vec::new() };
+        let words = failure.words.lines.iter().flat_map(|line| line.split(|c: char| !c.is_ascii_hexdigit()));
+        words.filter(|word| word.len() == 40).filter_map(|word| word.parse().ok()).collect()
     }
 
     /// Returns the class of a failure of the program.

@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod clone_folder;
 pub(crate) mod commit;
 mod error;
 mod failpoint;
@@ -16,6 +17,7 @@ pub(crate) mod testing;
 mod url;
 mod verify;
 
+pub(crate) use clone_folder::CloneFolder;
 pub use commit::Parents;
 pub(crate) use commit::{CommitNode, authored, commit, lacks_parent_tree, raw_commit};
 pub(crate) use commit::{object_id, oid};
@@ -28,13 +30,15 @@ pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
 pub use host_error::{GitError, GitFailure, GitFault, GitWords};
-pub(crate) use process::{Advertised, PushVerdict, fetch, ls_remote, push};
+pub(crate) use process::{Advertised, PushVerdict, fetch, fetch_named, is_damaged, ls_remote, push};
 pub(crate) use process_group::{kill_all, wind_down};
 pub use repository::ObjectReader;
 pub(crate) use repository::{Ignored, changed_files, not_checked_out, os_path};
 pub use repository::{PooledRepository, RepositoryPool, init, init_bare, open, open_bare};
 pub(crate) use repository::{blob, tree};
-pub(crate) use repository::{borrow_objects, config_value, open_or_create, set_config_value, sync_folder};
+pub(crate) use repository::{
+    borrow_objects, clear, config_value, open_or_create, set_config_value, sync_folder,
+};
 pub use sample::Sample;
 pub use url::{GitAccess, GitCredentials, UserConfig};
 pub use url::{RepoUrl, RepoUrlError};

@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +22,7 @@ use tempfile::NamedTempFile;
 use super::host_error::GitWords;
 use super::host_error::{GitError, GitFailure, GitFault, OLDEST};
 use super::process_group::{ProcessGroup, StepKind, is_over, lock};
-use super::repository::remove_unfinished;
+use super::repository::{has_unreadable, remove_unfinished};
 use super::url::{CredentialServer, UserConfig};
 use super::{GitAccess, RepoUrl};
 use crate::model::{CommitId, ObjectId, escaped};
@@ -100,11 +101,20 @@ pub(crate) enum PushVerdict {
     Rejected(String),
 }
 
-/// Lists all refs of `url`.
-pub(crate) fn ls_remote(url: &RepoUrl, access: &GitAccess) -> Result<Vec<Advertised>, GitError> {
+/// Lists the refs of `url`: all, or those of `kinds`, such as `--tags`.
+pub(crate) fn ls_remote(
+    url: &RepoUrl,
+    access: &GitAccess,
+    kinds: &[&str],
+) -> Result<Vec<Advertised>, GitError> {
     let step = Step::new(url, access, Path::new("/dev/null"))?;
     let mut command = step.command();
-    command.args(["ls-remote", "--symref"]).args(step.upload_pack()).arg("--").arg(step.address());
+    command
+        .args(["ls-remote", "--symref"])
+        .args(kinds)
+        .args(step.upload_pack())
+        .arg("--")
+        .arg(step.address());
     let output = step.checked(command, StepKind::Read)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut refs: Vec<Advertised> = Vec::new();
@@ -128,13 +138,48 @@ pub(crate) fn fetch(
     access: &GitAccess,
     refspecs: &[impl AsRef<OsStr>],
 ) -> Result<(), GitError> {
+    // Nothing reads `FETCH_HEAD` of the repository.
+    fetch_with(repository, url, access, refspecs, "--no-write-fetch-head")
+}
+
+/// Fetches as [`fetch`]. Returns the full name of the ref that each of `refspecs` names.
+pub(crate) fn fetch_named(
+    repository: &Path,
+    url: &RepoUrl,
+    access: &GitAccess,
+    refspecs: &[impl AsRef<OsStr>],
+) -> Result<Vec<String>, GitError> {
+    fetch_with(repository, url, access, refspecs, "--write-fetch-head")?;
+    let text = fs::read(repository.join("FETCH_HEAD"));
+    let text = text.map_err(|source| GitError::Io { doing: "read `FETCH_HEAD`", source })?;
+    // `ID \t not-for-merge \t branch 'NAME' of URL`, with another kind or none for other refs.
+    let full_name = |line: &str| {
+        let (kind, rest) = line.rsplit('\t').next()?.split_once('\'')?;
+        let (name, _) = rest.rsplit_once("' of ")?;
+        let prefix = match kind.trim_end() {
+            "branch" => "refs/heads/",
+            "tag" => "refs/tags/",
+            "remote-tracking branch" => "refs/remotes/",
+            _ => "",
+        };
+        Some(format!("{prefix}{name}"))
+    };
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(full_name).collect())
+}
+
+fn fetch_with(
+    repository: &Path,
+    url: &RepoUrl,
+    access: &GitAccess,
+    refspecs: &[impl AsRef<OsStr>],
+    head: &str,
+) -> Result<(), GitError> {
     let step = Step::new(url, access, repository)?;
     let mut command = step.command();
     // A fetch that broke off leaves its pack, and nothing else removes it.
     remove_unfinished(repository);
-    // Only the requested refs are fetched (src/git/README.md, "The program"), and nothing reads `FETCH_HEAD`
-    // of the repository.
-    command.args(["fetch", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--no-recurse-submodules"]);
+    // Only the requested refs are fetched.
+    command.args(["fetch", head, "--no-tags", "--no-auto-gc", "--no-recurse-submodules"]);
     if refspecs.iter().any(|refspec| refspec.as_ref().as_encoded_bytes().contains(&b'*')) {
         command.arg("--prune");
     }
@@ -177,8 +222,41 @@ pub(crate) fn push(
     }
 }
 
+/// Returns whether `repository` is damaged: an object that a ref reaches is missing or malformed, or one that the failed
+/// step with `error` names cannot be read. A look that fails shows nothing.
+pub(crate) fn is_damaged(repository: &Path, access: &GitAccess, error: &GitError) -> bool {
+    if has_unreadable(repository, &error.objects()) {
+        return true;
+    }
+    let mut fsck = local(repository);
+    fsck.args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"]);
+    let Ok(output) = run(fsck, StepKind::Read, access.timeout, repository.display()) else { return false };
+    match output.code {
+        // Bits for the kinds of damage.
+        Some(1..128) => true,
+        // It gives up at some damage, and if the system has no memory left.
+        Some(128) => FATAL_DAMAGE.iter().any(|sign| output.stderr.contains(sign)),
+        _ => false,
+    }
+}
+
+/// Parts of the last words of `git fsck` about a damaged repository.
+const FATAL_DAMAGE: &[&str] = &[
+    "bad object",
+    "bad tree",
+    "corrupt",
+    "garbage",
+    "missing",
+    "not a git repository",
+    "truncated",
+    "unable to read",
+    "unable to unpack",
+];
+
 pub(super) struct Output {
     pub(super) is_success: bool,
+    /// The exit code; none of a process that a signal ended.
+    code: Option<i32>,
     stdout: Vec<u8>,
     pub(super) stderr: String,
 }
@@ -399,9 +477,9 @@ pub(super) fn run(
     }
     let mut process = ProcessGroup::start(&mut command).map_err(GitError::not_started)?;
     let began = Instant::now();
-    let is_success = loop {
+    let code = loop {
         match process.ended() {
-            Some(is_success) => break is_success,
+            Some(code) => break code,
             None if is_over(kind) => return Err(GitError::Stopped(on.to_string())),
             None => {}
         }
@@ -415,7 +493,8 @@ pub(super) fn run(
         }
     };
     let (stdout, stderr) = process.output();
-    Ok(Output { is_success, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    Ok(Output { is_success: code == Some(0), code, stdout, stderr })
 }
 
 fn quoted(text: &OsStr) -> OsString {
@@ -486,8 +565,8 @@ mod tests {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
         let running = || {
-            let processes = std::fs::read_dir("/proc").unwrap().flatten();
-            let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+            let processes = fs::read_dir("/proc").unwrap().flatten();
+            let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
             lines.filter(|line| String::from_utf8_lossy(line).contains(&port.to_string())).count()
         };
         let access = GitAccess {
@@ -499,7 +578,7 @@ mod tests {
         for address in [format!("ssh://127.0.0.1:{port}/a"), format!("https://127.0.0.1:{port}/a")] {
             let url: RepoUrl = address.parse().unwrap();
             let (ended, seen) = std::thread::scope(|scope| {
-                let step = scope.spawn(|| ls_remote(&url, &access));
+                let step = scope.spawn(|| ls_remote(&url, &access, &[]));
                 let connection = silent.accept().unwrap();
                 let seen = running();
                 let ended = step.join().unwrap();

@@ -13,6 +13,8 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpgid,
 };
 
+use super::clone_folder::remove_all;
+
 /// How often the main thread looks at a process.
 const STEP: Duration = Duration::from_millis(50);
 
@@ -39,11 +41,12 @@ pub(crate) fn wind_down() {
     PUSHES_END.get_or_init(|| Instant::now() + WIND_DOWN);
 }
 
-/// Kills all processes of this crate, before gitoggle ends without waiting for them.
+/// Kills all processes of this crate, before gitoggle ends without waiting for them, and removes its clones for one command.
 pub(crate) fn kill_all() {
     for group in lock(&RUNNING).iter().filter_map(|id| Pid::from_raw(*id)) {
         let _ = kill_process_group(group, Signal::KILL);
     }
+    remove_all();
 }
 
 /// Set once gitoggle is told to end.
@@ -87,8 +90,8 @@ impl ProcessGroup {
         Ok(started)
     }
 
-    /// Waits for a moment. Returns whether the process succeeded, if it has ended.
-    pub(super) fn ended(&mut self) -> Option<bool> {
+    /// Waits for a moment. Returns the exit code of the process if it has ended; none of a process that a signal ended.
+    pub(super) fn ended(&mut self) -> Option<Option<i32>> {
         let are_closed = self.wait(STEP);
         // It is reaped at the drop. Until then, no other group can have its id, so its group can be signaled.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -106,7 +109,7 @@ impl ProcessGroup {
             let until = Instant::now() + GRACE;
             while !self.wait(STEP) && Instant::now() < until {}
         }
-        Some(status.exit_status() == Some(0))
+        Some(status.exit_status())
     }
 
     /// Waits for output for a while. Returns whether both outputs are closed.
@@ -197,13 +200,13 @@ mod tests {
     /// Runs `script` to its end, and returns whether it succeeded and the number that it printed.
     fn ended(script: &str) -> (bool, u32) {
         let mut process = ProcessGroup::start(Command::new("sh").args(["-c", script])).unwrap();
-        let is_success = loop {
-            if let Some(is_success) = process.ended() {
-                break is_success;
+        let code = loop {
+            if let Some(code) = process.ended() {
+                break code;
             }
         };
         let (stdout, _) = process.output();
-        (is_success, String::from_utf8(stdout).unwrap().trim().parse().unwrap())
+        (code == Some(0), String::from_utf8(stdout).unwrap().trim().parse().unwrap())
     }
 
     /// Returns the state of a process, such as `Z` for a zombie; none if there is none.

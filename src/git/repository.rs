@@ -11,16 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{fmt, io};
 
-use git2::{
-    ConfigLevel, ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Odb, OdbLookupFlags,
-    Repository, RepositoryInitOptions, RepositoryOpenFlags, StatusOptions,
-};
-use tempfile::TempDir;
-
+use super::clone_folder::CloneFolder;
 use super::commit::{object_id, oid};
 use super::error::{Libgit2Error, ObjectError, ObjectFault, RepositoryError};
 use super::failpoint::Failpoints;
 use crate::model::{Blob, ObjectId, Tree, Trees};
+use git2::{
+    ConfigLevel, ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Odb, OdbLookupFlags,
+    Repository, RepositoryInitOptions, RepositoryOpenFlags, StatusOptions,
+};
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
 /// Does not search parent folders. The work tree is the folder in which its `.git` is, whatever the repository records.
@@ -103,6 +102,13 @@ pub(crate) fn open_or_create(path: &Path, failpoints: &Failpoints) -> Result<Rep
     open_bare(path).map_err(RepositoryError::git(path))
 }
 
+/// Returns whether `repository` has one of the objects `ids`, but cannot read it.
+pub(super) fn has_unreadable(repository: &Path, ids: &[ObjectId]) -> bool {
+    let Ok(repository) = open_bare(repository) else { return true };
+    let Ok(odb) = repository.odb() else { return true };
+    ids.iter().any(|id| odb.exists(oid(*id)) && odb.read(oid(*id)).is_err())
+}
+
 /// Removes the packs that a process did not finish. They cost only disk space, so an error is ignored.
 pub(super) fn remove_unfinished(repository: &Path) {
     let _ = remove_in(&repository.join("objects/pack"), |name| name.starts_with("tmp_"));
@@ -110,7 +116,7 @@ pub(super) fn remove_unfinished(repository: &Path) {
 
 /// Removes the lock files and temporary files that a crashed writer left: the caller must hold the lock that excludes other
 /// writers.
-fn clear(path: &Path) -> Result<(), RepositoryError> {
+pub(crate) fn clear(path: &Path) -> Result<(), RepositoryError> {
     // A lock file that a crashed writer left would block every later writer.
     let _ = remove_in(path, |name| name.ends_with(".lock"))?;
     let objects = path.join("objects");
@@ -159,7 +165,7 @@ pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Vec<Repository>>,
     /// Last, so that the files are closed before the folder is removed.
-    _temporary: Option<Arc<TempDir>>,
+    _temporary: Option<Arc<CloneFolder>>,
 }
 
 impl RepositoryPool {
@@ -171,8 +177,8 @@ impl RepositoryPool {
         Self { folder, idle: Mutex::default(), _temporary: None }
     }
 
-    /// Keeps the temporary folder of the repository on disk for as long as anything reads it.
-    pub(crate) fn within(self, temporary: Option<Arc<TempDir>>) -> Self {
+    /// Keeps the folder of a clone for one command on disk for as long as anything reads it.
+    pub(crate) fn within(self, temporary: Option<Arc<CloneFolder>>) -> Self {
         Self { _temporary: temporary, ..self }
     }
 

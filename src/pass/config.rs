@@ -134,6 +134,13 @@ impl Config {
         }
     }
 
+    /// Returns the rule for a revision that does not follow the recorded one. With trusted keys, it is refused unless set
+    /// otherwise: an older commit is signed as well, but nobody signed the move back to it.
+    pub(crate) fn history(&self) -> Option<HistoryRule> {
+        let refuses = !self.trusted_keys.is_empty();
+        self.rules.history.or(refuses.then_some(HistoryRule::Refuse))
+    }
+
     /// Publishes to the service of `client`, which the plan names.
     pub fn with_service(mut self, client: ClientConfig) -> Self {
         self.rules.base_url = Some(client.base_url.to_string());

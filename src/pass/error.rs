@@ -91,6 +91,8 @@ pub enum Stale {
     Cut,
     /// The recorded revision is not an ancestor.
     Older,
+    /// The recorded revision is not in this clone, and the host did not send it.
+    Unknown,
     /// The recorded revision is in no history that this repository has in common with it.
     Unrelated,
 }
@@ -104,6 +106,10 @@ impl Stale {
             Self::Older => {
                 format!("this checkout is stale: {recorded} was applied, and is not an ancestor of {found}")
             }
+            Self::Unknown => format!(
+                "cannot tell whether this checkout is stale, or the repository was replaced: {recorded} was applied, and is \
+                 missing here, so how {found} relates to it is unknown"
+            ),
             Self::Unrelated => format!(
                 "this checkout is stale, or the repository was replaced: {recorded} was applied, and has no history in \
                  common with {found}"
@@ -121,6 +127,11 @@ impl Stale {
                 "an old job was run again, an old commit is checked out, or a replica lags behind, which continues once \
                  it has caught up; to roll back, revert in Git; to apply this checkout as it is, pass `--history follow`, \
                  or run `gitoggle allow history` (`POST /allow`) for a daemon"
+            }
+            Self::Unknown => {
+                "nothing was sent, and no state was written to the remote; an old checkout lacks newer commits: check out the \
+                 newest one; check that `--repo` names the right repository; to publish this one over what was applied, pass \
+                 `--history follow`, or run `gitoggle allow history` (`POST /allow`) for a daemon"
             }
             Self::Unrelated => {
                 "nothing was sent, and no state was written to the remote; check that `--repo` names the right \
@@ -158,7 +169,9 @@ impl Error {
         match self {
             Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; run `gitoggle validate` to check the files; nothing was changed".into()),
             Self::Rewritten { .. } => Some(
-                "`--history follow` applies the rewritten history; in a running daemon, `gitoggle allow history` does"
+                "`--history follow` applies the rewritten history; in a running daemon, `gitoggle allow history` does; with \
+                 `--allowed-signers` or `--gpg-keyring`, `--history refuse` is the default, because nobody signs a move of \
+                 the branch"
                     .into(),
             ),
             Self::HistoryCut { .. } => Some(

@@ -18,7 +18,7 @@ pub(super) fn step_notes(
 ) -> Result<(bool, Vec<String>), Error> {
     let step = RevisionStep::of(snapshot, view)?;
     let is_forward = step.is_none_or(|step| step.is_forward());
-    let decision = step.map(|step| step.decide(Circumstances::of(config, false), config.rules.history));
+    let decision = step.map(|step| step.decide(Circumstances::of(config, false), config.history()));
     let holder = view.holder().map(|holder| {
         format!("{holder} has announced a pass on the shared state; the changes that it sends are shown as unknown until they are recorded")
     });

@@ -92,7 +92,7 @@ fn rule(config: &Config, view: &StateSnapshot, found: CommitId) -> Option<Histor
     if Overrides::at(found, view.allowances()).history == Some(found) {
         return Some(HistoryRule::Follow);
     }
-    config.rules.history
+    config.history()
 }
 
 impl RevisionStep {
@@ -130,6 +130,7 @@ impl RevisionStep {
             }
             (Relation::Unclear, None) if case.is_shared => stale(Stale::Cut),
             (Relation::Unclear, None) => StepDecision::Follow(Some(self.note())),
+            (Relation::Missing, _) => stale(Stale::Unknown),
             // An old commit that is checked out is not a rewrite, so the message must not claim one.
             (Relation::Behind, Some(HistoryRule::Refuse)) if !case.follows_url => stale(Stale::Older),
             (_, Some(HistoryRule::Refuse)) => StepDecision::Refuse(Error::Rewritten { recorded, found }),
@@ -137,7 +138,7 @@ impl RevisionStep {
                 StepDecision::LookUpAgain(self.note())
             }
             (Relation::Behind | Relation::Diverged, None) => stale(Stale::Older),
-            (Relation::Missing | Relation::Unrelated, None) => stale(Stale::Unrelated),
+            (Relation::Unrelated, None) => stale(Stale::Unrelated),
         }
     }
 
@@ -200,6 +201,7 @@ mod tests {
             StepDecision::Refuse(Error::Stale { why, .. }) => match why {
                 Stale::Cut => "stale: cut",
                 Stale::Older => "stale: older",
+                Stale::Unknown => "stale: unknown",
                 Stale::Unrelated => "stale: unrelated",
             },
             StepDecision::Refuse(_) => "other",
@@ -209,14 +211,14 @@ mod tests {
     /// Follows a URL (`url`) or not (`job`), the kind of state, `--on-history-rewrite`; and the decision about a commit that
     /// descends, is behind, diverged, is unclear, is missing, is unrelated.
     const DECISIONS: &str = "
-        job local  -      : silent, stale: older, stale: older, unchecked, stale: unrelated, stale: unrelated
-        job shared -      : silent, stale: older, stale: older, stale: cut, stale: unrelated, stale: unrelated
-        url local  -      : silent, lookup, lookup, unchecked, stale: unrelated, stale: unrelated
-        url shared -      : silent, lookup, lookup, stale: cut, stale: unrelated, stale: unrelated
+        job local  -      : silent, stale: older, stale: older, unchecked, stale: unknown, stale: unrelated
+        job shared -      : silent, stale: older, stale: older, stale: cut, stale: unknown, stale: unrelated
+        url local  -      : silent, lookup, lookup, unchecked, stale: unknown, stale: unrelated
+        url shared -      : silent, lookup, lookup, stale: cut, stale: unknown, stale: unrelated
         job local  follow : silent, note, note, unchecked, note, note
         url shared follow : silent, note, note, unchecked, note, note
-        job local  refuse : silent, stale: older, rewritten, cut, rewritten, rewritten
-        url local  refuse : silent, rewritten, rewritten, cut, rewritten, rewritten";
+        job local  refuse : silent, stale: older, rewritten, cut, stale: unknown, rewritten
+        url local  refuse : silent, rewritten, rewritten, cut, stale: unknown, rewritten";
 
     #[test]
     fn only_a_daemon_that_follows_a_url_follows_a_rewritten_ref_by_itself() {

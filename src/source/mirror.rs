@@ -3,17 +3,16 @@
 //! A look at the source is one `git fetch` of the one ref: it costs 2 kB and transfers nothing if the ref has not moved, also
 //! where `git ls-remote` would list 20,000 pull requests. Only a name that is not known yet is looked up among all refs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use tempfile::TempDir;
 
 use super::revisions::{self, Resolved};
 use super::snapshot::ReaderCache;
 use super::{CacheMode, Snapshot, SourceConfig};
 use super::{Error, HeadKind};
 use crate::git::refs::{self, RefTarget};
-use crate::git::{self, Advertised, GitFault, Repository, RepositoryPool};
+use crate::git::{self, Advertised, CloneFolder, GitFault, Repository, RepositoryPool};
 use crate::model::CommitId;
 
 /// The name of the wanted ref in the mirror.
@@ -36,7 +35,7 @@ const MOST_PACKS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
     /// The repository that replaces the cache if there is none or it must not be written.
-    temporary: Option<Arc<TempDir>>,
+    temporary: Option<Arc<CloneFolder>>,
     /// Whether the cache is damaged.
     distrusted: bool,
 }
@@ -67,10 +66,16 @@ impl Mirror {
     fn update(&mut self, config: &SourceConfig, cache: &Path) -> Result<Snapshot, Error> {
         let usable = Some(cache).filter(|_| !self.distrusted && packs(cache) <= MOST_PACKS);
         if let Some(repository) = usable.and_then(|cache| open(cache, config)) {
+            // A process that was killed may have left lock files, at which every later fetch would fail.
+            git::clear(cache).map_err(|error| Error::Io {
+                what: "clear",
+                path: cache.to_owned(),
+                source: std::io::Error::other(error),
+            })?;
             let fetched = refresh(&repository, config);
             drop(repository);
             match fetched.and_then(|resolved| take(config, cache, None, resolved)) {
-                Err(error) if error.is_damage() => {
+                Err(error) if is_damaged(cache, config, &error) => {
                     tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged; cloning it again");
                 }
                 fetched => return fetched,
@@ -84,7 +89,7 @@ impl Mirror {
     }
 
     /// Fetches into a temporary repository that borrows the objects of the cache, as long as that is not damaged.
-    fn borrow(&mut self, config: &SourceConfig) -> Result<(Arc<TempDir>, Resolved), Error> {
+    fn borrow(&mut self, config: &SourceConfig) -> Result<(Arc<CloneFolder>, Resolved), Error> {
         let cache = config.cache.as_deref().filter(|_| !self.distrusted);
         let known = self.temporary.take().filter(|_| !self.distrusted);
         let lent = match known {
@@ -98,7 +103,7 @@ impl Mirror {
             None => temporary(config)?,
         };
         let mut fetched = refresh(&git::open_bare(folder.path())?, config);
-        if fetched.as_ref().is_err_and(Error::is_damage) {
+        if fetched.as_ref().is_err_and(|error| is_damaged(folder.path(), config, error)) {
             folder = temporary(config)?;
             fetched = refresh(&git::open_bare(folder.path())?, config);
         }
@@ -109,14 +114,26 @@ impl Mirror {
     }
 }
 
+/// Returns whether the repository in `folder` is damaged, so that a new clone helps. A failure of unknown cause says nothing
+/// about that, so the repository itself is looked at.
+fn is_damaged(folder: &Path, config: &SourceConfig, error: &Error) -> bool {
+    match error {
+        Error::Remote(error) => {
+            error.fault() == Some(GitFault::Other) && git::is_damaged(folder, &config.access, error)
+        }
+        error => error.is_damage(),
+    }
+}
+
 fn take(
     config: &SourceConfig,
     folder: &Path,
-    temporary: Option<Arc<TempDir>>,
+    temporary: Option<Arc<CloneFolder>>,
     resolved: Resolved,
 ) -> Result<Snapshot, Error> {
     let pool = RepositoryPool::new(folder.to_owned()).within(temporary);
-    Snapshot::take(ReaderCache::new(pool, None), resolved, &config.root, config.first_parent, None)
+    let cache = ReaderCache::new(pool, None).of_host(&config.location, &config.access);
+    Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
 }
 
 /// Fetches the wanted ref, and returns its name and commit.
@@ -125,16 +142,29 @@ fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, E
     if is_full_id(wanted) {
         return fetch_id(repository, config, &wanted.to_ascii_lowercase());
     }
-    if let Some(name) = known_name(repository, wanted) {
-        match fetch_name(repository, config, &name) {
+    let known = known_name(repository, wanted);
+    // Git prefers a tag, so a fetch by the short name finds one that a branch shares it with. For other refs, only a list shows
+    // whether the name is ambiguous.
+    let is_listed = |name: &&String| is_short(wanted) && !name.starts_with("refs/heads/");
+    if let Some(name) = known.as_ref().filter(|name| !is_listed(name)) {
+        match fetch_name(repository, config, wanted, name) {
             Ok(Some(resolved)) => return Ok(resolved),
             Ok(None) => {}
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(error),
         }
     }
-    let refs = git::ls_remote(&config.location, &config.access)?;
-    let Some(name) = full_name(wanted, &refs) else {
+    let list = |kinds: &[&str]| git::ls_remote(&config.location, &config.access, kinds);
+    let mut refs = Vec::new();
+    if known.as_ref().filter(is_listed).is_some_and(|name| name.starts_with("refs/tags/")) {
+        refs = list(&["--heads", "--tags"])?;
+    }
+    let mut name = full_name(wanted, &refs)?;
+    if name.is_none() {
+        refs = list(&[])?;
+        name = full_name(wanted, &refs)?;
+    }
+    let Some(name) = name else {
         return if revisions::is_id(wanted) {
             fetch_id(repository, config, &wanted.to_ascii_lowercase())
         } else {
@@ -143,7 +173,12 @@ fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, E
     };
     git::set_config_value(repository, NAME_KEY, &format!("{wanted} {name}"))?;
     // It was removed after it was listed.
-    fetch_name(repository, config, &name)?.ok_or_else(|| unknown(wanted, &refs))
+    fetch_name(repository, config, wanted, &name)?.ok_or_else(|| unknown(wanted, &refs))
+}
+
+/// Returns whether the name may be that of several refs.
+fn is_short(wanted: &str) -> bool {
+    wanted != "HEAD" && !wanted.starts_with("refs/")
 }
 
 /// Returns the full name of the wanted ref, as it was when it was listed last. A branch is not listed at all.
@@ -161,19 +196,25 @@ fn known_name(repository: &Repository, wanted: &str) -> Option<String> {
     }
 }
 
-/// Returns the full name of `wanted` among all refs; `HEAD->BRANCH` for `HEAD`.
-fn full_name(wanted: &str, refs: &[Advertised]) -> Option<String> {
+/// Returns the full name of `wanted` among `refs`; `HEAD->BRANCH` for `HEAD`.
+fn full_name(wanted: &str, refs: &[Advertised]) -> Result<Option<String>, Error> {
     let find = |name: &str| refs.iter().find(|found| found.name == name);
     if wanted == "HEAD" {
-        let head = find("HEAD")?;
-        return Some(format!("HEAD->{}", head.target.as_deref().unwrap_or_default()));
+        let head = find("HEAD");
+        return Ok(head.map(|head| format!("HEAD->{}", head.target.as_deref().unwrap_or_default())));
     }
     let names = revisions::prefixes(wanted).iter().map(|prefix| format!("{prefix}{wanted}"));
-    names.into_iter().find(|name| find(name).is_some())
+    revisions::only(wanted, names.filter(|name| find(name).is_some()).collect())
 }
 
-/// Fetches a ref by its full name. Returns none if `HEAD` no longer names that branch.
-fn fetch_name(repository: &Repository, config: &SourceConfig, name: &str) -> Result<Option<Resolved>, Error> {
+/// Fetches the `wanted` ref by its full name. Returns none if `HEAD` no longer names that branch.
+fn fetch_name(
+    repository: &Repository,
+    config: &SourceConfig,
+    wanted: &str,
+    name: &str,
+) -> Result<Option<Resolved>, Error> {
+    let short = Some(wanted).filter(|_| is_short(wanted) && name.starts_with("refs/heads/"));
     let (wanted, branch) = match name.split_once("->") {
         Some((head, branch)) => (head, Some(branch).filter(|branch| !branch.is_empty())),
         None => (name, None),
@@ -181,7 +222,16 @@ fn fetch_name(repository: &Repository, config: &SourceConfig, name: &str) -> Res
     // Forced, because gitoggle follows a rewritten history (src/pass/README.md, "Stale checkout").
     let mut refspecs = vec![format!("+{wanted}:{WANTED}")];
     refspecs.extend(branch.map(|branch| format!("+{branch}:{BRANCH}")));
-    fetch_refs(repository, config, &refspecs)?;
+    match short {
+        None => fetch_refs(repository, config, &refspecs)?,
+        Some(short) => {
+            refspecs.push(format!("+{short}"));
+            let (url, access) = (&config.location, &config.access);
+            let names: BTreeSet<String> =
+                git::fetch_named(repository.path(), url, access, &refspecs)?.into_iter().collect();
+            revisions::only(short, names.into_iter().collect())?;
+        }
+    }
     let reference = match wanted {
         "HEAD" => branch.unwrap_or("HEAD (detached)"),
         name => name,
@@ -259,15 +309,17 @@ fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
     Ok(repository)
 }
 
-fn temporary(config: &SourceConfig) -> Result<Arc<TempDir>, Error> {
+/// Creates an empty repository on the disk that was sized for a clone: that of the cache.
+fn temporary(config: &SourceConfig) -> Result<Arc<CloneFolder>, Error> {
+    let home = config.cache.as_deref().and_then(Path::parent);
     let folder =
-        tempfile::tempdir().map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
+        CloneFolder::create(home).map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
     init(folder.path(), config)?;
     Ok(Arc::new(folder))
 }
 
 /// Creates a repository that uses the objects of `lender`, so that the server does not send them again.
-fn lend(config: &SourceConfig, lender: &Repository) -> Result<Arc<TempDir>, Error> {
+fn lend(config: &SourceConfig, lender: &Repository) -> Result<Arc<CloneFolder>, Error> {
     let folder = temporary(config)?;
     git::borrow_objects(folder.path(), lender.path())
         .map_err(|error| io("write to", folder.path().to_owned(), error))?;

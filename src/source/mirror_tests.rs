@@ -220,8 +220,10 @@ fn an_untouched_cache_is_read_and_never_written() {
     assert!(!remote.cache().exists());
 
     revision(&mut remote.source());
-    let listing =
-        || git(remote.folder.path(), &["-c", "alias.l=!find state -type f | sort | xargs sha1sum", "l"]);
+    let listing = || {
+        let find = "alias.l=!find state/source.git -type f | sort | xargs sha1sum";
+        git(remote.folder.path(), &["-c", find, "l"])
+    };
     let before = listing();
     assert!(before.contains("state/source.git/HEAD"));
     remote.server.take_requests();
@@ -242,4 +244,87 @@ fn a_snapshot_of_a_temporary_repository_outlives_its_source() {
     remote.publish("a", "1");
     let snapshot = remote.untouched().snapshot().unwrap();
     assert_eq!(snapshot.reader().unwrap().tree(snapshot.root_tree()).unwrap().files(), 1);
+}
+
+#[test]
+fn a_clone_for_one_command_is_on_the_disk_of_the_cache_and_is_removed() {
+    let remote = Remote::new();
+    remote.publish("a", "1");
+    let state = remote.cache().parent().unwrap().to_owned();
+    for has_cache in [false, true] {
+        if has_cache {
+            revision(&mut remote.source());
+        }
+        let mut source = remote.untouched();
+        let snapshot = source.snapshot().unwrap();
+        assert!(snapshot.reader().unwrap().folder().starts_with(&state), "{has_cache}");
+        drop((source, snapshot));
+        let left = std::fs::read_dir(&state).map_or(0, Iterator::count);
+        assert_eq!(left, usize::from(has_cache), "only the cache is left");
+    }
+}
+
+/// Asserts that `v1` is refused with both of its full names, and that each of these is the ref that it names.
+fn is_ambiguous(mut source: Source, what: &str) {
+    for error in [source.snapshot().unwrap_err(), source.resolve().unwrap_err()] {
+        assert!(matches!(error, Error::AmbiguousRef { .. }), "{what}: {error:?}");
+        let said = error.to_string();
+        assert!(said.contains("`refs/heads/v1` and `refs/tags/v1`"), "{what}: {said}");
+    }
+}
+
+#[test]
+fn a_short_name_of_a_branch_and_a_tag_is_refused_by_fresh_and_older_clones() {
+    let untouched = |remote: &Remote| {
+        Source::new(SourceConfig {
+            mode: CacheMode::Untouched,
+            reference: Some("v1".to_owned()),
+            ..remote.config()
+        })
+    };
+    for (first, then) in [("branch", "tag"), ("tag", "branch")] {
+        // Refs of the same commit are two refs as well.
+        for is_moved in [true, false] {
+            let remote = Remote::new();
+            let old = remote.publish("a", "1");
+            remote.work.git(&[first, "v1"]);
+            remote.push();
+            assert_eq!(revision(&mut remote.at("v1")), old);
+            assert_eq!(revision(&mut remote.at("v1")), old, "the name is known");
+            let new = if is_moved { remote.publish("a", "2") } else { old.clone() };
+            remote.work.git(&[then, "v1"]);
+            remote.push();
+            is_ambiguous(remote.at("v1"), first);
+            is_ambiguous(untouched(&remote), first);
+            let (branch, tag) = if first == "branch" { (&old, &new) } else { (&new, &old) };
+            assert_eq!(revision(&mut remote.at("refs/heads/v1")), *branch);
+            assert_eq!(revision(&mut remote.at("refs/tags/v1")), *tag);
+            is_ambiguous(remote.at("v1"), first);
+            std::fs::remove_dir_all(remote.cache()).unwrap();
+            is_ambiguous(remote.at("v1"), "a fresh clone");
+            remote.work.git(&["tag", "-d", "v1"]);
+            remote.push();
+            assert_eq!(revision(&mut remote.at("v1")), *branch, "only the branch is left");
+        }
+    }
+}
+
+#[test]
+fn a_commit_that_a_rewritten_branch_no_longer_has_is_fetched_by_its_id() {
+    for mode in [CacheMode::Keep, CacheMode::Untouched] {
+        let remote = Remote::new();
+        remote.publish("a", "0");
+        let lost = remote.publish("a", "1");
+        remote.work.git(&["commit", "-q", "--amend", "-m", "other"]);
+        remote.push();
+        // An empty disk: no clone has ever seen the commit.
+        let snapshot = Source::new(SourceConfig { mode, ..remote.config() }).snapshot().unwrap();
+        assert_eq!(snapshot.relation(CommitId(lost.parse().unwrap())).unwrap(), Relation::Diverged);
+        remote.server.take_requests();
+        let nowhere = CommitId(ObjectId([1; 20]));
+        for _ in 0..3 {
+            assert_eq!(snapshot.relation(nowhere).unwrap(), Relation::Missing);
+        }
+        assert_eq!(remote.server.take_requests().len(), 2, "the host is asked once");
+    }
 }

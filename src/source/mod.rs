@@ -26,10 +26,9 @@ use place::RepositoryPlace;
 use snapshot::ReaderCache;
 
 use crate::git::{
-    GitAccess, GitError, GitFault, Libgit2Error, ObjectFault, RepoUrl, RepositoryPool, UnsupportedFormat,
-    is_full,
+    GitAccess, GitError, Libgit2Error, ObjectFault, RepoUrl, RepositoryPool, UnsupportedFormat, is_full,
 };
-use crate::model::{CommitId, ObjectId, escaped, similar_names};
+use crate::model::{CommitId, ObjectId, escaped, listed, similar_names};
 
 /// The pause before a local repository with an error is read again. Another process may be replacing it.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -46,7 +45,7 @@ pub struct SourceConfig {
     pub first_parent: Parents,
     /// The settings of connections.
     pub access: GitAccess,
-    /// The folder of a URL's mirror; by default a temporary folder.
+    /// The folder of a URL's mirror; by default a temporary folder. Clones for one command are made beside it.
     pub cache: Option<PathBuf>,
     /// Whether the mirror may be written.
     pub mode: CacheMode,
@@ -58,7 +57,7 @@ pub enum CacheMode {
     /// It is created, fetched into, and repaired.
     #[default]
     Keep,
-    /// It is only read; missing objects are fetched into a temporary folder.
+    /// It is only read; missing objects are fetched into a clone that is removed at the end.
     Untouched,
 }
 
@@ -165,6 +164,8 @@ mod tests;
 pub enum Error {
     #[error("the commit id `{}` is ambiguous", escaped(.0))]
     AmbiguousId(String),
+    #[error("`{}` is ambiguous: it is the short name of {}", escaped(name), listed(&quoted(full)))]
+    AmbiguousRef { name: String, full: Vec<String> },
     #[error("the branch `{}` has no commit yet", escaped(.0))]
     Unborn(String),
     #[error("{0}")]
@@ -229,7 +230,8 @@ impl Error {
     /// Returns the consequence of the error for a pass.
     pub(crate) const fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoRoot { .. }
+            Self::AmbiguousRef { .. }
+            | Self::NoRoot { .. }
             | Self::RootNotFolder { .. }
             | Self::Unborn(_)
             | Self::UnknownRef { .. }
@@ -243,7 +245,6 @@ impl Error {
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Git(error) => error.io_fault().is_none(),
-            Self::Remote(error) => error.fault() == Some(GitFault::Other),
             Self::Damaged { .. }
             | Self::MissingObject(_)
             | Self::MalformedTree(_)
@@ -257,6 +258,7 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::AmbiguousId(_) => "use more digits of the commit id",
+            Self::AmbiguousRef { .. } => "pass the full name of the one that you mean",
             Self::NoRepository(_) => {
                 "pass the top folder of a work tree, a bare repository, or a URL as `--repo`"
             }
@@ -318,6 +320,10 @@ impl From<ObjectFault> for Error {
             ObjectFault::WrongType(id, kind) => Self::WrongType(id, kind),
         }
     }
+}
+
+fn quoted(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| format!("`{}`", escaped(name))).collect()
 }
 
 fn user(uid: Option<u32>) -> String {

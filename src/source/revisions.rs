@@ -1,6 +1,6 @@
 //! Finds commits: that of the configured ref, and the revisions of a repository on this machine that are compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,6 +66,8 @@ impl RevisionLookup {
             Err(error @ Error::NotACommit(_)) => (Vec::new(), Some(error)),
             Err(error) => return Err(RevisionError::Source(self.place.explain(error))),
         };
+        full_name(&self.repository, base_name(name))
+            .map_err(|error| RevisionError::Source(self.place.explain(error)))?;
         let found = commit::find(&self.repository, name);
         match found.map_err(|error| RevisionError::Source(self.place.explain(error.into())))? {
             NamedObject::Ambiguous => Err(RevisionError::Ambiguous),
@@ -203,20 +205,45 @@ pub(super) struct Resolved {
     pub(super) commit: CommitId,
 }
 
-/// Resolves `reference` as a branch, a tag, a remote's branch, a full ref, or a commit id, in this order. Without a
-/// reference, resolves `HEAD`.
+/// Resolves `reference` as the only branch, tag, remote's branch, or full ref of that name, or else as a commit id. Without
+/// a reference, resolves `HEAD`.
 pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Result<Resolved, Error> {
     let name = match reference {
         None | Some("HEAD") => return head(repository),
         Some(name) => name,
     };
-    for prefix in prefixes(name) {
-        let full = format!("{prefix}{name}");
+    match full_name(repository, name)? {
+        Some((full, target)) => resolved(target, full),
+        None => by_id(repository, name),
+    }
+}
+
+/// Returns the full name and the target of the ref `name`, if there is one.
+///
+/// # Errors
+/// [`Error::AmbiguousRef`] if there are several, of which nobody knows which one is meant.
+fn full_name(repository: &Repository, name: &str) -> Result<Option<(String, RefTarget)>, Error> {
+    let mut found = BTreeMap::new();
+    for full in prefixes(name).iter().map(|prefix| format!("{prefix}{name}")) {
         if let Some(target) = refs::target(repository, &full)? {
-            return resolved(target, full);
+            found.insert(full, target);
         }
     }
-    by_id(repository, name)
+    let only = only(name, found.keys().cloned().collect())?;
+    Ok(only.and_then(|full| found.remove_entry(&full)))
+}
+
+/// Returns the only one of the full names that the short `name` may stand for.
+pub(super) fn only(name: &str, mut full: Vec<String>) -> Result<Option<String>, Error> {
+    match full.len() {
+        0 | 1 => Ok(full.pop()),
+        _ => Err(Error::AmbiguousRef { name: name.to_owned(), full }),
+    }
+}
+
+/// Returns the name that an expression of `git rev-parse` such as `v1~2` begins with.
+fn base_name(expression: &str) -> &str {
+    expression.split(['~', '^', '@', ':']).next().unwrap_or_default()
 }
 
 /// Returns the prefixes that complete `name`; an empty one for a full ref.

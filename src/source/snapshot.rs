@@ -11,8 +11,8 @@ use super::revisions::Resolved;
 use super::{Error, Parents, SourceConfig, cannot_open, revisions, search};
 use crate::git::merge::MergeResult;
 use crate::git::{
-    CommitNode, Libgit2Error, ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool, authored,
-    commit, raw_commit,
+    self, CommitNode, GitAccess, GitFault, Libgit2Error, ObjectError, ObjectFault, ObjectReader, RepoUrl,
+    Repository, RepositoryPool, authored, commit, raw_commit,
 };
 use crate::model::{
     Attribution, AuthoredCommit, Blob, Commit, CommitId, EntryKind, HistoryEvidence, LastChange, ObjectId,
@@ -40,7 +40,7 @@ pub enum Relation {
     Descends,
     /// Neither is an ancestor of the other, and they have a common ancestor.
     Diverged,
-    /// The other commit is not in this repository.
+    /// Unknown: the other commit is not in this repository, and no host sent it.
     Missing,
     /// Both are the same commit.
     Same,
@@ -302,9 +302,12 @@ impl Snapshot {
         self.query(|reader, own| {
             match reader.node(other) {
                 Ok(_) => {}
-                // The commit is missing, unless another process replaced the repository.
+                // The commit is missing, unless another process replaced the repository. That says nothing about the history: a
+                // clone of a branch lacks what the branch had before it was rewritten.
                 Err(Error::MissingObject(_) | Error::PartialClone(_)) => {
-                    return Ok(self.unless_cut(Relation::Missing));
+                    if self.is_shallow || !self.cache.fetch(other)? {
+                        return Ok(self.unless_cut(Relation::Missing));
+                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -458,14 +461,60 @@ pub(super) struct ReaderCache {
     place: Option<RepositoryPlace>,
     /// Trees and blobs that only a merge in memory has.
     merged: MergeResult,
+    /// The host that a mirror can ask for further commits.
+    host: Option<Host>,
 }
+
+/// The address of a mirror's source.
+#[derive(Debug)]
+struct Host {
+    url: RepoUrl,
+    access: GitAccess,
+    /// The commits that it did not send.
+    refused: Mutex<BTreeSet<CommitId>>,
+}
+
+/// The name of the last commit that was fetched by its id.
+const RECORDED: &str = "refs/gitoggle/recorded";
 
 impl ReaderCache {
     /// The number of cached trees. A plan of a few changes reads fewer, and a plan of all documents reads each tree once.
     const MOST_TREES: usize = 512;
 
     pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>) -> Self {
-        Self { pool: Arc::new(pool), trees: Mutex::default(), place, merged: MergeResult::default() }
+        Self {
+            pool: Arc::new(pool),
+            trees: Mutex::default(),
+            place,
+            merged: MergeResult::default(),
+            host: None,
+        }
+    }
+
+    /// Lets missing commits be fetched from the source of a mirror.
+    pub(super) fn of_host(self, url: &RepoUrl, access: &GitAccess) -> Self {
+        let host = Host { url: url.clone(), access: access.clone(), refused: Mutex::default() };
+        Self { host: Some(host), ..self }
+    }
+
+    /// Fetches a commit with its history. Returns whether it is here now: not if there is no host, or it does not send the
+    /// commit.
+    fn fetch(&self, commit: CommitId) -> Result<bool, Error> {
+        let Some(host) = &self.host else { return Ok(false) };
+        let mut refused = host.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.contains(&commit) {
+            return Ok(false);
+        }
+        let refspec = format!("+{commit}:{RECORDED}");
+        match git::fetch(self.pool.folder(), &host.url, &host.access, &[refspec]) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.fault(), Some(GitFault::NoRef | GitFault::Other)) => {
+                tracing::debug!(name: "commit_not_sent", %commit, reason = %error, "the host did not send the recorded commit");
+                refused.insert(commit);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Adds the objects of a merge in memory.

@@ -52,6 +52,32 @@ fn every_form_of_a_ref_is_resolved() {
 }
 
 #[test]
+fn a_short_name_of_two_refs_is_refused_wherever_it_is_resolved() {
+    let repo = Repo::new();
+    repo.commit_file("a", "1");
+    repo.commit_file("a", "2");
+    repo.git(&["tag", "v1"]);
+    repo.git(&["branch", "v1"]);
+    repo.git(&["branch", "origin/x"]);
+    repo.git(&["update-ref", "refs/remotes/origin/x", "HEAD"]);
+    let names = "`refs/heads/v1` and `refs/tags/v1`";
+    for (name, full) in [("v1", names), ("origin/x", "`refs/heads/origin/x` and `refs/remotes/origin/x`")] {
+        let error = source_at(repo.path(), name).snapshot().unwrap_err();
+        assert!(error.to_string().contains(full), "{error}");
+    }
+    let revisions = source(repo.path()).revisions().unwrap().unwrap();
+    for expression in ["v1", "v1~1", "v1^{commit}", "v1^", "v1@{0}"] {
+        match revisions.find(expression) {
+            Err(RevisionError::Source(error)) => assert!(error.to_string().contains(names), "{error}"),
+            found => panic!("{expression}: {found:?}"),
+        }
+    }
+    for only in ["refs/tags/v1", "tags/v1", "heads/v1", "refs/heads/v1~1", "HEAD~1", "main~1"] {
+        assert!(revisions.find(only).is_ok(), "{only}");
+    }
+}
+
+#[test]
 fn the_error_of_a_missing_ref_lists_similar_names() {
     let repo = Repo::new();
     repo.commit_file("a", "1");

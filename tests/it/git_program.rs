@@ -489,3 +489,108 @@ fn a_thread_or_process_that_cannot_start_is_an_error() {
         }
     }
 }
+
+#[test]
+fn a_failure_of_unknown_cause_is_not_damage_and_damage_is() {
+    let remote = Remote::settled(Door::Open);
+    let world = &remote.world;
+    let script = r#"#!/bin/sh
+git=$(PATH=${PATH#*:} command -v git)
+case " $* " in *" fetch "*)
+    test -e "$BREAKS" && { cat "$BREAKS" >&2; exit 128; }
+esac
+exec "$git" "$@"
+"#;
+    let path = with_git(world, "wrapped", Some(script));
+    let mirror = world.state().join("source.git");
+    let run = |run: Gitoggle| {
+        run.env("BREAKS", world.path("breaks").display().to_string())
+            .env("PATH", format!("{path}:{}", std::env::var("PATH").unwrap()))
+    };
+    remote.push(21, "Change pay");
+    for words in [
+        "error: index-pack died of signal 9\nfatal: fetch-pack: invalid index-pack output\n",
+        "fatal: cannot fork() for index-pack: Resource temporarily unavailable\n",
+        "fatal: unable to create thread: Resource temporarily unavailable\n",
+        "fatal: Out of memory, malloc failed (tried to allocate 1 bytes)\n",
+        "fatal: something that nobody knows\n",
+    ] {
+        std::fs::write(mirror.join("kept"), "").unwrap();
+        world.write("breaks", words);
+        run(remote.apply())
+            .exit(1)
+            .stderr_contains(&[words.lines().last().unwrap().trim_start_matches("fatal: ")])
+            .any_stdout();
+        run(remote.plan()).exit(1).any_output();
+        std::fs::remove_file(world.path("breaks")).unwrap();
+        assert!(mirror.join("kept").exists(), "the mirror is tried again as it is: {words}");
+    }
+    run(remote.apply()).exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    assert!(mirror.join("kept").exists());
+    // The same failure of a repository that lacks an object.
+    let git = Repo::at(&mirror);
+    let tree = git.id("refs/gitoggle/source^{tree}");
+    let pack = std::fs::read_dir(mirror.join("objects/pack")).unwrap().flatten();
+    for pack in pack.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "pack"))
+    {
+        let moved = world.path(&format!("{}", pack.file_name().unwrap().display()));
+        std::fs::rename(&pack, &moved).unwrap();
+        let _ = std::fs::remove_file(pack.with_extension("idx"));
+        let _ = std::fs::remove_file(pack.with_extension("rev"));
+        git.unpack(&moved);
+    }
+    std::fs::remove_file(mirror.join("objects").join(&tree[..2]).join(&tree[2..])).unwrap();
+    world.write("breaks", "fatal: something that nobody knows\n");
+    run(remote.apply()).exit(1).says(&["the mirror of the source is damaged; cloning it again"]);
+    std::fs::remove_file(world.path("breaks")).unwrap();
+    run(remote.apply()).exit(0).any_output();
+}
+
+#[test]
+fn a_clone_for_one_command_is_on_the_disk_of_the_state_and_what_a_killed_one_left_is_removed() {
+    let remote = Remote::new(Door::Open);
+    let world = &remote.world;
+    let state = Repo::bare(&world.path("hosted/state.git"));
+    state.git(&["config", "http.receivepack", "true"]);
+    let script = r#"#!/bin/sh
+case " $* " in *" fetch "*) echo "$GIT_DIR" >> "$SEEN";; esac
+exec "$(PATH=${PATH#*:} command -v git)" "$@"
+"#;
+    let path = with_git(world, "seeing", Some(script));
+    let seen = world.path("seen");
+    let disk = world.path("disk");
+    for verb in ["plan", "status"] {
+        let killed = disk.join(".clones/clone-killed");
+        std::fs::create_dir_all(&killed).unwrap();
+        std::fs::write(killed.join("pack"), "").unwrap();
+        world
+            .bare(verb)
+            .set("repo", remote.url())
+            .set("state-dir", &disk)
+            .set("ca-file", world.ca())
+            .set("base-url", world.service.url())
+            .set("state-remote", format!("{}/state.git", remote.host.url()))
+            .env("SEEN", &seen)
+            .env("PATH", format!("{path}:{}", std::env::var("PATH").unwrap()))
+            .exit(0)
+            .any_output();
+        let places = std::fs::read_to_string(&seen).unwrap();
+        assert!(places.lines().count() >= 2, "the source and the state: {places}");
+        assert!(places.lines().all(|place| Path::new(place).starts_with(&disk)), "{places}");
+        assert!(!disk.join(".clones").exists(), "{verb}");
+    }
+    // One that a signal ends removes its own.
+    let root = world.path("hosted");
+    remote.host.always(move |request| match request.method.as_str() {
+        "POST" => Answer::hangs(),
+        _ => git_host::answer(&root, &Door::Open, request),
+    });
+    remote.host.take();
+    let plan = remote.plan().set("state-dir", &disk).start();
+    remote.host.wait_for(2);
+    assert!(disk.join(".clones").exists());
+    plan.terminate();
+    assert_eq!(plan.wait(), Some(143));
+    assert!(!disk.join(".clones").exists());
+}

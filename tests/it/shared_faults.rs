@@ -446,3 +446,34 @@ fn a_push_that_is_rejected_for_a_moment_while_the_ref_stays_is_repeated() {
     hosted.world().sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     assert_eq!(hosted.state.content(NAME, "shop/prod/pay.yaml"), doc(21));
 }
+
+#[test]
+fn a_host_that_refuses_the_first_push_of_a_pass_for_a_moment_does_not_end_it() {
+    let hosted = Hosted::new();
+    hosted.change(31, "Change pay");
+    let mut left = [403; 6].into_iter().chain([500; 6]);
+    hosted.remote.host_answers(move |request| {
+        let is_of_push = request.path.contains("git-receive-pack");
+        if is_of_push { left.next().map(Answer::status) } else { None }
+    });
+    hosted.job("disk").within_seconds(120).exit(0).any_output();
+    hosted.world().sent(&[("shop/prod/pay", body(31, "Change pay"))]);
+}
+
+#[test]
+fn an_adoption_whose_push_failed_is_completed_by_the_next_pass_which_says_so() {
+    let remote = Remote::new(Door::Open);
+    let state = Repo::bare(&remote.world.path("hosted/state.git"));
+    state.git(&["config", "http.receivepack", "true"]);
+    let hook = state.path().join("hooks/pre-receive");
+    files::program(&hook, "#!/bin/sh\nexit 1\n");
+    let job = || remote.apply().set("state-remote", format!("{}/state.git", remote.host.url()));
+    job().set("first-pass", "adopt").exit(1).says(&["declined"]);
+    std::fs::remove_file(&hook).unwrap();
+    job()
+        .exit(0)
+        .stderr_contains(&["the shared state lacked what an earlier pass had recorded"])
+        .any_stdout();
+    job().exit(0).says(&[]).never_says(&["lacked"]);
+    remote.world.nothing_sent();
+}

@@ -199,3 +199,20 @@ fn links_and_submodules_are_never_followed() {
     world.apply().exit(0).any_output();
     world.nothing_sent();
 }
+
+#[test]
+fn a_short_name_of_a_branch_and_a_tag_is_refused_by_every_command() {
+    let world = waiting();
+    world.repo.git(&["branch", "v1"]);
+    world.repo.git(&["tag", "v1"]);
+    let both = ["`v1` is ambiguous", "`refs/heads/v1`", "`refs/tags/v1`", "full name"];
+    world.apply().set("ref", "v1").exit(1).says(&both);
+    world.plan().set("ref", "v1").exit(1).says(&both);
+    world.validate().set("ref", "v1").exit(1).says(&both);
+    for from in ["v1", "v1~0"] {
+        let plan = world.bare("plan").set("repo", world.repo.path());
+        plan.set("from", from).exit(1).says(&both);
+    }
+    world.nothing_sent();
+    world.apply().set("ref", "refs/tags/v1").exit(0).any_output();
+}

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::support::git_host::Door;
 use crate::support::keys::{Gnupg, SshKey, tamper};
-use crate::support::{Daemon, Gitoggle, World, body};
+use crate::support::{Daemon, Gitoggle, Remote, World, body};
 
 /// Returns a world with a toggle that was applied, and a key of Alice in the file of allowed signers.
 fn with_alice() -> (World, SshKey, PathBuf) {
@@ -274,4 +275,49 @@ fn files_of_keys_in_the_source_are_rejected() {
         world.apply().set("config", config).exit(64).says(&["it must not set", &key]);
     }
     world.nothing_sent();
+}
+
+#[test]
+fn a_branch_that_is_moved_back_to_an_older_signed_commit_is_not_followed_unless_set_otherwise() {
+    let remote = Remote::settled(Door::Open);
+    let world = &remote.world;
+    let alice = SshKey::new(world, "alice");
+    let file = world.write("signers", &alice.line("alice@example.com", ""));
+    let push = || {
+        let hosted = world.path("hosted/toggles.git").display().to_string();
+        world.repo.git(&["push", "-q", "--force", &hosted, "HEAD:main"]);
+    };
+    let publish = |age: u32| {
+        stage(world, age);
+        alice.commit(world, &format!("Ask for {age} years"));
+        push();
+        world.repo.head()
+    };
+    let older = publish(21);
+    let run = |history: Option<&str>| {
+        Daemon::start(world, |run| {
+            let run =
+                run.set("repo", remote.url()).set("poll-interval", "200ms").set("allowed-signers", &file);
+            history.into_iter().fold(run, |run, rule| run.set("history", rule))
+        })
+    };
+    let daemon = run(None);
+    world.service.wait_for(1);
+    world.service.take();
+    daemon.is_ready();
+    publish(22);
+    world.service.wait_for(1);
+    world.service.take();
+    daemon.is_ready();
+    world.repo.force(&older);
+    push();
+    daemon.is_unready_for(&["history was rewritten", "--allowed-signers"]);
+    world.nothing_sent();
+    daemon.stops_cleanly();
+    let plan = remote.plan().set("allowed-signers", &file).set("state-dir", world.state());
+    plan.exit(0).stderr_contains(&["`apply` sends nothing"]).any_stdout();
+    let daemon = run(Some("follow"));
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    daemon.stops_cleanly();
 }

@@ -225,6 +225,9 @@ impl Driver {
         state.revisions = revisions;
         self.follow_up(&running, &mut reconciler);
         span.in_scope(|| self.conclude(&reconciler, &result, toggles, took, state));
+        if matches!(&result, Err(Error::Source(_))) {
+            state.probe.rest(state.schedule.due());
+        }
         // Last, because the pass itself parks toggles, and its token may have been rejected.
         running.clear_failures(state);
         Some(reconciler)

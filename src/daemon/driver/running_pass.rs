@@ -183,7 +183,7 @@ impl Driver {
                 }
                 // A newer commit takes precedence over the retries of this pass (src/pass/README.md, "One
                 // toggle is not evidence").
-                _ = poll.tick() => probe.start(),
+                _ = poll.tick() => probe.poll(),
                 () = sleep_until(probe.second_look().unwrap_or_else(Instant::now)), if probe.second_look().is_some() => {
                     probe.look_again(Instant::now());
                 }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::{Driver, Freshness, HeadProbe, Heartbeat, LoopState, Metrics, Status, Trigger, Wakeup};
 use crate::daemon::{Control, PassResult};
+use crate::git::testing::{Answer, Server};
 use crate::model::{HoldKind, Suspension, SuspensionScope};
 use crate::pass::{ChangeResult, Config, Event, PassContext, PassInputs, Reconciler, Runtime, StopReason};
 use crate::plan::FirstPass;
@@ -367,4 +368,23 @@ async fn a_pass_that_is_stopped_while_it_plans_sends_nothing() {
         }
     });
     passes.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_remote_source_that_cannot_be_read_is_read_again_after_a_growing_backoff() {
+    let server = Server::answering([Answer::status(500)]);
+    let state = tempfile::tempdir().unwrap();
+    let mut driver = RunningDriver::with(state.path(), FirstPass::Adopt, |driver| {
+        let source = &mut driver.config.source;
+        source.location = server.url("toggles").parse().unwrap();
+        source.access.network = Network { ca_file: Some(server.ca_file()), ..Network::default() };
+        source.cache = Some(state.path().join("source.git"));
+        driver.poll_interval = Duration::from_secs(1);
+    });
+    let passes = driver.passes_within(Duration::from_secs(45)).await;
+    let attempts = server.take_requests().len();
+    // 0, 2, 4, 8 and 16 s apart, or half as long with the least jitter.
+    assert!((4..=8).contains(&passes), "{passes} passes");
+    assert_eq!(attempts, passes, "a lookup does not repeat the transfer of a failed pass");
+    driver.end().await;
 }

@@ -207,6 +207,7 @@ impl SharedSession {
             _ => head.revision.or(newest),
         };
         let record = self.compose(applied, revision, None);
+        let lacks_records = record.applied != head.applied;
         let is_known =
             self.tracked.at.is_some() && journal.index().is_empty() && record.applied == head.applied;
         self.tracked.head = head;
@@ -215,7 +216,11 @@ impl SharedSession {
             if origin == StateOrigin::Deleted {
                 tracing::warn!(name: "shared_state_restored", state = %name, "the ref of the shared state was deleted; restored it from this state folder");
             }
-            self.tracked.push_within(Patience::failures(RETRY), applied, &record, now, stop)?;
+            self.tracked.push_within(Patience::first_push(), applied, &record, now, stop)?;
+            if lacks_records && origin != StateOrigin::Deleted {
+                let state = &self.tracked.remote.name;
+                tracing::warn!(name: "shared_state_completed", %state, "the shared state lacked what an earlier pass had recorded in this state folder; pushed it");
+            }
         } else if let Some(at) = self.tracked.at {
             head::keep(applied, &self.tracked.remote.name, at)?;
         }
@@ -276,7 +281,7 @@ impl SharedSession {
         let head = self.compose(applied, Some(revision), Some(&announcement));
         let revision_before = self.newest();
         // If this fails, the next lookup finds out whether the announcement is at the ref after all.
-        let began = self.tracked.push_within(Patience::failures(RETRY), applied, &head, now, stop)?;
+        let began = self.tracked.push_within(Patience::first_push(), applied, &head, now, stop)?;
         lease.renew(began);
         self.open = Some(OpenAnnouncement {
             announcement,
@@ -359,7 +364,7 @@ impl SharedSession {
             // No checkpoint follows that could repeat this push, so it is retried until the holder must give up.
             let patience = match left {
                 Some(left) => Patience::refusals_too(left.max(RETRY)),
-                None => Patience::failures(RETRY),
+                None => Patience::first_push(),
             };
             let pushed = self.tracked.push_within(patience, applied, &record, now, stop);
             pushed.map_err(|error| self.lost(error))?;

@@ -16,7 +16,7 @@ use git2::{Repository, RepositoryInitOptions};
 use super::head;
 use super::head::SharedHead;
 use crate::git::{
-    self, Failpoints, GitAccess, GitError, Libgit2Error, PushVerdict, RepoUrl, RepositoryPool,
+    self, CloneFolder, Failpoints, GitAccess, GitError, Libgit2Error, PushVerdict, RepoUrl, RepositoryPool,
     UnsupportedFormat, refs,
 };
 use crate::model::{CommitId, chain};
@@ -55,7 +55,7 @@ impl SharedRemote {
     /// Returns the names of the states on `remote`, sorted.
     pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
         check(remote)?;
-        let refs = git::ls_remote(remote, access).map_err(failed(remote))?;
+        let refs = git::ls_remote(remote, access, &[]).map_err(failed(remote))?;
         let name =
             |found: &str| Some(found.strip_prefix("refs/gitoggle/")?.strip_suffix("/applied")?.to_owned());
         let mut names: Vec<String> = refs.iter().filter_map(|found| name(&found.name)).collect();
@@ -98,7 +98,7 @@ impl SharedRemote {
         Ok(refs::look_up(into, &format!("{INCOMING}/applied"))?)
     }
 
-    /// Opens a remote at a path, or fetches another one into a temporary folder that borrows what `folder` has.
+    /// Opens a remote at a path, or fetches another one into a clone that borrows what the state folder `folder` has.
     pub(crate) fn open_to_read(
         &self,
         folder: &Path,
@@ -108,10 +108,9 @@ impl SharedRemote {
             let at = refs::look_up(&remote, &self.reference()?)?;
             return Ok((RepositoryPool::new(remote.commondir().to_owned()), remote, at));
         }
-        // `plan` and `status` do not write to the state folder (src/cli/README.md, "Commands that only
-        // read").
-        let temporary =
-            tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        // `plan` and `status` do not change the state (src/cli/README.md, "Commands that only
+        // read"). Their clone is on its disk, which was sized for one.
+        let temporary = CloneFolder::create(Some(folder)).map_err(Error::io("create a folder in", folder))?;
         let path = temporary.path();
         git::init(path, RepositoryInitOptions::new().bare(true)).map_err(Error::repository(path))?;
         let own = std::path::absolute(folder.join("state.git")).ok();
@@ -230,6 +229,11 @@ impl RemoteFault {
             _ => false,
         }
     }
+
+    /// Returns whether the host refused access, which may last only a moment. The decision of a hook is not such a refusal.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Transfer(error) if error.is_refusal())
+    }
 }
 
 // Moves the shared ref by compare-and-set, and retries temporary failures.
@@ -240,29 +244,52 @@ pub(super) const POLL: Duration = Duration::from_secs(1);
 /// How often a rejected push is repeated while the ref is as it was.
 const REJECTIONS: u32 = 2;
 
-/// How long temporary failures of a lookup, and of a push before the first request, are retried.
+/// How long temporary failures of a lookup are retried.
 pub(super) const RETRY: Duration = Duration::from_secs(8);
+
+/// How long the first push of a pass is retried, before which nothing is sent.
+const FIRST_PUSH: Duration = Duration::from_secs(90);
 
 /// What is retried, and for how long.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
     limit: Duration,
-    with_refusals: bool,
+    refusals: RetriedRefusals,
+}
+
+/// The refusals that are retried.
+#[derive(Clone, Copy)]
+enum RetriedRefusals {
+    None,
+    /// Those of access, such as a 403.
+    Access,
+    /// Those of hooks as well.
+    All,
 }
 
 impl Patience {
     /// Temporary failures.
     pub(super) const fn failures(limit: Duration) -> Self {
-        Self { limit, with_refusals: false }
+        Self { limit, refusals: RetriedRefusals::None }
+    }
+
+    /// The first push of a pass: the host has just let this process read.
+    pub(super) const fn first_push() -> Self {
+        Self { limit: FIRST_PUSH, refusals: RetriedRefusals::Access }
     }
 
     /// Refusals, too: once a request was sent, its outcome must reach the ref.
     pub(super) const fn refusals_too(limit: Duration) -> Self {
-        Self { limit, with_refusals: true }
+        Self { limit, refusals: RetriedRefusals::All }
     }
 
     fn has(self, error: &Error) -> bool {
-        error.is_transient() || self.with_refusals && matches!(error, Error::Remote { .. })
+        let Error::Remote { source, .. } = error else { return error.is_transient() };
+        match self.refusals {
+            RetriedRefusals::None => source.is_transient(),
+            RetriedRefusals::Access => source.is_transient() || source.is_refusal(),
+            RetriedRefusals::All => true,
+        }
     }
 }
 
