@@ -7,12 +7,10 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
 use tempfile::{Builder, TempDir};
-
-use super::process_group::lock;
 
 /// The name of the folder of clones. The dot hides it from those who look for other files in a state folder.
 const NAME: &str = ".clones";
@@ -22,6 +20,10 @@ const TRIES: usize = 5;
 
 /// The clones of this process. Contended by concurrent lookups, each for one change.
 static IN_USE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn in_use() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The folder of a clone, which is removed on drop.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ impl CloneFolder {
             // `plan` may be run by a user who cannot write there.
             Some(Err(_)) | None => Self::of(tempfile::tempdir()?, Vec::new(), None),
         };
-        lock(&IN_USE).insert(made.path().to_owned());
+        in_use().insert(made.path().to_owned());
         Ok(made)
     }
 
@@ -93,7 +95,7 @@ impl Drop for CloneFolder {
         let path = folder.path().to_owned();
         // A folder that stays costs only disk space, and the next clone removes it.
         let _ = folder.close();
-        lock(&IN_USE).remove(&path);
+        in_use().remove(&path);
         if self.created.is_empty() {
             let parent = path.parent().filter(|parent| parent.ends_with(NAME));
             self.created.extend(parent.map(Path::to_owned));
@@ -120,7 +122,7 @@ fn remove_leftovers(parent: &Path) {
 
 /// Removes the clones of this process, which ends without waiting for those who use them.
 pub(super) fn remove_all() {
-    for path in &*lock(&IN_USE) {
+    for path in &*in_use() {
         let _ = fs::remove_dir_all(path);
         if let Some(parent) = path.parent().filter(|parent| parent.ends_with(NAME)) {
             let _ = fs::remove_dir(parent);

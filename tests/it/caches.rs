@@ -64,7 +64,13 @@ fn a_daemon_repairs_its_mirror() {
 #[test]
 fn read_only_commands_bypass_a_damaged_mirror_without_changing_it() {
     let remote = without_the_blob();
-    let before = crate::support::files::listing(remote.world.root());
+    // The clone of a command is made in the state folder, and removed: only the times of the folder change.
+    let listing = || {
+        let mut all = crate::support::files::listing(remote.world.root());
+        all.retain(|path, _| *path != remote.world.state());
+        all
+    };
+    let before = listing();
     remote.plan().exit(0).says(&["Change pay"]);
     let status = remote.world.status().set("repo", remote.url());
     status.set("ca-file", remote.world.ca()).exit(1).says(&["failed", "not now"]);
@@ -76,7 +82,7 @@ fn read_only_commands_bypass_a_damaged_mirror_without_changing_it() {
         .exit(0)
         .stdout_contains(&["1 document"])
         .any_stderr();
-    assert_eq!(crate::support::files::listing(remote.world.root()), before);
+    assert_eq!(listing(), before);
 }
 
 #[test]
