@@ -73,6 +73,45 @@ fn the_workflow_and_the_text_about_the_first_push_are_complete() {
 }
 
 #[test]
+fn the_short_way_to_the_first_reviewed_publish_is_printed_and_works() {
+    let world = World::new();
+    let folder = world.path("starter");
+    let origin = Repo::bare(&world.path("origin.git"));
+    let init = world.bare("init").arg(&folder).exit(0).any_stdout();
+    let text = String::from_utf8(init.stderr.clone()).unwrap();
+    let steps: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().split_once(". ")).map(|(_, step)| step).collect();
+    assert_eq!(steps.len(), 6, "{text}");
+    let repo = Repo::at(&folder);
+    repo.git(&["remote", "add", "origin", &origin.path().display().to_string()]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
+    // The commands of the steps, as printed.
+    let mut words = steps[1].to_owned();
+    words.push_str(" && ");
+    words.push_str(steps[2].split("   (").next().unwrap());
+    words.push_str(" && ");
+    words.push_str(steps[3].split(',').next().unwrap());
+    let mut shell = std::process::Command::new("sh");
+    for (name, value) in [("AUTHOR", "Ada"), ("COMMITTER", "Cy")] {
+        shell.env(format!("GIT_{name}_NAME"), value).env(format!("GIT_{name}_EMAIL"), "a@example.com");
+    }
+    let ran = shell.args(["-e", "-c", &words]).current_dir(&folder).output().unwrap();
+    assert!(ran.status.success(), "{words}\n{ran:?}");
+    assert_eq!(origin.files("main"), [".github/CODEOWNERS", ".github/workflows/gitoggle.yaml"]);
+    // The request is merged, and the job publishes what its plan lists.
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.git(&["update-ref", "refs/remotes/origin/main", "main"]);
+    let plan = world.bare("plan").within(&folder).args("--pull-request --target main -o json");
+    repo.git(&["checkout", "--quiet", "first"]);
+    let plan = plan.exit_in(&[0]).any_stderr();
+    let plan = world.write("plan.json", &String::from_utf8(plan.stdout.clone()).unwrap());
+    repo.checkout("main").merge("first", "Merge the first request");
+    let job = world.apply().set("repo", &folder).set("reviewed", plan.display().to_string());
+    job.exit(0).any_output();
+    assert_eq!(world.service.take().len(), 2);
+}
+
+#[test]
 fn a_folder_whose_name_begins_with_a_dash_can_be_entered_with_the_printed_command() {
     let world = World::new();
     let home = world.path("home");

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::github::{expanded, github};
+use super::github::github;
 use super::gitlab::gitlab;
 use super::mirror::Mirror;
-use super::{Hosted, Job, SERVICE_TOKEN, read};
-use crate::forge::stand_in::{FORGE_TOKEN, Kind};
+use super::{Hosted, Job, SERVICE_TOKEN};
+use crate::forge::stand_in::Kind;
 use crate::support::{Repo, body};
 
 const BRANCH: &str = "refs/heads/gitoggle-drift";
 
 impl Hosted {
     /// Lets somebody change the toggle on the service.
-    fn changes(&self, age: u32, comment: &str) {
+    pub(super) fn changes(&self, age: u32, comment: &str) {
         let data = self.world.write("body.json", &body(age, comment).to_string());
         let script = format!(
             "curl --fail --silent --cacert {} --header 'Authorization: {SERVICE_TOKEN}' --header 'Content-Type: \
@@ -38,7 +38,7 @@ impl Hosted {
     }
 
     /// Runs the job four times: without drift, with drift, with other drift, and after that was undone.
-    fn drifts(&self, job: impl Fn(&str) -> Job, request: impl Fn() -> Vec<String>) {
+    pub(super) fn drifts(&self, job: impl Fn(&str) -> Job, request: impl Fn() -> Vec<String>) {
         let main = || Repo::at(&self.origin).id("refs/heads/main");
         let before = main();
         job("quiet").exits(0, &["0 written, 0 unchanged, 0 different"]);
@@ -66,7 +66,7 @@ impl Hosted {
     }
 
     /// Returns the title and the description of each pull request.
-    fn requests(&self) -> Vec<String> {
+    pub(super) fn requests(&self) -> Vec<String> {
         let held = self.forge.held();
         let text = |request: &Value, name: &str| request[name].as_str().unwrap().to_owned();
         let all = held.opened.values();
@@ -87,48 +87,6 @@ fn the_workflow_of_github_turns_drift_into_one_pull_request() {
     let event = [("GITHUB_REF", "refs/heads/main"), ("GITHUB_REF_NAME", "main")];
     let job = |name: &str| github(&hosted, "drift", &hosted.clone(name, "origin/main"), &event);
     hosted.drifts(job, || hosted.requests());
-}
-
-#[test]
-fn the_workflow_of_gitea_turns_drift_into_one_pull_request() {
-    let hosted = Hosted::with_service(Kind::Gitea, "featureprobe");
-    let manual = read("deploy/ci.md");
-    let (_, rest) = manual.split_once("```yaml\n# .gitea/workflows/").unwrap();
-    let (workflow, _) = rest.split_once("```").unwrap();
-    let workflow: Value = serde_yaml::from_str(workflow.split_once('\n').unwrap().1).unwrap();
-    let step = workflow["jobs"]["drift"]["steps"].as_array().unwrap().last().unwrap().clone();
-    let values = [
-        ("github.token", FORGE_TOKEN),
-        ("secrets.TOGGLE_TOKEN", SERVICE_TOKEN),
-        ("secrets.STATE_WRITE_TOKEN", ""),
-    ];
-    let own = [
-        ("CURL_CA_BUNDLE", hosted.world.ca().display().to_string()),
-        ("GITHUB_API_URL", hosted.forge.service.url() + "/api/v1"),
-        ("GITHUB_REF_NAME", "main".to_owned()),
-        ("GITHUB_REPOSITORY", "shop/toggles".to_owned()),
-        ("GITOGGLE_BASE_URL", hosted.base_url()),
-        ("RUNNER_TEMP", hosted.world.root().display().to_string()),
-        ("STATE", hosted.remote()),
-    ];
-    let mut variables: BTreeMap<String, String> =
-        own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    for (name, value) in step["env"].as_object().unwrap() {
-        variables.insert(name.clone(), expanded(value.as_str().unwrap(), &values));
-    }
-    // Another request, which the list has as well.
-    let other = serde_json::json!({ "title": "t", "body": "b", "head": "other", "base": "main" });
-    hosted.forge.held().opened.insert(5, other);
-    let job = |name: &str| {
-        let clone = hosted.clone(name, "origin/main");
-        hosted.run(&clone, &variables, step["run"].as_str().unwrap())
-    };
-    hosted.drifts(job, || {
-        let other = hosted.forge.held().opened.remove(&5).unwrap();
-        let requests = hosted.requests();
-        hosted.forge.held().opened.insert(5, other);
-        requests
-    });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The workflow of GitHub.
 
 use super::mirror::{Machine, Mirror, VERSION};
-use super::{Hosted, Job, SERVICE_TOKEN, action, variables, yaml};
+use super::{Hosted, Job, SERVICE_TOKEN, action, read, variables, yaml};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::Repo;
 
@@ -24,10 +24,16 @@ pub(super) fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, 
     };
     let checkout_depth = &checkout["with"]["fetch-depth"];
     assert!(*checkout_depth == 0 || name == "check", "{checkout_depth}");
-    assert_eq!(install["uses"], format!("acme/gitoggle/deploy/ci@v{VERSION}"));
+    let pin = install["uses"].as_str().unwrap().strip_prefix("acme/gitoggle/deploy/ci@").unwrap();
+    assert!(
+        pin.len() == 40 && read("deploy/ci/github.yaml").contains(&format!("{pin} # v{VERSION}\n")),
+        "{pin}"
+    );
     assert_eq!(install.get("with"), None);
+    let decision = event.iter().find(|(name, _)| *name == "decision").map_or("", |(_, value)| value);
     let values = [
         ("github.token", FORGE_TOKEN),
+        ("inputs.decision", decision),
         ("vars.GITOGGLE_SERVICE_KIND", hosted.service_kind),
         ("secrets.GITOGGLE_TOKEN", SERVICE_TOKEN),
         ("vars.GITOGGLE_BASE_URL", &hosted.base_url()),
@@ -82,6 +88,36 @@ fn the_workflow_of_github_runs_from_a_pull_request_to_the_applied_merge() {
     let event = [("GITHUB_BASE_REF", ""), ("GITHUB_REF", "refs/heads/main")];
     let apply = |name: &str| github(&hosted, "apply", &hosted.clone(name, "origin/main"), &event);
     hosted.applies_what_was_reviewed(apply, &[]);
+    for decision in ["none", "first-pass-assert", "first-pass-adopt", "allow-mass-change", "ignore-windows"] {
+        let event = [("GITHUB_REF", "refs/heads/main"), ("decision", decision)];
+        github(&hosted, "apply", &hosted.clone(decision, "origin/main"), &event).exits(4, &["1 held"]);
+    }
+}
+
+#[test]
+fn the_workflow_of_github_checks_and_plans_what_a_merge_queue_merges() {
+    let hosted = Hosted::new(Kind::GitHub);
+    let group = hosted.clone("group", "origin/main");
+    let base = group.head();
+    group.merge("origin/feature", "Merge the queue");
+    let head = group.head();
+    let event = hosted.world.write(
+        "event.json",
+        &serde_json::json!({ "merge_group": {
+            "head_sha": head, "base_sha": base, "base_ref": "refs/heads/main",
+            "head_ref": "refs/heads/gh-readonly-queue/main/pr-7-1",
+        } })
+        .to_string(),
+    );
+    let event = [
+        ("GITHUB_EVENT_NAME", "merge_group"),
+        ("GITHUB_EVENT_PATH", event.to_str().unwrap()),
+        ("GITHUB_REF", "refs/heads/gh-readonly-queue/main/pr-7-1"),
+    ];
+    for job in ["check", "plan"] {
+        github(&hosted, job, &group, &event).exits(0, &[]);
+    }
+    assert_eq!(hosted.forge.asked(), [""; 0], "a queue has no comment");
 }
 
 #[test]

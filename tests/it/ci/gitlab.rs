@@ -35,8 +35,14 @@ pub(super) fn gitlab(
     predefined: &[(&str, &str)],
 ) -> Job {
     let (_, pipeline) = component(&[("from", from)]);
-    let job = &pipeline[name];
-    let base = &pipeline[job["extends"].as_str().unwrap()];
+    let mut job = pipeline[name].clone();
+    while job["extends"] != ".gitoggle" {
+        let parent = &pipeline[job["extends"].as_str().unwrap()];
+        for member in ["extends", "script", "variables"] {
+            job[member] = parent[member].clone();
+        }
+    }
+    let base = &pipeline[".gitoggle"];
     assert_eq!(base["variables"]["GIT_DEPTH"], "0");
     let own = [
         ("GITLAB_CI", "true".to_owned()),
@@ -97,6 +103,12 @@ fn the_pipeline_of_gitlab_runs_from_a_merge_request_to_the_applied_merge() {
         gitlab(&hosted, &url, "gitoggle-apply", &clone, &protected)
     };
     hosted.applies_what_was_reviewed(apply, &["applied 1 of 1 change"]);
+    for decision in ["none", "first-pass-assert", "first-pass-adopt", "allow-mass-change", "ignore-windows"] {
+        let mut predefined = protected.to_vec();
+        predefined.push(("DECISION", decision));
+        let clone = hosted.clone(decision, "origin/main");
+        gitlab(&hosted, &url, "gitoggle-decide", &clone, &predefined).exits(4, &["not reviewed"]);
+    }
 }
 
 #[test]
@@ -132,6 +144,7 @@ fn the_pipeline_of_gitlab_has_one_apply_at_a_time_on_the_default_branch() {
         ])
     );
     assert_eq!(pipeline["gitoggle-apply"]["resource_group"], "gitoggle");
+    assert_eq!(rules("gitoggle-decide")[1]["when"], "manual");
     assert_eq!(rules("gitoggle-check"), rules("gitoggle-plan"));
     for job in [".gitoggle", "gitoggle-check", "gitoggle-plan"] {
         assert!(!pipeline[job].to_string().contains("GITOGGLE_TOKEN"), "{job}");

@@ -4,6 +4,7 @@
 mod action;
 mod drift;
 mod generic;
+mod gitea;
 mod github;
 mod gitlab;
 mod install;

@@ -260,7 +260,23 @@ fn opened(
             });
             Some(Answer::json(200, &format!("[{}]", all.collect::<Vec<_>>().join(","))))
         }
-        ("POST", []) if held.opened.values().any(|request| branch(request) == branch(body)) => {
+        ("GET", [base, head]) if kind == Kind::Gitea => {
+            let is_found = |request: &Value| branch(request) == *head && request["base"] == *base;
+            let found = held.opened.iter().find(|(_, request)| is_found(request));
+            Some(found.map_or_else(
+                || refused(404, "pull request does not exist"),
+                |(number, request)| {
+                    let state = request["state"].as_str().unwrap_or("open");
+                    ok(200, &json!({ "id": 900 + number, "number": number, "state": state }))
+                },
+            ))
+        }
+        ("POST", [])
+            if held
+                .opened
+                .values()
+                .any(|request| branch(request) == branch(body) && request["state"] != "closed") =>
+        {
             Some(refused(if kind == Kind::Gitea { 409 } else { 422 }, "a pull request already exists"))
         }
         ("POST", []) => {
