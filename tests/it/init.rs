@@ -77,8 +77,8 @@ fn the_short_way_to_the_first_reviewed_publish_is_printed_and_works() {
     let world = World::new();
     let folder = world.path("starter");
     let origin = Repo::bare(&world.path("origin.git"));
-    let init = world.bare("init").arg(&folder).exit(0).any_stdout();
-    let text = String::from_utf8(init.stderr.clone()).unwrap();
+    let init = world.bare("init").arg(&folder).start_piped().wait_with_output().unwrap();
+    let text = String::from_utf8(init.stderr).unwrap();
     let steps: Vec<&str> =
         text.lines().filter_map(|line| line.trim().split_once(". ")).map(|(_, step)| step).collect();
     assert_eq!(steps.len(), 6, "{text}");
@@ -103,8 +103,8 @@ fn the_short_way_to_the_first_reviewed_publish_is_printed_and_works() {
     repo.git(&["update-ref", "refs/remotes/origin/main", "main"]);
     let plan = world.bare("plan").within(&folder).args("--pull-request --target main -o json");
     repo.git(&["checkout", "--quiet", "first"]);
-    let plan = plan.exit_in(&[0]).any_stderr();
-    let plan = world.write("plan.json", &String::from_utf8(plan.stdout.clone()).unwrap());
+    let plan = plan.start_piped().wait_with_output().unwrap();
+    let plan = world.write("plan.json", &String::from_utf8(plan.stdout).unwrap());
     repo.checkout("main").merge("first", "Merge the first request");
     let job = world.apply().set("repo", &folder).set("reviewed", plan.display().to_string());
     job.exit(0).any_output();
