@@ -10,7 +10,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::failure::{ExitStatus, Failure};
-use super::{note, setup};
+use super::output::note;
+use super::setup;
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
     CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, Forge, ForgeApi,

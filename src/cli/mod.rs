@@ -7,21 +7,20 @@ mod daemon;
 mod failure;
 mod forge;
 mod observer;
+mod output;
 mod setup;
 mod targets;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use args::Invocation;
 use failure::{ExitStatus, Failure};
-use serde::Serialize;
+use output::{is_offered, show_failure, unsupported};
 
 use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings, settings};
-use crate::model::{Color, HarmlessJsonWriter, RunFlags, escaped, hinted, junit};
-use crate::report::{self, ANY_COMMENT, JOB_SUMMARY};
+use crate::model::RunFlags;
 use crate::telemetry::{self, Stream};
 
 /// Runs the program with the arguments `typed`, the program's name first, and returns the exit code
@@ -115,7 +114,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     // trust").
     let result = match setup::check_secrets(command, &settings) {
         // Before the command, too: a pass must not end without a report.
-        Ok(()) if !has_output(command, settings.output) => Err(unsupported_output(settings.output)),
+        Ok(()) if !is_offered(command, settings.output) => Err(unsupported(settings.output)),
         Ok(()) => args.run(&settings),
         Err(failure) if command == Command::Plan => commands::unable(&settings, failure),
         Err(failure) => Err(failure),
@@ -134,66 +133,6 @@ fn finished(
     result
 }
 
-/// Prints a failure in the form of the results. A script that parses stdout needs the error there; stderr has it in words.
-/// `command` is none if it is not known.
-fn show_failure(command: Option<Command>, output: OutputFormat, failure: &Failure) -> Result<(), Failure> {
-    if command.is_some_and(|command| !has_output(command, output)) {
-        return Ok(());
-    }
-    let error = failure.json_error().message;
-    // A hold that the exit code does not show is not a failed test or an annotation either.
-    let is_shown = failure.status() != ExitStatus::Clean;
-    match output {
-        OutputFormat::Json => print_json(&failure.json()),
-        OutputFormat::Junit if is_shown => print(&junit(&[report::failed_suite("command", &error)])),
-        OutputFormat::Sarif => print_json(&report::sarif(&[], &[], Some(&error))),
-        OutputFormat::Gitlab => print_json(&report::code_quality(&[], &[], Some(&error))),
-        OutputFormat::Github if is_shown => {
-            print(&report::failed_annotation(&error))?;
-            match command {
-                Some(Command::Plan) => step_summary(|_| report::failed(None, &failure.to_string())),
-                _ => Ok(()),
-            }
-        }
-        OutputFormat::Markdown if command == Some(Command::Plan) => {
-            print(&report::failed(None, &failure.to_string()))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn has_output(command: Command, output: OutputFormat) -> bool {
-    match (command, output) {
-        (_, OutputFormat::Human | OutputFormat::Json) | (Command::Plan | Command::Validate, _) => true,
-        (Command::Explain, _) | (Command::Diff | Command::Promote, OutputFormat::Github) => false,
-        (Command::Test, output) => output == OutputFormat::Junit,
-        (Command::Apply, OutputFormat::Junit) => true,
-        // The others report on more than documents.
-        (_, OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif) => false,
-        (_, OutputFormat::Github | OutputFormat::Markdown) => true,
-    }
-}
-
-/// Returns the error that a command has no such output.
-fn unsupported_output(output: OutputFormat) -> Failure {
-    let message = format!("this command has no `{}` output", output.as_str());
-    Failure::new(ExitStatus::Usage, message)
-        .hint("`--help` lists the commands; `-o human` and `-o json` always work")
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    Stream::Stdout.print(text).map_err(Failure::could_not("write to stdout"))
-}
-
-fn note(text: &str) -> Result<(), Failure> {
-    Stream::Stderr.print(&hinted(text)).map_err(Failure::could_not("write to stderr"))
-}
-
-/// Returns whether results are colored.
-fn color(settings: &Settings) -> Color {
-    Stream::Stdout.color(settings.color)
-}
-
 impl From<crate::pass::Error> for Failure {
     fn from(error: crate::pass::Error) -> Self {
         Self::of(&std::sync::Arc::new(error))
@@ -206,51 +145,6 @@ impl Failure {
         let status = if error.is_hold() { ExitStatus::Held } else { ExitStatus::Failed };
         Self::new(status, std::sync::Arc::clone(error)).maybe_hint(error.hint())
     }
-}
-
-// Prints results in the formats that commands share.
-
-/// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let written = Stream::Stdout.print_with(|to| {
-        serde_json::to_writer_pretty(HarmlessJsonWriter(&mut *to), value)?;
-        to.write_all(b"\n")
-    });
-    written.map_err(Failure::failed)
-}
-
-/// Prints a result that is not about documents: as text, as JSON, or as Markdown of at most so many bytes.
-fn print_result<J: Serialize>(
-    output: OutputFormat,
-    text: impl FnOnce() -> String,
-    json: impl FnOnce() -> J,
-    markdown: impl FnOnce(usize) -> String,
-) -> Result<(), Failure> {
-    match output {
-        OutputFormat::Github => step_summary(markdown),
-        OutputFormat::Human => print(&text()),
-        OutputFormat::Json => print_json(&json()),
-        OutputFormat::Markdown => print(&markdown(ANY_COMMENT)),
-        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => Err(unsupported_output(output)),
-    }
-}
-
-/// Appends Markdown of at most so many bytes to GitHub's job summary.
-fn step_summary(markdown: impl FnOnce(usize) -> String) -> Result<(), Failure> {
-    const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
-    let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else {
-        return note(&format!(
-            "note: `{VARIABLE}` is not set, so there is no job summary; `-o markdown` prints it\n"
-        ));
-    };
-    // Earlier commands of the step may have written to the summary.
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
-    let written = file.and_then(|mut file| {
-        let used = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-        file.write_all(markdown(JOB_SUMMARY.saturating_sub(used)).as_bytes())
-    });
-    let path = path.to_string_lossy();
-    written.map_err(Failure::could_not(format!("write the job summary to `{}`", escaped(&path))))
 }
 
 /// Returns the counts that are not zero, each with its word.

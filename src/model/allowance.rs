@@ -39,13 +39,37 @@ impl Override {
 
     /// Returns the name, such as `mass-change`.
     pub(crate) fn as_str(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Returns what it does, for a reader who decides.
+    pub(crate) fn effect(self) -> &'static str {
+        self.row().1
+    }
+
+    /// Returns whether it is about an environment, and not about the source.
+    pub(crate) fn needs_environment(self) -> bool {
         match self {
-            Self::FirstPassAdopt => "first-pass-adopt",
-            Self::FirstPassAssert => "first-pass-assert",
-            Self::History => "history",
-            Self::MassChange => "mass-change",
-            Self::OverwriteDrift => "overwrite-drift",
-            Self::Window => "window",
+            Self::History => false,
+            Self::FirstPassAdopt
+            | Self::FirstPassAssert
+            | Self::MassChange
+            | Self::OverwriteDrift
+            | Self::Window => true,
+        }
+    }
+
+    /// Returns the name and the effect.
+    const fn row(self) -> (&'static str, &'static str) {
+        match self {
+            Self::FirstPassAdopt => {
+                ("first-pass-adopt", "Record the documents as applied, without publishing them")
+            }
+            Self::FirstPassAssert => ("first-pass-assert", "Publish every document of the environment"),
+            Self::History => ("history", "Apply a revision that does not descend from the recorded one"),
+            Self::MassChange => ("mass-change", "Publish all of it, over the limit"),
+            Self::OverwriteDrift => ("overwrite-drift", "Replace what the service has by the document"),
+            Self::Window => ("window", "Publish it now, outside the change windows"),
         }
     }
 

@@ -95,7 +95,7 @@ pub struct Hold {
 impl Hold {
     /// Creates a hold with what the kind of reason entails.
     pub(crate) fn new(kind: HoldKind, text: impl Into<String>) -> Self {
-        let (state, releases) = kind.entails();
+        let HoldRule { state, releases, .. } = kind.rule();
         Self {
             kind: Some(kind),
             state,
@@ -119,76 +119,116 @@ impl Hold {
 
     /// Returns the hold of the same request in a later pass, which does not send it.
     pub(crate) fn later(&self) -> Self {
-        let before = match self.kind {
-            Some(HoldKind::FailedAlone) => "failed alone, tried again after a while: ",
-            Some(HoldKind::Refused) => "refused by the service: ",
-            _ => "",
-        };
+        let before = self.rule().map_or("", |rule| rule.later);
         Self { text: format!("{before}{}", escaped(&self.text)), ..self.clone() }
     }
 
     /// Returns whether it is about the live state of the toggle.
     pub(crate) fn is_live(&self) -> bool {
-        self.kind.is_some_and(HoldKind::is_live)
+        self.rule().is_some_and(|rule| rule.is_live)
     }
 
     /// Returns whether the change was not tried at this revision, neither on the service nor by reading its live state.
     pub(crate) fn is_untried(&self) -> bool {
-        match self.kind {
-            Some(HoldKind::Invalid | HoldKind::Refused | HoldKind::Unknown) => false,
-            Some(kind) => !kind.is_live(),
-            None => true,
-        }
+        !self.rule().is_some_and(|rule| rule.is_tried)
     }
 
     /// Returns whether an operator has to decide (exit code 4).
     pub(crate) fn needs_decision(&self) -> bool {
-        match self.kind {
-            // The invalid document behind `Stopped` has its own exit code (3), and what failed is tried again.
-            Some(HoldKind::FailedAlone | HoldKind::Invalid | HoldKind::Refused | HoldKind::Stopped)
-            | None => false,
-            Some(HoldKind::Unknown) => !self.releases.is_empty(),
-            Some(_) => true,
+        match self.rule().map(|rule| rule.decision) {
+            Some(Decision::Needed) => true,
+            Some(Decision::IfReleasable) => !self.releases.is_empty(),
+            Some(Decision::NotNeeded) | None => false,
         }
+    }
+
+    fn rule(&self) -> Option<HoldRule> {
+        self.kind.map(HoldKind::rule)
     }
 }
 
+/// Whether an operator has to decide about what is held (exit code 4).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Decision {
+    Needed,
+    /// Only if a decision could release it.
+    IfReleasable,
+    /// It has its own exit code, or is tried again.
+    NotNeeded,
+}
+
+/// What follows from a kind of reason.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct HoldRule {
+    /// The state of the toggle.
+    pub(crate) state: ToggleState,
+    /// The decisions of operators that release it.
+    pub(crate) releases: &'static [Override],
+    /// Whether it is about the live state of the toggle.
+    pub(crate) is_live: bool,
+    /// Whether the change was tried at this revision: on the service, or by reading its live state.
+    pub(crate) is_tried: bool,
+    pub(crate) decision: Decision,
+    /// What precedes the reason in a later pass, which does not send the same request.
+    pub(crate) later: &'static str,
+}
+
+impl HoldRule {
+    /// Held before anything was tried, until an operator decides.
+    const HELD: Self = Self {
+        state: ToggleState::Held,
+        releases: &[],
+        is_live: false,
+        is_tried: false,
+        decision: Decision::Needed,
+        later: "",
+    };
+    /// Held because of what the service has.
+    const LIVE: Self = Self { is_live: true, is_tried: true, ..Self::HELD };
+    /// Failed on the service, which has its own exit code.
+    const FAILED: Self = Self { state: ToggleState::Failed, decision: Decision::NotNeeded, ..Self::HELD };
+}
+
 impl HoldKind {
-    /// Returns the state of the toggle, and the decisions of operators that release it.
-    fn entails(self) -> (ToggleState, &'static [Override]) {
+    /// Returns what follows from this kind of reason: a row for each.
+    pub(crate) const fn rule(self) -> HoldRule {
+        use HoldRule as Rule;
         match self {
             Self::ApprovalRequired
             | Self::Archived
             | Self::AwaitsApproval
-            | Self::Invalid
             | Self::Missing
-            | Self::NotReviewed
-            | Self::ReturnType
-            | Self::Stopped => (ToggleState::Held, &[]),
+            | Self::ReturnType => Rule::LIVE,
             Self::DiffersFromLive => {
-                (ToggleState::Held, &[Override::FirstPassAssert, Override::OverwriteDrift])
+                Rule { releases: &[Override::FirstPassAssert, Override::OverwriteDrift], ..Rule::LIVE }
             }
-            Self::Drifted => (ToggleState::Drifted, &[Override::OverwriteDrift]),
-            Self::Environment | Self::Rail => (ToggleState::Held, &[Override::MassChange]),
-            Self::FailedAlone | Self::Refused => (ToggleState::Failed, &[]),
-            Self::FirstPass => (ToggleState::Held, &[Override::FirstPassAdopt, Override::FirstPassAssert]),
-            Self::Window => (ToggleState::Held, &[Override::Window]),
-            Self::Suspended | Self::Unknown => (ToggleState::Pending, &[]),
+            Self::Drifted => {
+                Rule { state: ToggleState::Drifted, releases: &[Override::OverwriteDrift], ..Rule::LIVE }
+            }
+            Self::Environment | Self::Rail => Rule { releases: &[Override::MassChange], ..Rule::HELD },
+            Self::FailedAlone => Rule { later: "failed alone, tried again after a while: ", ..Rule::FAILED },
+            Self::Refused => Rule { is_tried: true, later: "refused by the service: ", ..Rule::FAILED },
+            Self::FirstPass => {
+                Rule { releases: &[Override::FirstPassAdopt, Override::FirstPassAssert], ..Rule::HELD }
+            }
+            Self::Invalid => Rule { is_tried: true, decision: Decision::NotNeeded, ..Rule::HELD },
+            Self::NotReviewed => Rule::HELD,
+            // The invalid document that stopped everything has its own exit code (3).
+            Self::Stopped => Rule { decision: Decision::NotNeeded, ..Rule::HELD },
+            Self::Suspended => Rule { state: ToggleState::Pending, ..Rule::HELD },
+            Self::Unknown => Rule {
+                state: ToggleState::Pending,
+                is_tried: true,
+                decision: Decision::IfReleasable,
+                ..Rule::HELD
+            },
+            Self::Window => Rule { releases: &[Override::Window], ..Rule::HELD },
         }
     }
 
     /// Returns whether it is about the live state of the toggle.
     pub(crate) fn is_live(self) -> bool {
-        matches!(
-            self,
-            Self::ApprovalRequired
-                | Self::Archived
-                | Self::AwaitsApproval
-                | Self::DiffersFromLive
-                | Self::Drifted
-                | Self::Missing
-                | Self::ReturnType
-        )
+        self.rule().is_live
     }
 }
 

@@ -1,36 +1,21 @@
 //! The command line: help, version and usage errors.
 
-use crate::support::World;
+use gitoggle::config::Command;
 
-const VERBS: &[&str] = &[
-    "validate",
-    "plan",
-    "apply",
-    "run",
-    "status",
-    "log",
-    "import",
-    "allow",
-    "suspend",
-    "resume",
-    "reconcile",
-    "schema",
-    "sandbox",
-    "demo",
-];
+use crate::support::World;
 
 #[test]
 fn help_names_every_command() {
     let world = World::new();
-    let short = world.bare("-h").exit(0).stderr("").stdout_contains(VERBS).both();
-    let long = world.bare("--help").exit(0).stderr("").stdout_contains(VERBS).both();
+    let short = world.bare("-h").exit(0).stderr("").stdout_contains(Command::WORDS).both();
+    let long = world.bare("--help").exit(0).stderr("").stdout_contains(Command::WORDS).both();
     assert!(short.len() <= long.len());
 }
 
 #[test]
 fn every_command_has_help() {
     let world = World::new();
-    for verb in VERBS {
+    for verb in Command::WORDS {
         for flag in ["-h", "--help"] {
             world
                 .bare(&format!("{verb} {flag}"))

@@ -325,7 +325,7 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
         .map(|what| Remedy {
             effect: match toggle.kind() {
                 Some(HoldKind::Missing) => "Create the toggle again from its document",
-                _ => effect(*what),
+                _ => what.effect(),
             },
             // Publishing over drift undoes what someone did, so it is about this toggle only.
             command: match what {
@@ -368,17 +368,6 @@ pub(super) fn quoted(text: &str) -> String {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
-fn effect(what: Override) -> &'static str {
-    match what {
-        Override::FirstPassAdopt => "Record the documents as applied, without publishing them",
-        Override::FirstPassAssert => "Publish every document of the environment",
-        Override::History => "Apply a revision that does not descend from the recorded one",
-        Override::MassChange => "Publish all of it, over the limit",
-        Override::OverwriteDrift => "Replace what the service has by the document",
-        Override::Window => "Publish it now, outside the change windows",
     }
 }
 

@@ -6,8 +6,8 @@ mod program;
 mod tests;
 mod verbosity;
 
-pub(crate) use program::page_end;
 pub use program::program;
+pub(crate) use program::{choices, page_end};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

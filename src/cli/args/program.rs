@@ -3,8 +3,8 @@
 use clap::{Args as _, Command as Clap, Subcommand as _};
 
 use super::verbosity::Verbosity;
-use crate::cli::commands::CommandArgs;
-use crate::config::{Command, SettingInfo, settings};
+use crate::cli::commands::{self, CommandArgs};
+use crate::config::{Command, OutputFormat, SettingInfo, settings};
 use crate::model::BUILD;
 
 /// How settings are given. Like the other texts with line breaks of their own, it fits 60 columns.
@@ -60,14 +60,29 @@ fn completed(clap: Clap) -> Clap {
         // The help texts name the defaults themselves.
         arg.hide_default_value(has_value)
     });
+    let flags = taken.flat_map(|setting| {
+        let words = choices(command.as_str(), setting);
+        setting.flags().into_iter().map(move |flag| match words.as_slice() {
+            [] => flag,
+            words => flag.value_name(words.join("|")),
+        })
+    });
     let clap = clap
-        .args(taken.flat_map(SettingInfo::flags))
+        .args(flags)
         .after_help("More options, examples and explanations: --help")
         .after_long_help(after_help(command));
     match command {
         // They log nothing.
         Command::Completions | Command::Man => clap,
         _ => Verbosity::augment_args(clap),
+    }
+}
+
+/// Returns the words of a setting that is a choice, as the command with this name takes it; none if it is no choice.
+pub(crate) fn choices(command: &str, setting: &SettingInfo) -> Vec<&'static str> {
+    match (setting.name, command.parse()) {
+        ("output", Ok(command)) => commands::formats(command).into_iter().map(OutputFormat::as_str).collect(),
+        _ => setting.words().to_vec(),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::*;
+use crate::cli::commands;
+use crate::config::OutputFormat;
 
 fn typed(line: &str) -> Result<Invocation, clap::Error> {
     parse(std::iter::once("gitoggle").chain(line.split(' ')).map(OsString::from))
@@ -136,6 +138,22 @@ fn the_short_help_fits_a_screen() {
         let count = |text: &dyn std::fmt::Display| text.to_string().lines().count();
         assert!(count(&short) <= 60, "{}: {}", name, count(&short));
         assert!(count(&short) < count(&long), "{name}");
+    }
+}
+
+#[test]
+fn the_help_of_output_names_what_the_command_prints() {
+    let mut program = program().term_width(200);
+    program.build();
+    for command in Command::ALL {
+        let formats = commands::formats(command);
+        let help = program.find_subcommand_mut(command.as_str()).unwrap().render_long_help().to_string();
+        let words: Vec<&str> = formats.iter().map(|format| format.as_str()).collect();
+        let named = format!("--output <{}>", words.join("|"));
+        assert_eq!(help.contains("--output <"), !formats.is_empty(), "{command:?}");
+        assert!(formats.is_empty() || help.contains(&named), "{command:?}: {named}");
+        // What every script can rely on.
+        assert!(formats.is_empty() || formats.starts_with(&[OutputFormat::Human, OutputFormat::Json]));
     }
 }
 

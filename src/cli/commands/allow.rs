@@ -1,15 +1,17 @@
 //! `gitoggle allow`: releases what a running daemon holds.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 
-use clap::Args;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Command as Clap};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cli::args::place;
 use crate::cli::daemon::Daemon;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::print;
+use crate::cli::output::print;
 use crate::config::Settings;
 use crate::model::{Override, ToggleId, counted, escaped};
 
@@ -22,20 +24,14 @@ use crate::model::{Override, ToggleId, counted, escaped};
                   descend from the recorded one."
 )]
 pub(crate) struct AllowArgs {
-    /// first-pass-assert, first-pass-adopt, mass-change, overwrite-drift or history
-    #[arg(value_name = "WHAT")]
+    /// What to release
+    #[arg(value_name = "WHAT", value_parser = OverrideParser)]
     pub(crate) what: Override,
     /// The environment, written project/environment, or one toggle for overwrite-drift; history needs none
-    // Every decision but `history` concerns one environment (src/model/README.md, "Decisions and holds").
     #[arg(
         value_name = "ENVIRONMENT",
         value_parser = place,
-        required_if_eq_any = [
-            ("what", "first-pass-assert"),
-            ("what", "first-pass-adopt"),
-            ("what", "mass-change"),
-            ("what", "overwrite-drift"),
-        ]
+        required_if_eq_any = about_environments()
     )]
     pub(crate) environment: Option<String>,
     /// Allow this revision only; at least 7 digits [the one that the daemon reports]
@@ -49,6 +45,30 @@ fn text<'a>(reply: &'a Value, name: &str) -> &'a str {
 
 /// The maximum number of toggles to print.
 const MOST: usize = 20;
+
+/// Returns the values of `what` that need an environment.
+fn about_environments() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let needing = Override::ALL.into_iter().filter(|what| what.needs_environment());
+    needing.map(|what| ("what", what.as_str()))
+}
+
+/// Parses the name of a decision, and lists all of them with their effects in the help.
+#[derive(Clone)]
+struct OverrideParser;
+
+impl TypedValueParser for OverrideParser {
+    type Value = Override;
+
+    fn parse_ref(&self, clap: &Clap, arg: Option<&Arg>, value: &OsStr) -> Result<Override, clap::Error> {
+        let parse = |text: &str| text.parse::<Override>();
+        TypedValueParser::parse_ref(&parse, clap, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let all = Override::ALL.into_iter();
+        Some(Box::new(all.map(|what| PossibleValue::new(what.as_str()).help(what.effect()))))
+    }
+}
 
 pub(super) fn run(settings: &Settings, args: &AllowArgs) -> Result<ExitStatus, Failure> {
     let AllowArgs { what, environment, revision } = args;

@@ -14,7 +14,8 @@ use super::plan;
 use crate::cli::failure::{ExitStatus, Failure, JsonError};
 use crate::cli::forge::{self, links};
 use crate::cli::observer::{Progress, ResultTiming};
-use crate::cli::{self, color, note, print, setup};
+use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
+use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftScanner, overwritable};
 use crate::forge::CommitVerdict;
@@ -31,6 +32,28 @@ use crate::state;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(long_about = "Makes one complete pass, then exits: the command for CI.")]
 pub(crate) struct ApplyArgs {}
+
+/// The forms of the results.
+pub(super) const FORMATS: Formats<Results> = &[
+    (OutputFormat::Human, human),
+    (OutputFormat::Json, |results, _| print_json(&ReportJson::of(&results.report))),
+    (OutputFormat::Markdown, |results, settings| {
+        let links = links(settings);
+        print(&markdown(&results.report, settings.service_kind, report::ANY_COMMENT, links.as_ref()))
+    }),
+    (OutputFormat::Github, annotations),
+    (OutputFormat::Junit, |results, settings| {
+        // A hold that the exit code does not show is not a failed test either.
+        let held = if settings.exit_zero_when_held { JunitKind::Skipped } else { JunitKind::Failure };
+        print(&junit(&results.report, held))
+    }),
+];
+
+/// What was done, and what of it was printed already.
+pub(super) struct Results {
+    report: Report,
+    progress: Arc<Progress>,
+}
 
 /// The maximum wait for another process that writes to the state.
 const LOCK_WAIT: Duration = Duration::from_secs(60);
@@ -95,16 +118,17 @@ fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPa
     }
     let comparison = ExitStatus::Failed.when(unread.is_some());
     report.notes.extend(unread.map(|unread| escaped(&unread).to_string()));
-    let printed = print_report(&report, &progress, settings);
-    Ok(FinishedPass { report, comparison, printed })
+    let results = Results { report, progress };
+    let printed = print_report(&results, settings);
+    Ok(FinishedPass { report: results.report, comparison, printed })
 }
 
-fn print_report(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
-    for text in &report.notes {
+fn print_report(results: &Results, settings: &Settings) -> Result<(), Failure> {
+    for text in &results.report.notes {
         note(&format!("note: {text}\n"))?;
     }
-    print_results(report, progress, settings)?;
-    print_end(report)
+    show(FORMATS, results, settings)?;
+    print_end(&results.report)
 }
 
 /// Returns whether the pass also publishes what was changed on the service only.
@@ -160,31 +184,20 @@ fn verdict(result: &Result<FinishedPass, Failure>) -> forge::PassVerdict {
     }
 }
 
-fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
-    match settings.output {
-        OutputFormat::Github => {
-            print(&report::github(&report.plan, &report.notes))?;
-            // First, so that it is printed even if the summary cannot be written.
-            note(&format!("note: {}\n", one_line(report)))?;
-            let links = links(settings);
-            cli::step_summary(|limit| markdown(report, settings.service_kind, limit, links.as_ref()))
-        }
-        OutputFormat::Human => {
-            let left: String =
-                report.lines().filter_map(|(change, result)| progress.unprinted(change, result)).collect();
-            print(&(left + &rest(report, settings.service_kind, color(settings))))
-        }
-        OutputFormat::Json => cli::print_json(&ReportJson::of(report)),
-        OutputFormat::Junit => {
-            // A hold that the exit code does not show is not a failed test either.
-            let held = if settings.exit_zero_when_held { JunitKind::Skipped } else { JunitKind::Failure };
-            print(&junit(report, held))
-        }
-        OutputFormat::Gitlab | OutputFormat::Sarif => Err(cli::unsupported_output(settings.output)),
-        OutputFormat::Markdown => {
-            print(&markdown(report, settings.service_kind, report::ANY_COMMENT, links(settings).as_ref()))
-        }
-    }
+fn human(results: &Results, settings: &Settings) -> Result<(), Failure> {
+    let Results { report, progress } = results;
+    let left: String =
+        report.lines().filter_map(|(change, result)| progress.unprinted(change, result)).collect();
+    print(&(left + &rest(report, settings.service_kind, color(settings))))
+}
+
+fn annotations(results: &Results, settings: &Settings) -> Result<(), Failure> {
+    let report = &results.report;
+    print(&report::github(&report.plan, &report.notes))?;
+    // First, so that it is printed even if the summary cannot be written.
+    note(&format!("note: {}\n", one_line(report)))?;
+    let links = links(settings);
+    step_summary(|limit| markdown(report, settings.service_kind, limit, links.as_ref()))
 }
 
 fn print_end(report: &Report) -> Result<(), Failure> {

@@ -5,9 +5,10 @@ use clap::Command as Clap;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 
+use crate::cli::args;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{args, print};
-use crate::config::{SettingInfo, settings};
+use crate::cli::output::print;
+use crate::config::{Settings, settings};
 
 /// Print the completions of a shell
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: Shell,
 }
 
-pub(super) fn run(args: &CompletionsArgs) -> Result<ExitStatus, Failure> {
+pub(super) fn run(_: &Settings, args: &CompletionsArgs) -> Result<ExitStatus, Failure> {
     let mut program = args::program();
     program.build();
     let mut program = program.mut_subcommands(with_choices);
@@ -33,11 +34,12 @@ pub(super) fn run(args: &CompletionsArgs) -> Result<ExitStatus, Failure> {
 
 /// Lists the words of each choice. The parser does not know them, because `config` parses all values.
 fn with_choices(command: Clap) -> Clap {
+    let of = command.get_name().to_owned();
     command.mut_args(|arg| {
         let setting = settings().iter().find(|setting| arg.get_id() == setting.name);
-        match setting.map(SettingInfo::words) {
-            None | Some([]) => arg,
-            Some(words) => arg.value_parser(PossibleValuesParser::new(words)),
+        match setting.map(|setting| args::choices(&of, setting)).unwrap_or_default() {
+            words if words.is_empty() => arg,
+            words => arg.value_parser(PossibleValuesParser::new(words)),
         }
     })
 }

@@ -15,7 +15,8 @@ use super::import as import_command;
 use crate::authoring::Existing;
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::observer::ResultLines;
-use crate::cli::{self, color, setup};
+use crate::cli::output::{self, color};
+use crate::cli::setup;
 use crate::config::Settings;
 use crate::document;
 use crate::drift::{DriftCheck, ScanDepth};
@@ -147,7 +148,7 @@ fn example(path: &str, from: &str, to: &str) -> String {
 fn print(text: &str) -> Result<(), Failure> {
     let lines = text.trim_end().split('\n');
     let lines = lines.map(|line| if line.is_empty() { "\n".to_owned() } else { format!("   {line}\n") });
-    cli::print(&lines.collect::<String>())
+    output::print(&lines.collect::<String>())
 }
 
 /// Fails if a claim of the demonstration is false.
@@ -210,7 +211,7 @@ impl Demo {
         if number > 1 {
             tokio::time::sleep(self.pause).await;
         }
-        cli::print(&format!("\n{}\n", paint(&format!("{number}. {title}"), "1;36", self.color)))
+        output::print(&format!("\n{}\n", paint(&format!("{number}. {title}"), "1;36", self.color)))
     }
 
     /// Prints a command that a user would type.

@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
 use crate::cli::args::environment;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, color, nonzero, note, print, unsupported_output};
+use crate::cli::nonzero;
+use crate::cli::output::{Formats, color, note, print, print_json, show};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
 use crate::model::EnvironmentId;
@@ -36,6 +37,17 @@ pub(crate) struct DiffArgs {
     pub(crate) detailed_exitcode: bool,
 }
 
+/// The forms of a difference, also that of `promote`.
+pub(super) const FORMATS: Formats<ShownDiff> =
+    &[(OutputFormat::Human, human), (OutputFormat::Json, json), (OutputFormat::Markdown, markdown)];
+
+/// A difference, the errors in invalid documents, and the toggles that could not be copied, with the reasons.
+pub(super) struct ShownDiff {
+    pub(super) diff: EnvironmentDiff,
+    pub(super) findings: Vec<Diagnostic>,
+    pub(super) failed: BTreeMap<String, String>,
+}
+
 pub(super) fn run(settings: &Settings, args: &DiffArgs) -> Result<ExitStatus, Failure> {
     let DiffArgs { before, after, detailed_exitcode } = args;
     distinct(before, after)?;
@@ -51,36 +63,25 @@ pub(super) fn run(settings: &Settings, args: &DiffArgs) -> Result<ExitStatus, Fa
     let diff = compared([before, after], [&old, &new]);
     let mut findings = [old.findings, new.findings].concat();
     findings.sort_unstable();
-    show_diff(&diff, &findings, &BTreeMap::new(), settings)?;
-    let changes = ExitStatus::Changes.when(*detailed_exitcode && !diff.toggles.is_empty());
-    Ok(changes.and(invalid(&findings)))
+    let shown = ShownDiff { diff, findings, failed: BTreeMap::new() };
+    show(FORMATS, &shown, settings)?;
+    let changes = ExitStatus::Changes.when(*detailed_exitcode && !shown.diff.toggles.is_empty());
+    Ok(changes.and(invalid(&shown.findings)))
 }
 
-/// Prints the difference, the errors in invalid documents, and the toggles that could not be copied, with the reasons.
-pub(super) fn show_diff(
-    diff: &EnvironmentDiff,
-    findings: &[Diagnostic],
-    failed: &BTreeMap<&str, &str>,
-    settings: &Settings,
-) -> Result<(), Failure> {
-    let errors = document::render(findings, color(settings));
-    match settings.output {
-        OutputFormat::Human => {
-            print(&diff.text(color(settings)))?;
-            note(&errors)
-        }
-        OutputFormat::Json => cli::print_json(&json!({
-            "version": 1,
-            "diff": diff.json(),
-            "findings": findings,
-            "failed": failed,
-        })),
-        OutputFormat::Markdown => {
-            let findings = report::finding_list(findings, "", report::ANY_COMMENT / 2);
-            print(&(diff.markdown(report::ANY_COMMENT - findings.len()) + &findings))
-        }
-        other => Err(unsupported_output(other)),
-    }
+fn human(shown: &ShownDiff, settings: &Settings) -> Result<(), Failure> {
+    print(&shown.diff.text(color(settings)))?;
+    note(&document::render(&shown.findings, color(settings)))
+}
+
+fn json(shown: &ShownDiff, _: &Settings) -> Result<(), Failure> {
+    let ShownDiff { diff, findings, failed } = shown;
+    print_json(&json!({ "version": 1, "diff": diff.json(), "findings": findings, "failed": failed }))
+}
+
+fn markdown(shown: &ShownDiff, _: &Settings) -> Result<(), Failure> {
+    let findings = report::finding_list(&shown.findings, "", report::ANY_COMMENT / 2);
+    print(&(shown.diff.markdown(report::ANY_COMMENT - findings.len()) + &findings))
 }
 
 pub(super) fn invalid(findings: &[Diagnostic]) -> ExitStatus {

@@ -7,12 +7,13 @@ use clap::Args;
 
 use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, color, note, setup};
-use crate::config::Settings;
+use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
+use crate::cli::setup;
+use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftCheck, DriftScan, ScanDepth};
 use crate::model::{Scope, ToggleId, command_line, escaped, shell_word};
 use crate::plan::{DriftReport, DriftedToggle, drift_json};
-use crate::report::{drift_markdown, drift_text};
+use crate::report::{ANY_COMMENT, drift_markdown, drift_text};
 use crate::source::CacheMode;
 
 /// Show what was changed on the service
@@ -35,16 +36,21 @@ pub(crate) struct DriftArgs {
     pub(crate) full: bool,
 }
 
+/// The forms of the comparison.
+pub(super) const FORMATS: Formats<DriftReport> = &[
+    (OutputFormat::Human, |report, settings| {
+        print(&(drift_text(report, color(settings)) + &commands(report)))
+    }),
+    (OutputFormat::Json, |report, _| print_json(&drift_json(report))),
+    (OutputFormat::Markdown, |report, _| print(&drift_markdown(report, ANY_COMMENT))),
+    (OutputFormat::Github, |report, _| step_summary(|limit| drift_markdown(report, limit))),
+];
+
 pub(super) fn run(settings: &Settings, args: &DriftArgs) -> Result<ExitStatus, Failure> {
     let depth = if args.full { ScanDepth::Everything } else { ScanDepth::Changes };
     let scan = scan(settings, &args.globs, depth)?;
     let report = &scan.report;
-    cli::print_result(
-        settings.output,
-        || drift_text(report, color(settings)) + &commands(report),
-        || drift_json(report),
-        |limit| drift_markdown(report, limit),
-    )?;
+    show(FORMATS, report, settings)?;
     let changes = ExitStatus::Changes.when(args.detailed_exitcode && report.has_drift());
     Ok(completeness(&scan)?.and(changes))
 }

@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::cli::args::attribute;
 use crate::cli::audience::Lookup;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, note, print, targets, unsupported_output};
+use crate::cli::output::{Formats, note, print, print_json, show};
+use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self};
 use crate::evaluate::{Compiler, Definitions};
@@ -38,6 +39,12 @@ pub(crate) struct ExplainArgs {
     pub(crate) at: Option<i64>,
 }
 
+/// The forms of an explanation.
+pub(super) const FORMATS: Formats<Explanation> = &[
+    (OutputFormat::Human, |explanation, _| print(&explanation.text())),
+    (OutputFormat::Json, |explanation, _| print_json(&ExplanationJson { version: 1, explanation })),
+];
+
 pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus, Failure> {
     let attributes = attributes(args)?;
     let target = targets::everything(settings)?;
@@ -60,11 +67,7 @@ pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus,
         at: Some(now),
     };
     let (explanation, _) = subject.explain(&evaluator, index);
-    match settings.output {
-        OutputFormat::Human => print(&explanation.text())?,
-        OutputFormat::Json => cli::print_json(&ExplanationJson { version: 1, explanation: &explanation })?,
-        _ => return Err(unsupported_output(settings.output)),
-    }
+    show(FORMATS, &explanation, settings)?;
     Ok(ExitStatus::Clean)
 }
 

@@ -12,7 +12,8 @@ use crate::authoring::Existing;
 use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure, JsonError};
 use crate::cli::observer::{begin, progress_bar};
-use crate::cli::{self, note, print, setup};
+use crate::cli::output::{Formats, note, print, print_json, show, step_summary};
+use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
 use crate::drift::ScanDepth;
 use crate::import::{
@@ -22,7 +23,7 @@ use crate::import::{
 use crate::model::{Scope, ServiceKind, ToggleId, command_line, counted, escaped, listed, shell_word};
 use crate::pass;
 use crate::plan::DriftedToggle;
-use crate::report::{code, drift_message, fitting};
+use crate::report::{ANY_COMMENT, code, drift_message, fitting};
 use crate::source::worktree::is_same_folder;
 
 /// Write the documents of toggles that exist on the service
@@ -52,6 +53,25 @@ pub(crate) struct ImportArgs {
 /// The threads that receive and parse responses. The thread of the command writes.
 const THREADS: usize = 2;
 
+/// The forms of the report.
+pub(super) const FORMATS: Formats<Imported> = &[
+    (OutputFormat::Human, |imported, _| print(&text(&imported.report))),
+    (OutputFormat::Json, |imported, _| {
+        print_json(&ImportJson::of(&imported.report, imported.problem.as_ref().map(Failure::json_error)))
+    }),
+    (OutputFormat::Markdown, |imported, _| print(&markdown(&imported.report, ANY_COMMENT))),
+    (OutputFormat::Github, |imported, _| {
+        print(&text(&imported.report))?;
+        step_summary(|limit| markdown(&imported.report, limit))
+    }),
+];
+
+/// What was imported, and the error of the run.
+pub(super) struct Imported {
+    report: ImportReport,
+    problem: Option<Failure>,
+}
+
 pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
     if args.drifted {
         return import_drifted(settings, args);
@@ -63,7 +83,8 @@ pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
             .hint("check `--base-url` and the token"),
         Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
     });
-    finish(&report, problem(&report, settings).or(nothing), settings)
+    let problem = problem(&report, settings).or(nothing);
+    finish(Imported { report, problem }, settings)
 }
 
 /// Imports the toggles that differ from what was applied, and writes a commit message.
@@ -98,7 +119,8 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
         matches!(result, Some(ImportResult::Replaced { .. } | ImportResult::Written { .. }))
     });
     write(&drift_message(&imported.collect::<Vec<_>>(), &scan.report.service))?;
-    let status = finish(&report, problem(&report, settings), settings)?;
+    let problem = problem(&report, settings);
+    let status = finish(Imported { report, problem }, settings)?;
     for (count, what) in
         [(removed.len(), "without a document"), (scan.report.missing.len(), "missing on the service")]
     {
@@ -127,12 +149,9 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
     report
 }
 
-fn finish(
-    report: &ImportReport,
-    problem: Option<Failure>,
-    settings: &Settings,
-) -> Result<ExitStatus, Failure> {
-    show(report, problem.as_ref(), settings)?;
+fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure> {
+    show(FORMATS, &imported, settings)?;
+    let Imported { report, problem } = imported;
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
     if different > 0 {
         let documents = counted(different, "different document");
@@ -150,7 +169,7 @@ fn finish(
         return Ok(problem.status());
     }
     if settings.output == OutputFormat::Human {
-        note(&next_commands(report, settings))?;
+        note(&next_commands(&report, settings))?;
     }
     Ok(ExitStatus::Clean)
 }
@@ -217,18 +236,6 @@ fn unmatched(report: &ImportReport, only: &Scope) -> String {
         globs.extend(report.unmatched_only.iter().map(|glob| format!("`--only {}`", escaped(glob))));
     }
     listed(&globs)
-}
-
-fn show(report: &ImportReport, problem: Option<&Failure>, settings: &Settings) -> Result<(), Failure> {
-    if settings.output == OutputFormat::Github {
-        print(&text(report))?;
-    }
-    cli::print_result(
-        settings.output,
-        || text(report),
-        || ImportJson::of(report, problem.map(Failure::json_error)),
-        |limit| markdown(report, limit),
-    )
 }
 
 impl From<ImportError> for Failure {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::authoring::{WriteResult, create_files};
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{note, print};
+use crate::cli::output::{note, print};
 use crate::config::Settings;
 use crate::document::{self};
 use crate::git::Sample;

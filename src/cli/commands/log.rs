@@ -4,12 +4,13 @@ use clap::Args;
 
 use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, color, setup};
+use crate::cli::output::{Formats, color, print, print_json, show, step_summary};
+use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
 use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped};
 use crate::pass::{Config, DeploymentQuery, HistoryReader, SharedState, name_subjects};
 use crate::plan::{DeploymentLog, history_json};
-use crate::report::{history_markdown, history_text};
+use crate::report::{ANY_COMMENT, history_markdown, history_text};
 use crate::source::CacheMode;
 
 /// Show what was deployed, when, and why
@@ -37,6 +38,29 @@ pub(crate) struct LogArgs {
 /// The most toggles of a deployment that are read for an output with differences, except for JSON.
 const MOST_READ: usize = 50;
 
+/// The forms of the history.
+pub(super) const FORMATS: Formats<ShownLog> = &[
+    (OutputFormat::Human, |shown, settings| print(&shown.text(settings))),
+    (OutputFormat::Json, |shown, _| print_json(&history_json(&shown.log))),
+    (OutputFormat::Markdown, |shown, _| print(&history_markdown(&shown.log, ANY_COMMENT))),
+    (OutputFormat::Github, |shown, _| step_summary(|limit| history_markdown(&shown.log, limit))),
+];
+
+/// The deployments, or the reason that there are none.
+pub(super) struct ShownLog {
+    log: DeploymentLog,
+    nothing: Option<String>,
+}
+
+impl ShownLog {
+    fn text(&self, settings: &Settings) -> String {
+        match &self.nothing {
+            Some(nothing) => nothing.clone(),
+            None => history_text(&self.log, color(settings)) + &rest(&self.log.page),
+        }
+    }
+}
+
 pub(super) fn run(settings: &Settings, args: &LogArgs) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let globs: Vec<&String> = args.toggle.iter().collect();
@@ -58,15 +82,8 @@ pub(super) fn run(settings: &Settings, args: &LogArgs) -> Result<ExitStatus, Fai
         None => DeploymentLog::default(),
         Some(history) => read(history, &query, args, &config)?,
     };
-    cli::print_result(
-        settings.output,
-        || match &history {
-            None => nothing(&config),
-            Some(_) => history_text(&log, color(settings)) + &rest(&log.page),
-        },
-        || history_json(&log),
-        |limit| history_markdown(&log, limit),
-    )?;
+    let nothing = history.is_none().then(|| nothing(&config));
+    show(FORMATS, &ShownLog { log, nothing }, settings)?;
     Ok(ExitStatus::Clean)
 }
 

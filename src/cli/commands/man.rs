@@ -8,9 +8,10 @@ use clap::builder::PossibleValuesParser;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
+use crate::cli::args;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{args, note, print};
-use crate::config::Command;
+use crate::cli::output::{note, print};
+use crate::config::{Command, Settings};
 use crate::model::{BUILD, counted};
 use crate::telemetry::Stream;
 
@@ -33,7 +34,7 @@ pub(crate) struct ManArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, Failure> {
+pub(super) fn run(_: &Settings, args: &ManArgs) -> Result<ExitStatus, Failure> {
     let command = args.command.as_deref();
     let mut program = args::program().disable_help_subcommand(true);
     program.build();

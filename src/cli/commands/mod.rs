@@ -36,65 +36,53 @@ use clap::Subcommand;
 pub(super) use plan::unable;
 
 use super::failure::{ExitStatus, Failure};
-use crate::config::Settings;
+use super::output::NO_FORMATS;
+use crate::config::{Command, OutputFormat, Settings};
 
-/// A command. In the order of the help, and named as in `Command`.
-#[derive(Clone, Debug, PartialEq, Subcommand)]
-pub(super) enum CommandArgs {
-    Validate(validate::ValidateArgs),
-    Test(test::TestArgs),
-    Explain(explain::ExplainArgs),
-    Plan(plan::PlanArgs),
-    Apply(apply::ApplyArgs),
-    Run(run::RunArgs),
-    Status(status::StatusArgs),
-    Drift(drift::DriftArgs),
-    Log(log::LogArgs),
-    Stale(stale::StaleArgs),
-    Import(import::ImportArgs),
-    Fmt(fmt::FmtArgs),
-    Diff(diff::DiffArgs),
-    Promote(promote::PromoteArgs),
-    Init(init::InitArgs),
-    Allow(allow::AllowArgs),
-    Suspend(suspend::SuspendArgs),
-    Resume(resume::ResumeArgs),
-    Reconcile(reconcile::ReconcileArgs),
-    Schema(schema::SchemaArgs),
-    Sandbox(sandbox::SandboxArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
-    Demo(demo::DemoArgs),
+/// Declares the commands: the variant, its arguments, the function that runs it, and the forms of its result.
+macro_rules! commands {
+    ($($name:ident($args:ty) => $run:path, $formats:expr;)+) => {
+        /// A command. In the order of the help, and named as in `Command`.
+        #[derive(Clone, Debug, PartialEq, Subcommand)]
+        pub(super) enum CommandArgs { $($name($args),)+ }
+
+        impl CommandArgs {
+            /// Runs the command.
+            pub(super) fn run(&self, settings: &Settings) -> Result<ExitStatus, Failure> {
+                match self { $(Self::$name(args) => $run(settings, args),)+ }
+            }
+        }
+
+        /// Returns the forms in which a command prints its result; none if it takes no `--output`.
+        pub(super) fn formats(command: Command) -> Vec<OutputFormat> {
+            match command { $(Command::$name => $formats.iter().map(|(format, _)| *format).collect(),)+ }
+        }
+    };
 }
 
-impl CommandArgs {
-    /// Runs the command.
-    pub(super) fn run(&self, settings: &Settings) -> Result<ExitStatus, Failure> {
-        match self {
-            Self::Validate(args) => validate::run(settings, args),
-            Self::Test(args) => test::run(settings, args),
-            Self::Explain(args) => explain::run(settings, args),
-            Self::Plan(args) => plan::run(settings, args),
-            Self::Apply(args) => apply::run(settings, args),
-            Self::Run(args) => run::run(settings, args),
-            Self::Status(args) => status::run(settings, args),
-            Self::Drift(args) => drift::run(settings, args),
-            Self::Log(args) => log::run(settings, args),
-            Self::Stale(args) => stale::run(settings, args),
-            Self::Import(args) => import::run(settings, args),
-            Self::Fmt(args) => fmt::run(settings, args),
-            Self::Diff(args) => diff::run(settings, args),
-            Self::Promote(args) => promote::run(settings, args),
-            Self::Init(args) => init::run(settings, args),
-            Self::Allow(args) => allow::run(settings, args),
-            Self::Suspend(args) => suspend::run(settings, args),
-            Self::Resume(args) => resume::run(settings, args),
-            Self::Reconcile(args) => reconcile::run(settings, args),
-            Self::Schema(args) => schema::run(settings, args),
-            Self::Sandbox(args) => sandbox::run(settings, args),
-            Self::Completions(args) => completions::run(args),
-            Self::Man(args) => man::run(args),
-            Self::Demo(args) => demo::run(settings, args),
-        }
-    }
+commands! {
+    Validate(validate::ValidateArgs) => validate::run, validate::FORMATS;
+    Test(test::TestArgs) => test::run, test::FORMATS;
+    Explain(explain::ExplainArgs) => explain::run, explain::FORMATS;
+    Plan(plan::PlanArgs) => plan::run, plan::FORMATS;
+    Apply(apply::ApplyArgs) => apply::run, apply::FORMATS;
+    Run(run::RunArgs) => run::run, NO_FORMATS;
+    Status(status::StatusArgs) => status::run, status::FORMATS;
+    Drift(drift::DriftArgs) => drift::run, drift::FORMATS;
+    Log(log::LogArgs) => log::run, log::FORMATS;
+    Stale(stale::StaleArgs) => stale::run, stale::FORMATS;
+    Import(import::ImportArgs) => import::run, import::FORMATS;
+    Fmt(fmt::FmtArgs) => fmt::run, NO_FORMATS;
+    Diff(diff::DiffArgs) => diff::run, diff::FORMATS;
+    Promote(promote::PromoteArgs) => promote::run, diff::FORMATS;
+    Init(init::InitArgs) => init::run, NO_FORMATS;
+    Allow(allow::AllowArgs) => allow::run, NO_FORMATS;
+    Suspend(suspend::SuspendArgs) => suspend::run, NO_FORMATS;
+    Resume(resume::ResumeArgs) => resume::run, NO_FORMATS;
+    Reconcile(reconcile::ReconcileArgs) => reconcile::run, NO_FORMATS;
+    Schema(schema::SchemaArgs) => schema::run, NO_FORMATS;
+    Sandbox(sandbox::SandboxArgs) => sandbox::run, NO_FORMATS;
+    Completions(completions::CompletionsArgs) => completions::run, NO_FORMATS;
+    Man(man::ManArgs) => man::run, NO_FORMATS;
+    Demo(demo::DemoArgs) => demo::run, NO_FORMATS;
 }

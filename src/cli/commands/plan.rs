@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::cli::audience::AudienceArgs;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, audience, color, forge, note, print, setup};
+use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
+use crate::cli::{audience, forge, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::escaped;
@@ -33,40 +34,49 @@ pub(crate) struct PlanArgs {
     pub(crate) audience: Option<AudienceArgs>,
 }
 
+/// The forms of a plan.
+pub(super) const FORMATS: Formats<PlanPage> = &[
+    (OutputFormat::Human, PlanPage::human),
+    (OutputFormat::Json, PlanPage::json),
+    (OutputFormat::Markdown, |page, _| print(&page.markdown(report::ANY_COMMENT))),
+    (OutputFormat::Github, PlanPage::annotations),
+    (OutputFormat::Gitlab, PlanPage::code_quality),
+    (OutputFormat::Sarif, PlanPage::sarif),
+    (OutputFormat::Junit, PlanPage::junit),
+];
+
 pub(super) fn run(settings: &Settings, args: &PlanArgs) -> Result<ExitStatus, Failure> {
     let files = if args.worktree { pass::Files::WorkTree } else { pass::Files::Committed };
     let request = forge::request(settings)?;
     let page = match (page(settings, files, args.audience.as_ref()), request) {
         (Err(failure), _) => return unable(settings, failure),
-        (Ok(page), None) => page.show(settings).map(|()| page)?,
+        (Ok(page), None) => show(FORMATS, &page, settings).map(|()| page)?,
         (Ok(page), Some(request)) => {
-            let shown = page.show(settings);
+            let shown = show(FORMATS, &page, settings);
             // The comment is about the plan, which a full disk of the job does not change.
             forge::comment(settings, request, &page.plan, |limit| page.markdown(limit))?;
             shown.map(|()| page)?
         }
     };
-    explain(&page.plan, settings.output)?;
     let status = status(&page.plan, args.detailed_exitcode).and(unread(&page.plan));
     // The process ends now, so freeing 100,000 changes one by one would only delay it.
     std::mem::forget(page);
     Ok(status)
 }
 
-/// Prints what decides about the exit status and has no place in the results of this output.
-fn explain(plan: &Plan, output: OutputFormat) -> Result<(), Failure> {
-    let (has_holds, has_unread) = match output {
-        OutputFormat::Human | OutputFormat::Json | OutputFormat::Markdown => (true, true),
-        OutputFormat::Junit => (true, false),
-        OutputFormat::Github | OutputFormat::Gitlab | OutputFormat::Sarif => (false, false),
-    };
-    if !has_holds && plan.has_held_besides_first_passes() {
-        let summary = plan.summary();
-        note(&format!("note: {summary}; `gitoggle plan` shows why\n"))?;
+/// Prints that something is held, which decides about the exit status, for a form without holds.
+fn note_holds(plan: &Plan) -> Result<(), Failure> {
+    if plan.has_held_besides_first_passes() {
+        note(&format!("note: {}; `gitoggle plan` shows why\n", plan.summary()))?;
     }
+    Ok(())
+}
+
+/// Prints which toggles could not be read, which decides about the exit status, for a form without them.
+fn note_unread(plan: &Plan) -> Result<(), Failure> {
     match plan.drift().and_then(DriftReport::failure) {
-        Some(failure) if !has_unread => note(&format!("note: {}\n", escaped(&failure))),
-        _ => Ok(()),
+        Some(failure) => note(&format!("note: {}\n", escaped(&failure))),
+        None => Ok(()),
     }
 }
 
@@ -83,7 +93,7 @@ pub(in crate::cli) fn unable(settings: &Settings, failure: Failure) -> Result<Ex
 }
 
 /// A plan and everything that is shown with it.
-struct PlanPage {
+pub(super) struct PlanPage {
     plan: Plan,
     notes: Vec<String>,
     users: Option<UserImpact>,
@@ -130,23 +140,41 @@ impl PlanPage {
         report::markdown(PlanView { plan: &self.plan, notes: &self.notes, users, links }, limit)
     }
 
-    fn show(&self, settings: &Settings) -> Result<(), Failure> {
-        let (plan, users) = (&self.plan, self.users.as_ref());
-        let remarks = || report::remarks(plan, &self.notes);
-        match settings.output {
-            OutputFormat::Github => {
-                print(&report::github(plan, &self.notes))?;
-                cli::step_summary(|limit| self.markdown(limit))
-            }
-            OutputFormat::Human => print(&report::text_for(plan, users, color(settings))),
-            OutputFormat::Json => {
-                cli::print_json(&PlanOutput { plan: json_for(plan, users), notes: &self.notes })
-            }
-            OutputFormat::Gitlab => cli::print_json(&report::code_quality(plan.findings(), &remarks(), None)),
-            OutputFormat::Junit => print(&report::junit_plan(plan, &self.notes)),
-            OutputFormat::Sarif => cli::print_json(&report::sarif(plan.findings(), &remarks(), None)),
-            OutputFormat::Markdown => print(&self.markdown(report::ANY_COMMENT)),
-        }
+    fn remarks(&self) -> Vec<String> {
+        report::remarks(&self.plan, &self.notes)
+    }
+
+    fn human(&self, settings: &Settings) -> Result<(), Failure> {
+        print(&report::text_for(&self.plan, self.users.as_ref(), color(settings)))
+    }
+
+    fn json(&self, _: &Settings) -> Result<(), Failure> {
+        let plan = json_for(&self.plan, self.users.as_ref());
+        print_json(&PlanOutput { plan, notes: &self.notes })
+    }
+
+    fn annotations(&self, _: &Settings) -> Result<(), Failure> {
+        print(&report::github(&self.plan, &self.notes))?;
+        step_summary(|limit| self.markdown(limit))?;
+        note_holds(&self.plan)?;
+        note_unread(&self.plan)
+    }
+
+    fn code_quality(&self, _: &Settings) -> Result<(), Failure> {
+        print_json(&report::code_quality(self.plan.findings(), &self.remarks(), None))?;
+        note_holds(&self.plan)?;
+        note_unread(&self.plan)
+    }
+
+    fn sarif(&self, _: &Settings) -> Result<(), Failure> {
+        print_json(&report::sarif(self.plan.findings(), &self.remarks(), None))?;
+        note_holds(&self.plan)?;
+        note_unread(&self.plan)
+    }
+
+    fn junit(&self, _: &Settings) -> Result<(), Failure> {
+        print(&report::junit_plan(&self.plan, &self.notes))?;
+        note_unread(&self.plan)
     }
 }
 

@@ -5,11 +5,12 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 
-use super::diff::{distinct, folder, invalid, place, show_diff};
+use super::diff::{FORMATS, ShownDiff, distinct, folder, invalid, place};
 use crate::authoring::{self, AuthoringError, PromotionReport, PromotionResult};
 use crate::cli::args::{environment, key_glob};
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{nonzero, note};
+use crate::cli::nonzero;
+use crate::cli::output::{note, show};
 use crate::config::Settings;
 use crate::model::{EnvironmentId, Scope, counted, escaped, listed};
 use crate::plan::{EnvironmentDiff, ToggleDiff};
@@ -61,18 +62,20 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
             Failure::failed(message).hint("a glob is compared with the key of the toggle, case included")
         );
     }
-    let failed: BTreeMap<&str, &str> = report.failed().collect();
-    show_diff(&changes(&report, from, to), &report.findings, &failed, settings)?;
+    let failed: BTreeMap<String, String> =
+        report.failed().map(|(key, reason)| (key.to_owned(), reason.to_owned())).collect();
+    let shown = ShownDiff { diff: changes(&report, from, to), findings: report.findings.clone(), failed };
+    show(FORMATS, &shown, settings)?;
     for (key, result) in &report.results {
         match result {
             PromotionResult::Failed(reason) => note(&format!("error: {to}/{key}: {}\n", escaped(reason)))?,
             PromotionResult::Copied { .. } | PromotionResult::Unchanged => {}
         }
     }
-    if failed.is_empty() {
+    if shown.failed.is_empty() {
         return Ok(invalid(&report.findings));
     }
-    note(&format!("error: could not copy {}\n", counted(failed.len(), "toggle")))?;
+    note(&format!("error: could not copy {}\n", counted(shown.failed.len(), "toggle")))?;
     Ok(ExitStatus::Failed)
 }
 

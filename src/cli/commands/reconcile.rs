@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::cli::daemon::Daemon;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::print;
+use crate::cli::output::print;
 use crate::config::Settings;
 
 /// Request a pass from a running daemon

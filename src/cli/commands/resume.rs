@@ -7,7 +7,7 @@ use super::suspend::{ScopeFlags, scope};
 use crate::cli::args::part;
 use crate::cli::daemon::Daemon;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::print;
+use crate::cli::output::print;
 use crate::config::Settings;
 use crate::model::escaped;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{print, setup};
+use crate::cli::output::print;
+use crate::cli::setup;
 use crate::config::{Settings, count, ratio};
 use crate::model::{ServiceKind, duration, escaped};
 use crate::sandbox::{Faults, Sandbox, SandboxConfig};

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::{Map, Value, json};
 
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::print;
+use crate::cli::output::print;
 use crate::config::Settings;
 use crate::document;
 use crate::model::{DeploymentEffect, HoldKind, LeftoverKind, ToggleState};

@@ -6,11 +6,12 @@ use clap::Args;
 
 use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, color, setup};
-use crate::config::Settings;
-use crate::model::{Scope, duration};
+use crate::cli::output::{Formats, color, print, print_json, show, step_summary};
+use crate::cli::setup;
+use crate::config::{OutputFormat, Settings};
+use crate::model::{Scope, StaleReport, duration};
 use crate::pass::{self};
-use crate::report;
+use crate::report::{self, ANY_COMMENT};
 use crate::source::CacheMode;
 
 /// List the toggles that no longer decide anything
@@ -34,6 +35,14 @@ pub(crate) struct StaleArgs {
     pub(crate) detailed_exitcode: bool,
 }
 
+/// The forms of the toggles that were found.
+pub(super) const FORMATS: Formats<StaleReport> = &[
+    (OutputFormat::Human, |report, settings| print(&report::stale_text(report, color(settings)))),
+    (OutputFormat::Json, |report, _| print_json(&report::stale_json(report))),
+    (OutputFormat::Markdown, |report, _| print(&report::stale_markdown(report, ANY_COMMENT))),
+    (OutputFormat::Github, |report, _| step_summary(|limit| report::stale_markdown(report, limit))),
+];
+
 pub(super) fn run(settings: &Settings, args: &StaleArgs) -> Result<ExitStatus, Failure> {
     let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
     let query = pass::StaleQuery {
@@ -44,12 +53,7 @@ pub(super) fn run(settings: &Settings, args: &StaleArgs) -> Result<ExitStatus, F
         now: jiff::Timestamp::now().as_second(),
     };
     let report = pass::stale(&setup::source(settings, CacheMode::Untouched), query)?;
-    cli::print_result(
-        settings.output,
-        || report::stale_text(&report, color(settings)),
-        || report::stale_json(&report),
-        |limit| report::stale_markdown(&report, limit),
-    )?;
+    show(FORMATS, &report, settings)?;
     let found = ExitStatus::Changes.when(args.detailed_exitcode && !report.stale.is_empty());
     Ok(found.and(ExitStatus::Invalid.when(!report.invalid.is_empty())))
 }

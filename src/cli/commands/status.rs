@@ -8,12 +8,13 @@ use serde::Serialize;
 
 use super::plan;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, note, setup};
-use crate::config::Settings;
+use crate::cli::output::{Formats, note, print, print_json, show, step_summary};
+use crate::cli::setup;
+use crate::config::{OutputFormat, Settings};
 use crate::daemon::{self, Readiness, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{HoldKind, counted, escaped};
 use crate::plan::Plan;
-use crate::report::{code, fitting};
+use crate::report::{ANY_COMMENT, code, fitting};
 use crate::source::CacheMode;
 
 /// Show the state of every toggle
@@ -29,6 +30,33 @@ pub(crate) struct StatusArgs {
     pub(crate) all: bool,
 }
 
+/// The forms of the status.
+pub(super) const FORMATS: Formats<ShownStatus> = &[
+    (OutputFormat::Human, |shown, _| print(&text(&shown.status, shown.lists_all))),
+    (OutputFormat::Json, |shown, _| print_json(&shown.json())),
+    (OutputFormat::Markdown, |shown, _| print(&markdown(&shown.status, ANY_COMMENT))),
+    (OutputFormat::Github, |shown, _| step_summary(|limit| markdown(&shown.status, limit))),
+];
+
+/// The state of the toggles, and how much of it is printed.
+pub(super) struct ShownStatus {
+    status: Status,
+    readiness: Readiness,
+    notes: Vec<String>,
+    lists_all: bool,
+}
+
+impl ShownStatus {
+    fn json(&self) -> StatusOutput<'_> {
+        StatusOutput {
+            version: 1,
+            status: StatusJson::new(&self.status, &self.readiness),
+            toggles: &self.status.toggles,
+            notes: &self.notes,
+        }
+    }
+}
+
 pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let daemon::StatusReport { planned, status } = match settings.live {
@@ -42,23 +70,15 @@ pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitStatus, 
         note(&format!("note: {text}\n"))?;
     }
     let readiness = readiness(&status);
-    cli::print_result(
-        settings.output,
-        || text(&status, args.all),
-        || StatusOutput {
-            version: 1,
-            status: StatusJson::new(&status, &readiness),
-            toggles: &status.toggles,
-            notes: &planned.notes,
-        },
-        |limit| markdown(&status, limit),
-    )?;
+    let shown = ShownStatus { status, readiness, notes: planned.notes, lists_all: args.all };
+    show(FORMATS, &shown, settings)?;
+    let status = &shown.status;
     let mut toggles = status.toggles.iter();
     let failed = toggles.any(|toggle| toggle.state() == ToggleState::Failed);
     Ok(plan::held(&planned.plan)
         .and(plan::unread(&planned.plan))
         .and(ExitStatus::Held.when(!planned.plan.undecided().is_empty()))
-        .and(held_last(&planned.plan, &status))
+        .and(held_last(&planned.plan, status))
         .and(ExitStatus::Failed.when(failed)))
 }
 

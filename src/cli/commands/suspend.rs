@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::cli::args::part;
 use crate::cli::daemon::Daemon;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{note, print};
+use crate::cli::output::{note, print};
 use crate::config::Settings;
 use crate::model::{command_line, escaped, shell_word};
 

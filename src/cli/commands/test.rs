@@ -7,7 +7,8 @@ use clap::Args;
 
 use crate::cli::audience::Lookup;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::{self, color, note, print, targets, unsupported_output};
+use crate::cli::output::{Formats, color, note, print, print_json, show};
+use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{Diagnostic, Expectation, ServeLines, expectations, layout, serve_lines};
 use crate::evaluate::{Compiler, Definitions, Evaluator, ServePlace};
@@ -34,6 +35,25 @@ pub(crate) struct TestArgs {
     pub(crate) coverage: bool,
 }
 
+/// The forms of the results.
+pub(super) const FORMATS: Formats<TestReport> = &[
+    (OutputFormat::Human, |tested, settings| {
+        print(&test_text(&tested.run, color(settings), tested.with_coverage))
+    }),
+    (OutputFormat::Json, |tested, _| {
+        let problem = tested.problem.as_ref().map(Failure::json_error);
+        print_json(&test_json(&tested.run, problem, tested.with_coverage))
+    }),
+    (OutputFormat::Junit, print_junit),
+];
+
+/// The results, and the error of the run.
+pub(super) struct TestReport {
+    run: TestRun,
+    problem: Option<Failure>,
+    with_coverage: bool,
+}
+
 pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Failure> {
     let mut all = TestRun::default();
     let mut unmatched = settings.only.unmatched();
@@ -43,9 +63,10 @@ pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Fa
         run_tests(&documents, |id: &ToggleId| settings.only.contains(id), &within, args.coverage, &mut all)?;
     }
     let problem = problem(&all, settings, &unmatched.globs());
-    print_results(&all, problem.as_ref(), settings, args.coverage)?;
-    let Some(problem) = problem else {
-        return Ok(ExitStatus::Failed.when(!all.has_passed()));
+    let tested = TestReport { run: all, problem, with_coverage: args.coverage };
+    show(FORMATS, &tested, settings)?;
+    let Some(problem) = tested.problem else {
+        return Ok(ExitStatus::Failed.when(!tested.run.has_passed()));
     };
     note(&problem.to_string())?;
     Ok(problem.status())
@@ -240,22 +261,9 @@ fn line(lines: &ServeLines, place: ServePlace) -> u32 {
     }
 }
 
-fn print_results(
-    run: &TestRun,
-    problem: Option<&Failure>,
-    settings: &Settings,
-    with_coverage: bool,
-) -> Result<(), Failure> {
-    match settings.output {
-        OutputFormat::Human => print(&test_text(run, color(settings), with_coverage)),
-        OutputFormat::Json => {
-            cli::print_json(&test_json(run, problem.map(Failure::json_error), with_coverage))
-        }
-        OutputFormat::Junit => {
-            let problem = problem.map(|problem| failed_suite("test", &problem.json_error().message));
-            let suites: Vec<JunitSuite> = test_suites(run).into_iter().chain(problem).collect();
-            print(&junit(&suites))
-        }
-        _ => Err(unsupported_output(settings.output)),
-    }
+fn print_junit(tested: &TestReport, _: &Settings) -> Result<(), Failure> {
+    let problem = tested.problem.as_ref();
+    let problem = problem.map(|problem| failed_suite("test", &problem.json_error().message));
+    let suites: Vec<JunitSuite> = test_suites(&tested.run).into_iter().chain(problem).collect();
+    print(&junit(&suites))
 }

@@ -6,8 +6,9 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::nonzero;
+use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
 use crate::cli::targets::{Target, targets};
-use crate::cli::{self, color, note, print};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::counted;
@@ -26,12 +27,38 @@ pub(crate) struct ValidateArgs {
     pub(crate) paths: Vec<PathBuf>,
 }
 
+/// The forms of the findings.
+pub(super) const FORMATS: Formats<Validated> = &[
+    (OutputFormat::Human, human),
+    (OutputFormat::Json, json),
+    (OutputFormat::Markdown, |all, _| {
+        print(&report::finding_list(&all.checked.findings, &all.summary(), report::ANY_COMMENT))
+    }),
+    (OutputFormat::Github, annotations),
+    (OutputFormat::Gitlab, |all, _| {
+        print_json(&report::code_quality(&all.checked.findings, &[], all.error().as_deref()))
+    }),
+    (OutputFormat::Sarif, |all, _| {
+        print_json(&report::sarif(&all.checked.findings, &[], all.error().as_deref()))
+    }),
+    (OutputFormat::Junit, |all, _| {
+        let Checked { documents, findings, .. } = &all.checked;
+        print(&report::junit_documents(documents, findings, all.error().as_deref()))
+    }),
+];
+
+/// What was checked, and the error of the run.
+pub(super) struct Validated {
+    checked: Checked,
+    problem: Option<Failure>,
+}
+
 pub(super) fn run(settings: &Settings, args: &ValidateArgs) -> Result<ExitStatus, Failure> {
-    let all = checked(settings, &targets(settings, &args.paths)?)?;
-    let problem = problem(&all, settings);
-    show(&all, problem.as_ref(), settings)?;
-    let invalid = ExitStatus::Invalid.when(count(&all.findings, Severity::Error) > 0);
-    let Some(problem) = problem else {
+    let checked = checked(settings, &targets(settings, &args.paths)?)?;
+    let all = Validated { problem: problem(&checked, settings), checked };
+    show(FORMATS, &all, settings)?;
+    let invalid = ExitStatus::Invalid.when(count(&all.checked.findings, Severity::Error) > 0);
+    let Some(problem) = all.problem else {
         return Ok(invalid);
     };
     note(&problem.to_string())?;
@@ -70,41 +97,45 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
     Ok(all)
 }
 
-fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Result<(), Failure> {
-    let Checked { documents, findings, waived, unmatched: _ } = checked;
-    let summary = summary(documents.len(), findings, waived.len());
-    let error = problem.map(|problem| problem.json_error().message);
-    let error = error.as_deref();
-    match settings.output {
-        OutputFormat::Human => {
-            let mut text = document::render(findings, color(settings));
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            print(&(text + &summary + "\n"))
-        }
-        OutputFormat::Json => cli::print_json(&json!({
-            "version": 1,
-            "summary": {
-                "documents": documents.len(),
-                "errors": count(findings, Severity::Error),
-                "warnings": count(findings, Severity::Warning),
-                "waived": waived.len(),
-            },
-            "error": problem.map(Failure::json_error),
-            "findings": findings,
-            "waived": waived,
-        })),
-        OutputFormat::Github => {
-            let failed = error.map(report::failed_annotation).unwrap_or_default();
-            print(&(report::annotations(findings) + &failed + &summary + "\n"))?;
-            cli::step_summary(|limit| report::finding_list(findings, &summary, limit))
-        }
-        OutputFormat::Gitlab => cli::print_json(&report::code_quality(findings, &[], error)),
-        OutputFormat::Junit => print(&report::junit_documents(documents, findings, error)),
-        OutputFormat::Sarif => cli::print_json(&report::sarif(findings, &[], error)),
-        OutputFormat::Markdown => print(&report::finding_list(findings, &summary, report::ANY_COMMENT)),
+impl Validated {
+    fn summary(&self) -> String {
+        summary(self.checked.documents.len(), &self.checked.findings, self.checked.waived.len())
     }
+
+    fn error(&self) -> Option<String> {
+        self.problem.as_ref().map(|problem| problem.json_error().message)
+    }
+}
+
+fn human(all: &Validated, settings: &Settings) -> Result<(), Failure> {
+    let mut text = document::render(&all.checked.findings, color(settings));
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    print(&(text + &all.summary() + "\n"))
+}
+
+fn json(all: &Validated, _: &Settings) -> Result<(), Failure> {
+    let Checked { documents, findings, waived, unmatched: _ } = &all.checked;
+    print_json(&json!({
+        "version": 1,
+        "summary": {
+            "documents": documents.len(),
+            "errors": count(findings, Severity::Error),
+            "warnings": count(findings, Severity::Warning),
+            "waived": waived.len(),
+        },
+        "error": all.problem.as_ref().map(Failure::json_error),
+        "findings": findings,
+        "waived": waived,
+    }))
+}
+
+fn annotations(all: &Validated, _: &Settings) -> Result<(), Failure> {
+    let (findings, summary) = (&all.checked.findings, all.summary());
+    let failed = all.error().map(|error| report::failed_annotation(&error)).unwrap_or_default();
+    print(&(report::annotations(findings) + &failed + &summary + "\n"))?;
+    step_summary(|limit| report::finding_list(findings, &summary, limit))
 }
 
 fn summary(documents: usize, findings: &[Diagnostic], waived: usize) -> String {
@@ -114,7 +145,7 @@ fn summary(documents: usize, findings: &[Diagnostic], waived: usize) -> String {
     if parts.is_empty() {
         parts.push("no findings".to_owned());
     }
-    parts.extend(cli::nonzero(&[(waived, "waived")]));
+    parts.extend(nonzero(&[(waived, "waived")]));
     format!("checked {}: {}", counted(documents, "document"), parts.join(", "))
 }
 
