@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use args::Invocation;
 use failure::{ExitStatus, Failure};
-use output::{is_offered, show_failure, unsupported};
+use output::{show_failure, unsupported};
 
 use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings, settings};
 use crate::model::RunFlags;
@@ -42,8 +42,12 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Prints the requested help or version, or a usage error.
 fn unparsed(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     let stream = if error.use_stderr() { Stream::Stderr } else { Stream::Stdout };
-    if let Some(output) = output(typed).filter(|_| error.use_stderr()) {
-        let _ = show_failure(args::command_in(typed), output, &misused(error));
+    let command = args::command_in(typed);
+    let is_printed = |output: &OutputFormat| {
+        error.use_stderr() && command.is_none_or(|command| is_offered(command, *output))
+    };
+    if let Some(output) = output(typed).filter(is_printed) {
+        let _ = show_failure(command, output, &misused(error));
     }
     let _ = stream.print(&error.render().to_string());
     ExitCode::from(args::exit_code(error))
@@ -127,10 +131,18 @@ fn finished(
     output: OutputFormat,
     result: Result<ExitStatus, Failure>,
 ) -> Result<ExitStatus, Failure> {
-    if let Err(failure) = &result {
+    if let Err(failure) = &result
+        && is_offered(command, output)
+    {
         show_failure(Some(command), output, failure)?;
     }
     result
+}
+
+/// Returns whether a command prints in this form. One that takes no `--output` ignores the variable.
+fn is_offered(command: Command, output: OutputFormat) -> bool {
+    let formats = commands::formats(command);
+    formats.is_empty() || formats.contains(&output)
 }
 
 impl From<crate::pass::Error> for Failure {

@@ -4,7 +4,6 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-use super::commands;
 use super::failure::{ExitStatus, Failure};
 use crate::config::{Command, OutputFormat, Settings};
 use crate::model::{Color, HarmlessJsonWriter, escaped, hinted, junit};
@@ -26,12 +25,6 @@ pub(super) fn show<R>(formats: Formats<R>, result: &R, settings: &Settings) -> R
     }
 }
 
-/// Returns whether a command prints in this form. One that takes no `--output` ignores the variable.
-pub(super) fn is_offered(command: Command, output: OutputFormat) -> bool {
-    let formats = commands::formats(command);
-    formats.is_empty() || formats.contains(&output)
-}
-
 /// Returns the error that a command has no such form.
 pub(super) fn unsupported(output: OutputFormat) -> Failure {
     let message = format!("this command has no `{}` output", output.as_str());
@@ -46,9 +39,6 @@ pub(super) fn show_failure(
     output: OutputFormat,
     failure: &Failure,
 ) -> Result<(), Failure> {
-    if command.is_some_and(|command| !is_offered(command, output)) {
-        return Ok(());
-    }
     let error = failure.json_error().message;
     // A hold that the exit code does not show is not a failed test or an annotation either.
     let is_shown = failure.status() != ExitStatus::Clean;

@@ -22,7 +22,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap_mangen", &["cli"]),
     ("git2", &["git", "state"]),
     ("csv", &["evaluate"]),
-    ("granit_parser", &["config", "document"]),
+    ("granit_parser", &["document"]),
     ("indicatif", &["cli"]),
     ("maud", &["admin"]),
     ("notify", &["source"]),
