@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::sync::OnceLock;
 
 use clap::builder::{ArgExt, StringValueParser};
+use clap::error::ContextKind;
 use clap::{Arg, ArgAction, Args as _, Command as Clap, FromArgMatches as _};
 
 use super::settings::Settings;
@@ -44,16 +45,42 @@ pub fn settings() -> &'static [SettingInfo] {
 impl Settings {
     /// Returns the settings of an invocation that sets none.
     pub(crate) fn defaults() -> Self {
-        Self::with([])
+        Self::parse([]).expect("every default is a valid value")
     }
 
-    /// Returns the settings with these values, which have passed [`SettingInfo::check`].
-    pub(super) fn with<'t>(values: impl IntoIterator<Item = (&'static SettingInfo, &'t str)>) -> Self {
-        let values = values.into_iter().filter_map(|(setting, text)| setting.typed(text));
-        let clap = Clap::new("settings").no_binary_name(true);
-        let matches = clap.args(settings().iter().map(SettingInfo::typed_arg)).try_get_matches_from(values);
-        let settings = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        settings.expect("each value was checked, and the others have defaults")
+    /// Parses values, of which the last one of a setting wins.
+    pub(super) fn parse<'t>(
+        values: impl IntoIterator<Item = (&'static SettingInfo, &'t str)>,
+    ) -> Result<Self, InvalidValue> {
+        static PARSER: OnceLock<Clap> = OnceLock::new();
+        let parser = PARSER.get_or_init(|| {
+            let clap = Clap::new("settings").no_binary_name(true).args_override_self(true);
+            clap.args(settings().iter().map(SettingInfo::parsed))
+        });
+        let words = values.into_iter().map(|(setting, text)| format!("--{}={text}", setting.name));
+        let matches = parser.clone().try_get_matches_from(words);
+        matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|error| InvalidValue::of(&error))
+    }
+}
+
+/// A value that its setting does not accept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct InvalidValue {
+    /// The name of the setting.
+    pub(super) name: String,
+    pub(super) text: String,
+    /// The problem and its correction, without the value of a secret.
+    pub(super) why: String,
+}
+
+impl InvalidValue {
+    fn of(error: &clap::Error) -> Self {
+        let value = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+        let arg = value(ContextKind::InvalidArg);
+        let name = arg.trim_start_matches("--").split([' ', '=']).next().unwrap_or_default().to_owned();
+        // clap's own message would quote the value, which may be a secret.
+        let why = error.source().map_or("invalid value".to_owned(), ToString::to_string);
+        Self { name, text: value(ContextKind::InvalidValue), why }
     }
 }
 
@@ -162,31 +189,12 @@ impl SettingInfo {
         vec![arg.overrides_with(opposite.to_owned()), other]
     }
 
-    /// Checks a value that is not empty.
-    pub(super) fn check(&self, text: &str) -> Result<(), String> {
-        if self.is_switch() {
-            return switch(text).map(drop);
-        }
-        let clap = Clap::new("setting").no_binary_name(true).arg(self.typed_arg());
-        match clap.try_get_matches_from(self.typed(text)) {
-            Ok(_) => Ok(()),
-            // clap's own message would quote the value, which may be a secret.
-            Err(error) => Err(error.source().map_or("invalid value".to_owned(), ToString::to_string)),
-        }
-    }
-
-    /// Returns the argument that parses values of all sources. Two settings may share a flag, but not a name.
-    fn typed_arg(&self) -> Arg {
-        self.arg.clone().short(None).long(self.name)
-    }
-
-    /// Returns a value as an argument; none if a switch keeps its default.
-    fn typed(&self, text: &str) -> Option<String> {
-        let is_default = self.preset() == Some(text);
-        if self.is_switch() {
-            (!is_default).then(|| format!("--{}", self.name))
-        } else {
-            Some(format!("--{}={text}", self.name))
+    /// Returns the argument that parses the values of all sources. Two settings may share a flag, but not a name.
+    fn parsed(&self) -> Arg {
+        let arg = self.arg.clone().short(None).long(self.name).action(ArgAction::Set);
+        match self.preset().filter(|_| self.is_switch()) {
+            Some(preset) => arg.num_args(1).value_parser(switch).default_value(preset),
+            None => arg,
         }
     }
 

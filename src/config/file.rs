@@ -1,12 +1,15 @@
 //! Reads the flat YAML file: each key has a scalar or a list of scalars. Finds the folders: the state folder by default, and the
 //! work tree that makes a file untrusted.
 
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use granit_parser::{Event, Parser, ScalarStyle, Span, options};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 
 use super::ConfigError;
+use super::definition::settings;
 use crate::git::RepoUrl;
 use crate::model::hex;
 use crate::transport::read_limited_text;
@@ -25,17 +28,9 @@ pub(crate) struct FileLine {
 }
 
 impl FileLine {
-    /// Returns the line of a list whose values are all read. Entries become one value, which its own parser reads.
-    fn ended(self) -> Self {
-        if self.key == ENTRIES && !self.values.is_empty() {
-            Self { values: vec![format!("[{}]", self.values.join(","))], ..self }
-        } else {
-            self
-        }
-    }
-
+    /// Returns the number of its line; `?` if the file is not written one key a line.
     pub(crate) fn number(&self) -> &str {
-        self.place.rsplit(':').nth(1).unwrap_or_default()
+        self.place.rsplit(':').nth(1).unwrap_or("?")
     }
 }
 
@@ -47,113 +42,119 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     parse(&name, &text)
 }
 
-/// The key of the only setting whose value is a list of entries.
-const ENTRIES: &str = "windows";
-
-const NESTED: &str = "settings are not nested: write one `key: value` per line";
-
 /// Parses `text`, and keeps scalars exactly as written.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError> {
-    // Events instead of values, so that YAML's types do not change `0.30` or `no`.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut events = Parser::new_from_str_with_options(text, options! { emit_anchor_events: true });
-    let (mut documents, mut content) = (0_usize, Content::default());
-    while let Some(event) = events.next_event() {
-        let (event, span) = event.map_err(|error| {
-            let at = error.marker();
-            let place = format!("{name}:{}:{}", at.line(), at.col() + 1);
-            ConfigError::new(place, "invalid YAML")
-        })?;
-        let place = place(name, &span.tag_span().unwrap_or(span));
-        documents += usize::from(matches!(event, Event::DocumentStart(..)));
-        if documents > 1 {
-            return Err(ConfigError::new(place, "the file must contain only one YAML document"));
-        }
-        if !content.take(event, &place) {
-            return Err(ConfigError::new(place, NESTED));
-        }
-    }
-    Ok(content.lines)
+    let read: Result<Option<Entries>, _> = serde_yaml::from_str(text);
+    let entries = read.map_err(|error| unreadable(name, &error))?.unwrap_or_default();
+    let mut lines = text.lines().zip(1..);
+    let mut indented = None;
+    let lines = entries.0.into_iter().map(|(key, values)| {
+        let column = lines.find_map(|(line, number)| {
+            // A line of a text may look like a key, but it is indented more than the first one.
+            let column = column(line, &key)?;
+            (*indented.get_or_insert(column) == column).then_some((number, column))
+        });
+        let place = match column {
+            Some((line, column)) => format!("{name}:{line}:{column}"),
+            None => name.to_owned(),
+        };
+        FileLine { key, values, place }
+    });
+    Ok(lines.collect())
 }
 
-/// What was read of a file so far.
+/// Returns the column of a key that begins a line.
+fn column(line: &str, key: &str) -> Option<usize> {
+    let quoted = line.trim_start();
+    let rest = quoted.trim_start_matches(['"', '\'']).strip_prefix(key)?;
+    let rest = rest.trim_start_matches(['"', '\'']).trim_start();
+    rest.starts_with(':').then(|| line.len() - quoted.len() + 1)
+}
+
+/// Returns the error for a file that is not a flat mapping. The parser's own message may quote a value, which may be a secret.
+fn unreadable(name: &str, error: &serde_yaml::Error) -> ConfigError {
+    let place = error.location().map(|at| format!("{name}:{}:{}", at.line(), at.column()));
+    let text = error.to_string();
+    let message = if text.contains("more than one document") {
+        "the file must contain only one YAML document"
+    } else if text.contains("duplicate entry") {
+        "an entry has a key twice"
+    } else if text.contains("invalid type") || text.contains("did not match any variant") {
+        "settings are not nested: write one `key: value` per line"
+    } else {
+        "invalid YAML"
+    };
+    ConfigError::new(place.unwrap_or_else(|| name.to_owned()), message)
+}
+
+/// The keys of the file in their order, also repeated ones, each with its values as written.
 #[derive(Default)]
-struct Content {
-    lines: Vec<FileLine>,
-    is_open: bool,
-    /// A key whose value comes next.
-    key: Option<FileLine>,
-    list: Option<FileLine>,
-    /// The keys and values of an entry of a list.
-    entry: Option<Vec<String>>,
-}
+struct Entries(Vec<(String, Vec<String>)>);
 
-impl Content {
-    /// Returns whether the event belongs into a flat file.
-    fn take(&mut self, event: Event<'_>, place: &str) -> bool {
-        match event {
-            // `None` stands for no tag, and an anchor is an event behind its value; the last pattern rejects both.
-            Event::MappingStart(_, _, None) if !self.is_open => self.is_open = true,
-            Event::MappingStart(_, _, None) if self.entry.is_none() && self.has_entries() => {
-                self.entry = Some(Vec::new());
-            }
-            Event::MappingEnd => match (self.entry.take(), &mut self.list) {
-                (Some(entry), Some(list)) => list.values.push(object(&entry)),
-                _ => self.is_open = false,
-            },
-            Event::SequenceStart(_, _, None) if self.key.is_some() && self.list.is_none() => {
-                self.list = self.key.take();
-            }
-            Event::SequenceEnd => self.lines.extend(self.list.take().map(FileLine::ended)),
-            Event::Scalar(text, style, _, None) => return self.scalar(text.into_owned(), style, place),
-            Event::DocumentStart(..) | Event::DocumentEnd | Event::StreamEnd | Event::StreamStart => {}
-            _ => return false,
-        }
-        true
-    }
-
-    fn has_entries(&self) -> bool {
-        self.list.as_ref().is_some_and(|list| list.key == ENTRIES)
-    }
-
-    fn scalar(&mut self, text: String, style: ScalarStyle, place: &str) -> bool {
-        if let Some(entry) = &mut self.entry {
-            entry.push(text);
-            return true;
-        }
-        match (&mut self.list, self.key.take()) {
-            (Some(list), _) => list.values.push(text),
-            (None, Some(mut line)) => {
-                line.values = scalar_values(text, style);
-                self.lines.push(line);
-            }
-            (None, None) if self.is_open => {
-                self.key = Some(FileLine { key: text, values: Vec::new(), place: place.to_owned() });
-            }
-            // The parser reports an empty document as one empty scalar.
-            (None, None) => return is_null(&text, style),
-        }
-        true
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor)
     }
 }
 
-/// Returns an entry, whose keys and values alternate, as a JSON object.
-fn object(entry: &[String]) -> String {
-    let quoted = |text: &String| serde_json::to_string(text).expect("a string");
-    let members = entry.chunks(2).map(|pair| pair.iter().map(quoted).collect::<Vec<_>>().join(":"));
-    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+struct EntriesVisitor;
+
+impl<'de> Visitor<'de> for EntriesVisitor {
+    type Value = Entries;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one `key: value` per line")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let setting = settings().iter().find(|setting| setting.key == Some(key.as_str()));
+            let values = match setting {
+                // It is reported without its value, which may be a secret.
+                None => map.next_value::<IgnoredAny>().map(|_| Vec::new())?,
+                Some(setting) if setting.name == "windows" => windows(map.next_value()?),
+                Some(setting) if setting.is_list() => map.next_value::<OneOrMany>()?.0,
+                // An empty value is unset.
+                Some(_) => {
+                    let text = map.next_value::<Option<String>>()?;
+                    text.filter(|text| !text.is_empty()).into_iter().collect()
+                }
+            };
+            entries.push((key, values));
+        }
+        Ok(Entries(entries))
+    }
 }
 
-fn place(name: &str, span: &Span) -> String {
-    format!("{name}:{}:{}", span.start.line(), span.start.col() + 1)
+/// Returns a list of mappings as one value, which its own parser reads.
+fn windows(list: Option<Vec<serde_yaml::Mapping>>) -> Vec<String> {
+    let list = list.filter(|list| !list.is_empty());
+    list.iter().map(|list| serde_json::to_string(list).unwrap_or_default()).collect()
 }
 
-fn scalar_values(text: String, style: ScalarStyle) -> Vec<String> {
-    if is_null(&text, style) || text.is_empty() { Vec::new() } else { vec![text] }
+/// A list of values, or one value.
+#[derive(Deserialize)]
+#[serde(from = "Option<Scalars>")]
+struct OneOrMany(Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalars {
+    One(String),
+    Many(Vec<String>),
 }
 
-fn is_null(text: &str, style: ScalarStyle) -> bool {
-    style == ScalarStyle::Plain && matches!(text, "" | "~" | "null" | "Null" | "NULL")
+impl From<Option<Scalars>> for OneOrMany {
+    fn from(scalars: Option<Scalars>) -> Self {
+        match scalars {
+            Some(Scalars::One(text)) if text.is_empty() => Self(Vec::new()),
+            Some(Scalars::One(text)) => Self(vec![text]),
+            Some(Scalars::Many(texts)) => Self(texts),
+            None => Self(Vec::new()),
+        }
+    }
 }
 
 // Finds folders: the default state folder, and the work tree that makes a configuration file untrusted.
@@ -261,15 +262,23 @@ mod tests {
 
     #[test]
     fn values_are_kept_as_written_with_their_places() {
-        let text = "# comment\nratio: 0.30\nonly: [a/**, 'b c']\nref: ~\nroot: ''\nname: 007\nlist:\n  - x\nwide: [\n  y\n]\n";
+        let text = "# root: no\nmax_change_ratio: 0.30\nonly: [a/**, 'b c']\nref: ~\nroot: ''\n'state_name' : 007\n\
+                    only:\n  - x\nonly: [\n  y\n]\nonly: z\nfirst_parent: true\nlayout: |\n  root: x\nroot: no\n\
+                    windows: [{ deny: a/**, at: Fri 16:00 }]\nother: [{ a: b }]\n";
         let expected = [
-            ("ratio", vec!["0.30"], "f.yaml:2:1"),
+            ("max_change_ratio", vec!["0.30"], "f.yaml:2:1"),
             ("only", vec!["a/**", "b c"], "f.yaml:3:1"),
             ("ref", vec![], "f.yaml:4:1"),
             ("root", vec![], "f.yaml:5:1"),
-            ("name", vec!["007"], "f.yaml:6:1"),
-            ("list", vec!["x"], "f.yaml:7:1"),
-            ("wide", vec!["y"], "f.yaml:9:1"),
+            ("state_name", vec!["007"], "f.yaml:6:1"),
+            ("only", vec!["x"], "f.yaml:7:1"),
+            ("only", vec!["y"], "f.yaml:9:1"),
+            ("only", vec!["z"], "f.yaml:12:1"),
+            ("first_parent", vec!["true"], "f.yaml:13:1"),
+            ("layout", vec!["root: x\n"], "f.yaml:14:1"),
+            ("root", vec!["no"], "f.yaml:16:1"),
+            ("windows", vec![r#"[{"deny":"a/**","at":"Fri 16:00"}]"#], "f.yaml:17:1"),
+            ("other", vec![], "f.yaml:18:1"),
         ];
         let lines = flat(text);
         assert_eq!(lines.len(), expected.len());
@@ -289,15 +298,12 @@ mod tests {
     #[test]
     fn a_nested_file_is_rejected_with_its_position() {
         for (text, place) in [
-            ("a: {b: c}\n", "f.yaml:1:4"),
-            ("a: 1\nb: &x 2\n", "f.yaml:2:4"),
-            ("a: &x [b]\n", "f.yaml:1:4"),
-            ("&x a: b\n", "f.yaml:1:1"),
+            ("root: {b: c}\n", "f.yaml:1:7"),
+            ("root: [b]\n", "f.yaml:1:7"),
             ("- a\n", "f.yaml:1:1"),
             ("word\n", "f.yaml:1:1"),
-            ("a: !!str b\n", "f.yaml:1:4"),
-            ("a: [[b]]\n", "f.yaml:1:5"),
-            ("a: 1\n---\nb: 2\n", "f.yaml:2:1"),
+            ("only: [[b]]\n", "f.yaml:1:7"),
+            ("root: 1\n---\nref: 2\n", "f.yaml"),
         ] {
             assert_eq!(parse("f.yaml", text).unwrap_err().place, place, "{text:?}");
         }

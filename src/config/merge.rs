@@ -47,10 +47,38 @@ fn state_home() -> Option<PathBuf> {
 }
 
 /// The value of a setting and the place that sets it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sourced {
+    pub(crate) setting: &'static SettingInfo,
     pub(crate) text: String,
     pub(crate) place: String,
+}
+
+/// What a source says.
+enum Reading {
+    Value(Sourced),
+    Mistake(ConfigError),
+}
+
+impl Reading {
+    fn mistake(place: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Mistake(ConfigError::new(place, why))
+    }
+
+    fn values(setting: &'static SettingInfo, place: String, values: &[String]) -> Self {
+        match values {
+            [text] => Self::Value(Sourced { setting, text: text.clone(), place }),
+            _ if setting.is_list() => Self::Value(Sourced { setting, text: values.join(" "), place }),
+            _ => Self::mistake(place, "give one value instead of a list"),
+        }
+    }
+
+    fn value(&self) -> Option<&Sourced> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Mistake(_) => None,
+        }
+    }
 }
 
 /// The merged settings with their errors and warnings.
@@ -64,44 +92,139 @@ pub(crate) struct Merged {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads all three sources. Checks values that a stronger source overrides, too.
+/// Reads all three sources. Values that a stronger source overrides have to be valid, too.
 pub(super) fn merge(flags: &Flags, environment: &ProcessEnvironment) -> Merged {
-    let mut merged = Merged {
-        settings: Settings::defaults(),
-        given: BTreeMap::new(),
-        errors: Vec::new(),
-        rejected: BTreeSet::new(),
-        warnings: Vec::new(),
-    };
     // In the order of precedence: the first source that sets a value wins.
-    merged.read_flags(flags);
-    merged.read_variables(&environment.variables);
-    merged.read_file(environment);
+    let mut readings = read_flags(flags);
+    let (variables, warnings) = read_variables(&environment.variables);
+    readings.extend(variables);
+    let (lines, rejected) = read_file(&readings, environment);
+    readings.extend(lines);
+    let mut settings = parse(&mut readings);
+    settings.set_secrets_from_files();
+    let mut merged = Merged { settings, given: BTreeMap::new(), errors: Vec::new(), rejected, warnings };
+    for reading in readings {
+        match reading {
+            Reading::Value(value) => drop(merged.given.entry(value.setting.name).or_insert(value)),
+            Reading::Mistake(error) => merged.errors.push(error),
+        }
+    }
     merged.reject_secrets_set_twice();
-    let given = settings().iter().filter_map(|setting| {
-        let given = merged.given.get(setting.name)?;
-        Some((setting, given.text.as_str()))
-    });
-    merged.settings = Settings::with(given);
-    merged.settings.set_secrets_from_files();
     merged
 }
 
-impl Merged {
-    fn set(&mut self, setting: &'static SettingInfo, place: String, values: &[String]) {
-        let text = match values {
-            _ if setting.is_list() => values.join(" "),
-            [one] => one.clone(),
-            _ => return self.report(place, "give one value instead of a list"),
+/// Parses the values. What is not valid becomes a mistake at its place, and the others are parsed without it.
+fn parse(readings: &mut [Reading]) -> Settings {
+    loop {
+        // The last value of a setting wins.
+        let values = readings.iter().rev().filter_map(Reading::value);
+        let invalid = match Settings::parse(values.map(|value| (value.setting, value.text.as_str()))) {
+            Ok(settings) => return settings,
+            Err(invalid) => invalid,
         };
-        match setting.check(&text) {
-            Ok(()) => {
-                self.given.entry(setting.name).or_insert(Sourced { text, place });
+        let is_it = |value: &Sourced| value.setting.name == invalid.name && value.text == invalid.text;
+        let reading = readings.iter_mut().find(|reading| reading.value().is_some_and(is_it));
+        let reading = reading.expect("the parser names a value that it was given");
+        let place = reading.value().map(|value| value.place.clone()).unwrap_or_default();
+        *reading = Reading::mistake(place, invalid.why);
+    }
+}
+
+fn read_flags(flags: &Flags) -> Vec<Reading> {
+    let given = settings().iter().filter_map(|setting| Some((setting, flags.get(setting.name)?)));
+    given
+        .map(|(setting, values)| {
+            let flag = setting.flag.clone().unwrap_or_default();
+            match values.iter().any(|text| text.trim().is_empty()) {
+                true => Reading::mistake(flag, "the value is empty"),
+                false => Reading::values(setting, flag, values),
             }
-            Err(why) => self.report(place, why),
+        })
+        .collect()
+}
+
+/// Returns what the variables say, and a warning for each unknown one.
+fn read_variables(variables: &[(OsString, OsString)]) -> (Vec<Reading>, Vec<String>) {
+    let ours: BTreeMap<String, &OsString> = variables
+        .iter()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
+        // An empty variable counts as unset.
+        .filter(|(name, value)| name.starts_with("GITOGGLE_") && !value.is_empty())
+        .collect();
+    let given = settings().iter().filter_map(|setting| {
+        let name = setting.variable.clone()?;
+        let value = ours.get(&name)?;
+        Some(match value.to_str() {
+            Some(value) => Reading::values(setting, name, &[value.to_owned()]),
+            None => Reading::mistake(name, "the value is not UTF-8"),
+        })
+    });
+    let unknown = ours.keys().filter(|name| is_unknown(name));
+    (given.collect(), unknown.map(|name| unknown_variable(name)).collect())
+}
+
+/// Returns what the file says that the stronger sources name, and the keys that it is not trusted to set.
+fn read_file(stronger: &[Reading], environment: &ProcessEnvironment) -> (Vec<Reading>, BTreeSet<String>) {
+    let given = |name: &str| {
+        let mut values = stronger.iter().filter_map(Reading::value);
+        values.find(|value| value.setting.name == name).map(|value| value.text.as_str())
+    };
+    let Some(path) = given("config").map(Path::new) else {
+        return Default::default();
+    };
+    let lines = match file::read(&environment.folder.join(path)) {
+        Ok(lines) => lines,
+        Err(error) => return (vec![Reading::Mistake(error)], BTreeSet::new()),
+    };
+    // The source is the repository that a flag or a variable names, else the one that the file itself names, else the
+    // working directory.
+    let own = lines.iter().find(|line| line.key == "repo");
+    let own = own.and_then(|line| line.values.first()).map(String::as_str);
+    let tree = untrusted_tree(path, given("repo").or(own).unwrap_or("."), &environment.folder);
+    let mut readings = Vec::new();
+    let mut seen = BTreeMap::new();
+    let mut rejected = Vec::new();
+    for line in &lines {
+        // The reader does not reject duplicate keys.
+        if let Some(first) = seen.insert(line.key.as_str(), &line.place) {
+            readings.push(Reading::mistake(&line.place, format!("`{}` is already set at {first}", line.key)));
+        } else if tree.is_some() && decides_trust(line) {
+            // A pull request could otherwise redirect secrets.
+            rejected.push(line);
+        } else {
+            readings.extend(read_line(line));
         }
     }
+    if let Some(tree) = tree.filter(|_| !rejected.is_empty()) {
+        readings.push(untrusted(path, &tree, &rejected));
+    }
+    (readings, rejected.iter().map(|line| line.key.clone()).collect())
+}
 
+fn read_line(line: &FileLine) -> Option<Reading> {
+    let known = settings().iter().find(|setting| setting.name == line.key);
+    let Some(setting) = known.filter(|setting| setting.key.is_some()) else {
+        return Some(Reading::mistake(&line.place, unknown_key(&line.key, known)));
+    };
+    let place = format!("{}: `{}`", line.place, line.key);
+    (!line.values.is_empty()).then(|| Reading::values(setting, place, &line.values))
+}
+
+/// Returns the mistake of settings that the file at `path` must not set, because it is in the work tree `tree`.
+fn untrusted(path: &Path, tree: &Path, lines: &[&FileLine]) -> Reading {
+    let keys: Vec<String> =
+        lines.iter().map(|line| format!("`{}` (line {})", line.key, line.number())).collect();
+    let why = format!(
+        "the file is in the work tree of the repository `{}`, where a pull request could redirect secrets, so it must \
+         not set {}; move the file out of the repository, for example to `/etc/gitoggle/config.yaml`, or give these \
+         settings as flags or variables",
+        tree.display(),
+        keys.join(", ")
+    );
+    Reading::mistake(path.display().to_string(), why)
+}
+
+impl Merged {
     pub(crate) fn report(&mut self, place: impl Into<String>, why: impl Into<String>) {
         self.errors.push(ConfigError::new(place, why));
     }
@@ -109,106 +232,6 @@ impl Merged {
     /// Returns the place that sets `name`, if any.
     pub(crate) fn place(&self, name: &str) -> Option<String> {
         self.given.get(name).map(|given| given.place.clone())
-    }
-
-    fn read_flags(&mut self, flags: &Flags) {
-        for setting in settings() {
-            let Some(values) = flags.get(setting.name) else {
-                continue;
-            };
-            let flag = setting.flag.clone().unwrap_or_default();
-            if values.iter().any(|text| text.trim().is_empty()) {
-                self.report(flag, "the value is empty");
-            } else {
-                self.set(setting, flag, values);
-            }
-        }
-    }
-
-    fn read_variables(&mut self, variables: &[(OsString, OsString)]) {
-        let ours: BTreeMap<String, &OsString> = variables
-            .iter()
-            .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
-            // An empty variable counts as unset (src/config/README.md, "Mistakes").
-            .filter(|(name, value)| name.starts_with("GITOGGLE_") && !value.is_empty())
-            .collect();
-        for setting in settings() {
-            let Some(name) = &setting.variable else {
-                continue;
-            };
-            match ours.get(name).map(|value| value.to_str()) {
-                None => {}
-                Some(Some(value)) => self.set(setting, name.clone(), &[value.to_owned()]),
-                Some(None) => self.report(name, "the value is not UTF-8"),
-            }
-        }
-        let unknown = ours.keys().filter(|name| is_unknown(name));
-        self.warnings.extend(unknown.map(|name| unknown_variable(name)));
-    }
-
-    fn read_file(&mut self, environment: &ProcessEnvironment) {
-        let Some(path) = self.given.get("config").map(|given| PathBuf::from(&given.text)) else {
-            return;
-        };
-        let lines = match file::read(&environment.folder.join(&path)) {
-            Ok(lines) => lines,
-            Err(error) => return self.errors.push(error),
-        };
-        let tree = self.untrusted_tree(&path, &lines, &environment.folder);
-        let mut seen = BTreeMap::new();
-        let mut rejected = Vec::new();
-        for line in &lines {
-            // The event parser does not reject duplicate keys.
-            if let Some(first) = seen.insert(line.key.as_str(), &line.place) {
-                let why = format!("`{}` is already set at {first}", line.key);
-                self.report(&line.place, why);
-            } else if tree.is_some() && decides_trust(line) {
-                // A pull request could otherwise redirect secrets (src/config/README.md, "Secrets and
-                // trust").
-                self.rejected.insert(line.key.clone());
-                rejected.push(line);
-            } else {
-                self.set_from_line(line);
-            }
-        }
-        if let Some(tree) = tree.filter(|_| !rejected.is_empty()) {
-            self.reject(&path, &tree, &rejected);
-        }
-    }
-
-    /// Returns the work tree that makes the file at `path` untrusted. The source is the repository that a flag or a variable
-    /// names, else the one that the file itself names, else the working directory.
-    fn untrusted_tree(&self, path: &Path, lines: &[FileLine], folder: &Path) -> Option<PathBuf> {
-        let given = self.given.get("repo").map(|given| given.text.as_str());
-        let own = lines.iter().find(|line| line.key == "repo");
-        let own = own.and_then(|line| line.values.first()).map(String::as_str);
-        untrusted_tree(path, given.or(own).unwrap_or("."), folder)
-    }
-
-    /// Reports settings that the file at `path` must not set, because it is in the work tree `tree`.
-    fn reject(&mut self, path: &Path, tree: &Path, lines: &[&FileLine]) {
-        let keys: Vec<String> =
-            lines.iter().map(|line| format!("`{}` (line {})", line.key, line.number())).collect();
-        let why = format!(
-            "the file is in the work tree of the repository `{}`, where a pull request could redirect secrets, so it must \
-             not set {}; move the file out of the repository, for example to `/etc/gitoggle/config.yaml`, or give these \
-             settings as flags or variables",
-            tree.display(),
-            keys.join(", ")
-        );
-        self.report(path.display().to_string(), why);
-    }
-
-    fn set_from_line(&mut self, line: &FileLine) {
-        let place = format!("{}: `{}`", line.place, line.key);
-        let known = settings().iter().find(|setting| setting.name == line.key);
-        let Some(setting) = known.filter(|setting| setting.key.is_some()) else {
-            return self.errors.push(ConfigError::new(&line.place, unknown_key(&line.key, known)));
-        };
-        if line.values.is_empty() {
-            return;
-        }
-        self.set(setting, place, &line.values);
     }
 
     fn reject_secrets_set_twice(&mut self) {
