@@ -15,7 +15,7 @@ use super::failure::{ExitStatus, Failure};
 use crate::config::{Command, OutputFormat, Settings, StateRemote, settings};
 use crate::daemon::Control;
 use crate::git::{self, GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
-use crate::model::{ServiceKind, escaped};
+use crate::model::escaped;
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass;
 use crate::pass::{Config, Limits, OriginState, PassContext, Rules, Runtime, SharedState};
@@ -134,7 +134,7 @@ fn policy(settings: &Settings) -> Policy {
         },
         on_approval: settings.on_approval,
         on_missing: settings.on_missing,
-        is_readable: settings.service_kind == ServiceKind::FeatureProbe,
+        is_readable: settings.service_kind.can().read_live,
     }
 }
 

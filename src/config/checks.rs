@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use super::ConfigErrors;
-use super::definition::Command;
+use super::command::Command;
 use super::definition::{SettingInfo, settings, variable};
 use super::file::{state_dir, untrusted_tree, work_trees};
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::settings::{FORGE, Settings};
 use super::values::StateRemote;
-use crate::model::ServiceKind;
 
 #[derive(Clone, Debug)]
 pub struct LoadedSettings {
@@ -68,7 +67,7 @@ impl Merged {
         if !self.settings.uses_service(command) {
             return;
         }
-        if command == Command::Import && self.settings.service_kind == ServiceKind::Documented {
+        if command == Command::Import && !self.settings.service_kind.can().read_live {
             // The other settings are not missing if the answer is `--from`.
             let why = "`import` reads the service only with `--service-kind featureprobe`; otherwise, give its JSON with \
                        `--from`";
@@ -213,26 +212,25 @@ impl Merged {
             (_, true) => "--live",
             (_, false) => return,
         };
-        if self.settings.service_kind == ServiceKind::Documented {
+        if !self.settings.service_kind.can().read_live {
             let why = "a service with only the documented endpoint cannot be read; needs `--service-kind featureprobe`";
             self.report(place, why);
         }
     }
 
     fn reject_long_comments(&mut self) {
-        // FeatureProbe responds to a longer comment with a 500, which looks like an outage.
-        const LONGEST: usize = 1024;
-        let is_known = self.settings.service_kind == ServiceKind::FeatureProbe;
-        if is_known && self.settings.comment_max_chars > LONGEST {
+        let kind = self.settings.service_kind;
+        if let Some(longest) = kind.dialect().longest_comment
+            && self.settings.comment_max_chars > longest
+        {
             let place = self.place("comment_max_chars").unwrap_or_default();
-            let why = format!("must be at most {LONGEST} with `service_kind: featureprobe`");
-            self.report(place, why);
+            self.report(place, format!("must be at most {longest} with `service_kind: {}`", kind.as_str()));
         }
     }
 
     /// Rejects settings about the live state of toggles, which a documented service does not report.
     fn reject_decisions_about_live_state(&mut self) {
-        if self.settings.service_kind == ServiceKind::FeatureProbe {
+        if self.settings.service_kind.can().read_live {
             return;
         }
         let is_off = self.settings.drift_interval.is_zero();

@@ -302,7 +302,7 @@ mod tests {
             ("root: [b]\n", "f.yaml:1:7"),
             ("- a\n", "f.yaml:1:1"),
             ("word\n", "f.yaml:1:1"),
-            ("only: [[b]]\n", "f.yaml:1:7"),
+            ("only: [[b]]\n", "f.yaml:1:1"),
             ("root: 1\n---\nref: 2\n", "f.yaml"),
         ] {
             assert_eq!(parse("f.yaml", text).unwrap_err().place, place, "{text:?}");

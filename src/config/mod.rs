@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 mod checks;
+mod command;
 mod definition;
 mod file;
 mod merge;
@@ -10,7 +11,7 @@ mod tests;
 mod values;
 
 pub use checks::{LoadedSettings, forge_settings, load};
-pub use definition::Command;
+pub use command::Command;
 pub use definition::{SettingInfo, settings};
 pub use merge::{Flags, ProcessEnvironment};
 pub use settings::Settings;

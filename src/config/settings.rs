@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use super::definition::Command;
-use super::definition::Command::{
-    Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Log, Plan, Promote, Reconcile, Resume, Run,
-    Sandbox, Schema, Stale, Status, Suspend, Test, Validate,
+use super::command::Command;
+use super::command::Group::{
+    Admin, Checks, Common, Comparison, Confirmation, Daemon, Documents, Forge, Import, Job, Kind, Live,
+    Network, Output, Planning, Publishing, Remote, Repository, Requests, Revision, Sandbox, Selection, State,
 };
 use super::definition::SettingArg as _;
 use super::definition::Sources::{File, Flag, FlagAndVariable, Variable};
@@ -31,41 +31,6 @@ use crate::model::{Scope, ServiceKind};
 use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Windows};
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
-
-const ALL: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Stale, Import, Fmt, Diff, Promote, Init,
-    Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
-];
-/// The commands that know what kind of service it is.
-const KNOWING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Stale, Import, Fmt, Diff, Promote, Init,
-    Schema, Sandbox,
-];
-/// The commands that need a repository.
-const LOCATING: &[Command] =
-    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Stale, Import, Fmt, Diff, Promote];
-/// The commands that read or write documents.
-const PLACING: &[Command] =
-    &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Stale, Import, Fmt, Diff, Promote];
-/// The commands that read documents at a revision.
-const READING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Stale];
-/// The commands that select documents: the others have one toggle or two environments as arguments.
-const SELECTING: &[Command] = &[Validate, Test, Plan, Apply, Run, Status, Drift, Stale, Import, Fmt];
-const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
-const PUBLISHING: &[Command] = &[Apply, Run];
-/// The commands that may send requests to the service.
-const ADDRESSING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import];
-/// The commands that need the recorded state.
-const STATEFUL: &[Command] = &[Plan, Apply, Run, Status, Drift, Log, Import];
-/// The commands whose state belongs to one service.
-const NAMING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import, Log];
-/// The commands that a running daemon executes.
-const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
-const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
-const CONNECTING: &[Command] =
-    &[Plan, Apply, Run, Status, Drift, Log, Import, Allow, Suspend, Resume, Reconcile];
-const REPORTING: &[Command] =
-    &[Validate, Test, Explain, Plan, Apply, Status, Drift, Log, Stale, Import, Diff, Promote];
 
 // The headings of the help.
 const SOURCE: &str = "Source";
@@ -84,8 +49,8 @@ type ListenAddress = Option<SocketAddr>;
 /// `drift`, and with `--live`, and `state_dir` for the commands that plan. `Debug` does not print secrets.
 ///
 /// The first line of a field's comment is the short help; a default that is not a value ends it in brackets. The name of the
-/// field is the key in the file, and `GITOGGLE_` before it is the variable. `of` names the heading in the help and the commands
-/// that take the flag; a setting that is `trusted` decides where secrets and data go, or which hosts to trust.
+/// field is the key in the file, and `GITOGGLE_` before it is the variable. `of` names the heading in the help and the group,
+/// whose commands take the flag; a setting that is `trusted` decides where secrets and data go, or which hosts to trust.
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
     /// Read settings from this flat YAML file
@@ -93,14 +58,14 @@ pub struct Settings {
     /// Flags win over variables, variables over the file. A file in the source's work tree may change the plan, but not
     /// where secrets go.
     // The file cannot name the file to read.
-    #[arg(long, of(SOURCE, ALL), only(FlagAndVariable), hide_short_help(false), value_name = "FILE")]
+    #[arg(long, of(SOURCE, Common), only(FlagAndVariable), hide_short_help(false), value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Read documents from this Git repository
     ///
     /// An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched.
     #[arg(
         long,
-        of(SOURCE, LOCATING),
+        of(SOURCE, Repository),
         trusted(),
         hide_short_help(false),
         value_name = "URL|PATH",
@@ -109,7 +74,7 @@ pub struct Settings {
     pub repo: RepoUrl,
     /// Follow this branch, tag, commit or full ref [the source's `HEAD`]
     #[arg(
-        id = "ref", long = "ref", of(SOURCE, READING), hide_short_help(false), value_name = "REF",
+        id = "ref", long = "ref", of(SOURCE, Revision), hide_short_help(false), value_name = "REF",
         value_parser = reference
     )]
     pub reference: Option<String>,
@@ -117,38 +82,38 @@ pub struct Settings {
     ///
     /// A branch, a tag, a commit or an expression such as `HEAD~2`. Needs no state.
     #[arg(
-        long = "from", of(SOURCE, &[Plan]), only(Flag), hide_short_help(false), value_name = "REV",
+        long = "from", of(SOURCE, Comparison), only(Flag), hide_short_help(false), value_name = "REV",
         value_parser = revision
     )]
     pub from_revision: Option<String>,
     /// Plan this revision with --from [`HEAD`]
     #[arg(
-        long, of(SOURCE, &[Plan]), only(Flag), hide_short_help(false), value_name = "REV",
+        long, of(SOURCE, Comparison), only(Flag), hide_short_help(false), value_name = "REV",
         value_parser = revision
     )]
     pub to: Option<String>,
     /// Plan what the pull request of this CI job changes
     ///
     /// Compares the tip of the target branch with the result of the merge, which is made in memory. Needs no state.
-    #[arg(long, of(SOURCE, &[Plan]), only(Flag), hide_short_help(false))]
+    #[arg(long, of(SOURCE, Comparison), only(Flag), hide_short_help(false))]
     pub pull_request: bool,
     /// Compare with this target branch with --pull-request [that of the CI job]
-    #[arg(long, of(SOURCE, &[Plan]), only(Flag), value_name = "BRANCH", value_parser = revision)]
+    #[arg(long, of(SOURCE, Comparison), only(Flag), value_name = "BRANCH", value_parser = revision)]
     pub target: Option<String>,
     /// Report the findings of unchanged files as well
     ///
     /// Needs --from or --pull-request.
-    #[arg(long, of(SOURCE, &[Plan]), only(Flag))]
+    #[arg(long, of(SOURCE, Comparison), only(Flag))]
     pub all_findings: bool,
     /// Read documents below this folder of the repository [the top]
-    #[arg(long, of(SOURCE, PLACING), value_name = "DIR", default_value = "", value_parser = root)]
+    #[arg(long, of(SOURCE, Documents), value_name = "DIR", default_value = "", value_parser = root)]
     pub root: String,
     /// Find documents at paths of this form
     ///
     /// Use each placeholder once, as a whole component. `.yaml`, `.yml` and `.json` files all match.
     #[arg(
         long,
-        of(SOURCE, PLACING),
+        of(SOURCE, Documents),
         value_name = "TEMPLATE",
         default_value = "{project}/{environment}/{toggle}.yaml"
     )]
@@ -158,7 +123,7 @@ pub struct Settings {
     /// Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs
     /// by spaces.
     #[arg(
-        long, of(SOURCE, SELECTING), hide_short_help(false), value_name = "GLOB",
+        long, of(SOURCE, Selection), hide_short_help(false), value_name = "GLOB",
         action = ArgAction::Append, default_value = "", value_parser = scope
     )]
     pub only: Scope,
@@ -166,41 +131,41 @@ pub struct Settings {
     ///
     /// DIR contains files `project/environment/toggle.json`, `-` is the standard input with one `{"toggle": …,
     /// "disabled": …, "content": …}` per line.
-    #[arg(long, of(SOURCE, &[Import]), only(Flag), hide_short_help(false), value_name = "DIR|-")]
+    #[arg(long, of(SOURCE, Import), only(Flag), hide_short_help(false), value_name = "DIR|-")]
     pub from: Option<PathBuf>,
     /// Replace documents that have another meaning
     ///
     /// Their comments are lost. Commit or stash your own changes before.
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-    #[arg(long, of(SOURCE, &[Import]), only(Flag), hide_short_help(false))]
+    #[arg(long, of(SOURCE, Import), only(Flag), hide_short_help(false))]
     pub overwrite: bool,
     /// Succeed even if no document was checked
-    #[arg(long, of(SOURCE, &[Validate, Test]))]
+    #[arg(long, of(SOURCE, Checks))]
     pub allow_empty: bool,
     /// Name the merge commit instead of the commit of the branch
-    #[arg(long, of(SOURCE, PLANNING))]
+    #[arg(long, of(SOURCE, Planning))]
     pub first_parent: bool,
     /// Follow a rewritten history, or refuse it [follow; with trusted keys, refuse]
     ///
     /// If given explicitly, `follow` also accepts a commit older than the one in the shared state.
-    #[arg(long, of(SOURCE, PLANNING), words(HistoryRule::WORDS))]
+    #[arg(long, of(SOURCE, Planning), words(HistoryRule::WORDS))]
     pub history: Option<HistoryRule>,
     /// Sign in to the source's host as this user
-    #[arg(long, of(SOURCE, STATEFUL), trusted(), value_name = "NAME", value_parser = any_text)]
+    #[arg(long, of(SOURCE, State), trusted(), value_name = "NAME", value_parser = any_text)]
     pub git_username: Option<String>,
     /// The password or token for the source's host
-    #[arg(of(SOURCE, STATEFUL), only(Variable), value_parser = secret)]
+    #[arg(of(SOURCE, State), only(Variable), value_parser = secret)]
     pub git_password: Option<SecretSource>,
     /// Read the Git password or token from this file
     ///
     /// Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.
-    #[arg(long, of(SOURCE, STATEFUL), trusted(), value_name = "FILE")]
+    #[arg(long, of(SOURCE, State), trusted(), value_name = "FILE")]
     pub git_password_file: Option<PathBuf>,
     /// End a fetch or push that takes longer than this
     ///
     /// Includes the check of what was fetched. A host that sends nothing for a minute ends it sooner.
     #[arg(
-        long, of(SOURCE, STATEFUL), value_name = "TIME", default_value = "30m",
+        long, of(SOURCE, State), value_name = "TIME", default_value = "30m",
         value_parser = positive_duration
     )]
     pub git_timeout: Duration,
@@ -208,23 +173,23 @@ pub struct Settings {
     /// Publish to the service at this https URL
     ///
     /// It may have a path, but no user, query or fragment.
-    #[arg(long, of(SERVICE, NAMING), trusted(), hide_short_help(false), value_name = "URL")]
+    #[arg(long, of(SERVICE, State), trusted(), hide_short_help(false), value_name = "URL")]
     pub base_url: Option<BaseUrl>,
     /// The service's token
-    #[arg(of(SERVICE, ADDRESSING), only(Variable), value_parser = secret)]
+    #[arg(of(SERVICE, Requests), only(Variable), value_parser = secret)]
     pub token: Option<SecretSource>,
     /// Read the service's token from this file
     ///
     /// Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the token.
-    #[arg(long, of(SERVICE, ADDRESSING), trusted(), hide_short_help(false), value_name = "FILE")]
+    #[arg(long, of(SERVICE, Requests), trusted(), hide_short_help(false), value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Trust these certificate authorities as well as the system's
-    #[arg(long, of(SERVICE, CONNECTING), trusted(), hide_short_help(false), value_name = "PEM")]
+    #[arg(long, of(SERVICE, Network), trusted(), hide_short_help(false), value_name = "PEM")]
     pub ca_file: Option<PathBuf>,
     /// Rely on the behavior of this service beyond the documented endpoint
     #[arg(
         long,
-        of(SERVICE, KNOWING),
+        of(SERVICE, Kind),
         words(ServiceKind::WORDS),
         hide_short_help(false),
         default_value = "documented"
@@ -234,186 +199,186 @@ pub struct Settings {
     ///
     /// Includes connecting and reading the response.
     #[arg(
-        long, of(SERVICE, ADDRESSING), value_name = "TIME", default_value = "10s",
+        long, of(SERVICE, Requests), value_name = "TIME", default_value = "10s",
         value_parser = positive_duration
     )]
     pub timeout: Duration,
     /// Send at most this many requests at once
-    #[arg(long, of(SERVICE, ADDRESSING), value_name = "N", default_value = "16", value_parser = size)]
+    #[arg(long, of(SERVICE, Requests), value_name = "N", default_value = "16", value_parser = size)]
     pub max_in_flight: usize,
     /// Send at most this many at once within an environment
-    #[arg(long, of(SERVICE, PUBLISHING), value_name = "N", default_value = "1", value_parser = size)]
+    #[arg(long, of(SERVICE, Publishing), value_name = "N", default_value = "1", value_parser = size)]
     pub max_in_flight_per_environment: usize,
     /// Give up on a service without a useful response after this long
     #[arg(
-        long, of(SERVICE, PUBLISHING), value_name = "TIME", default_value = "60s",
+        long, of(SERVICE, Publishing), value_name = "TIME", default_value = "60s",
         value_parser = positive_duration
     )]
     pub give_up_after: Duration,
     /// Cut comments to this many characters
     ///
     /// Unicode scalar values, ellipsis included.
-    #[arg(long, of(SERVICE, PLANNING), value_name = "N", default_value = "1024", value_parser = size)]
+    #[arg(long, of(SERVICE, Planning), value_name = "N", default_value = "1024", value_parser = size)]
     pub comment_max_chars: usize,
 
     /// Keep state and clones in this folder [the platform's state folder, by source]
     ///
     /// By default `gitoggle/<source>-<hash>` in the platform's state folder, with the hash of the source's absolute
     /// path or URL, links not resolved.
-    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "DIR")]
+    #[arg(long, of(STATE, State), trusted(), value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Share state with other runs through this Git remote [none: state stays local]
     ///
     /// `origin` means the source's own remote; for a URL source, that URL.
-    #[arg(long, of(STATE, STATEFUL), trusted(), hide_short_help(false), value_name = "URL|origin")]
+    #[arg(long, of(STATE, State), trusted(), hide_short_help(false), value_name = "URL|origin")]
     pub state_remote: Option<StateRemote>,
     /// Keep shared state under this name [host of the base URL plus a short hash of it]
-    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "NAME", value_parser = state_name)]
+    #[arg(long, of(STATE, State), trusted(), value_name = "NAME", value_parser = state_name)]
     pub state_name: Option<String>,
     /// Sign in to the state remote's host as this user
-    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "NAME", value_parser = any_text)]
+    #[arg(long, of(STATE, State), trusted(), value_name = "NAME", value_parser = any_text)]
     pub state_git_username: Option<String>,
     /// The password or token for the state remote's host
-    #[arg(of(STATE, STATEFUL), only(Variable), value_parser = secret)]
+    #[arg(of(STATE, State), only(Variable), value_parser = secret)]
     pub state_git_password: Option<SecretSource>,
     /// Read the state remote's password or token from this file
     ///
     /// Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed if the remote is on another host than the source.
-    #[arg(long, of(STATE, STATEFUL), trusted(), value_name = "FILE")]
+    #[arg(long, of(STATE, State), trusted(), value_name = "FILE")]
     pub state_git_password_file: Option<PathBuf>,
 
     /// Choose how to start an environment with nothing applied yet [none: they are held]
     ///
     /// `assert` publishes every toggle of them; `adopt` records the documents as applied without publishing.
-    #[arg(long, of(SAFETY, PLANNING), words(FirstPass::WORDS), hide_short_help(false))]
+    #[arg(long, of(SAFETY, Planning), words(FirstPass::WORDS), hide_short_help(false))]
     pub first_pass: Option<FirstPass>,
     /// Hold an environment when more than this share of it would change
     ///
     /// Counts updates and disables, divided by the toggles applied there. Environments with fewer than 10 applied
     /// toggles are not limited.
-    #[arg(long, of(SAFETY, PLANNING), value_name = "RATIO", default_value = "0.3", value_parser = ratio)]
+    #[arg(long, of(SAFETY, Planning), value_name = "RATIO", default_value = "0.3", value_parser = ratio)]
     pub max_change_ratio: f64,
     /// Hold an environment when more toggles of it would change [none]
-    #[arg(long, of(SAFETY, PLANNING), value_name = "N", value_parser = count)]
+    #[arg(long, of(SAFETY, Planning), value_name = "N", value_parser = count)]
     pub max_change_count: Option<u64>,
     /// Ignore the trailers `Gitoggle-Allow` and `Gitoggle-First-Pass`
     ///
     /// Any author of a merged commit can write these trailers: review them, or turn them off.
-    #[arg(long = "no-allow-trailer", of(SAFETY, PLANNING), action = ArgAction::SetFalse)]
+    #[arg(long = "no-allow-trailer", of(SAFETY, Planning), action = ArgAction::SetFalse)]
     pub allow_trailer: bool,
     /// Do not limit how much this pass may change
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-    #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag), hide_short_help(false))]
+    #[arg(long, of(SAFETY, Confirmation), only(Flag), hide_short_help(false))]
     pub allow_mass_change: bool,
     /// Publish only within these change windows [at any time]
     ///
     /// A list of `{ deny: SCOPE, at: SCHEDULE, zone: NAME }`, or with `allow`. A schedule is `Fri 16:00 - Mon 08:00`,
     /// `Mon-Thu 09:00-16:00` or `2026-12-20 - 2027-01-02`. A switch-off is always published.
-    #[arg(long, of(SAFETY, PLANNING), only(File), trusted(), value_name = "ENTRY",
+    #[arg(long, of(SAFETY, Planning), only(File), trusted(), value_name = "ENTRY",
         action = ArgAction::Append, default_value = "", value_parser = windows)]
     pub windows: Windows,
     /// Publish outside the change windows in this pass
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-    #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag))]
+    #[arg(long, of(SAFETY, Confirmation), only(Flag))]
     pub ignore_windows: bool,
     /// Publish only revisions that one of these SSH keys signed
     ///
     /// In the format of `ssh-keygen`, outside of the source. `git verify-commit` verifies the revision to apply.
-    #[arg(long, of(SAFETY, PLANNING), trusted(), value_name = "FILE")]
+    #[arg(long, of(SAFETY, Planning), trusted(), value_name = "FILE")]
     pub allowed_signers: Option<PathBuf>,
     /// Publish only revisions that one of these OpenPGP keys signed
     ///
     /// A file that `gpg --export` wrote, outside of the source. With --allowed-signers, a key of either file suffices.
-    #[arg(long, of(SAFETY, PLANNING), trusted(), value_name = "FILE")]
+    #[arg(long, of(SAFETY, Planning), trusted(), value_name = "FILE")]
     pub gpg_keyring: Option<PathBuf>,
     /// Exit with 0 instead of 4 if something is held
     ///
     /// For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what is held.
-    #[arg(long, of(SAFETY, &[Apply]))]
+    #[arg(long, of(SAFETY, Job))]
     pub exit_zero_when_held: bool,
     /// Choose what happens to a toggle whose file was removed
     ///
     /// `keep` lists it, `disable` publishes it disabled once, `forget` drops it without publishing.
-    #[arg(long, of(SAFETY, PLANNING), words(OnRemove::WORDS), default_value = "keep")]
+    #[arg(long, of(SAFETY, Planning), words(OnRemove::WORDS), default_value = "keep")]
     pub on_remove: OnRemove,
     /// Choose what an invalid document stops: itself, or everything
-    #[arg(long, of(SAFETY, PLANNING), words(OnInvalid::WORDS), default_value = "hold")]
+    #[arg(long, of(SAFETY, Planning), words(OnInvalid::WORDS), default_value = "hold")]
     pub on_invalid: OnInvalid,
     /// Choose what a change that was made on the service causes
     ///
     /// `hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read the
     /// toggle. Needs `--service-kind featureprobe`.
-    #[arg(long, of(SAFETY, PLANNING), words(OnDrift::WORDS), default_value = "hold")]
+    #[arg(long, of(SAFETY, Planning), words(OnDrift::WORDS), default_value = "hold")]
     pub on_drift: OnDrift,
     /// Publish over what was changed on the service before it is read
     ///
     /// Reads the service first, as `plan --live` does, and lists what it publishes over; later changes are held.
     /// Combine it with `--only TOGGLE`. Needs `--service-kind featureprobe`.
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-    #[arg(long, of(SAFETY, &[Plan, Apply]), only(Flag))]
+    #[arg(long, of(SAFETY, Confirmation), only(Flag))]
     pub overwrite_drift: bool,
     /// Choose what happens where the service requires approvals
     ///
     /// `hold` holds the changes, `bypass` publishes them without an approval. Needs `--service-kind featureprobe`.
-    #[arg(long, of(SAFETY, PLANNING), words(OnApproval::WORDS), default_value = "hold")]
+    #[arg(long, of(SAFETY, Planning), words(OnApproval::WORDS), default_value = "hold")]
     pub on_approval: OnApproval,
     /// Choose what happens if the service does not have the toggle
     ///
     /// `hold` holds it, `create` creates the toggle before its first publish. Needs `--service-kind featureprobe`.
-    #[arg(long, of(SAFETY, PLANNING), words(OnMissing::WORDS), default_value = "hold")]
+    #[arg(long, of(SAFETY, Planning), words(OnMissing::WORDS), default_value = "hold")]
     pub on_missing: OnMissing,
     /// Also read what the service has now
     ///
     /// Needs a token and `--service-kind featureprobe`.
-    #[arg(long, of(SAFETY, &[Plan, Status]), only(Flag), hide_short_help(false))]
+    #[arg(long, of(SAFETY, Live), only(Flag), hide_short_help(false))]
     pub live: bool,
 
     /// Poll the source this often
     ///
     /// A moved local ref, a webhook, `POST /reconcile` and SIGHUP start a pass sooner.
     #[arg(
-        long, of(DAEMON, &[Run]), value_name = "TIME", default_value = "30s",
+        long, of(DAEMON, Daemon), value_name = "TIME", default_value = "30s",
         value_parser = positive_duration
     )]
     pub poll_interval: Duration,
     /// Compare the service with what was applied this often
     ///
     /// `0` turns it off. Needs `--service-kind featureprobe`.
-    #[arg(long, of(DAEMON, &[Run]), value_name = "TIME", default_value = "10m", value_parser = interval)]
+    #[arg(long, of(DAEMON, Daemon), value_name = "TIME", default_value = "10m", value_parser = interval)]
     pub drift_interval: Duration,
     /// Become unready this long after the last successful pass [10 × the poll interval]
-    #[arg(long, of(DAEMON, &[Run]), value_name = "TIME", value_parser = positive_duration)]
+    #[arg(long, of(DAEMON, Daemon), value_name = "TIME", value_parser = positive_duration)]
     pub stale_after: Option<Duration>,
     /// Serve health, metrics, status and webhooks here
     #[arg(
-        long, of(DAEMON, &[Run]), trusted(), hide_short_help(false), value_name = "ADDR|none",
+        long, of(DAEMON, Daemon), trusted(), hide_short_help(false), value_name = "ADDR|none",
         default_value = "127.0.0.1:8077", value_parser = listen
     )]
     pub listen: ListenAddress,
     /// The token for commands to a running daemon
-    #[arg(of(DAEMON, ADMIN), only(Variable), value_parser = secret)]
+    #[arg(of(DAEMON, Admin), only(Variable), value_parser = secret)]
     pub admin_token: Option<SecretSource>,
     /// Read the token for commands to a running daemon from this file
     ///
     /// Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and
     /// `/resume`.
-    #[arg(long, of(DAEMON, ADMIN), trusted(), hide_short_help(false), value_name = "FILE")]
+    #[arg(long, of(DAEMON, Admin), trusted(), hide_short_help(false), value_name = "FILE")]
     pub admin_token_file: Option<PathBuf>,
     /// The token for the status page and the read endpoints
-    #[arg(of(DAEMON, &[Run]), only(Variable), value_parser = secret)]
+    #[arg(of(DAEMON, Daemon), only(Variable), value_parser = secret)]
     pub page_token: Option<SecretSource>,
     /// Require the token in this file for the status page and `/api`
     ///
     /// Or give it in GITOGGLE_PAGE_TOKEN. Browsers send it as the password, with any user name; programs as
     /// `Authorization: Bearer`. Without one, the page is open.
-    #[arg(long, of(DAEMON, &[Run]), trusted(), value_name = "FILE")]
+    #[arg(long, of(DAEMON, Daemon), trusted(), value_name = "FILE")]
     pub page_token_file: Option<PathBuf>,
     /// Send the command to the daemon at this http or https URL
     ///
     /// The admin token goes to this host only, and redirects are not followed.
     #[arg(
         long,
-        of(DAEMON, REMOTE),
+        of(DAEMON, Remote),
         trusted(),
         hide_short_help(false),
         value_name = "URL",
@@ -421,85 +386,83 @@ pub struct Settings {
     )]
     pub url: DaemonUrl,
     /// The secret that signs webhooks
-    #[arg(of(DAEMON, &[Run]), only(Variable), value_parser = secret)]
+    #[arg(of(DAEMON, Daemon), only(Variable), value_parser = secret)]
     pub webhook_secret: Option<SecretSource>,
     /// Read the secret of webhooks from this file
     ///
     /// Or give it in GITOGGLE_WEBHOOK_SECRET. Without one, webhooks are off.
-    #[arg(
-        long, of(DAEMON, &[Run]), trusted(), hide_short_help(false), value_name = "FILE"
-    )]
+    #[arg(long, of(DAEMON, Daemon), trusted(), hide_short_help(false), value_name = "FILE")]
     pub webhook_secret_file: Option<PathBuf>,
 
     /// Send notifications to this https URL
     ///
     /// A URL that is itself a secret belongs to --notify-slack-url-file or a variable.
-    #[arg(long, of(NOTIFICATIONS, &[Run]), trusted(), value_name = "URL", value_parser = notify_url)]
+    #[arg(long, of(NOTIFICATIONS, Daemon), trusted(), value_name = "URL", value_parser = notify_url)]
     pub notify_url: Option<String>,
     /// The secret that signs notifications
-    #[arg(of(NOTIFICATIONS, &[Run]), only(Variable), value_parser = secret)]
+    #[arg(of(NOTIFICATIONS, Daemon), only(Variable), value_parser = secret)]
     pub notify_secret: Option<SecretSource>,
     /// Sign notifications with the secret in this file
     ///
     /// Or give it in GITOGGLE_NOTIFY_SECRET.
-    #[arg(long, of(NOTIFICATIONS, &[Run]), trusted(), value_name = "FILE")]
+    #[arg(long, of(NOTIFICATIONS, Daemon), trusted(), value_name = "FILE")]
     pub notify_secret_file: Option<PathBuf>,
     /// The Slack webhook to send notifications to
-    #[arg(of(NOTIFICATIONS, &[Run]), only(Variable), value_parser = secret)]
+    #[arg(of(NOTIFICATIONS, Daemon), only(Variable), value_parser = secret)]
     pub notify_slack_url: Option<SecretSource>,
     /// Send notifications to the Slack webhook whose URL is in this file
     ///
     /// Or give it in GITOGGLE_NOTIFY_SLACK_URL. Anyone with that URL can post to it.
-    #[arg(long, of(NOTIFICATIONS, &[Run]), trusted(), value_name = "FILE")]
+    #[arg(long, of(NOTIFICATIONS, Daemon), trusted(), value_name = "FILE")]
     pub notify_slack_url_file: Option<PathBuf>,
 
     /// Keep a comment with the plan on the pull request
     ///
     /// The repository, the number, the address and the token come from the variables of the CI job. If the token may
     /// not write, prints a warning.
-    #[arg(long, of(FORGE, &[Plan]), words(ForgeApi::WORDS), trusted())]
+    #[arg(long, of(FORGE, Comparison), words(ForgeApi::WORDS), trusted())]
     pub comment_on: Option<ForgeApi>,
     /// Set a status of the applied commit
     ///
     /// Success, failure, or pending if something is held. A status that cannot be set is a warning.
-    #[arg(long, of(FORGE, &[Apply]), words(ForgeApi::WORDS), trusted())]
+    #[arg(long, of(FORGE, Job), words(ForgeApi::WORDS), trusted())]
     pub commit_status: Option<ForgeApi>,
     /// Publish only changes that were reviewed
     ///
     /// With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request lists it; with
     /// a file, if the file does, which `gitoggle plan -o json` has written. Any other change is held (exit 4).
-    #[arg(long, of(FORGE, &[Apply]), only(Flag), value_name = "github|gitlab|gitea|FILE")]
+    #[arg(long, of(FORGE, Job), only(Flag), value_name = "github|gitlab|gitea|FILE")]
     pub reviewed: Option<Reviewed>,
     /// Call the API of the forge at this https URL [that of the CI job]
     ///
     /// Such as `https://api.github.com`, `https://gitlab.example.com/api/v4` or `https://gitea.example.com/api/v1`.
-    #[arg(long, of(FORGE, &[Plan, Apply]), trusted(), value_name = "URL")]
+    #[arg(long, of(FORGE, Forge), trusted(), value_name = "URL")]
     pub forge_url: Option<ApiUrl>,
     /// The repository on the forge [that of the CI job]
-    #[arg(long, of(FORGE, &[Plan, Apply]), trusted(), value_name = "OWNER/NAME", value_parser = any_text)]
+    #[arg(long, of(FORGE, Forge), trusted(), value_name = "OWNER/NAME", value_parser = any_text)]
     pub forge_repo: Option<String>,
     /// The number of the pull request [that of the CI job]
-    #[arg(long, of(FORGE, &[Plan]), only(Flag), value_name = "N", value_parser = count)]
+    #[arg(long, of(FORGE, Comparison), only(Flag), value_name = "N", value_parser = count)]
     pub forge_number: Option<u64>,
     /// The token for the forge
-    #[arg(of(FORGE, &[Plan, Apply]), only(Variable), value_parser = secret)]
+    #[arg(of(FORGE, Forge), only(Variable), value_parser = secret)]
     pub forge_token: Option<SecretSource>,
     /// Read the token for the forge from this file
     ///
     /// Or give it in GITOGGLE_FORGE_TOKEN. By default, the token of the CI job: GITHUB_TOKEN, GITLAB_TOKEN,
     /// CI_JOB_TOKEN or GITEA_TOKEN. It is sent only to the host of the API.
-    #[arg(long, of(FORGE, &[Plan, Apply]), trusted(), value_name = "FILE")]
+    #[arg(long, of(FORGE, Forge), trusted(), value_name = "FILE")]
     pub forge_token_file: Option<PathBuf>,
 
     /// The token that the sandbox accepts
-    #[arg(of(SERVICE, &[Sandbox]), only(Variable), default_value = "sandbox-token", value_parser = secret)]
+    #[arg(of(SERVICE, Sandbox), only(Variable), default_value = "sandbox-token", value_parser = secret)]
     pub sandbox_token: SecretSource,
 
     /// Print the result in this form
     #[arg(
         long,
         short = 'o',
-        of(OUTPUT, REPORTING),
+        of(OUTPUT, Output),
         words(OutputFormat::WORDS),
         hide_short_help(false),
         default_value = "human"
@@ -508,13 +471,13 @@ pub struct Settings {
     /// Choose when to use color
     ///
     /// `auto` uses color on a terminal unless NO_COLOR is set.
-    #[arg(long, of(OUTPUT, ALL), words(ColorChoice::WORDS), default_value = "auto")]
+    #[arg(long, of(OUTPUT, Common), words(ColorChoice::WORDS), default_value = "auto")]
     pub color: ColorChoice,
     /// Write log lines in this form [`pretty` on a terminal, else `json` for `run`]
-    #[arg(long, of(OUTPUT, ALL), words(LogFormat::WORDS))]
+    #[arg(long, of(OUTPUT, Common), words(LogFormat::WORDS))]
     pub log_format: Option<LogFormat>,
     /// Log at this level and above [`info` for `run`, else `warn`]
-    #[arg(long, of(OUTPUT, ALL), words(LogLevel::WORDS))]
+    #[arg(long, of(OUTPUT, Common), words(LogLevel::WORDS))]
     pub log_level: Option<LogLevel>,
 }
 
@@ -523,7 +486,9 @@ impl Settings {
     pub fn uses_service(&self, command: Command) -> bool {
         // Without `--live` or `--overwrite-drift`, `plan` and `status` do not contact the service
         // (src/cli/README.md, "Commands that only read").
-        command.contacts_service() || self.read_by().is_some() || (command == Import && self.from.is_none())
+        command.contacts_service()
+            || self.read_by().is_some()
+            || (command == Command::Import && self.from.is_none())
     }
 
     /// Returns the flag that has `plan` or `status` read the service.

@@ -89,7 +89,7 @@ pub(super) fn release(
     kind: ServiceKind,
 ) -> Result<Released, Rejection> {
     let what = request.what;
-    if what == Override::OverwriteDrift && kind == ServiceKind::Documented {
+    if what == Override::OverwriteDrift && !kind.can().read_live {
         return Err(Rejection::NotSupported(what));
     }
     let refused = status.source.refused;

@@ -5,6 +5,7 @@ mod attribution;
 mod commit;
 mod conversion;
 mod deployment;
+mod dialect;
 mod hint;
 mod hold;
 mod id;

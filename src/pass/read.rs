@@ -182,7 +182,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         findings.extend(read.diagnostics);
         let Some(payload) = read.payload else { return (Desired::Invalid, None) };
         let id = difference.id.clone();
-        let noted = (self.context.kind == ServiceKind::FeatureProbe).then(|| Noted {
+        let noted = self.context.kind.can().refer.then(|| Noted {
             id: id.clone(),
             file: *file,
             outline: read.outline,

@@ -36,7 +36,7 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     mut noted: Vec<Noted>,
     mut library: Library<'_, T>,
 ) -> Result<ReferenceFindings, Error> {
-    if library.kind == ServiceKind::Documented {
+    if !library.kind.can().refer {
         return Ok(ReferenceFindings::default());
     }
     noted.sort_unstable_by(|a, b| a.id.cmp(&b.id));

@@ -134,7 +134,7 @@ fn print_report(results: &Results, settings: &Settings) -> Result<(), Failure> {
 /// Returns whether the pass also publishes what was changed on the service only.
 fn overwrites(settings: &Settings) -> bool {
     let overwrites = settings.overwrite_drift || settings.on_drift == OnDrift::Overwrite;
-    overwrites && settings.service_kind == ServiceKind::FeatureProbe
+    overwrites && settings.service_kind.can().read_live
 }
 
 /// Opens the state. Prints the holder of the lock before waiting for it.
@@ -333,10 +333,7 @@ fn total(report: &Report, kind: ServiceKind) -> String {
     }
     let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
     if recorded > 0 && report.plan.state_edits().iter().any(is_adopted) {
-        let comparing = match kind {
-            ServiceKind::Documented => "--service-kind featureprobe",
-            ServiceKind::FeatureProbe => "--on-drift hold",
-        };
+        let comparing = if kind.can().read_live { "--on-drift hold" } else { "--service-kind featureprobe" };
         let _ = writeln!(
             text,
             "the adopted documents were not compared with the service (`{comparing}` does that)"

@@ -239,11 +239,9 @@ impl Demo {
     fn writes(&self) -> Vec<String> {
         let calls = self.sandbox.calls().into_iter().filter(|call| call.method != "GET");
         let calls = calls.map(|call| format!("{} {}", call.method, call.path));
-        match self.settings.service_kind {
-            ServiceKind::Documented => {
-                self.sandbox.requests().iter().map(|sent| patch(&sent.toggle)).collect()
-            }
-            ServiceKind::FeatureProbe => calls.collect(),
+        match self.settings.service_kind.can().read_live {
+            true => calls.collect(),
+            false => self.sandbox.requests().iter().map(|sent| patch(&sent.toggle)).collect(),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::import::{
     ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope, ImportSource,
     SkipReason, import,
 };
-use crate::model::{Scope, ServiceKind, ToggleId, command_line, counted, escaped, listed, shell_word};
+use crate::model::{Scope, ToggleId, command_line, counted, escaped, listed, shell_word};
 use crate::pass;
 use crate::plan::DriftedToggle;
 use crate::report::{ANY_COMMENT, code, drift_message, fitting};
@@ -430,16 +430,17 @@ fn next_commands(report: &ImportReport, all: &Settings) -> String {
         None => then("validate"),
         Some(_) => {
             // The documented service cannot be read, so a plan cannot compare with it.
-            match all.service_kind {
-                ServiceKind::Documented if written == 0 => then("plan"),
-                ServiceKind::Documented => then("plan --first-pass adopt"),
-                ServiceKind::FeatureProbe => then("plan --live"),
+            let is_readable = all.service_kind.can().read_live;
+            match (is_readable, written) {
+                (true, _) => then("plan --live"),
+                (false, 0) => then("plan"),
+                (false, _) => then("plan --first-pass adopt"),
             }
             match written {
                 0 => then("apply"),
                 _ => then("apply --first-pass adopt"),
             }
-            if all.service_kind == ServiceKind::Documented {
+            if !is_readable {
                 text.push_str(OF_DOCUMENTED);
             }
         }

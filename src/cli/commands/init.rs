@@ -76,9 +76,10 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
         folder if folder.starts_with('-') => format!("  cd {}\n", shell_word(&format!("./{folder}"))),
         folder => format!("  cd {}\n", shell_word(folder)),
     };
-    let kind = match settings.service_kind {
-        ServiceKind::Documented => String::new(),
-        kind => format!(" --service-kind {}", kind.as_str()),
+    let kind = settings.service_kind;
+    let kind = match kind == ServiceKind::default() {
+        true => String::new(),
+        false => format!(" --service-kind {}", kind.as_str()),
     };
     note(&format!(
         "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate{kind}\n  gitoggle test{kind}\n  gitoggle plan{kind}\n\
@@ -98,7 +99,7 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
 
 /// Returns a file with the kind of service in it, wherever it runs the program.
 fn for_kind(text: &'static str, kind: ServiceKind) -> Cow<'static, str> {
-    if kind == ServiceKind::Documented {
+    if kind == ServiceKind::default() {
         return Cow::from(text);
     }
     let kind = kind.as_str();

@@ -16,7 +16,6 @@ use crate::config::Settings;
 use crate::daemon::{
     self, Control, DeploymentHistory, DocumentPaths, Driver, Heartbeat, Metrics, Status, Trigger,
 };
-use crate::model::ServiceKind;
 use crate::notification;
 use crate::pass::Config;
 use crate::plan::OnDrift;
@@ -101,9 +100,11 @@ async fn raised(mut stop: watch::Receiver<bool>) {
 
 /// Returns the interval between scans for drift; zero for none.
 fn drift_interval(settings: &Settings) -> Duration {
-    match (settings.service_kind, settings.on_drift) {
-        (ServiceKind::Documented, _) | (_, OnDrift::Ignore) => Duration::ZERO,
-        (ServiceKind::FeatureProbe, OnDrift::Hold | OnDrift::Overwrite) => settings.drift_interval,
+    match settings.on_drift {
+        OnDrift::Hold | OnDrift::Overwrite if settings.service_kind.can().read_live => {
+            settings.drift_interval
+        }
+        OnDrift::Hold | OnDrift::Ignore | OnDrift::Overwrite => Duration::ZERO,
     }
 }
 

@@ -93,11 +93,11 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
 /// Reads the initial data, and refuses the options that belong to the other kind of service.
 fn data(kind: ServiceKind, args: &SandboxArgs) -> Result<Option<String>, Failure> {
     let refused = |text: &str, hint: &str| Err(Failure::new(ExitStatus::Usage, text).hint(hint));
-    match (kind, &args.data, &args.history_file) {
-        (ServiceKind::Documented, Some(_), _) => {
+    match (kind.can().read_live, &args.data, &args.history_file) {
+        (false, Some(_), _) => {
             refused("--data needs a service that can be read", "add --service-kind featureprobe")
         }
-        (ServiceKind::FeatureProbe, _, Some(_)) => refused(
+        (true, _, Some(_)) => refused(
             "--history-file is not supported with --service-kind featureprobe, which keeps everything in memory",
             "read the history of a toggle at …/targeting/versions",
         ),
