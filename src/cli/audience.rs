@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::evaluate::{Audience, UserImpact, count_users};
 use crate::model::{CommitId, Payload, ToggleId, escaped, seconds};
 use crate::pass::{self, CheckTarget, DocumentFiles, Files};
-use crate::plan::{Before, Change, Plan};
+use crate::plan::{Before, Change, Dependents, Plan};
 use crate::source::{CacheMode, SourceConfig};
 
 /// The audience of `plan`.
@@ -52,7 +52,8 @@ pub(super) fn impact(
 
 fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, Failure> {
     let withheld = plan.withheld().iter().filter_map(|withheld| withheld.change.as_deref());
-    let changes: BTreeMap<_, _> = plan.changes().iter().chain(withheld).map(sides).collect();
+    let all = plan.changes().iter().chain(withheld);
+    let mut changes: BTreeMap<_, _> = all.clone().map(sides).collect();
     // The revision of the plan, because the ref may have moved since.
     let revision = |commit: &CommitId| {
         CheckTarget::Revision(Box::new(SourceConfig {
@@ -71,8 +72,22 @@ fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, F
         settings,
         error: None,
     };
+    // What a toggle serves changes with those that it needs.
+    for id in all.filter_map(|change| Some((change, change.needed_by()?))).flat_map(needing) {
+        if !changes.contains_key(&id)
+            && let Some(payload) = others.find(&id)
+        {
+            changes.insert(id, (Ok(Some(payload.clone())), payload));
+        }
+    }
     let audience = Audience::new(&changes, |id| others.find(id));
     others.error.map_or(Ok(audience), Err)
+}
+
+/// Returns the toggles that need that of a change.
+fn needing<'a>((change, dependents): (&'a Change, &'a Dependents)) -> impl Iterator<Item = ToggleId> + 'a {
+    let id = &change.id;
+    dependents.all().filter_map(|(key, _)| ToggleId::new(id.project(), id.environment_key(), key).ok())
 }
 
 /// Returns a toggle with its targeting before and after its change.

@@ -100,6 +100,11 @@ impl ReferenceProblem {
         self.check.severity == check::Severity::Error
     }
 
+    /// Returns whether it is about a toggle that no document has.
+    pub(crate) fn is_unknown(&self) -> bool {
+        *self.check == check::UNKNOWN_PREREQUISITE
+    }
+
     #[cfg(test)]
     pub(super) fn message(&self) -> &str {
         &self.message

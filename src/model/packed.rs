@@ -106,6 +106,10 @@ pub(super) fn is_disabled(packed: &str) -> bool {
     packed.as_bytes().first() == Some(&const { byte(r#"{"disabled":true,"content":{"rules":["#) })
 }
 
+pub(super) fn has_prerequisite(packed: &str) -> bool {
+    packed.as_bytes().contains(&const { byte(r#"{"key":""#) })
+}
+
 fn put_list<T>(out: &mut String, items: &[T], put_item: fn(&mut String, &T)) {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {

@@ -204,6 +204,15 @@ impl Payload {
         packed::is_disabled(&self.0)
     }
 
+    /// Returns the toggles that it needs.
+    pub(crate) fn prerequisites(&self) -> Vec<Prerequisite> {
+        // Most payloads have none, and reading one takes much longer.
+        match packed::has_prerequisite(&self.0) {
+            true => self.targeting().content.prerequisites.unwrap_or_default(),
+            false => Vec::new(),
+        }
+    }
+
     /// Returns the request body: the comment, then the targeting (src/service/README.md, "The contract").
     pub(crate) fn body(&self, comment: &str) -> String {
         let comment = serde_json::to_string(comment).expect("text always has a JSON form");

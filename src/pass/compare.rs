@@ -7,19 +7,20 @@ use std::sync::Arc;
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, Blob, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId, Tree, Trees,
-    Unlisted,
+    Action, Blob, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, ServiceKind, Suspensions, ToggleId,
+    Tree, Trees, Unlisted,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
+use crate::pass::dependents::{self, with_dependents};
 use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
 use crate::pass::references::{self, Library};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
-    self, Base, DecidedToggle, DecisionContext, Draft, Input, LiveDifferences, OnDrift, OnMissing, Overrides,
-    Plan, Policy, SourceInfo, compare as trees,
+    self, Base, DecidedToggle, DecisionContext, Draft, Input, LiveDifferences, Needs, OnDrift, OnMissing,
+    Overrides, Plan, Policy, SourceInfo, compare as trees,
 };
 use crate::source::folder::Folder;
 use crate::source::{self, Reader, Snapshot};
@@ -41,12 +42,12 @@ impl<'a> PlanFiles<'a> {
         self.work_tree.is_none()
     }
 
-    fn root_tree(&self) -> ObjectId {
+    pub(super) fn root_tree(&self) -> ObjectId {
         self.work_tree.as_ref().map_or_else(|| self.snapshot.root_tree(), Folder::root_tree)
     }
 
     /// Opens the files, once per thread.
-    fn open(&self) -> Result<Box<dyn Trees<Error = source::Error>>, Error> {
+    pub(super) fn open(&self) -> Result<Box<dyn Trees<Error = source::Error>>, Error> {
         Ok(match &self.work_tree {
             None => Box::new(self.snapshot.reader()?),
             Some(folder) => Box::new(folder.clone()),
@@ -63,7 +64,8 @@ pub(super) fn plan_files(
 ) -> Result<Plan, Error> {
     let compared = compare(files, applied, &config.rules, drifted)?;
     let decided = decide(files, applied, &config.rules, compared)?;
-    attribute(hold(decided, &BTreeMap::new(), applied, config), files, applied, config)
+    let plan = attribute(hold(decided, &BTreeMap::new(), applied, config), files, applied, config)?;
+    with_dependents(plan, files, &config.rules)
 }
 
 /// The toggles that may have to be published, and what decides about them.
@@ -195,12 +197,28 @@ pub(super) fn decide(
         settled: applied.view.settled(),
         renamed: &comparison.renamed,
     };
-    let (mut decided, mut findings, noted) =
+    let removed: Vec<ToggleId> = match rules.kind {
+        ServiceKind::Documented => Vec::new(),
+        ServiceKind::FeatureProbe => comparison
+            .differences
+            .iter()
+            .filter(|one| one.desired.is_empty() && !one.applied.is_empty())
+            .map(|one| one.id.clone())
+            .collect(),
+    };
+    let (mut decided, mut findings, mut noted) =
         read(comparison.differences, context, |one| deciding.decide(one), open)?;
-    if !noted.is_empty() {
-        let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
+    let mut needs = Needs::new();
+    if !noted.is_empty() || !removed.is_empty() {
+        let mut library =
+            Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
+        if !removed.is_empty() {
+            let needing = dependents::needing(&mut library, &removed)?;
+            library.note_unchanged(needing, &mut noted)?;
+        }
         let found = references::check(noted, library)?;
         findings.extend(found.findings);
+        needs = found.needs;
         decided.iter_mut().filter(|one| found.invalid.contains(one.id())).for_each(DecidedToggle::invalidate);
     }
     findings.extend(match applied.base {
@@ -224,6 +242,7 @@ pub(super) fn decide(
         suspensions: Suspensions::default(),
         overrides,
         findings,
+        needs,
     })
 }
 

@@ -3,6 +3,7 @@
 mod attribution;
 mod compare;
 mod config;
+mod dependents;
 mod documents;
 mod error;
 mod event;

@@ -16,6 +16,7 @@ use crate::pass::Error;
 use crate::pass::attribution::Attributions;
 use crate::pass::compare::{AppliedSide, BaseRevision, PlanFiles, compare, decide, with_files};
 use crate::pass::config::Rules;
+use crate::pass::dependents::with_dependents;
 use crate::pass::notes::range_note;
 use crate::pass::planning::Planned;
 use crate::pass::validate::{Checks, check_snapshot};
@@ -59,7 +60,7 @@ pub fn plan_range(
     let attributions =
         Attributions { snapshot: &snapshot, are_committed: true, rules, most_undecided: usize::MAX };
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(Unlisted::new()))?;
-    let plan = with_files(plan, &files, applied)?;
+    let plan = with_dependents(with_files(plan, &files, applied)?, &files, rules)?;
     let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;

@@ -7,7 +7,11 @@ use super::Error;
 use crate::document::{
     self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, ReferenceProblem, References, disagreement,
 };
-use crate::model::{EntryKind, ObjectId, Payload, ReturnType, ServiceKind, ToggleId, Tree, Trees, closest};
+use crate::model::{
+    Blob, EntryKind, EnvironmentId, ObjectId, Payload, ReturnType, ServiceKind, ToggleId, Tree, Trees,
+    closest,
+};
+use crate::plan::Needs;
 use crate::plan::compare::{File, join};
 use crate::source;
 
@@ -21,6 +25,8 @@ pub(crate) struct Noted {
     pub(crate) payload: Option<Payload>,
     /// Whether the type is compared with that of the toggle's other documents: it is new.
     pub(crate) has_new_type: bool,
+    /// Whether only missing documents are findings: it does not change, and needs one that was removed.
+    pub(crate) is_unchanged: bool,
 }
 
 /// What was found out about the checked documents.
@@ -29,6 +35,8 @@ pub(crate) struct ReferenceFindings {
     pub(crate) findings: Vec<Diagnostic>,
     /// The toggles whose documents are invalid because of what others say.
     pub(crate) invalid: BTreeSet<ToggleId>,
+    /// What the checked documents need, and what those need.
+    pub(crate) needs: Needs,
 }
 
 /// Checks what `noted` say about other documents of the library.
@@ -44,13 +52,18 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     let is_same = |a: &Noted, b: &Noted| {
         (a.id.project(), a.id.environment_key()) == (b.id.project(), b.id.environment_key())
     };
+    let mut all = ReferenceFindings::default();
     let mut first = 0;
     for environment in noted.chunk_by(is_same) {
         let referring = environment.iter().enumerate();
         let referring: Vec<usize> =
             referring.filter(|(_, one)| one.payload.is_some()).map(|(at, _)| first + at).collect();
         if !referring.is_empty() {
-            let found = library.prerequisites(&noted, &referring)?;
+            let (mut found, needs) = library.prerequisites(&noted, &referring)?;
+            for (at, problems) in referring.iter().zip(&mut found) {
+                problems.retain(|problem| !noted[*at].is_unchanged || problem.is_unknown());
+            }
+            all.needs.insert(environment[0].id.environment(), needs);
             problems.extend(referring.into_iter().zip(found).filter(|(_, found)| !found.is_empty()));
         }
         first += environment.len();
@@ -58,7 +71,6 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     if !library.is_alone {
         library.types(&noted, &mut problems)?;
     }
-    let mut all = ReferenceFindings::default();
     let waivers = noted.iter().enumerate().filter(|(_, one)| one.outline.has_waiver).map(|(at, _)| at);
     let concerned: BTreeSet<usize> = problems.keys().copied().chain(waivers).collect();
     for at in concerned {
@@ -123,15 +135,17 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Self { is_alone, ..self }
     }
 
-    /// Returns the findings about the prerequisites of the documents with these numbers, which are in one environment.
+    /// Returns the findings about the prerequisites of the documents with these numbers, which are in one environment, and what
+    /// each document needs that they lead to.
     fn prerequisites(
         &mut self,
         noted: &[Noted],
         referring: &[usize],
-    ) -> Result<Vec<Vec<ReferenceProblem>>, Error> {
+    ) -> Result<(Vec<Vec<ReferenceProblem>>, HashMap<String, Vec<String>>), Error> {
         let place = noted[referring[0]].id.clone();
         let mut graph = References::default();
         let (mut checked, mut open) = (Vec::with_capacity(referring.len()), Vec::new());
+        let mut needs = HashMap::new();
         for at in referring {
             let (node, _) = graph.node(noted[*at].id.toggle());
             checked.push(node);
@@ -139,11 +153,11 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         }
         while let Some((node, payload)) = open.pop() {
             let Some(payload) = payload else { continue };
-            let mut targets = Vec::new();
-            for key in graph.fill(node, &payload) {
-                targets.push(match self.named(&place, &key)? {
+            let (mut targets, keys) = (Vec::new(), graph.fill(node, &payload));
+            for key in &keys {
+                targets.push(match self.named(&place, key)? {
                     // A file that is checked alone may be its own prerequisite.
-                    Named::Nothing if self.is_alone && key == graph.key(node) => Some(node),
+                    Named::Nothing if self.is_alone && *key == graph.key(node) => Some(node),
                     Named::Nothing => None,
                     Named::Several(id) => Some(graph.node(id.toggle()).0),
                     Named::One(id, file) => {
@@ -156,8 +170,12 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 });
             }
             graph.connect(node, targets);
+            if !keys.is_empty() {
+                needs.insert(graph.key(node).to_lowercase(), keys);
+            }
         }
-        graph.problems(&checked, &mut Environment { library: self, noted, place })
+        let problems = graph.problems(&checked, &mut Environment { library: self, noted, place })?;
+        Ok((problems, needs))
     }
 
     /// Returns the targeting of a document; none if it is invalid.
@@ -171,6 +189,48 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
 
     fn read(&self, file: File) -> Result<document::Document, Error> {
         Ok(document::read("", &self.trees.blob(file.id, LARGEST_DOCUMENT)?, self.kind))
+    }
+
+    /// Returns the documents of an environment.
+    pub(super) fn documents_of(
+        &mut self,
+        environment: &EnvironmentId,
+    ) -> Result<Vec<(ToggleId, File)>, Error> {
+        let EnvironmentId { project, environment } = environment;
+        let keys = self.keys(project.as_str(), environment.as_str())?;
+        Ok(keys.values().flatten().cloned().collect())
+    }
+
+    /// Returns the keys of the toggles that a document needs; none if it is invalid.
+    pub(super) fn needed_by_file(&self, file: File) -> Result<Vec<String>, Error> {
+        let content = self.trees.blob(file.id, LARGEST_DOCUMENT)?;
+        const WORD: &[u8] = b"prerequisites";
+        // Reading a document takes much longer than looking for the word.
+        let has_word = |bytes: &[u8]| bytes.windows(WORD.len()).any(|part| part == WORD);
+        let payload = match &content {
+            Blob::Content(bytes) if has_word(bytes) => document::read("", &content, self.kind).payload,
+            _ => None,
+        };
+        let prerequisites = payload.map(|payload| payload.prerequisites()).unwrap_or_default();
+        Ok(prerequisites.into_iter().map(|one| one.key).collect())
+    }
+
+    /// Adds the documents of `ids` to those to check, because they need a document that was removed.
+    pub(super) fn note_unchanged(
+        &mut self,
+        ids: BTreeSet<ToggleId>,
+        noted: &mut Vec<Noted>,
+    ) -> Result<(), Error> {
+        let known: BTreeSet<ToggleId> = noted.iter().map(|one| one.id.clone()).collect();
+        for id in ids.into_iter().filter(|id| !known.contains(id)) {
+            let Named::One(id, file) = self.named(&id, id.toggle())? else { continue };
+            let document::Document { payload: Some(payload), outline, .. } = self.read(file)? else {
+                continue;
+            };
+            let payload = Some(payload);
+            noted.push(Noted { id, file, outline, payload, has_new_type: false, is_unchanged: true });
+        }
+        Ok(())
     }
 
     fn named(&mut self, place: &ToggleId, key: &str) -> Result<Named, Error> {

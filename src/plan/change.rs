@@ -3,6 +3,7 @@
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::udiff::UnifiedHunkHeader;
 
+use super::sentences::{list, quoted};
 use super::{FETCH_ALL, Plan};
 use crate::document::print;
 use crate::model::{
@@ -26,10 +27,42 @@ pub struct Change {
     pub is_retry: bool,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
-    /// What it replaces besides the targeting, as far as that is known. Boxed, because a plan can have a million changes.
+    /// What it replaces besides the targeting, and who needs its toggle, as far as that is known. Boxed, because a plan can have
+    /// a million changes.
     pub replaces: Option<Box<Replaced>>,
     /// Whether the rails let this version through, now or in an earlier pass, without a permission of the run.
     pub passed: bool,
+}
+
+/// The toggles of an environment that need another one, by key, sorted.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Dependents {
+    pub direct: Vec<String>,
+    /// Those that need it only through others.
+    pub indirect: Vec<String>,
+}
+
+impl Dependents {
+    /// Returns who needs `what`, in words; none if no toggle does.
+    pub(crate) fn sentence(&self, what: &str) -> Option<String> {
+        let verb = match self.direct.len() {
+            0 => return None,
+            1 => "needs",
+            _ => "need",
+        };
+        let names = |keys: &[String]| list(keys.iter().map(|key| quoted(key)));
+        let mut text = format!("{} {verb} {what}", names(&self.direct));
+        if !self.indirect.is_empty() {
+            text.push_str(&format!(", and through others {}", names(&self.indirect)));
+        }
+        Some(text)
+    }
+
+    /// Returns the keys of all of them, and whether each needs it through others.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, bool)> {
+        let direct = self.direct.iter().map(|key| (key.as_str(), false));
+        direct.chain(self.indirect.iter().map(|key| (key.as_str(), true)))
+    }
 }
 
 impl std::ops::Deref for Change {
@@ -41,6 +74,11 @@ impl std::ops::Deref for Change {
 }
 
 impl Change {
+    /// Returns the toggles that need the one it changes, if a plan that somebody reads has found any.
+    pub(crate) fn needed_by(&self) -> Option<&Dependents> {
+        self.replaces.as_ref()?.needed_by.as_ref()
+    }
+
     /// Returns what it replaces that someone changed on the service; none if nothing is known to be replaced.
     pub fn overwrites(&self) -> Option<&LiveToggle> {
         self.replaces.as_ref()?.live.as_ref()
@@ -88,13 +126,15 @@ impl Change {
     }
 }
 
-/// What a change replaces besides the targeting.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// What a change replaces besides the targeting, and who needs its toggle.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Replaced {
     /// What someone changed on the service, as last read.
     pub live: Option<LiveToggle>,
     /// The document's file, in the same format and with another targeting.
     pub file: Option<ReplacedFile>,
+    /// The toggles that need the changed one.
+    pub needed_by: Option<Dependents>,
 }
 
 /// The targeting that a change replaces.
@@ -230,6 +270,23 @@ impl Change {
 }
 
 impl Plan {
+    /// Sets the toggles that need those that change.
+    pub(crate) fn set_dependents(&mut self, of: impl Fn(&ToggleId) -> Dependents) {
+        let of = |id: &ToggleId| {
+            let dependents = of(id);
+            (dependents != Dependents::default()).then(|| Box::new(dependents))
+        };
+        let withheld = self.withheld.iter_mut().filter_map(|held| held.change.as_deref_mut());
+        for change in self.changes.iter_mut().chain(withheld) {
+            if let Some(needed_by) = of(&change.version.id) {
+                change.replaces.get_or_insert_default().needed_by = Some(*needed_by);
+            }
+        }
+        for orphan in &mut self.orphans {
+            orphan.needed_by = of(&orphan.id);
+        }
+    }
+
     /// Reads the files of changes, in their order, as long as a page may show them.
     pub(crate) fn read_files<E>(
         &mut self,
@@ -319,6 +376,8 @@ pub struct Orphan {
     pub object: Option<ObjectId>,
     /// The new toggle whose document is the removed file.
     pub renamed_to: Option<ToggleId>,
+    /// The toggles that need this one.
+    pub needed_by: Option<Box<Dependents>>,
 }
 
 impl Orphan {
@@ -331,6 +390,8 @@ impl Orphan {
             ),
             None => self.reason.to_string(),
         };
+        let needed = self.needed_by.as_ref().and_then(|dependents| dependents.sentence("it"));
+        let reason = needed.map_or_else(|| reason.clone(), |needed| format!("{reason}; {needed}"));
         match self.is_unknown {
             true => format!("{reason}; the outcome of its last publish is unknown"),
             false => reason,

@@ -234,6 +234,7 @@ fn listed(id: ToggleId, path: String, reason: OrphanReason, applied: &AppliedVer
             AppliedVersion::Nothing | AppliedVersion::Unknown { .. } | AppliedVersion::Unreadable => None,
         },
         renamed_to: None,
+        needed_by: None,
     }))
 }
 

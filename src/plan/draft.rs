@@ -1,20 +1,21 @@
 //! Turns decisions into a plan in two steps, so that commits are looked up only for changes to publish.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::hold::{self, Holds};
+use super::order;
 use super::policy::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Before, Change, FirstPass, LiveDifferences, OnDrift, OnInvalid, Orphan, OrphanReason, Overrides,
+    Before, Change, FirstPass, LiveDifferences, Needs, OnDrift, OnInvalid, Orphan, OrphanReason, Overrides,
     Overwrite, Plan, Policy, Replaced, ReplacedFile, SourceInfo, StateEdit, Stopped, WithheldToggle,
 };
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, Live,
-    ObjectId, Override, Payload, RequestDigest, Suspensions, ToggleId, Unlisted,
+    Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, HoldKind,
+    Live, ObjectId, Override, Payload, RequestDigest, Suspensions, ToggleId, Unlisted,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -55,6 +56,7 @@ impl Draft {
             suspensions,
             overrides,
             mut findings,
+            needs,
         } = input;
         // The same input yields the same plan byte for byte, whatever its order is. It comes in sorted parts, which the stable
         // sort only merges.
@@ -78,6 +80,7 @@ impl Draft {
                 findings,
                 waived,
                 overrides,
+                needs,
                 ..Plan::nothing(source, base_url)
             },
         };
@@ -192,8 +195,15 @@ impl Draft {
             rails: BTreeMap::new(),
         };
         let mut changes = self.sort_out(drafts, &holds, attributions, evidence, &mut plan);
+        let refused = take_refused(&mut plan);
+        let unlisted = match refused.as_slice() {
+            [] => review(&changes)?,
+            refused => {
+                let refused = refused.iter().map(|(_, change)| change);
+                review(&changes.iter().chain(refused).cloned().collect::<Vec<_>>())?
+            }
+        };
         // Comes before rails, because what nobody reviewed is not published and must not hold what was.
-        let unlisted = review(&changes)?;
         for change in changes.extract_if(.., |change| unlisted.contains_key(&change.id)) {
             let hold = Arc::new(hold::not_reviewed(&unlisted[&change.id]));
             match self.policy.reads_live() {
@@ -215,6 +225,9 @@ impl Draft {
                 }
             }
         }
+        plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
+        try_again(refused, &mut plan, &holds, |change| !unlisted.contains_key(&change.id));
+        note_withheld(&mut plan);
         // Comes last, so that the plan still shows the changes that an invalid document stops.
         self.stop_if_invalid(&mut plan);
         plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
@@ -278,6 +291,7 @@ impl Draft {
                     reason,
                     object: None,
                     renamed_to: None,
+                    needed_by: None,
                 });
             } else {
                 changes.push(change);
@@ -331,7 +345,8 @@ impl Draft {
             _ => None,
         };
         let file = draft.replaced.as_deref().copied().map(ReplacedFile::new);
-        let replaces = (live.is_some() || file.is_some()).then(|| Box::new(Replaced { live, file }));
+        let replaces =
+            (live.is_some() || file.is_some()).then(|| Box::new(Replaced { live, file, needed_by: None }));
         let DraftChange { version, action, before, is_retry, replaced: _, pass } = draft;
         Change {
             overwrite: self.overwrite(pass, Some(&attribution)),
@@ -358,6 +373,56 @@ impl Draft {
             PassOrder::First | PassOrder::Asserted => Overwrite::Asserted,
             PassOrder::Later => Overwrite::Held,
         }
+    }
+}
+
+/// Takes the changes from the withheld ones that the service refused before and that need other toggles.
+fn take_refused(plan: &mut Plan) -> Vec<(Arc<Hold>, Change)> {
+    let may_depend = |held: &mut WithheldToggle| {
+        let change = held.change.as_deref().filter(|_| held.hold.kind == Some(HoldKind::Refused));
+        change.is_some_and(|change| !change.payload.prerequisites().is_empty())
+    };
+    let refused = plan.withheld.extract_if(.., may_depend);
+    refused.filter_map(|held| Some((held.hold, *held.change?))).collect()
+}
+
+/// Publishes what the service refused before if something changes that it needs: the refusal may have been about that.
+fn try_again(
+    mut refused: Vec<(Arc<Hold>, Change)>,
+    plan: &mut Plan,
+    holds: &Holds<'_>,
+    is_reviewed: impl Fn(&Change) -> bool,
+) {
+    if refused.is_empty() {
+        return;
+    }
+    refused.sort_by(|a, b| a.1.id.cmp(&b.1.id));
+    let mut again = Vec::new();
+    let environments: BTreeSet<EnvironmentId> =
+        refused.iter().map(|(_, change)| change.id.environment()).collect();
+    for environment in environments {
+        let mine = refused.extract_if(.., |(_, change)| change.id.is_in(&environment));
+        let (reasons, mine): (Vec<_>, Vec<_>) = mine.unzip();
+        let first = plan.changes.partition_point(|change| change.id.environment() < environment);
+        let count = plan.changes[first..].partition_point(|change| change.id.is_in(&environment));
+        let is_due = order::need_any(&mine, &plan.changes[first..first + count], &plan.needs);
+        for ((hold, change), is_due) in reasons.into_iter().zip(mine).zip(is_due) {
+            match (is_due && is_reviewed(&change)).then(|| holds.after_rails(&change)) {
+                Some(None) => again.push(change),
+                Some(Some(hold)) => plan.withheld.push(WithheldToggle::of(hold, change)),
+                None => plan.withheld.push(WithheldToggle::of(hold, change)),
+            }
+        }
+    }
+    plan.changes.append(&mut again);
+}
+
+/// Notes that the service still has what withheld changes replace.
+fn note_withheld(plan: &mut Plan) {
+    for change in plan.withheld.iter().filter_map(|held| held.change.as_deref()) {
+        let Some(needs) = plan.needs.get_mut(&change.id.environment()) else { continue };
+        let before = change.before.payload().map(Payload::prerequisites).unwrap_or_default();
+        needs.insert(change.id.toggle().to_lowercase(), before.into_iter().map(|one| one.key).collect());
     }
 }
 
@@ -400,4 +465,6 @@ pub struct Input {
     pub overrides: Overrides,
     /// The findings in the documents in scope.
     pub findings: Vec<Diagnostic>,
+    /// What the documents need that the changed ones lead to.
+    pub(crate) needs: Needs,
 }

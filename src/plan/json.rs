@@ -16,7 +16,7 @@ use crate::model::{
     Action, Attribution, CommitId, Content, EnvironmentId, HoldKind, Payload, ToggleId, ToggleState, counted,
 };
 use crate::plan::drift::DriftedJson;
-use crate::plan::{self, Orphan, Plan, SourceInfo, WithheldToggle};
+use crate::plan::{self, Dependents, Orphan, Plan, SourceInfo, WithheldToggle};
 
 /// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize. Unchanged toggles
 /// are not listed.
@@ -162,6 +162,30 @@ struct Change<'a> {
     before: Option<&'a Payload>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audience: Option<&'a Impact>,
+    /// The toggles that need this one; absent if none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needed_by: Vec<DependentJson<'a>>,
+}
+
+/// A toggle that needs another one.
+#[derive(Debug, Serialize)]
+struct DependentJson<'a> {
+    toggle: ToggleId,
+    through_others: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audience: Option<&'a Impact>,
+}
+
+impl<'a> DependentJson<'a> {
+    fn all(id: &ToggleId, dependents: Option<&Dependents>, users: Option<&'a UserImpact>) -> Vec<Self> {
+        let all = dependents.into_iter().flat_map(Dependents::all);
+        let one = |(key, through_others)| {
+            let toggle = ToggleId::new(id.project(), id.environment_key(), key).ok()?;
+            let audience = users.and_then(|users| users.changes.get(&toggle));
+            Some(Self { toggle, through_others, audience })
+        };
+        all.filter_map(one).collect()
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -190,6 +214,7 @@ impl<'a> Change<'a> {
             content: after.content,
             before,
             audience: users.and_then(|users| users.changes.get(&change.id)),
+            needed_by: DependentJson::all(&change.id, change.needed_by(), users),
         }
     }
 }
@@ -221,11 +246,18 @@ struct OrphanToggle<'a> {
     toggle: &'a ToggleId,
     path: &'a str,
     reason: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needed_by: Vec<DependentJson<'a>>,
 }
 
 impl<'a> OrphanToggle<'a> {
     fn of(orphan: &'a Orphan, _: Option<&'a UserImpact>) -> Self {
-        Self { toggle: &orphan.id, path: &orphan.path, reason: orphan.explanation() }
+        Self {
+            toggle: &orphan.id,
+            path: &orphan.path,
+            reason: orphan.explanation(),
+            needed_by: DependentJson::all(&orphan.id, orphan.needed_by.as_deref(), None),
+        }
     }
 }
 

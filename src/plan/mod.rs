@@ -9,6 +9,7 @@ mod drift;
 pub(crate) mod hold;
 mod json;
 mod live;
+mod order;
 mod policy;
 pub(crate) mod sentences;
 #[cfg(test)]
@@ -17,7 +18,9 @@ mod value;
 mod window;
 
 pub(crate) use change::document_text;
-pub use change::{Before, Change, Orphan, OrphanReason, Overwrite, Replaced, ReplacedFile, StateEdit};
+pub use change::{
+    Before, Change, Dependents, Orphan, OrphanReason, Overwrite, Replaced, ReplacedFile, StateEdit,
+};
 pub use decide::{AppliedVersion, Candidate, DecidedToggle, DecisionContext, Desired};
 pub(crate) use differences::listed;
 pub use differences::{
@@ -32,6 +35,8 @@ pub use drift::{
 pub use hold::WithheldToggle;
 pub use json::{PlanJson, json, json_for, page_pieces};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
+pub(crate) use order::Needs;
+pub use order::Turn;
 pub(crate) use policy::by_operator;
 pub use policy::{
     FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Overrides, Policy,

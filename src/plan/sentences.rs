@@ -59,6 +59,7 @@ pub(super) fn in_words(change: &Change, before: Option<&Targeting>, after: &Targ
         out.push(format!("publishes over what was changed on the service: {live}"));
     }
     out.extend(sentences(before, after));
+    out.extend(change.needed_by().and_then(|dependents| dependents.sentence("this")));
     out
 }
 

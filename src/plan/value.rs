@@ -7,6 +7,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::change::same_environment;
+use super::order::{self, Needs, Turn};
 use super::{Change, DriftReport, Orphan, Overrides, Overwrite, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{
@@ -31,6 +32,8 @@ pub struct Plan {
     pub(super) findings: Vec<Diagnostic>,
     pub(super) waived: Vec<Diagnostic>,
     pub(super) overrides: Overrides,
+    /// What the toggles need that do not change, as far as changes lead to them.
+    pub(super) needs: Needs,
     pub(super) stopped: Option<Stopped>,
     /// What differs on the service; none if it was not read.
     pub(super) drift: Option<Box<DriftReport>>,
@@ -55,8 +58,24 @@ pub struct PlanCounts {
 #[derive(Clone, Debug)]
 pub struct Lane<'a> {
     pub environment: EnvironmentId,
-    /// The changes: those that disable a toggle first, then by path.
+    /// The changes: those that wait for others last, before them those that disable a toggle first, then by path.
     pub changes: Vec<&'a Change>,
+    /// The turn of each change, in the order of `changes`.
+    pub turns: Vec<Option<Turn>>,
+}
+
+impl<'a> Lane<'a> {
+    /// Orders the changes of one environment.
+    fn of(changes: &'a [Change], needs: &Needs) -> Self {
+        let environment = changes[0].id.environment();
+        let mut ordered: Vec<_> = changes.iter().zip(order::turns(changes, needs)).collect();
+        // Toggles that get disabled go first, then path order (src/plan/README.md, "Order and windows").
+        ordered.sort_by_key(|(change, turn)| {
+            (turn.map_or(0, |turn| turn.level), !change.payload.is_disabled(), &change.path)
+        });
+        let (changes, turns) = ordered.into_iter().unzip();
+        Self { environment, changes, turns }
+    }
 }
 
 /// A plan that may be published. Only [`Plan::approve`] creates one, and publishing accepts nothing else.
@@ -107,6 +126,7 @@ impl Plan {
             findings: Vec::new(),
             waived: Vec::new(),
             overrides: Overrides::default(),
+            needs: Needs::new(),
             stopped: None,
             drift: None,
         }
@@ -202,20 +222,10 @@ impl Plan {
 
     /// Returns the changes per environment, in the order of publishing.
     pub fn lanes(&self) -> Vec<Lane<'_>> {
-        let mut lanes: Vec<Lane<'_>> = self
-            .changes
+        self.changes
             .chunk_by(|a, b| same_environment(&a.id, &b.id))
-            .filter_map(|chunk| {
-                Some(Lane { environment: chunk.first()?.id.environment(), changes: chunk.iter().collect() })
-            })
-            .collect();
-        for lane in &mut lanes {
-            // Toggles that get disabled go first, then path order (src/plan/README.md, "Order and windows").
-            lane.changes.sort_by(|a, b| {
-                (!a.payload.is_disabled(), &a.path).cmp(&(!b.payload.is_disabled(), &b.path))
-            });
-        }
-        lanes
+            .map(|changes| Lane::of(changes, &self.needs))
+            .collect()
     }
 
     /// Returns the numbers that decide an exit code.

@@ -279,7 +279,9 @@ impl<'a> Lines<'a> {
                 .retain(|text| !["variations ", "disabled serve "].iter().any(|part| text.starts_with(part)));
         }
         let users = self.view.users.and_then(|users| users::sentence(users, &change.id));
-        let users = users.map_or_else(String::new, |users| format!(" — {}", inline(&users)));
+        let dependents = self.view.users.map(|users| users::dependents(users, change)).unwrap_or_default();
+        let users: String =
+            users.into_iter().chain(dependents).map(|users| format!(" — {}", inline(&users))).collect();
         shown(&sentences) + &users
     }
 

@@ -69,7 +69,16 @@ impl Note<'_> {
 pub(crate) fn remarks(plan: &Plan, of_command: &[String]) -> Vec<String> {
     let withheld = notes(plan).into_iter();
     let withheld = withheld.map(|note| format!("{} {}: {}", note.state, note.subject(), note.reason));
-    plan.guess_note().into_iter().chain(of_command.iter().cloned()).chain(withheld).collect()
+    let of_command = of_command.iter().cloned();
+    plan.guess_note().into_iter().chain(of_command).chain(withheld).chain(needed(plan)).collect()
+}
+
+/// Returns which toggles need those that a plan changes.
+fn needed(plan: &Plan) -> impl Iterator<Item = String> {
+    plan.changes().iter().filter_map(|change| {
+        let needed = change.needed_by()?.sentence("it")?;
+        Some(format!("{} changes: {needed}", change.id))
+    })
 }
 
 /// Groups withheld toggles and orphans by environment and reason.

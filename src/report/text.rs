@@ -116,6 +116,10 @@ impl Changes<'_> {
                 {
                     line(out, &format!("      {text}"));
                 }
+                let dependents = self.impact.map(|impact| users::dependents(impact, item));
+                for text in dependents.unwrap_or_default() {
+                    line(out, &format!("      {text}"));
+                }
             }
         }
     }

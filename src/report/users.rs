@@ -3,10 +3,14 @@
 use super::markup::code;
 use crate::evaluate::{Impact, UserImpact};
 use crate::model::{ToggleId, escaped};
+use crate::plan::Change;
 use crate::plan::sentences::quoted;
 
 /// The switches of one change that are listed.
 const MOST_SWITCHES: usize = 5;
+
+/// The toggles that need a changed one and that are listed with their users.
+const MOST_DEPENDENTS: usize = 10;
 
 /// Returns lines about the audience as a whole: its size, and the lines that are not users. `shown` renders a reason, which
 /// is foreign text.
@@ -48,6 +52,20 @@ pub(super) fn lines(impact: &UserImpact, id: &ToggleId) -> Option<Vec<String>> {
         lines.push(format!("  for example {}", examples.join(", ")));
     }
     Some(lines)
+}
+
+/// Returns the effect of a change on the users of each toggle that needs the changed one, as lines of text.
+pub(super) fn dependents(impact: &UserImpact, change: &Change) -> Vec<String> {
+    let all = change.needed_by().into_iter().flat_map(|dependents| dependents.all());
+    let counted = all.filter_map(|(key, _)| {
+        let id = ToggleId::new(change.id.project(), change.id.environment_key(), key).ok()?;
+        Some(format!("{} needs this: {}", quoted(key), headline(impact.changes.get(&id)?)))
+    });
+    let mut lines: Vec<String> = counted.collect();
+    let more = lines.len().saturating_sub(MOST_DEPENDENTS);
+    lines.truncate(MOST_DEPENDENTS);
+    lines.extend((more > 0).then(|| format!("… and {more} more toggles need this")));
+    lines
 }
 
 pub(super) fn sentence(impact: &UserImpact, id: &ToggleId) -> Option<String> {

@@ -90,7 +90,8 @@ fn a_job_summary_that_cannot_be_written_is_an_error() {
 #[test]
 fn an_apply_is_printed_as_text() {
     let world = World::of_every_kind();
-    world.service.answers([Answer::applied(), Answer::json(422, r#"{"message": "no such attribute"}"#)]);
+    let refusal = || Answer::json(422, r#"{"message": "no such attribute"}"#);
+    world.service.answers([Answer::applied(), refusal(), refusal()]);
     world
         .apply()
         .exit(1)

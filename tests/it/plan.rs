@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::support::files::listing;
-use crate::support::{World, content, doc};
+use crate::support::{Answer, World, content, doc};
 
 /// A world in which `pay` is applied and a change of it is not.
 fn with_a_change() -> World {
@@ -208,7 +208,8 @@ fn a_closed_pipe_is_not_an_error() {
 fn the_machine_readable_result_of_an_apply_names_every_outcome() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Change both");
-    world.service.answers([crate::support::Answer::json(422, r#"{"message": "no such attribute"}"#)]);
+    let refusal = || Answer::json(422, r#"{"message": "no such attribute"}"#);
+    world.service.answers([refusal(), Answer::applied(), refusal()]);
     let report = world.apply().set("output", "json").exit(1).json();
     assert_eq!(report["version"], 1);
     let results: Vec<_> = report["results"]

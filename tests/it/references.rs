@@ -1,6 +1,8 @@
 //! Documents that refer to each other, on every path that checks them.
 
-use crate::support::{Gitoggle, World};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Gitoggle, LiveService, Request, World, doc, targeting};
 
 /// A document with these prerequisites and values.
 fn toggle(prerequisites: &[&str], values: [&str; 2]) -> String {
@@ -191,4 +193,151 @@ fn only_the_documented_kind_has_no_references() {
     world.repo.file("shop/staging/base.yaml", toggle(&[], ["a", "b"]));
     world.repo.commit("Add toggles");
     world.validate().exit(0).stdout("checked 2 documents: no findings\n");
+}
+
+/// A toggle of the sandbox that was never configured.
+fn unconfigured(key: &str) -> Value {
+    let variation = |name: &str, value: &str| json!({ "name": name, "value": value, "description": "" });
+    json!({ "key": key, "returnType": "boolean", "variations": [variation("off", "false"), variation("on", "true")] })
+}
+
+/// Commits documents of `shop/prod`, each with the keys that it needs.
+fn commit(service: &LiveService, documents: &[(&str, &[&str])], message: &str) {
+    for (key, keys) in documents {
+        let needed: Vec<String> = keys.iter().map(|key| needs(key)).collect();
+        let needed: Vec<&str> = needed.iter().map(String::as_str).collect();
+        service.world.repo.file(&format!("shop/prod/{key}.yaml"), toggle(&needed, SWITCH));
+    }
+    service.world.repo.commit(message);
+}
+
+/// Applies, and returns the toggles in the order in which they were sent.
+fn sent(service: &LiveService) -> Vec<String> {
+    let all = service.requests(|| {
+        let apply = service.apply().set("first-pass", "assert").arg("--allow-mass-change");
+        apply.set("max-in-flight-per-environment", "8").exit(0).any_output();
+    });
+    let patched = all.iter().filter_map(|request| request.strip_prefix("PATCH ")?.split_once('/'));
+    patched.map(|(key, _)| key.to_owned()).collect()
+}
+
+#[test]
+fn a_commit_that_reverses_who_needs_whom_is_published() {
+    let keys = ["a", "m", "z"];
+    let service = LiveService::start(&json!(keys.map(unconfigured)));
+    commit(&service, &[("a", &["m"]), ("m", &["z"]), ("z", &[])], "Add toggles");
+    assert_eq!(sent(&service), ["z", "m", "a"], "each after those that it needs");
+    commit(&service, &[("a", &[]), ("m", &["a"]), ("z", &["m"])], "Reverse them");
+    assert_eq!(sent(&service), ["a", "m", "z"]);
+    commit(&service, &[("a", &["z"]), ("m", &[]), ("z", &[])], "Shorten the chain");
+    assert_eq!(sent(&service).last().map(String::as_str), Some("a"), "the one that gains comes last");
+}
+
+#[test]
+fn a_new_toggle_is_created_before_those_that_need_it() {
+    let service = LiveService::start(&json!([unconfigured("a")]));
+    commit(&service, &[("a", &["new"]), ("new", &[])], "Add toggles");
+    let apply = service.apply().set("first-pass", "assert").set("on-missing", "create");
+    let requests =
+        service.requests(|| drop(apply.set("max-in-flight-per-environment", "8").exit(0).any_output()));
+    let place = |wanted: &str| requests.iter().position(|request| request.starts_with(wanted)).unwrap();
+    assert!(place("PATCH new/") < place("PATCH a/"), "{requests:?}");
+}
+
+#[test]
+fn what_the_service_refused_is_tried_once_more_after_the_others() {
+    for (last, status) in [(Answer::applied(), 0), (Answer::json(400, r#"{"message": "no"}"#), 1)] {
+        let world = World::new();
+        for key in ["a", "m", "z"] {
+            world.repo.file(&format!("shop/prod/{key}.yaml"), doc(18));
+        }
+        world.repo.commit("Add toggles");
+        let refusal = || Answer::json(400, r#"{"message": "not before m"}"#);
+        world.service.answers([refusal(), Answer::applied(), Answer::applied(), last]);
+        world.apply().set("first-pass", "assert").set("max-in-flight", "1").exit(status).any_output();
+        let sent: Vec<String> = world.service.take().iter().map(Request::toggle).collect();
+        assert_eq!(sent, ["shop/prod/a", "shop/prod/m", "shop/prod/z", "shop/prod/a"]);
+    }
+    let world = World::new();
+    world.repo.file("shop/prod/a.yaml", doc(18)).commit("Add a");
+    world.service.always(|_| Answer::json(400, r#"{"message": "no"}"#));
+    world.apply().set("first-pass", "assert").exit(1).any_output();
+    assert_eq!(world.service.take().len(), 1, "nothing else was applied");
+}
+
+#[test]
+fn what_the_service_refused_is_tried_again_when_a_toggle_that_it_needs_changes() {
+    let service = LiveService::start(&json!([unconfigured("a"), unconfigured("z")]));
+    commit(&service, &[("a", &[]), ("z", &["a"])], "Add toggles");
+    assert_eq!(sent(&service), ["a", "z"]);
+    // `z` is not sent, because a change of it on the service is held, so `a` is refused.
+    service.edit("z", json!({ "comment": "by hand", "disabled": true }));
+    commit(&service, &[("a", &["z"]), ("z", &[])], "Reverse them");
+    let apply = || service.apply().set("max-in-flight-per-environment", "8");
+    apply().exit_in(&[1, 4]).any_output();
+    let needed = |key: &str| {
+        let stored = service.request("GET", &targeting(key), None);
+        stored["content"]["prerequisites"].as_array().unwrap().len()
+    };
+    assert_eq!((needed("a"), needed("z")), (0, 1));
+    apply().set("on-drift", "overwrite").exit(0).any_output();
+    assert_eq!((needed("a"), needed("z")), (1, 0));
+}
+
+/// A plan of `world` that compares with the revision before.
+fn plan_of_last_commit(world: &World) -> Gitoggle {
+    featureprobe(world.local("plan").set("from", "HEAD~1").set("to", "HEAD"))
+}
+
+#[test]
+fn a_plan_names_the_toggles_that_need_the_one_it_changes_in_every_output() {
+    let world = World::new();
+    for (key, keys) in [("base", &[][..]), ("search", &["base"]), ("app", &["search"]), ("other", &[])] {
+        let needed: Vec<String> = keys.iter().map(|key| needs(key)).collect();
+        let needed: Vec<&str> = needed.iter().map(String::as_str).collect();
+        world.repo.file(&format!("shop/prod/{key}.yaml"), toggle(&needed, SWITCH));
+    }
+    world.repo.commit("Add toggles");
+    let changed = toggle(&[], SWITCH).replace("\"18\"", "\"21\"");
+    world.repo.file("shop/prod/base.yaml", changed).commit("Raise the age");
+    let plan = || plan_of_last_commit(&world);
+    let sentence = "`search` needs this, and through others `app`";
+    plan().exit(0).stdout_contains(&[sentence]);
+    plan().set("output", "markdown").exit(0).stdout_contains(&["`search` needs this"]);
+    let json = plan().set("output", "json").exit(0).any_stderr().json();
+    assert_eq!(json["changes"][0]["sentences"].as_array().unwrap().last().unwrap(), sentence);
+    let expected = json!([
+        { "toggle": "shop/prod/search", "through_others": false },
+        { "toggle": "shop/prod/app", "through_others": true },
+    ]);
+    assert_eq!(json["changes"][0]["needed_by"], expected);
+    for output in ["sarif", "junit", "github", "gitlab"] {
+        plan().set("output", output).exit(0).any_stderr().stdout_contains(&["search` needs it"]);
+    }
+    // `search` serves 19-year-olds another value, although its document is the same.
+    let users = "key,age\nu1,17\nu2,19\nu3,22\n";
+    let users = world.write("users.csv", users);
+    let with_users = || plan().set("audience", &users);
+    with_users().exit(0).stdout_contains(&[
+        "1 of 3 users switches",
+        "`search` needs this: 1 of 3 users switches",
+        "`app` needs this: 1 of 3 users switches",
+    ]);
+    let json = with_users().set("output", "json").exit(0).any_stderr().json();
+    assert_eq!(json["changes"][0]["needed_by"][1]["audience"]["switched"], 1);
+    let markdown = with_users().set("output", "markdown").exit(0);
+    markdown.stdout_contains(&["`search` needs this: 1 of 3 users switches"]);
+}
+
+#[test]
+fn a_removed_document_that_others_need_is_a_warning_in_a_plan_and_for_validate() {
+    let world = World::new();
+    world.repo.file("shop/prod/base.yaml", toggle(&[], SWITCH));
+    world.repo.file("shop/prod/search.yaml", toggle(&[&needs("base")], SWITCH));
+    world.repo.commit("Add toggles");
+    world.repo.remove("shop/prod/base.yaml").commit("Remove base");
+    let expected = ["shop/prod/search.yaml:7:14 unknown-prerequisite"];
+    assert_eq!(found(world.validate()), expected);
+    assert_eq!(found(plan_of_last_commit(&world)), expected);
+    plan_of_last_commit(&world).exit(0).stdout_contains(&["orphan shop/prod/base", "`search` needs it"]);
 }

@@ -30,6 +30,7 @@ fn world() -> World {
         busy,
         Answer::applied().header("X-Request-Id", &format!("req-2 {TOKEN}")),
         Answer::json(422, r#"{"message": "no"}"#),
+        Answer::json(422, r#"{"message": "no"}"#),
     ]);
     world
 }
@@ -64,6 +65,10 @@ fn one_line_per_request_has_its_attempt_and_request_id() {
             ),
             format!(
                 "DEBUG response received method=PATCH {path}/other/targeting status=422 took_ms=N attempt=2"
+            ),
+            // It is sent once more, because another toggle was applied.
+            format!(
+                "DEBUG response received method=PATCH {path}/other/targeting status=422 took_ms=N attempt=1"
             ),
         ],
         "{log}"

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::Limits;
 use super::dispatch::{Dispatcher, Job, Next, ROW, Response, ServiceVerdict};
 use super::order::{Item, Order};
+use crate::plan::Turn;
 
 const SEEDS: u64 = 50;
 
@@ -363,4 +364,65 @@ fn a_retry_waits_at_the_end_of_its_lane() {
     assert_eq!(dispatcher.next(now), Next::WaitUntil(later));
     let again = sent(dispatcher.next(later));
     assert_eq!((again.change, again.attempt), (0, 2));
+}
+
+/// Toggles of one lane with these turns.
+fn with_turns(turns: &[Option<(usize, usize)>], in_flight_per_environment: usize) -> Dispatcher {
+    let turn = |turn: &Option<(usize, usize)>| turn.map(|(group, level)| Turn { group, level });
+    let items = turns.iter().map(|one| Item { turn: turn(one), ..Item::default() });
+    let order = Order { items: items.collect(), lanes: vec![(0..turns.len()).collect()], is_blank: false };
+    let limits = Limits { in_flight_per_environment, ..LIMITS };
+    let mut dispatcher = Dispatcher::new(order, limits, Rng::with_seed(1));
+    // More than three may be open once a change was applied.
+    let job = sent(dispatcher.next(Instant::now()));
+    assert_eq!(job.change, 0);
+    dispatcher.finish(job, Response::Applied, Instant::now());
+    dispatcher
+}
+
+#[test]
+fn a_toggle_waits_until_those_that_it_needs_have_ended_and_blocks_no_other() {
+    let now = Instant::now();
+    for last in [Response::Applied, Response::Refused, Response::Void, Response::Busy] {
+        let mut dispatcher =
+            with_turns(&[None, Some((1, 2)), Some((1, 0)), Some((1, 0)), None, Some((2, 0))], 16);
+        let [first, second, free, other] = [(); 4].map(|()| sent(dispatcher.next(now)));
+        assert_eq!([first, second, free, other].map(|job| job.change), [2, 3, 4, 5]);
+        assert_eq!(dispatcher.next(now), Next::Wait);
+        dispatcher.finish(free, Response::Applied, now);
+        dispatcher.finish(first, Response::Applied, now);
+        assert_eq!(dispatcher.next(now), Next::Wait);
+        dispatcher.retry(second, Response::Busy, now, now);
+        let second = sent(dispatcher.next(now));
+        assert_eq!((second.change, second.attempt), (3, 2), "a retry has not ended");
+        assert_eq!(dispatcher.next(now), Next::Wait);
+        dispatcher.finish(second, last, now);
+        assert_eq!(sent(dispatcher.next(now)).change, 1, "{last:?}");
+    }
+}
+
+#[test]
+fn what_the_service_refused_is_sent_once_more_after_everything_else() {
+    let now = Instant::now();
+    let mut dispatcher = with_turns(&[None, Some((1, 0)), Some((1, 1)), None], 1);
+    for (change, is_first) in [(1, true), (3, true), (2, true), (1, false), (2, false)] {
+        let job = sent(dispatcher.next(now));
+        assert_eq!(job.change, change);
+        match change {
+            3 => drop(dispatcher.finish(job, Response::Applied, now)),
+            _ => assert_eq!(dispatcher.refuse(job, now), is_first),
+        }
+    }
+    assert_eq!(dispatcher.next(now), Next::Done);
+}
+
+#[test]
+fn what_the_service_refused_is_not_sent_again_if_nothing_was_applied() {
+    let now = Instant::now();
+    let mut dispatcher = dispatcher(2, now, 1);
+    for _ in 0..3 {
+        let job = sent(dispatcher.next(now));
+        assert!(dispatcher.refuse(job, now));
+    }
+    assert_eq!(dispatcher.next(now), Next::Done);
 }

@@ -3,8 +3,10 @@
 //! the service in doubt.
 //!
 //! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose last try is
-//! longest ago is next. The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a
-//! random service.
+//! longest ago is next. A toggle that needs others waits until they have ended ([`Turns`]). What the service refused is sent once
+//! more at the end of a pass that applied something, because the refusal may have been about what was not applied yet.
+//!
+//! The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a random service.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use tokio::time::Instant;
 
 use super::Limits;
 use super::order::{Item, Order};
+use crate::plan::Turn;
 use crate::service::{Outcome, ServiceTrust};
 
 /// The number of different toggles in a row without a success that puts the service in doubt.
@@ -126,9 +129,13 @@ pub(crate) struct Dispatcher {
     items: Vec<Item>,
     lanes: Vec<Lane>,
     /// The order in which the lanes take turns, from the next one on.
-    turns: VecDeque<usize>,
+    rotation: VecDeque<usize>,
     /// The toggles that may not be sent yet. They are in no queue, so that they block no other.
     delayed: Vec<usize>,
+    turns: Turns,
+    /// The toggles that the service refused, and all that it refused before they were sent again.
+    refused: Vec<usize>,
+    refused_before: BTreeSet<usize>,
     /// The failures since the last success that count, one for each toggle.
     row: Vec<Failure>,
     /// The toggles of which one failure came alone between two successes. They do not count again, because one toggle that
@@ -154,21 +161,16 @@ pub(crate) struct Dispatcher {
 impl Dispatcher {
     pub(crate) fn new(order: Order, limits: Limits, mut rng: Rng) -> Self {
         let Order { items, lanes, is_blank } = order;
-        let mut turns: Vec<usize> = (0..lanes.len()).collect();
-        rng.shuffle(&mut turns);
-        let is_delayed = |change: &usize| items[*change].not_before.is_some();
-        let delayed = lanes.iter().flatten().copied().filter(is_delayed).collect();
-        let lane = |mut queue: Vec<usize>| {
-            queue.retain(|change| !is_delayed(change));
-            // Stable: the plan's order, which is by path, decides among equals.
-            queue.sort_by_key(|change| items[*change].rank());
-            Lane { queue: queue.into(), ..Lane::default() }
-        };
-        Self {
-            lanes: lanes.into_iter().map(lane).collect(),
+        let mut rotation: Vec<usize> = (0..lanes.len()).collect();
+        rng.shuffle(&mut rotation);
+        let mut dispatcher = Self {
+            lanes: lanes.iter().map(|_| Lane::default()).collect(),
             items,
-            turns: turns.into(),
-            delayed,
+            rotation: rotation.into(),
+            delayed: Vec::new(),
+            turns: Turns::default(),
+            refused: Vec::new(),
+            refused_before: BTreeSet::new(),
             row: Vec::new(),
             lone: BTreeSet::new(),
             failed: BTreeSet::new(),
@@ -182,12 +184,45 @@ impl Dispatcher {
             in_flight: 0,
             limits,
             rng,
+        };
+        dispatcher.enqueue(lanes.into_iter().flatten().collect());
+        dispatcher
+    }
+
+    /// Puts changes into the queues, except those that wait for others.
+    fn enqueue(&mut self, changes: Vec<usize>) {
+        for turn in changes.iter().filter_map(|change| self.items[*change].turn) {
+            self.turns.open(turn);
+        }
+        for change in changes {
+            match self.items[change].turn {
+                Some(turn) if !self.turns.is_next(turn) => self.turns.wait(turn, change),
+                _ => self.admit_one(change),
+            }
+        }
+        for lane in &mut self.lanes {
+            // Stable: the plan's order, which is by path, decides among equals.
+            lane.queue.make_contiguous().sort_by_key(|change| self.items[*change].rank());
+        }
+    }
+
+    fn admit_one(&mut self, change: usize) {
+        let Item { lane, not_before, .. } = self.items[change];
+        match not_before {
+            // In no queue, so that it blocks no other.
+            Some(_) => self.delayed.push(change),
+            None => self.lanes[lane].queue.push_back(change),
         }
     }
 
     /// Returns the next step at `now`.
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         self.admit(now);
+        if self.is_empty() && self.in_flight == 0 && self.is_applied && !self.is_closed {
+            self.refused_before.extend(&self.refused);
+            let again = std::mem::take(&mut self.refused);
+            self.enqueue(again);
+        }
         if self.is_closed || self.is_empty() {
             return if self.in_flight == 0 { Next::Done } else { Next::Wait };
         }
@@ -211,6 +246,24 @@ impl Dispatcher {
 
     /// Ends a job whose toggle is finished in this pass. Returns why the pass ends, if it does.
     pub(crate) fn finish(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
+        if let Some(turn) = self.items[job.change].turn {
+            let due = self.turns.close(turn);
+            due.into_iter().for_each(|change| self.admit_one(change));
+        }
+        self.end(job, response, now)
+    }
+
+    /// Ends a job that the service refused. Returns whether the toggle may be sent again in this pass.
+    pub(crate) fn refuse(&mut self, job: Job, now: Instant) -> bool {
+        let is_first = !self.refused_before.contains(&job.change);
+        if is_first {
+            self.refused.push(job.change);
+        }
+        self.finish(job, Response::Refused, now);
+        is_first
+    }
+
+    fn end(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
         self.lanes[job.lane].in_flight -= 1;
         self.in_flight -= 1;
         self.record(job, response, now)
@@ -227,7 +280,7 @@ impl Dispatcher {
         let Job { change, attempt, lane, is_probe } = job;
         let attempt = attempt + u32::from(!is_probe);
         self.lanes[lane].retries.push_back(Retry { change, attempt, at });
-        self.finish(job, response, now)
+        self.end(job, response, now)
     }
 
     /// Records a `Retry-After` for an open job. It holds back its toggle until `until`; a second one, or one before anything
@@ -279,6 +332,11 @@ impl Dispatcher {
         if self.is_applied { ServiceTrust::Proven } else { ServiceTrust::Unproven }
     }
 
+    /// Returns the number of turns that wait for others.
+    pub(crate) fn waiting(&self) -> usize {
+        self.turns.waiting.len()
+    }
+
     pub(crate) fn is_paused(&self) -> bool {
         self.pause.is_some()
     }
@@ -297,10 +355,10 @@ impl Dispatcher {
         self.delayed.iter().filter_map(|change| self.items[*change].not_before).min()
     }
 
-    /// Returns whether no toggle is queued, delayed or waiting for a retry.
+    /// Returns whether no toggle is queued, delayed, waiting for others or waiting for a retry.
     fn is_empty(&self) -> bool {
         let is_empty = |lane: &Lane| lane.queue.is_empty() && lane.retries.is_empty();
-        self.delayed.is_empty() && self.lanes.iter().all(is_empty)
+        self.delayed.is_empty() && self.turns.are_over() && self.lanes.iter().all(is_empty)
     }
 
     /// Returns the limit of open requests: few, until a change was applied.
@@ -319,10 +377,11 @@ impl Dispatcher {
             Some(self.items[*change].rank())
         };
         // `min_by_key` returns the first among equals, so the lanes take turns.
-        let ranked = self.turns.iter().enumerate().filter_map(|(place, lane)| Some((place, first(*lane)?)));
+        let ranked =
+            self.rotation.iter().enumerate().filter_map(|(place, lane)| Some((place, first(*lane)?)));
         let (place, _) = ranked.min_by_key(|(_, rank)| *rank)?;
-        let lane = self.turns.remove(place)?;
-        self.turns.push_back(lane);
+        let lane = self.rotation.remove(place)?;
+        self.rotation.push_back(lane);
         let change = self.lanes[lane].queue.pop_front()?;
         Some(self.open(change, 1, lane, is_probe))
     }
@@ -359,10 +418,10 @@ impl Dispatcher {
         let is_ready = |lane: &usize| {
             self.has_room(*lane) && self.lanes[*lane].retries.iter().any(|retry| wait(retry).is_none())
         };
-        if let Some(place) = self.turns.iter().position(is_ready)
-            && let Some(lane) = self.turns.remove(place)
+        if let Some(place) = self.rotation.iter().position(is_ready)
+            && let Some(lane) = self.rotation.remove(place)
         {
-            self.turns.push_back(lane);
+            self.rotation.push_back(lane);
             return self.reopen(lane, |retry| wait(retry).is_none(), true).unwrap_or(Next::Wait);
         }
         let waits = self.lanes.iter().flat_map(|lane| &lane.retries).filter_map(wait);
@@ -461,7 +520,7 @@ impl Dispatcher {
     /// Returns how many failures in a row say nothing about the service: one, while another toggle is still to be tried.
     fn lone_failures(&self) -> usize {
         let is_queued = self.lanes.iter().any(|lane| !lane.queue.is_empty());
-        usize::from(is_queued || !self.delayed.is_empty())
+        usize::from(is_queued || !self.delayed.is_empty() || !self.turns.are_over())
     }
 
     /// Returns the number of different toggles in a row without a useful response.
@@ -484,6 +543,50 @@ impl Dispatcher {
             self.rng.shuffle(queue);
             queue.sort_by_key(|change| self.items[*change].rank());
         }
+    }
+}
+
+/// The changes that wait until those that they need have ended, whatever the result: a failure concerns its toggle alone.
+#[derive(Debug, Default)]
+struct Turns {
+    /// The number of changes of each turn that have not ended.
+    open: BTreeMap<Turn, usize>,
+    waiting: BTreeMap<Turn, Vec<usize>>,
+}
+
+impl Turns {
+    fn open(&mut self, turn: Turn) {
+        *self.open.entry(turn).or_default() += 1;
+    }
+
+    /// Returns whether no change of the group with a lower level is open.
+    fn is_next(&self, turn: Turn) -> bool {
+        self.next_of(turn.group) == Some(turn)
+    }
+
+    fn next_of(&self, group: usize) -> Option<Turn> {
+        let (turn, _) = self.open.range(Turn { group, level: 0 }..).next()?;
+        (turn.group == group).then_some(*turn)
+    }
+
+    fn wait(&mut self, turn: Turn, change: usize) {
+        self.waiting.entry(turn).or_default().push(change);
+    }
+
+    /// Notes that a change has ended. Returns those that waited for it alone.
+    fn close(&mut self, turn: Turn) -> Vec<usize> {
+        if let Some(count) = self.open.get_mut(&turn) {
+            *count -= 1;
+            if *count == 0 {
+                self.open.remove(&turn);
+            }
+        }
+        let next = self.next_of(turn.group);
+        next.and_then(|next| self.waiting.remove(&next)).unwrap_or_default()
+    }
+
+    fn are_over(&self) -> bool {
+        self.waiting.is_empty()
     }
 }
 

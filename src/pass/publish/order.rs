@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::model::{Action, Alone, FoldedId, HeldRequest, Hold, HoldKind, RequestDigest, ToggleId};
 use crate::pass::report::ChangeResult;
-use crate::plan::{Change, Plan};
+use crate::plan::{Change, Plan, Turn};
 use crate::service::retry::lone_backoff;
 use crate::state::StateSnapshot;
 
@@ -34,6 +34,8 @@ pub(crate) struct Item {
     pub(crate) is_alone: bool,
     /// The time before which it may not be sent.
     pub(crate) not_before: Option<Instant>,
+    /// Its place among the changes that wait for each other. Groups of different lanes differ.
+    pub(crate) turn: Option<Turn>,
 }
 
 impl Item {
@@ -60,12 +62,17 @@ impl Order {
         let changes = plan.changes();
         let mut items = vec![Item::default(); changes.len()];
         let mut lanes = Vec::new();
+        let mut groups = 0;
         for lane in plan.lanes() {
             let place = |change: &&Change| changes.binary_search_by(|other| other.id.cmp(&change.id)).ok();
             let queue: Vec<usize> = lane.changes.iter().filter_map(place).collect();
-            for index in &queue {
-                items[*index] = item(&changes[*index], lanes.len(), view, inherited);
+            let mut last = groups;
+            for (index, turn) in queue.iter().zip(lane.turns) {
+                let turn = turn.map(|turn| Turn { group: groups + turn.group, ..turn });
+                last = last.max(turn.map_or(0, |turn| turn.group + 1));
+                items[*index] = Item { turn, ..item(&changes[*index], lanes.len(), view, inherited) };
             }
+            groups = last;
             lanes.push(queue);
         }
         Self { items, lanes, is_blank: view.failures().tries.values().all(|tried| tried.pass == 0) }
@@ -86,6 +93,7 @@ fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherite
         may_be_missing: change.action == Action::Create && view.has_applied(),
         is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
         not_before: inherited.not_before(change),
+        turn: None,
     }
 }
 

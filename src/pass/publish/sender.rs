@@ -1,6 +1,6 @@
 //! Carries out the decisions of the dispatcher with several workers, which share one [`Dispatcher`] and one set of results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -70,6 +70,8 @@ pub(super) struct BaseVersion {
 /// The results so far.
 struct Results {
     changes: Vec<ChangeProgress>,
+    /// The changes that the service refused and that may be sent again.
+    unreported: BTreeSet<usize>,
     stopped: Option<StopReason>,
 }
 
@@ -107,7 +109,11 @@ impl Sender {
         Self {
             job,
             dispatcher: Mutex::new(dispatcher),
-            results: Mutex::new(Results { changes: vec![progress; total], stopped: None }),
+            results: Mutex::new(Results {
+                changes: vec![progress; total],
+                unreported: BTreeSet::new(),
+                stopped: None,
+            }),
             changed: Notify::new(),
             is_doubt_logged: AtomicBool::new(false),
         }
@@ -180,6 +186,10 @@ impl Sender {
         let verdict = match decision.toggle {
             Again::After(wait) => self.retry(job, outcome, response, now + wait),
             Again::Now => self.retry(job, outcome, Response::Void, now),
+            Again::Never if response == Response::Refused => {
+                self.refuse(job, outcome);
+                None
+            }
             Again::Never => {
                 self.settle(job.change, to_change_result(outcome));
                 self.conclude(outcome, |dispatcher| dispatcher.finish(job, response, now))
@@ -193,6 +203,28 @@ impl Sender {
         }
         if let Some(verdict) = verdict {
             self.end(self.stop_reason(verdict, outcome));
+        }
+    }
+
+    /// Ends a change that the service refused, unless it may be sent again at the end of the pass.
+    fn refuse(&self, job: Job, outcome: &Outcome) {
+        let result = to_change_result(outcome);
+        self.update(job.change, |progress| {
+            progress.result = result.clone();
+            progress.base_version = None;
+        });
+        let now = self.now();
+        let mut is_first = false;
+        self.conclude(outcome, |dispatcher| {
+            is_first = dispatcher.refuse(job, now);
+            None
+        });
+        if is_first {
+            self.results().unreported.insert(job.change);
+            let toggle = &self.changes()[job.change].id;
+            tracing::debug!(name: "refused", %toggle, reason = %outcome, "may be tried again at the end of the pass");
+        } else {
+            self.settle(job.change, result);
         }
     }
 
@@ -218,7 +250,7 @@ impl Sender {
         self.conclude(outcome, |dispatcher| dispatcher.retry(job, response, self.now(), at))
     }
 
-    /// Updates the dispatcher with an outcome. Wakes the other workers if the limit of open requests changes.
+    /// Updates the dispatcher with an outcome. Wakes the other workers if they may send more than before.
     fn conclude(
         &self,
         outcome: &Outcome,
@@ -226,8 +258,10 @@ impl Sender {
     ) -> Option<ServiceVerdict> {
         let mut dispatcher = self.dispatcher();
         let (was_paused, room, trusted) = (dispatcher.is_paused(), dispatcher.room(), dispatcher.doubt());
+        let waiting = dispatcher.waiting();
         let verdict = step(&mut dispatcher);
         let (is_paused, new_room, doubt) = (dispatcher.is_paused(), dispatcher.room(), dispatcher.doubt());
+        let is_released = dispatcher.waiting() < waiting;
         drop(dispatcher);
         if doubt != trusted {
             self.report(Event::Doubted(doubt.map(|toggles| (toggles, outcome))));
@@ -246,7 +280,7 @@ impl Sender {
         } else if was_paused && !is_paused {
             tracing::info!(name: "resumed", "the service responds, pass resumed");
         }
-        if is_paused != was_paused || new_room != room {
+        if is_paused != was_paused || new_room != room || is_released {
             self.changed.notify_waiters();
         }
         verdict
@@ -270,6 +304,7 @@ impl Sender {
         if !result.is_untried() {
             let answer = self.update(change, |progress| progress.answer);
             self.report_end(change, &result, answer);
+            self.results().unreported.remove(&change);
         }
         self.update(change, |progress| progress.result = result);
     }
@@ -325,6 +360,7 @@ impl Sender {
     pub(super) fn summary(&self) -> PublishSummary {
         let mut current = self.results();
         let (changes, stopped) = (std::mem::take(&mut current.changes), current.stopped.take());
+        let unreported = std::mem::take(&mut current.unreported);
         drop(current);
         let live = self.live_versions(&changes);
         let ended = changes.into_iter().map(|progress| (progress.result, progress.answer));
@@ -343,7 +379,8 @@ impl Sender {
             park_lone_failures(&mut results, stopped.as_ref(), &self.dispatcher());
         }
         for (change, (result, answer)) in results.iter().zip(answers).enumerate() {
-            if result.is_untried() && *result != ChangeResult::NotSent {
+            let is_open = result.is_untried() && *result != ChangeResult::NotSent;
+            if is_open || unreported.contains(&change) {
                 self.report_end(change, result, answer);
             }
         }

@@ -312,6 +312,7 @@ impl World {
             suspensions: self.suspensions.clone(),
             overrides: self.overrides.clone(),
             findings: self.findings.clone(),
+            needs: Needs::new(),
         };
         let draft = Draft::new(input, policy);
         let commit =

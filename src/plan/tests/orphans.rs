@@ -91,6 +91,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         suspensions: Suspensions::default(),
         overrides: Overrides::default(),
         findings: vec![],
+        needs: Needs::new(),
     };
     let draft = Draft::new(input, &policy);
     for (found, reason) in [

@@ -211,8 +211,13 @@ fn ten_quick_merges_need_nobody_whichever_of_their_jobs_ran() {
             match ending {
                 'r' => drop(job().exit(0).any_output()),
                 's' => {
-                    team.world.service.answers([Answer::json(400, "{}")]);
+                    let refused = format!("shop/prod/t{number}");
+                    team.world.service.always(move |request| match request.toggle() == refused {
+                        true => Answer::json(400, "{}"),
+                        false => Answer::applied(),
+                    });
                     job().exit(1).any_output();
+                    team.world.service.always(|_| Answer::applied());
                 }
                 'k' => {
                     team.world.kill_in_first_request(job());

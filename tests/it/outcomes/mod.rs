@@ -89,10 +89,11 @@ fn after_a_success_an_empty_404_is_about_the_toggle() {
         let path = format!("shop/prod/{toggle}.yaml");
         world.repo.file(&path, doc(5)).commit("Add another");
     }
-    world.service.answers([Answer::applied(), Answer::status(404)]);
+    let missing = || Answer::status(404);
+    world.service.answers([Answer::applied(), missing(), Answer::applied(), missing()]);
     world.apply().exit(1).says(&["shop/prod/zoo", "404"]);
     let sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
-    assert_eq!(sent, ["shop/prod/pay", "shop/prod/zoo", "shop/prod/zoo2"]);
+    assert_eq!(sent, ["shop/prod/pay", "shop/prod/zoo", "shop/prod/zoo2", "shop/prod/zoo"]);
 }
 
 #[test]
@@ -119,10 +120,11 @@ fn the_token_is_never_shown_even_if_the_service_repeats_it() {
 fn a_refusal_does_not_stop_the_others() {
     let world = waiting();
     world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
-    world.service.answers([Answer::json(422, r#"{"message": "no"}"#)]);
+    let refusal = || Answer::json(422, r#"{"message": "no"}"#);
+    world.service.answers([refusal(), Answer::applied(), refusal()]);
     world.apply().exit(1).says(&["shop/prod/pay"]);
     let sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
-    assert_eq!(sent, ["shop/prod/pay", "shop/prod/zoo"]);
+    assert_eq!(sent, ["shop/prod/pay", "shop/prod/zoo", "shop/prod/pay"]);
     world.status().exit(1).says(&["shop/prod/pay", "no"]);
 }
 

@@ -150,9 +150,8 @@ fn junit_of_an_apply_has_the_result_of_each_change() {
         .file("shop/new/first.yaml", doc(18))
         .file("shop/prod/bad.yaml", "nonsense\n")
         .commit(super::reports::HOSTILE);
-    world
-        .service
-        .answers([Answer::status(200), Answer::json(400, "{\"message\":\"::error::no ##[x] ]]>\"}")]);
+    let refusal = || Answer::json(400, "{\"message\":\"::error::no ##[x] ]]>\"}");
+    world.service.answers([Answer::status(200), refusal(), Answer::status(200), refusal()]);
     let printed = world.apply().set("output", "junit").exit(1).both();
     let (xml, _) = printed.split_once("</testsuites>\n").unwrap();
     let xml = format!("{xml}</testsuites>\n");

@@ -75,7 +75,8 @@ fn the_outputs_of_every_command_match_their_schemas() {
     assert_valid(&world, "plan", &range.exit(3).json());
     assert_valid(&world, "validate", &world.validate().set("output", "json").exit(3).json());
     assert_valid(&world, "status", &world.status().set("output", "json").exit(4).json());
-    world.service.answers([Answer::applied(), Answer::json(422, r#"{"message": "no"}"#)]);
+    let refusal = || Answer::json(422, r#"{"message": "no"}"#);
+    world.service.answers([Answer::applied(), refusal(), refusal()]);
     assert_valid(&world, "apply", &world.apply().set("output", "json").exit(1).json());
     assert_valid(&world, "status", &world.status().set("output", "json").exit(1).json());
 }

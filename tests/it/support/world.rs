@@ -192,7 +192,7 @@ impl World {
             .env("GITOGGLE_TOKEN", TOKEN)
     }
 
-    fn local(&self, verb: &str) -> Gitoggle {
+    pub(crate) fn local(&self, verb: &str) -> Gitoggle {
         self.bare(verb).set("repo", self.repo.path())
     }
 }

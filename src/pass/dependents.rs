@@ -1,0 +1,109 @@
+//! Finds the toggles that need those that a plan changes. Reads all documents of the environments with changes, so only a plan
+//! that somebody reads has them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use super::Error;
+use super::compare::PlanFiles;
+use super::config::Rules;
+use super::references::Library;
+use crate::model::{EnvironmentId, ServiceKind, ToggleId, Trees};
+use crate::plan::{Change, Dependents, Plan};
+use crate::source;
+
+/// The toggles that need each toggle of an environment. Keys are in lower case, because the service ignores case.
+#[derive(Debug, Default)]
+pub(super) struct DependencyIndex {
+    by_key: HashMap<String, Vec<String>>,
+}
+
+impl DependencyIndex {
+    /// Notes that the toggle `key` needs another one.
+    pub(super) fn add(&mut self, key: &str, needed: &str) {
+        self.by_key.entry(needed.to_lowercase()).or_default().push(key.to_owned());
+    }
+
+    /// Returns the toggles that need this one.
+    pub(super) fn of(&self, key: &str) -> Dependents {
+        /// The most toggles that are looked for, so that a plan of many changes takes linear time.
+        const MOST: usize = 1_000;
+        let direct: BTreeSet<&String> = self.by_key.get(&key.to_lowercase()).into_iter().flatten().collect();
+        let mut open: VecDeque<&String> = direct.iter().copied().collect();
+        let mut indirect = BTreeSet::new();
+        while let Some(next) = open.pop_front() {
+            for other in self.by_key.get(&next.to_lowercase()).into_iter().flatten() {
+                let is_known = direct.contains(other) || other.as_str() == key;
+                if !is_known && direct.len() + indirect.len() < MOST && indirect.insert(other) {
+                    open.push_back(other);
+                }
+            }
+        }
+        let owned = |keys: BTreeSet<&String>| keys.into_iter().cloned().collect();
+        Dependents { direct: owned(direct), indirect: owned(indirect) }
+    }
+}
+
+/// Adds the toggles to a plan that need those that it changes.
+pub(super) fn with_dependents(mut plan: Plan, files: &PlanFiles<'_>, rules: &Rules) -> Result<Plan, Error> {
+    let mut changes: BTreeMap<EnvironmentId, HashMap<String, &Change>> = BTreeMap::new();
+    let withheld = plan.withheld().iter().filter_map(|held| held.change.as_deref());
+    for change in plan.changes().iter().chain(withheld) {
+        let changes = changes.entry(change.id.environment()).or_default();
+        changes.insert(change.id.toggle().to_owned(), change);
+    }
+    for orphan in plan.orphans() {
+        changes.entry(orphan.id.environment()).or_default();
+    }
+    if rules.kind == ServiceKind::Documented || changes.is_empty() {
+        return Ok(plan);
+    }
+    let mut library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
+    let mut indexes = BTreeMap::new();
+    for (environment, changes) in changes {
+        let index = index(&mut library, &environment, |key| {
+            let change = changes.get(key)?;
+            Some(change.payload.prerequisites().into_iter().map(|one| one.key).collect())
+        })?;
+        indexes.insert(environment, index);
+    }
+    plan.set_dependents(|id| {
+        indexes.get(&id.environment()).map(|index| index.of(id.toggle())).unwrap_or_default()
+    });
+    Ok(plan)
+}
+
+/// Returns what the documents of an environment need. `known` has what those need that were read before.
+pub(super) fn index<T: Trees<Error = source::Error>>(
+    library: &mut Library<'_, T>,
+    environment: &EnvironmentId,
+    known: impl Fn(&str) -> Option<Vec<String>>,
+) -> Result<DependencyIndex, Error> {
+    let mut index = DependencyIndex::default();
+    for (id, file) in library.documents_of(environment)? {
+        let keys = match known(id.toggle()) {
+            Some(keys) => keys,
+            None => library.needed_by_file(file)?,
+        };
+        keys.iter().for_each(|key| index.add(id.toggle(), key));
+    }
+    Ok(index)
+}
+
+/// Returns the documents that need one of the `removed` ones.
+pub(super) fn needing<T: Trees<Error = source::Error>>(
+    library: &mut Library<'_, T>,
+    removed: &[ToggleId],
+) -> Result<BTreeSet<ToggleId>, Error> {
+    let mut all = BTreeSet::new();
+    let environments: BTreeSet<EnvironmentId> = removed.iter().map(ToggleId::environment).collect();
+    for environment in environments {
+        let index = index(library, &environment, |_| None)?;
+        for id in removed.iter().filter(|id| id.is_in(&environment)) {
+            let needing = index.of(id.toggle()).direct.into_iter();
+            all.extend(
+                needing.filter_map(|key| ToggleId::new(id.project(), id.environment_key(), &key).ok()),
+            );
+        }
+    }
+    Ok(all)
+}
