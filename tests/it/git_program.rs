@@ -594,3 +594,30 @@ exec "$(PATH=${PATH#*:} command -v git)" "$@"
     assert_eq!(plan.wait(), Some(143));
     assert!(!disk.join(".clones").exists());
 }
+
+#[test]
+fn the_first_process_of_a_container_keeps_no_zombie_of_an_ssh_host_that_is_away() {
+    let world = World::with_pay_applied();
+    // As the first process of a container, it adopts the children of processes that end.
+    let prctl = if cfg!(target_arch = "aarch64") { 167 } else { 157 };
+    let adopt =
+        format!("exec perl -e 'syscall({prctl}, 36, 1, 0, 0, 0) == 0 or exit 9; exec @ARGV' -- \"$@\"");
+    let daemon = Daemon::start(&world, |run| {
+        run.set("repo", "ssh://127.0.0.1:1/toggles.git").env("GIT_SSH_COMMAND", "ssh -F none").after(&adopt)
+    });
+    daemon.is_unready_for(&["127.0.0.1"]);
+    eventually("three lookups", || {
+        daemon.order("/reconcile", "");
+        (daemon.passes() >= 3.0).then_some(())
+    });
+    let zombies = || {
+        let listed =
+            std::process::Command::new("ps").args(["-e", "-o", "ppid=,stat=,comm="]).output().unwrap();
+        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let own = |line: &&str| line.split_whitespace().next() == Some(daemon.id().to_string().as_str());
+        text.lines().filter(own).filter(|line| line.contains(" Z")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // One that nothing reaps stays.
+    eventually("no zombie", || zombies().is_empty().then_some(()));
+    daemon.stops_cleanly();
+}
