@@ -9,8 +9,8 @@ mod meaning;
 mod mistake;
 mod node;
 mod owners;
+mod plain;
 mod print;
-mod quick;
 mod references;
 mod resolve;
 mod schema;
@@ -152,9 +152,9 @@ impl File<'_> {
         document
     }
 
-    /// Returns the targeting of a document in the plain subset of YAML that has neither findings nor waivers.
+    /// Returns the targeting of a document that serde_yaml reads, and that has neither findings nor waivers.
     fn clean(&self) -> Option<Targeting> {
-        let document = quick::parse(self.text).filter(|_| !self.text.contains(waiver::MARK))?;
+        let document = plain::parse(self.text).filter(|_| !self.text.contains(waiver::MARK))?;
         let is_clean = meaning::check(&document, self.kind).is_empty();
         is_clean.then(|| document.complete(self.kind)).flatten()
     }

@@ -4,6 +4,11 @@
 //! A field that is absent or cannot be read is `None`. That lets one set of checks run on valid and on broken documents.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::model::{
     Between, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation, WHOLE,
@@ -135,43 +140,57 @@ impl RawVariation {
     }
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawDocument {
     pub(super) disabled: Option<bool>,
     pub(super) content: Option<RawContent>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawContent {
     pub(super) rules: Option<Vec<RawRule>>,
     pub(super) disabled_serve: Option<RawServe>,
     pub(super) default_serve: Option<RawServe>,
     pub(super) variations: Option<Vec<RawVariation>>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) prerequisites: Option<Vec<RawPrerequisite>>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawRule {
     pub(super) name: Option<String>,
     pub(super) serve: Option<RawServe>,
     pub(super) conditions: Option<Vec<RawCondition>>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawCondition {
+    #[serde(rename = "type")]
     pub(super) kind: Option<String>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) subject: Option<String>,
     pub(super) predicate: Option<String>,
     pub(super) objects: Option<Vec<Text>>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) left_predicate: Option<String>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) right_predicate: Option<String>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) right_objects: Option<Vec<Text>>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawServe {
+    #[serde(default, deserialize_with = "present")]
     pub(super) select: Option<u32>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) variation: Option<String>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) split: Option<RawSplit>,
 }
 
@@ -184,25 +203,80 @@ pub(super) enum RawSplit {
     ByIndex(Vec<Text>),
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawVariation {
     pub(super) value: Option<String>,
     pub(super) name: Option<String>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) description: Option<String>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawPrerequisite {
     pub(super) key: Option<String>,
     pub(super) value: Option<String>,
+    #[serde(rename = "type")]
     pub(super) kind: Option<String>,
 }
 
 /// A scalar as it is written: `1.10` stays `1.10`. An unquoted null is an error.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(try_from = "Option<String>")]
 pub(super) struct Text(pub(super) String);
 
-pub(super) fn has_repeated_name(shares: &[(String, Text)]) -> bool {
+impl TryFrom<Option<String>> for Text {
+    type Error = &'static str;
+
+    fn try_from(text: Option<String>) -> Result<Self, Self::Error> {
+        text.map(Self).ok_or("a null is not text")
+    }
+}
+
+/// Reads a field that may be absent, but not null.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let value = Option::deserialize(deserializer)?;
+    value.map(Some).ok_or_else(|| D::Error::custom("a null is not a value"))
+}
+
+impl<'de> Deserialize<'de> for RawSplit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SplitVisitor)
+    }
+}
+
+/// Reads a split in either form. An untagged enum would lose how its numbers are written.
+struct SplitVisitor;
+
+impl<'de> Visitor<'de> for SplitVisitor {
+    type Value = RawSplit;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("percentages by name, or a list of weights")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawSplit, A::Error> {
+        let mut shares = Vec::new();
+        while let Some((Text(name), share)) = map.next_entry()? {
+            shares.push((name, share));
+        }
+        match has_repeated_name(&shares) {
+            true => Err(A::Error::custom("a name is repeated")),
+            false => Ok(RawSplit::ByName(shares)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<RawSplit, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(RawSplit::ByIndex)
+    }
+}
+
+fn has_repeated_name(shares: &[(String, Text)]) -> bool {
     let mut names = HashSet::with_capacity(shares.len());
     !shares.iter().all(|(name, _)| names.insert(name))
 }

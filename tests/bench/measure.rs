@@ -61,11 +61,17 @@ pub(crate) fn median(times: &mut [Duration]) -> Duration {
     times[times.len() / 2]
 }
 
-/// Prints one line of the result: what, ours, theirs, the ratio and the limit it is held to.
-pub(crate) fn report(what: &str, ours: Duration, beside: &str, theirs: Duration, limit: f64) {
+/// Prints one line of the result: what, ours, theirs, the ratio and the limit it is held to, if there is one.
+pub(crate) fn report(
+    what: &str,
+    ours: Duration,
+    beside: &str,
+    theirs: Duration,
+    limit: impl Into<Option<f64>>,
+) {
     let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
-    let verdict = if ratio <= limit { "ok" } else { "OVER" };
-    println!(
-        "{what:<44} {ours:>9.2?}   {beside:<34} {theirs:>9.2?}   ratio {ratio:>5.2} (limit {limit})  {verdict}"
-    );
+    let verdict = limit.into().map_or_else(String::new, |limit| {
+        format!(" (limit {limit})  {}", if ratio <= limit { "ok" } else { "OVER" })
+    });
+    println!("{what:<44} {ours:>9.2?}   {beside:<34} {theirs:>9.2?}   ratio {ratio:>5.2}{verdict}");
 }

@@ -127,8 +127,7 @@ fn booleans_and_indices_are_not_text() {
 
 #[test]
 fn an_index_is_an_integer_of_the_core_schema_however_the_file_is_read() {
-    // Beyond ASCII, so that the quick reader leaves the file to the others; and with a warning, so that it is read
-    // with positions.
+    // With a warning, so that it is read with positions.
     let wordings =
         [GOOD.to_owned(), GOOD.replace("New page", "Neue Übersicht"), GOOD.replace("number", "nubmer")];
     for (number, index) in [
