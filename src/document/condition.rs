@@ -10,7 +10,8 @@ use super::check::{Check, VANISHES, example, quoted};
 use super::finding::{At, Finding, Part, add, shown, suggest};
 use super::resolve::{RawCondition, Text, has_optional_subject};
 use crate::model::{
-    ServiceKind, datetime_numbers, delivered_time, is_accepted_time, is_semver, listed, rfc3339,
+    CONDITION_TYPES, ConditionType, Predicate, ServiceKind, TextComparison, datetime_numbers, delivered_time,
+    is_accepted_time, is_semver, listed, rfc3339,
 };
 
 /// Checks conditions for one kind of service.
@@ -90,14 +91,16 @@ impl ConditionChecker<'_> {
         if kind.is_empty() {
             return;
         }
-        let Some(predicates) = predicates(kind) else {
+        let Some(known) = ConditionType::find(kind) else {
             return self.unknown_type(kind, at);
         };
         match predicate {
             // Both were reported already.
             None | Some("") => {}
-            Some(predicate) if predicates.contains(&predicate) => {}
-            Some(predicate) => self.unknown_predicate(kind, predicate, predicates, &at.key("predicate")),
+            Some(predicate) if known.comparison(predicate).is_some() => {}
+            Some(predicate) => {
+                self.unknown_predicate(kind, predicate, &known.predicates(), &at.key("predicate"));
+            }
         }
     }
 
@@ -108,7 +111,7 @@ impl ConditionChecker<'_> {
             ServiceKind::Documented => &check::UNDOCUMENTED_CONDITION_TYPE,
             ServiceKind::FeatureProbe => &check::UNKNOWN_CONDITION_TYPE,
         };
-        let types: Vec<&str> = types().collect();
+        let types: Vec<&str> = CONDITION_TYPES.iter().map(|kind| kind.name).collect();
         let help = suggest(self.findings, kind, types.iter().copied());
         let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&types))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
@@ -183,59 +186,24 @@ impl ConditionChecker<'_> {
             let known = sides(kind);
             if let Some(predicate) = side.as_deref().filter(|one| !known.contains(one)) {
                 // A type without `between` has its own finding.
-                let kind = if known == TIMES { "datetime" } else { "number" };
-                self.unknown_predicate(kind, predicate, known, &at.key(name));
+                let kind = if kind == "datetime" { kind } else { "number" };
+                self.unknown_predicate(kind, predicate, &known, &at.key(name));
             }
         }
     }
 }
 
-pub(super) const COMPARISONS: &[&str] = &["=", "!=", ">", ">=", "<", "<="];
-
-pub(super) const TIMES: &[&str] = &["after", "before"];
-
-/// Returns the predicates of the two sides of `between` in a condition of this type.
-pub(super) fn sides(kind: &str) -> &'static [&'static str] {
-    if kind == "datetime" { TIMES } else { COMPARISONS }
-}
-
-const REGEX: [&str; 2] = ["matches regex", "does not match regex"];
-
-const CONDITIONS: &[(&str, &[&str])] = &[
-    (
-        "string",
-        &[
-            "is one of",
-            "is not any of",
-            "starts with",
-            "does not start with",
-            "ends with",
-            "does not end with",
-            "contains",
-            "does not contain",
-            REGEX[0],
-            REGEX[1],
-        ],
-    ),
-    ("number", &["=", "!=", ">", ">=", "<", "<=", "between"]),
-    ("semver", &["=", "!=", ">", ">=", "<", "<=", "between"]),
-    ("datetime", &["after", "before", "between"]),
-    ("segment", &["is in", "is not in"]),
-];
-
-/// Returns the types of condition that FeatureProbe knows.
-pub(super) fn types() -> impl Iterator<Item = &'static str> {
-    CONDITIONS.iter().map(|(kind, _)| *kind)
-}
-
-/// Returns the predicates that FeatureProbe knows for a type; `None` for a type it does not know.
-pub(super) fn predicates(kind: &str) -> Option<&'static [&'static str]> {
-    CONDITIONS.iter().find(|(name, _)| *name == kind).map(|(_, predicates)| *predicates)
+/// Returns the predicates of the two sides of `between` in a condition of this type. One without `between` has another finding.
+fn sides(kind: &str) -> Vec<&'static str> {
+    let of = |kind| ConditionType::find(kind).map(ConditionType::sides).unwrap_or_default();
+    let known = of(kind);
+    if known.is_empty() { of("number") } else { known }
 }
 
 /// Returns whether the objects of such a condition are regular expressions.
 pub(super) fn is_regex(kind: &str, predicate: Option<&str>) -> bool {
-    kind == "string" && predicate.is_some_and(|predicate| REGEX.contains(&predicate))
+    let comparison = ConditionType::find(kind).zip(predicate).and_then(|(kind, one)| kind.comparison(one));
+    matches!(comparison, Some(Predicate::Text(TextComparison::Regex, _)))
 }
 
 /// Returns the failed check on an object of a condition of type `kind`, with what is wrong with the object and the help.

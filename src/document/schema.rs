@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::condition;
-use crate::model::{ReturnType, ServiceKind, WHOLE};
+use crate::model::{CONDITION_TYPES, ConditionType, ReturnType, ServiceKind, WHOLE};
 
 /// Returns the JSON Schema (2020-12) of a document for one kind of service.
 ///
@@ -153,13 +152,18 @@ fn documented_condition() -> Value {
 
 fn known_condition() -> Value {
     let mut condition = condition(&["type", "predicate", "objects"]);
-    let sides = [condition::COMPARISONS, condition::TIMES].concat();
+    let mut sides: Vec<&str> = Vec::new();
+    for side in CONDITION_TYPES.iter().flat_map(ConditionType::sides) {
+        if !sides.contains(&side) {
+            sides.push(side);
+        }
+    }
     let side = json!({ "enum": sides });
     for (name, schema) in [
         ("leftPredicate", side.clone()),
         ("rightPredicate", side),
         ("rightObjects", objects("text")),
-        ("type", json!({ "enum": condition::types().collect::<Vec<_>>() })),
+        ("type", json!({ "enum": CONDITION_TYPES.iter().map(|kind| kind.name).collect::<Vec<_>>() })),
     ] {
         condition["properties"][name] = schema;
     }
@@ -179,14 +183,13 @@ fn known_condition() -> Value {
             "else": { "properties": { "leftPredicate": false, "rightPredicate": false, "rightObjects": false } }
         }),
     ];
-    rules.extend(condition::types().map(|kind| {
-        let predicates = condition::predicates(kind).unwrap_or_default();
-        let mut properties = json!({ "predicate": { "enum": predicates } });
-        if predicates.contains(&"between") {
-            properties["leftPredicate"] = json!({ "enum": condition::sides(kind) });
-            properties["rightPredicate"] = json!({ "enum": condition::sides(kind) });
+    rules.extend(CONDITION_TYPES.iter().map(|kind| {
+        let mut properties = json!({ "predicate": { "enum": kind.predicates() } });
+        if let sides @ [_, ..] = kind.sides().as_slice() {
+            properties["leftPredicate"] = json!({ "enum": sides });
+            properties["rightPredicate"] = json!({ "enum": sides });
         }
-        json!({ "if": is("type", kind), "then": { "properties": properties } })
+        json!({ "if": is("type", kind.name), "then": { "properties": properties } })
     }));
     condition["allOf"] = Value::Array(rules);
     condition

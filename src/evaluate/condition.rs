@@ -8,7 +8,10 @@ use regex::Regex;
 use semver::Version;
 
 use super::evaluator::Slots;
-use crate::model::{Condition, Prerequisite, delivered_time, delivered_value, is_same_value};
+use crate::model::{
+    Condition, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, Prerequisite,
+    TextComparison, TimeComparison, delivered_time, delivered_value, is_same_value,
+};
 
 #[derive(Debug)]
 pub(super) enum Test {
@@ -17,13 +20,6 @@ pub(super) enum Test {
     Text(usize, TextTest, Polarity),
     Time(usize, TimeTest),
     Undecidable(Doubt),
-}
-
-/// Whether a text condition wants a match or none.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Polarity {
-    Negative,
-    Positive,
 }
 
 #[derive(Debug)]
@@ -59,11 +55,12 @@ pub(super) struct TimeTest {
 
 /// Returns the kind of text that a condition compares if `value` is not of that kind, so that the condition does not match.
 pub(crate) fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
-    match condition.kind.as_str() {
-        "number" if value.parse::<f64>().is_err() => Some("a number"),
-        "semver" if value.parse::<Version>().is_err() => Some("a semantic version"),
-        "datetime" if value.parse::<u128>().is_err() => Some("a time in seconds since 1970"),
-        _ => None,
+    let is_misfit = |is_misfit: bool, wanted| is_misfit.then_some(wanted);
+    match ConditionType::find(&condition.kind)?.value {
+        ConditionValue::Number => is_misfit(value.parse::<f64>().is_err(), "a number"),
+        ConditionValue::Semver => is_misfit(value.parse::<Version>().is_err(), "a semantic version"),
+        ConditionValue::Time => is_misfit(value.parse::<u128>().is_err(), "a time in seconds since 1970"),
+        ConditionValue::Segment | ConditionValue::Text => None,
     }
 }
 
@@ -82,65 +79,48 @@ pub(super) fn compile(condition: &Condition, slots: &mut Slots) -> Vec<Test> {
 
 fn test(kind: &str, subject: &str, predicate: &str, objects: &[String], slots: &mut Slots) -> Test {
     let undocumented = Test::Undecidable(Doubt::Undocumented);
-    let slot = match kind {
-        "number" | "string" | "semver" | "datetime" => slots.intern(subject),
-        "segment" if matches!(predicate, "is in" | "is not in") => return Test::Undecidable(Doubt::Segment),
-        _ => return undocumented,
+    let Some(kind) = ConditionType::find(kind) else {
+        return undocumented;
     };
+    let comparison = kind.comparison(predicate);
+    if kind.value == ConditionValue::Segment {
+        return comparison.map_or(undocumented, |_| Test::Undecidable(Doubt::Segment));
+    }
+    let slot = slots.intern(subject);
     let kinds = &mut slots.slots[slot];
-    let test = match kind {
-        "number" => {
-            kinds.is_number = true;
-            OrderTest::new(predicate, objects).map(|test| Test::Number(slot, test))
+    kinds.is_number |= kind.value == ConditionValue::Number;
+    kinds.is_semver |= kind.value == ConditionValue::Semver;
+    kinds.is_time |= kind.value == ConditionValue::Time;
+    match comparison {
+        Some(Predicate::Order(order)) if kind.value == ConditionValue::Semver => {
+            Test::Semver(slot, OrderTest::new(order, objects))
         }
-        "semver" => {
-            kinds.is_semver = true;
-            OrderTest::new(predicate, objects).map(|test| Test::Semver(slot, test))
+        Some(Predicate::Order(order)) => Test::Number(slot, OrderTest::new(order, objects)),
+        Some(Predicate::Time(comparison)) => Test::Time(slot, TimeTest::new(comparison, objects)),
+        Some(Predicate::Text(comparison, polarity)) => {
+            Test::Text(slot, TextTest::new(comparison, objects, |object| kinds.intern(object)), polarity)
         }
-        "datetime" => {
-            kinds.is_time = true;
-            TimeTest::new(predicate, objects).map(|test| Test::Time(slot, test))
-        }
-        _ => {
-            let mut word = |object: &String| kinds.intern(object);
-            text_test(predicate, objects, &mut word).map(|(test, polarity)| Test::Text(slot, test, polarity))
-        }
-    };
-    test.unwrap_or(undocumented)
-}
-
-fn text_test(
-    predicate: &str,
-    objects: &[String],
-    word: &mut dyn FnMut(&String) -> u32,
-) -> Option<(TextTest, Polarity)> {
-    let polarity = match predicate {
-        "is not any of"
-        | "does not contain"
-        | "does not end with"
-        | "does not start with"
-        | "does not match regex" => Polarity::Negative,
-        _ => Polarity::Positive,
-    };
-    let test = match predicate {
-        "is one of" | "is not any of" => {
-            let mut words: Vec<u32> = objects.iter().map(word).collect();
-            words.sort_unstable();
-            TextTest::IsOneOf(words)
-        }
-        "contains" | "does not contain" => TextTest::Contains(objects.to_vec()),
-        "ends with" | "does not end with" => TextTest::EndsWith(objects.to_vec()),
-        "starts with" | "does not start with" => TextTest::StartsWith(objects.to_vec()),
-        "matches regex" | "does not match regex" => {
-            let patterns = objects.iter().filter_map(|object| Regex::new(object).ok());
-            TextTest::Regex(patterns.collect())
-        }
-        _ => return None,
-    };
-    Some((test, polarity))
+        Some(Predicate::Between | Predicate::Membership) | None => undocumented,
+    }
 }
 
 impl TextTest {
+    fn new(comparison: TextComparison, objects: &[String], word: impl FnMut(&String) -> u32) -> Self {
+        match comparison {
+            TextComparison::IsOneOf => {
+                let mut words: Vec<u32> = objects.iter().map(word).collect();
+                words.sort_unstable();
+                Self::IsOneOf(words)
+            }
+            TextComparison::Contains => Self::Contains(objects.to_vec()),
+            TextComparison::EndsWith => Self::EndsWith(objects.to_vec()),
+            TextComparison::StartsWith => Self::StartsWith(objects.to_vec()),
+            TextComparison::Regex => {
+                Self::Regex(objects.iter().filter_map(|object| Regex::new(object).ok()).collect())
+            }
+        }
+    }
+
     fn matches(&self, text: &str, word: Option<u32>) -> bool {
         match self {
             Self::Contains(parts) => parts.iter().any(|part| text.contains(part.as_str())),
@@ -153,24 +133,22 @@ impl TextTest {
 }
 
 impl<T: FromStr + PartialOrd> OrderTest<T> {
-    /// Returns the comparison `predicate`; `None` if it is not in the vocabulary. Objects that cannot be parsed are
-    /// skipped.
-    fn new(predicate: &str, objects: &[String]) -> Option<Self> {
+    /// Objects that cannot be parsed are skipped.
+    fn new(comparison: OrderComparison, objects: &[String]) -> Self {
         let parsed = objects.iter().filter_map(|object| object.parse::<T>().ok());
         // NaN compares with nothing, itself included.
         let parsed = parsed.filter(|object| object.partial_cmp(object).is_some());
         // Any object may match, so the lowest one decides `>`, and the highest one `<`.
         let lower = |a: T, b: T| if b < a { b } else { a };
         let higher = |a: T, b: T| if b > a { b } else { a };
-        Some(match predicate {
-            "=" => Self::Equal(parsed.collect()),
-            "!=" => Self::NoneEqual(parsed.collect()),
-            ">" => Self::Above(parsed.reduce(lower)),
-            ">=" => Self::AtLeast(parsed.reduce(lower)),
-            "<" => Self::Below(parsed.reduce(higher)),
-            "<=" => Self::AtMost(parsed.reduce(higher)),
-            _ => return None,
-        })
+        match comparison {
+            OrderComparison::Equal => Self::Equal(parsed.collect()),
+            OrderComparison::NotEqual => Self::NoneEqual(parsed.collect()),
+            OrderComparison::Above => Self::Above(parsed.reduce(lower)),
+            OrderComparison::AtLeast => Self::AtLeast(parsed.reduce(lower)),
+            OrderComparison::Below => Self::Below(parsed.reduce(higher)),
+            OrderComparison::AtMost => Self::AtMost(parsed.reduce(higher)),
+        }
     }
 
     fn matches(&self, value: &T) -> bool {
@@ -190,20 +168,16 @@ impl<T: FromStr + PartialOrd> OrderTest<T> {
 }
 
 impl TimeTest {
-    fn new(predicate: &str, objects: &[String]) -> Option<Self> {
-        let is_after = match predicate {
-            "after" => true,
-            "before" => false,
-            _ => return None,
-        };
+    fn new(comparison: TimeComparison, objects: &[String]) -> Self {
+        let is_after = comparison == TimeComparison::After;
         let seconds: Vec<Option<i64>> = objects.iter().map(|object| delivered_time(object)).collect();
         // The SDK reads seconds as an unsigned number, so it skips times before 1970.
         let times = seconds.iter().flatten().filter_map(|time| u128::try_from(*time).ok());
-        Some(Self {
+        Self {
             bound: if is_after { times.min() } else { times.max() },
             is_after,
             is_unsure: seconds.contains(&None),
-        })
+        }
     }
 
     fn truth(&self, time: u128) -> Truth {
@@ -439,7 +413,76 @@ impl<'a> Person<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ReturnType;
+    use crate::model::{CONDITION_TYPES, ReturnType};
+
+    /// Returns whether a condition on the attribute `a` matches a user with this value of it.
+    fn truth(kind: &str, predicate: &str, object: &str, value: &str) -> Truth {
+        let condition = Condition {
+            kind: kind.to_owned(),
+            subject: "a".to_owned(),
+            predicate: predicate.to_owned(),
+            objects: vec![object.to_owned()],
+            between: None,
+        };
+        let mut slots = Slots::default();
+        let tests = compile(&condition, &mut slots);
+        let mut person = Person::new(&slots, None);
+        person.set("a", value);
+        tests.iter().map(|test| test.truth(&person)).fold(Truth::True, Truth::and)
+    }
+
+    #[test]
+    fn every_pair_of_type_and_predicate_is_evaluated_or_undocumented() {
+        let (noon, after) = ("1970-01-02T00:00:00+00:00", "86400");
+        // The type, the predicate, an object, a value that matches and one that does not.
+        let evaluated = [
+            ("string", "is one of", "ab", "ab", "a"),
+            ("string", "is not any of", "ab", "a", "ab"),
+            ("string", "starts with", "ab", "abc", "cab"),
+            ("string", "does not start with", "ab", "cab", "abc"),
+            ("string", "ends with", "ab", "cab", "abc"),
+            ("string", "does not end with", "ab", "abc", "cab"),
+            ("string", "contains", "ab", "cabc", "acb"),
+            ("string", "does not contain", "ab", "acb", "cabc"),
+            ("string", "matches regex", "^a+$", "aa", "ab"),
+            ("string", "does not match regex", "^a+$", "ab", "aa"),
+            ("number", "=", "10", "10.0", "9"),
+            ("number", "!=", "10", "9", "10.0"),
+            ("number", ">", "10", "10.5", "10"),
+            ("number", ">=", "10", "10", "9.5"),
+            ("number", "<", "10", "9.5", "10"),
+            ("number", "<=", "10", "10", "10.5"),
+            ("semver", "=", "1.10.0", "1.10.0", "1.9.0"),
+            ("semver", "!=", "1.10.0", "1.9.0", "1.10.0"),
+            ("semver", ">", "1.9.0", "1.10.0", "1.9.0"),
+            ("semver", ">=", "1.9.0", "1.9.0", "1.9.0-rc.1"),
+            ("semver", "<", "1.10.0", "1.9.0", "1.10.0"),
+            ("semver", "<=", "1.10.0", "1.10.0", "1.10.1"),
+            ("datetime", "after", noon, after, "86399"),
+            ("datetime", "before", noon, "86399", after),
+        ];
+        let mut predicates: Vec<&str> = CONDITION_TYPES.iter().flat_map(ConditionType::predicates).collect();
+        predicates.extend(["", "is", "IS ONE OF", "=="]);
+        for kind in CONDITION_TYPES.iter().map(|kind| kind.name).chain(["", "boolean", "String"]) {
+            for predicate in &predicates {
+                let row = evaluated.iter().find(|row| (row.0, row.1) == (kind, predicate));
+                match (row, kind, *predicate) {
+                    (Some((.., object, matching, other)), ..) => {
+                        let context = format!("{kind} {predicate}");
+                        assert_eq!(truth(kind, predicate, object, matching), Truth::True, "{context}");
+                        assert_eq!(truth(kind, predicate, object, other), Truth::False, "{context}");
+                    }
+                    (None, "segment", "is in" | "is not in") => {
+                        assert_eq!(truth(kind, predicate, "s", "x"), Truth::Unknown(Doubt::Segment));
+                    }
+                    _ => {
+                        let found = truth(kind, predicate, "1", "1");
+                        assert_eq!(found, Truth::Unknown(Doubt::Undocumented), "{kind} {predicate}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_prerequisite_compares_values_of_its_type() {

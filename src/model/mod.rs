@@ -3,6 +3,7 @@
 mod allowance;
 mod attribution;
 mod commit;
+mod condition;
 mod conversion;
 mod deployment;
 mod dialect;
@@ -25,6 +26,10 @@ pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, HistoryEvidence};
 pub(crate) use commit::AuthoredCommit;
 pub use commit::{ALLOW_TRAILER, Commit, CommitId, FIRST_PASS_TRAILER};
+pub(crate) use condition::{
+    CONDITION_TYPES, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, TextComparison,
+    TimeComparison,
+};
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};

@@ -2,6 +2,7 @@
 
 use super::help::lines;
 use super::*;
+use crate::model::{CONDITION_TYPES, ConditionType};
 
 const NUMBER: &str = r#"type: number, subject: age, predicate: ">", objects: ["18"]"#;
 const SERVE: &str = "serve: { select: 1 }";
@@ -36,6 +37,37 @@ fn the_vocabulary_needs_the_kind_of_service() {
     }
     let no_subject = with(NUMBER, "type: segment, predicate: is in, objects: [staff]");
     assert_eq!(found(&yaml(&no_subject)), ["9:11 missing-field"]);
+}
+
+#[test]
+fn every_pair_of_type_and_predicate_is_accepted_or_named() {
+    let names = |kind: &ConditionType| kind.predicates();
+    let mut predicates: Vec<&str> = CONDITION_TYPES.iter().flat_map(names).collect();
+    predicates.push("is");
+    for kind in CONDITION_TYPES {
+        let object = match kind.name {
+            "datetime" => "2026-12-01T09:00:00+00:00",
+            "semver" => "1.0.0",
+            _ => "1",
+        };
+        for predicate in &predicates {
+            let sides = format!(
+                "leftPredicate: {0:?}, rightPredicate: {0:?}, rightObjects: [\"{object}\"], ",
+                kind.sides().first().unwrap_or(&"=")
+            );
+            let sides = if *predicate == "between" { sides } else { String::new() };
+            let condition = format!(
+                "type: {}, subject: age, predicate: {predicate:?}, {sides}objects: [\"{object}\"]",
+                kind.name
+            );
+            let text = with(NUMBER, &condition);
+            let document = featureprobe(&text);
+            let ids: Vec<&str> = document.diagnostics.iter().map(|one| one.id).collect();
+            let is_known = kind.predicates().contains(predicate);
+            assert_eq!(ids.contains(&"unknown-predicate"), !is_known, "{condition}: {ids:?}");
+            assert_eq!(document.payload.is_some(), is_known, "{condition}: {ids:?}");
+        }
+    }
 }
 
 #[test]

@@ -6,33 +6,7 @@ use serde_json::{Map, Value, json};
 use super::exchange::Call;
 use super::exchange::{ApiAnswer, ApiRefusal};
 use super::store::{StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present};
-use crate::model::{delivered_time, delivered_value};
-
-/// The predicates that the service passes on; others vanish.
-const PREDICATES: &[&str] = &[
-    "is one of",
-    "ends with",
-    "starts with",
-    "contains",
-    "matches regex",
-    "is not any of",
-    "does not end with",
-    "does not start with",
-    "does not contain",
-    "does not match regex",
-    "is in",
-    "is not in",
-    "after",
-    "before",
-    "=",
-    "!=",
-    ">",
-    ">=",
-    "<",
-    "<=",
-];
-
-const CONDITION_TYPES: &[&str] = &["string", "segment", "datetime", "number", "semver"];
+use crate::model::{CONDITION_TYPES, ConditionType, Predicate, delivered_time, delivered_value};
 
 /// `GET /internal/server/toggles`, for which the authorization is an SDK key.
 pub(super) fn toggles(world: &World, call: &Call) -> ApiAnswer {
@@ -172,17 +146,24 @@ fn conditions(rule: &Value, project: &StoredProject) -> Option<Vec<Value>> {
     Some(converted.collect::<Option<Vec<_>>>()?.concat())
 }
 
+/// Returns whether SDKs get a predicate: `between` becomes two others.
+fn is_passed_on(predicate: &str) -> bool {
+    let comparisons = CONDITION_TYPES.iter().filter_map(|kind| kind.comparison(predicate));
+    comparisons.into_iter().any(|comparison| comparison != Predicate::Between)
+}
+
 /// Returns one condition, or the two that `between` stands for.
 fn converted_condition(condition: &Value, project: &StoredProject) -> Option<Vec<Value>> {
-    let known = |value: &Value, all: &[&str]| {
-        let text = value.as_str().filter(|text| all.contains(text));
+    // The service passes on the types and predicates that it knows, in any pair; others vanish.
+    let known = |value: &Value, is_known: fn(&str) -> bool| {
+        let text = value.as_str().filter(|text| is_known(text));
         text.map_or(Value::Null, Value::from)
     };
     let one = |predicate: &Value, objects: Value| {
         present(json!({
-            "type": known(&condition["type"], CONDITION_TYPES),
+            "type": known(&condition["type"], |name| ConditionType::find(name).is_some()),
             "subject": condition["subject"],
-            "predicate": known(predicate, PREDICATES),
+            "predicate": known(predicate, is_passed_on),
             "objects": objects,
         }))
     };
