@@ -94,7 +94,7 @@ pub struct Settings {
     pub to: Option<String>,
     /// Plan what the pull request of this CI job changes
     ///
-    /// Compares the tip of the target branch with the result of the merge, which is made in memory. Needs no state.
+    /// Compares the tip of the target branch with the result of the merge. Needs Git 2.38 or later, and no state.
     #[arg(long, of(SOURCE, Comparison), only(Flag), hide_short_help(false))]
     pub pull_request: bool,
     /// Compare with this target branch with --pull-request [that of the CI job]

@@ -122,6 +122,13 @@ pub(crate) fn missing_base(path: &str) -> Diagnostic {
         .help("clone without `--filter`, or run `git fetch --refetch --no-filter`")
 }
 
+impl Diagnostic {
+    /// Returns the finding that Git cannot merge this file.
+    pub(crate) fn conflict(path: &str, message: String) -> Self {
+        Self::whole_file(&check::CONFLICT_MARKER, path, message)
+    }
+}
+
 fn not_utf8(path: &str, valid: &[u8]) -> Diagnostic {
     let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
     let before = valid.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();

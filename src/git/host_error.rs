@@ -16,6 +16,9 @@ pub(super) const OLDEST: (u32, u32) = (2, 31);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
+    /// The program is absent or too old for a merge.
+    #[error("{fact}, and `plan --pull-request` needs Git 2.38 or later")]
+    CannotMerge { fact: String, source: Option<io::Error> },
     #[error(transparent)]
     Failed(Box<GitFailure>),
     #[error("could not {doing}")]
@@ -270,6 +273,9 @@ impl GitError {
             Self::Failed(failure) => return failure.fault.hint(&failure.url, &failure.words),
             Self::NoGit(_) | Self::TooOld(_) => {
                 "install a newer Git, or pass the path of a checkout as `--repo`".to_owned()
+            }
+            Self::CannotMerge { .. } => {
+                "install Git 2.38 or later, or compare two revisions with `--from` and `--to`".to_owned()
             }
             Self::TimedOut { .. } => {
                 "check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)".to_owned()

@@ -1,54 +1,52 @@
-//! Merges two commits in memory: three ways, with renames, as `git merge` does. Writes nothing to the repository.
+//! Merges two commits with `git merge-tree`, so that the result is that of `git merge` and of the host.
 //!
-//! A tree with a hundred thousand documents takes longer to list than to plan, so only the folders that differ are read. A
-//! path that one side changed has that side's version. libgit2 decides about all others, from trees that contain nothing
-//! but the paths in question: those that both sides changed, and the added and removed ones, which can be renames. With
-//! several merge bases, the base is their own merge, as in Git.
-//!
-//! Renames of whole folders are not detected, unlike in Git: a file that one side adds to a folder that the other one
-//! renamed stays where it was added.
+//! Git writes into an empty repository in a temporary folder, which borrows the objects of the other one. So nothing is written
+//! to the repository, and no configuration, hook or merge driver of it is used. The program downloads nothing: content that a
+//! partial clone lacks takes part in the merge as a text that equals no other, and only its files cannot be merged.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use git2::{
-    FileMode, Index, IndexEntry, IndexTime, MergeFileInput, MergeFileOptions, MergeOptions, Repository,
-};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use git2::build::TreeUpdateBuilder;
+use git2::{FileMode, ObjectType, Repository};
+use tempfile::TempDir;
 
-use super::commit;
-use super::commit::CommitNode;
 use super::commit::{object_id, oid};
-use super::error::Libgit2Error;
-use super::error::ObjectFault;
-use super::pack::{ObjectKind, id_of};
-use super::repository;
-use super::repository::open_bare;
-use crate::model::{CommitId, EntryKind, ObjectId, Tree, TreeDiff, TreeEntry};
+use super::error::{Libgit2Error, ObjectFault};
+use super::host_error::{GitError, GitFailure, GitFault, GitWords};
+use super::process::{Output, local, run, version};
+use super::process_group::StepKind;
+use super::repository::{borrow_objects, init_bare, open_bare};
+use super::{RepoUrl, blob};
+use crate::model::{CommitId, ObjectId};
 
-/// The longest chain of merges in both directions that is followed.
-const DEEPEST: usize = 100;
+/// The first version of Git that has `merge-tree --write-tree`.
+const SINCE: (u32, u32) = (2, 38);
 
-/// The id of a file whose merge needs a version that a partial clone lacks. No object has it, so the clone lacks it, too.
+/// How long the program may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The id of a file whose merge needs content that the clone lacks. No object has it.
 const MISSING: ObjectId = ObjectId([0xff; 20]);
 
-/// An entry of a tree without its name.
-type Entry = (u32, ObjectId);
+/// The content of a file that cannot be merged, and in which Git writes no markers: it is renamed here and removed there.
+const UNMERGED: &[u8] = b"<<<<<<<\n=======\n>>>>>>>\n";
 
-/// What changes at each path: the new entry, or none if it is removed.
-type Changes = BTreeMap<Vec<u8>, Option<Entry>>;
-
-/// A change at a path below some folder.
-type ChangeBelow<'p> = (&'p [u8], Option<Entry>);
-
-/// The result of a merge. Its objects exist only here.
-#[derive(Debug, Default)]
+/// The result of a merge.
+#[derive(Debug)]
 pub(crate) struct MergeResult {
-    /// The top tree; none if it is empty.
-    pub(crate) tree: Option<ObjectId>,
-    pub(crate) trees: HashMap<ObjectId, Tree>,
-    pub(crate) blobs: HashMap<ObjectId, Vec<u8>>,
-    /// The paths that cannot be merged. Their files have conflict markers, those of the target first.
-    pub(crate) conflicts: BTreeSet<String>,
+    pub(crate) tree: ObjectId,
+    /// The repository with the objects that the merge made.
+    pub(crate) repository: Arc<TempDir>,
+    /// The paths that cannot be merged, with the kind of the conflict unless it is one of contents. Their files have conflict
+    /// markers, those of the target first.
+    pub(crate) conflicts: BTreeMap<String, Option<String>>,
 }
 
 /// The names of both sides, for conflict markers.
@@ -58,341 +56,203 @@ pub(crate) struct SideNames<'a> {
     pub(crate) head: &'a str,
 }
 
-/// Merges `head` into `target`, in the repository whose objects are in exactly `folder`.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MergeError {
+    #[error(transparent)]
+    Object(#[from] ObjectFault),
+    #[error(transparent)]
+    Program(#[from] GitError),
+}
+
+impl From<Libgit2Error> for MergeError {
+    fn from(error: Libgit2Error) -> Self {
+        Self::Object(error.into())
+    }
+}
+
+impl From<git2::Error> for MergeError {
+    fn from(error: git2::Error) -> Self {
+        Self::Object(error.into())
+    }
+}
+
+impl From<std::io::Error> for MergeError {
+    fn from(source: std::io::Error) -> Self {
+        Self::Program(GitError::Io { doing: "write the temporary repository of the merge", source })
+    }
+}
+
+/// Merges `head` into `target`, in the repository whose objects are in exactly `lender`.
 pub(crate) fn merge(
-    folder: &Path,
+    lender: &Path,
     target: CommitId,
     head: CommitId,
-    labels: SideNames<'_>,
-) -> Result<MergeResult, ObjectFault> {
-    // A handle of its own, because what it writes stays in its memory.
-    let repository = open_bare(folder)?;
-    repository.odb()?.add_new_mempack_backend(i32::MAX)?;
+    names: SideNames<'_>,
+) -> Result<MergeResult, MergeError> {
+    check_version()?;
+    let folder = tempfile::tempdir()?;
+    init_bare(folder.path())?;
+    borrow_objects(folder.path(), lender)?;
+    // Without it, Git looks for the parents of the oldest commits of a shallow clone.
+    if lender.join("shallow").exists() {
+        fs::copy(lender.join("shallow"), folder.path().join("shallow"))?;
+    }
     let mut merger =
-        Merger { repository: &repository, labels, is_inner: false, result: MergeResult::default() };
-    let bases = commit::merge_bases(&repository, target, &[head])?;
-    let base = merger.base(&bases, 0)?;
-    let (ours, theirs) = (merger.top(target)?, merger.top(head)?);
-    merger.is_inner = false;
-    merger.result.conflicts.clear();
-    merger.result.tree = merger.merge(base, Some(ours), Some(theirs))?;
-    Ok(merger.result)
+        Merger { folder: folder.path(), repository: open_bare(folder.path())?, absent: BTreeSet::new() };
+    let sides = [merger.label(names.target, target), merger.label(names.head, head)];
+    let merged = merger.run(lender, &sides)?;
+    // libgit2 adds no file to a tree that does not exist.
+    merger.absent.insert(MISSING);
+    merger.replace(MISSING)?;
+    let (tree, conflicts) = merger.resolve(&merged)?;
+    // Whoever reads them finds out that they are missing.
+    for id in &merger.absent {
+        fs::remove_file(merger.loose(*id))?;
+    }
+    Ok(MergeResult { tree, conflicts, repository: Arc::new(folder) })
+}
+
+/// Checks that the program can merge.
+fn check_version() -> Result<(), GitError> {
+    let (fact, source) = match version() {
+        Ok(found) if found >= SINCE => return Ok(()),
+        Ok((major, minor)) => (format!("`git` is version {major}.{minor}"), None),
+        Err(GitError::NoGit(error)) => ("could not run `git`".to_owned(), Some(error)),
+        Err(error) => return Err(error),
+    };
+    Err(GitError::CannotMerge { fact, source })
 }
 
 struct Merger<'a> {
-    repository: &'a Repository,
-    labels: SideNames<'a>,
-    /// Whether two merge bases are merged: nobody resolves their conflicts.
-    is_inner: bool,
-    result: MergeResult,
+    folder: &'a Path,
+    repository: Repository,
+    /// The contents that the clone lacks and Git needs, as long as others are in their places.
+    absent: BTreeSet<ObjectId>,
+}
+
+/// What `git merge-tree -z` printed.
+struct Printed {
+    tree: ObjectId,
+    /// The paths that cannot be merged, with the versions of their files.
+    paths: BTreeMap<Vec<u8>, Vec<ObjectId>>,
+    /// The kinds of their conflicts, such as `rename/delete`.
+    kinds: BTreeMap<Vec<u8>, String>,
 }
 
 impl Merger<'_> {
-    fn top(&self, commit: CommitId) -> Result<ObjectId, ObjectFault> {
-        let node = CommitNode::read(self.repository, commit);
-        Ok(node.map_err(|error| ObjectFault::of(commit.0, error))?.tree)
+    /// Returns what Git writes into conflict markers and resolves to `commit`: the name if it can be that of a branch.
+    fn label(&self, name: &str, commit: CommitId) -> String {
+        let is_usual = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name != "HEAD";
+        let branch = || self.repository.reference(&format!("refs/heads/{name}"), oid(commit.0), false, "");
+        if is_usual && branch().is_ok() { name.to_owned() } else { commit.to_string() }
     }
 
-    fn tree(&self, id: Option<ObjectId>) -> Result<Tree, ObjectFault> {
-        match id {
-            None => Ok(Tree::empty()),
-            Some(id) => match self.result.trees.get(&id) {
-                Some(tree) => Ok(tree.clone()),
-                None => repository::tree(self.repository, id).map_err(|error| error.fault),
-            },
-        }
-    }
-
-    /// Returns the tree of the only base, or the merge of several.
-    fn base(&mut self, bases: &[CommitId], depth: usize) -> Result<Option<ObjectId>, ObjectFault> {
-        let [first, rest @ ..] = bases else {
-            return Ok(None);
-        };
-        let mut tree = Some(self.top(*first)?);
-        for (at, next) in rest.iter().enumerate() {
-            let other = Some(self.top(*next)?);
-            let inner = match depth < DEEPEST {
-                true => {
-                    let bases = commit::merge_bases(self.repository, *next, &bases[..=at])?;
-                    self.base(&bases, depth + 1)?
-                }
-                false => None,
+    fn run(&mut self, lender: &Path, sides: &[String; 2]) -> Result<Printed, MergeError> {
+        loop {
+            let mut command = local(self.folder);
+            // The objects need not survive a crash.
+            command.args(["-c", "core.fsync=none", "merge-tree", "--write-tree", "-z"]).args(sides);
+            let output = run(command, StepKind::Read, TIMEOUT, lender.display())?;
+            // Older versions exit as after a merge if a tree is missing.
+            let mut missing = output.stderr.split_whitespace().filter_map(|word| word.parse().ok());
+            let Some(id) = missing.find(|id| self.is_absent(*id)) else {
+                return parsed(&output.stdout).ok_or_else(|| failed(lender, &output).into());
             };
-            self.is_inner = true;
-            tree = self.merge(inner, tree, other)?;
+            if !self.absent.insert(id) {
+                // Another content did not help, so it is not a file.
+                return Err(ObjectFault::Missing(id).into());
+            }
+            self.replace(id)?;
         }
-        Ok(tree)
     }
 
-    fn merge(
-        &mut self,
-        base: Option<ObjectId>,
-        ours: Option<ObjectId>,
-        theirs: Option<ObjectId>,
-    ) -> Result<Option<ObjectId>, ObjectFault> {
-        if ours == theirs || base == theirs {
-            return Ok(ours);
-        }
-        if base == ours {
-            return Ok(theirs);
-        }
-        let (mut our_changes, mut their_changes) = (Changes::new(), Changes::new());
-        self.changes(b"", (base, ours), &mut our_changes)?;
-        self.changes(b"", (base, theirs), &mut their_changes)?;
-        let base_tree = base;
-        let is_contested = |path: &Vec<u8>| match (our_changes.get(path), their_changes.get(path)) {
-            (Some(ours), Some(theirs)) => ours != theirs || ours.is_none(),
-            _ => false,
-        };
-        let contested: BTreeSet<&Vec<u8>> = our_changes.keys().filter(|path| is_contested(path)).collect();
-        let mut changes: Changes = their_changes.clone();
-        if !contested.is_empty() {
-            let moved = our_changes.iter().chain(&their_changes);
-            let mut paths: BTreeSet<&Vec<u8>> = contested.clone();
-            for (path, after) in moved {
-                // Added and removed files can be the two ends of a rename.
-                if after.is_none() || self.entry(base_tree, path)?.is_none() {
-                    paths.insert(path);
-                }
-            }
-            changes.extend(self.contest(&paths, [base, ours, theirs])?);
-        }
-        self.apply(ours, &changes.iter().map(|(path, entry)| (path.as_slice(), *entry)).collect::<Vec<_>>())
+    fn is_absent(&self, id: ObjectId) -> bool {
+        let exists = |odb: git2::Odb<'_>| odb.exists(oid(id));
+        self.absent.contains(&id) || !self.repository.odb().is_ok_and(exists)
     }
 
-    /// Adds the files below `prefix` that differ between two trees.
-    fn changes(
-        &self,
-        prefix: &[u8],
-        (before, after): (Option<ObjectId>, Option<ObjectId>),
-        into: &mut Changes,
-    ) -> Result<(), ObjectFault> {
-        let (before, after) = (self.tree(before)?, self.tree(after)?);
-        for (old, new) in TreeDiff::new(&before, &after) {
-            let Some(name) = old.or(new).map(|entry| entry.name) else {
-                continue;
-            };
-            let path = [prefix, if prefix.is_empty() { b"" } else { b"/" }, name].concat();
-            let is_folder = |entry: &TreeEntry<'_>| entry.kind() == EntryKind::Tree;
-            let folders = (old.filter(is_folder), new.filter(is_folder));
-            if folders.0.or(folders.1).is_some() {
-                self.changes(&path, (folders.0.map(|one| one.id), folders.1.map(|one| one.id)), into)?;
-            }
-            let files = (old.filter(|one| !is_folder(one)), new.filter(|one| !is_folder(one)));
-            // A file that takes the place of a folder, or the reverse, is a change of its own.
-            if files.0.or(files.1).is_some() {
-                into.insert(path, files.1.map(|entry| (entry.mode, entry.id)));
-            }
-        }
+    /// Puts a file without any line in common with another one in the place of the missing `id`.
+    fn replace(&self, id: ObjectId) -> Result<(), MergeError> {
+        let content = format!("{id} is not in the partial clone\n");
+        let path = self.loose(id);
+        fs::create_dir_all(path.parent().unwrap_or(self.folder))?;
+        let mut encoder = ZlibEncoder::new(fs::File::create(path)?, Compression::fast());
+        write!(encoder, "blob {}\0{content}", content.len())?;
+        encoder.finish()?;
         Ok(())
     }
 
-    /// Returns the file at `path`.
-    fn entry(&self, tree: Option<ObjectId>, path: &[u8]) -> Result<Option<Entry>, ObjectFault> {
-        let mut folder = tree;
-        let mut parts = path.split(|byte| *byte == b'/').peekable();
-        while let Some(part) = parts.next() {
-            let tree = self.tree(folder)?;
-            let Some(entry) = tree.entries().find(|entry| entry.name == part) else {
-                return Ok(None);
-            };
-            match (parts.peek().is_some(), entry.kind()) {
-                (true, EntryKind::Tree) => folder = Some(entry.id),
-                (false, EntryKind::Blob | EntryKind::Other) => return Ok(Some((entry.mode, entry.id))),
-                _ => return Ok(None),
-            }
-        }
-        Ok(None)
+    fn loose(&self, id: ObjectId) -> PathBuf {
+        let id = id.to_string();
+        self.folder.join("objects").join(&id[..2]).join(&id[2..])
     }
 
-    /// Merges the files at `paths` by libgit2, and returns what becomes of them.
-    fn contest(
-        &mut self,
-        paths: &BTreeSet<&Vec<u8>>,
-        sides: [Option<ObjectId>; 3],
-    ) -> Result<Changes, ObjectFault> {
-        let mut changes: Changes = paths.iter().map(|path| ((*path).clone(), None)).collect();
-        let mut indexes = [Index::new()?, Index::new()?, Index::new()?];
-        let odb = self.repository.odb()?;
-        for path in paths {
-            let mut entries = [None; 3];
-            for (entry, side) in entries.iter_mut().zip(sides) {
-                *entry = self.entry(side, path)?;
-            }
-            let is_missing = |(mode, id): &Entry| {
-                is_blob(*mode) && !odb.exists(oid(*id)) && !self.result.blobs.contains_key(id)
-            };
-            if let Some((mode, _)) = entries.iter().flatten().find(|entry| is_missing(entry)) {
-                // Missing content holds only its toggle (src/source/README.md, "Which commit").
-                changes.insert((*path).clone(), Some((*mode, MISSING)));
-                continue;
-            }
-            for (index, entry) in indexes.iter_mut().zip(entries) {
-                if let Some(entry) = entry {
-                    index.add(&index_entry(path, entry))?;
-                }
-            }
-        }
-        let [base, ours, theirs] = &mut indexes;
-        let mut merged = self.repository.merge_trees(
-            &self.small_tree(base)?,
-            &self.small_tree(ours)?,
-            &self.small_tree(theirs)?,
-            Some(MergeOptions::new().target_limit(1000)),
-        )?;
-        for entry in merged.iter().filter(|entry| stage(entry) == 0) {
-            let id = object_id(entry.id);
-            if is_blob(entry.mode) {
-                self.keep(id)?;
-            }
-            changes.insert(entry.path, Some((entry.mode, id)));
-        }
-        let conflicts: Vec<_> = merged.conflicts()?.collect::<Result<_, _>>()?;
-        for conflict in conflicts {
-            let sides = [conflict.ancestor, conflict.our, conflict.their];
-            self.conflict(&sides, &mut changes)?;
-        }
-        merged.clear()?;
-        Ok(changes)
-    }
-
-    fn small_tree(&self, index: &mut Index) -> Result<git2::Tree<'_>, Libgit2Error> {
-        let id = index.write_tree_to(self.repository)?;
-        Ok(self.repository.find_tree(id)?)
-    }
-
-    /// Keeps a blob that the merge made.
-    fn keep(&mut self, id: ObjectId) -> Result<(), ObjectFault> {
-        if !self.result.blobs.contains_key(&id) {
-            let bytes = repository::blob(self.repository, id).map_err(|error| error.fault)?;
-            self.result.blobs.insert(id, bytes);
-        }
-        Ok(())
-    }
-
-    /// Decides about a file that both sides changed in ways that contradict each other.
-    fn conflict(
-        &mut self,
-        sides: &[Option<IndexEntry>; 3],
-        changes: &mut Changes,
-    ) -> Result<(), ObjectFault> {
-        let [base, ours, theirs] = sides;
-        let Some(kept) = ours.as_ref().or(theirs.as_ref()) else {
-            // Both renamed the file, to different names, which have conflicts of their own.
-            return Ok(());
-        };
-        let path = kept.path.clone();
-        if let (true, false) = (self.is_inner, ours.is_some() && theirs.is_some()) {
-            // Like Git, which lets the merge of the merge bases have the version before.
-            let before = base.as_ref().map(|entry| (entry.mode, object_id(entry.id)));
-            changes.insert(path, before);
-            return Ok(());
-        }
-        if !sides.iter().flatten().all(|entry| is_blob(entry.mode)) {
-            changes.insert(path.clone(), Some((kept.mode, object_id(kept.id))));
-            self.result.conflicts.insert(String::from_utf8_lossy(&path).into_owned());
-            return Ok(());
-        }
-        let mut texts: [Vec<u8>; 3] = [Vec::new(), Vec::new(), Vec::new()];
-        for (text, entry) in texts.iter_mut().zip(sides) {
-            if let Some(entry) = entry {
-                *text =
-                    repository::blob(self.repository, object_id(entry.id)).map_err(|error| error.fault)?;
-            }
-        }
-        let bytes = self.marked(&texts)?;
-        let id = id_of(ObjectKind::Blob, &bytes);
-        // The next merge, of which this is the base, reads it from the repository's memory.
-        self.repository.blob(&bytes)?;
-        self.result.blobs.insert(id, bytes);
-        self.result.conflicts.insert(String::from_utf8_lossy(&path).into_owned());
-        changes.insert(path, Some((kept.mode, id)));
-        Ok(())
-    }
-
-    /// Returns both versions with conflict markers where they contradict each other.
-    fn marked(&self, [base, ours, theirs]: &[Vec<u8>; 3]) -> Result<Vec<u8>, Libgit2Error> {
-        let mut inputs = [MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new()];
-        for (input, text) in inputs.iter_mut().zip([base, ours, theirs]) {
-            input.content(text).mode(Some(FileMode::Blob));
-        }
-        let mut options = MergeFileOptions::new();
-        options.our_label(self.labels.target).their_label(self.labels.head);
-        let [base, ours, theirs] = &inputs;
-        Ok(git2::merge_file(base, ours, theirs, Some(&mut options))?.content().to_vec())
-    }
-
-    /// Returns the tree with these changes, sorted by path; none if it is empty.
-    fn apply(
-        &mut self,
-        tree: Option<ObjectId>,
-        changes: &[ChangeBelow<'_>],
-    ) -> Result<Option<ObjectId>, ObjectFault> {
-        let old = self.tree(tree)?;
-        let mut entries: BTreeMap<Vec<u8>, Entry> =
-            old.entries().map(|entry| (entry.name.to_vec(), (entry.mode, entry.id))).collect();
-        let mut below: BTreeMap<&[u8], Vec<ChangeBelow<'_>>> = BTreeMap::new();
-        for (path, entry) in changes {
-            match path.iter().position(|byte| *byte == b'/') {
-                Some(slash) => below.entry(&path[..slash]).or_default().push((&path[slash + 1..], *entry)),
-                None => {
-                    let is_file = entries.get(*path).is_none_or(|(mode, _)| !is_folder(*mode));
-                    match entry {
-                        Some(entry) if is_file => drop(entries.insert(path.to_vec(), *entry)),
-                        None if is_file => drop(entries.remove(*path)),
-                        _ => {}
+    /// Returns the merged tree, in which the file at each path that cannot be merged has conflict markers, and these paths.
+    fn resolve(&self, merged: &Printed) -> Result<(ObjectId, BTreeMap<String, Option<String>>), MergeError> {
+        let mut tree = self.repository.find_tree(oid(merged.tree))?;
+        let mut conflicts = BTreeMap::new();
+        for (path, versions) in &merged.paths {
+            let shown = String::from_utf8_lossy(path).into_owned();
+            let file = match versions.iter().any(|id| self.absent.contains(id)) {
+                // Only its own toggle is withheld, as for any content that the clone lacks.
+                true => oid(MISSING),
+                false => {
+                    let is_marked = self.is_marked(&tree, &super::os_path(path));
+                    let kind = merged.kinds.get(path).filter(|_| !is_marked);
+                    conflicts.insert(shown.clone(), kind.cloned());
+                    if is_marked {
+                        continue;
                     }
+                    self.repository.blob(UNMERGED)?
                 }
+            };
+            let mut update = TreeUpdateBuilder::new();
+            update.upsert(path.as_slice(), file, FileMode::Blob);
+            // A folder in its place stays.
+            if let Ok(updated) = update.create_updated(&self.repository, &tree) {
+                tree = self.repository.find_tree(updated)?;
             }
         }
-        for (name, changes) in below {
-            let folder = entries.get(name).filter(|(mode, _)| is_folder(*mode)).map(|(_, id)| *id);
-            match (self.apply(folder, &changes)?, folder) {
-                (Some(id), _) => {
-                    entries.insert(name.to_vec(), (TreeEntry::folder(b"", id).mode, id));
-                }
-                (None, Some(_)) => {
-                    entries.remove(name);
-                }
-                (None, None) => {}
-            }
-        }
-        if entries.is_empty() {
-            return Ok(None);
-        }
-        let entries = entries.iter().map(|(name, (mode, id))| TreeEntry { mode: *mode, name, id: *id });
-        let tree = Tree::of(entries);
-        let id = id_of(ObjectKind::Tree, tree.bytes());
-        self.result.trees.insert(id, tree);
-        Ok(Some(id))
+        Ok((object_id(tree.id()), conflicts))
+    }
+
+    /// Returns whether the file at `path` has conflict markers.
+    fn is_marked(&self, tree: &git2::Tree<'_>, path: &Path) -> bool {
+        let entry = tree.get_path(path).ok().filter(|entry| entry.kind() == Some(ObjectType::Blob));
+        let content = entry.and_then(|entry| blob(&self.repository, object_id(entry.id())).ok());
+        content.is_some_and(|content| {
+            content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"<<<<<<< "))
+        })
     }
 }
 
-fn is_folder(mode: u32) -> bool {
-    mode & 0o170_000 == 0o040_000
+fn failed(lender: &Path, output: &Output) -> GitError {
+    let words = GitWords::of(&output.stderr);
+    GitError::Failed(Box::new(GitFailure { url: RepoUrl::local(lender), fault: GitFault::Other, words }))
 }
 
-fn is_blob(mode: u32) -> bool {
-    mode & 0o170_000 == 0o100_000
-}
-
-fn stage(entry: &IndexEntry) -> u16 {
-    (entry.flags >> 12) & 3
-}
-
-fn index_entry(path: &[u8], (mode, id): Entry) -> IndexEntry {
-    IndexEntry {
-        ctime: IndexTime::new(0, 0),
-        mtime: IndexTime::new(0, 0),
-        dev: 0,
-        ino: 0,
-        mode,
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id: oid(id),
-        flags: 0,
-        flags_extended: 0,
-        path: path.to_vec(),
+/// Reads the output of `git merge-tree -z`: the tree, a record `MODE ID STAGE\tPATH` for each version of a path that cannot be
+/// merged, an empty record, and messages, each with the number of its paths, the paths, its kind and its text.
+fn parsed(output: &[u8]) -> Option<Printed> {
+    let mut records = output.split(|byte| *byte == 0);
+    let text = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
+    let tree = text(records.next()?).parse().ok()?;
+    let mut printed = Printed { tree, paths: BTreeMap::new(), kinds: BTreeMap::new() };
+    for record in records.by_ref().take_while(|record| !record.is_empty()) {
+        let tab = record.iter().position(|byte| *byte == b'\t')?;
+        let id = text(&record[..tab]).split(' ').nth(1)?.parse().ok()?;
+        printed.paths.entry(record[tab + 1..].to_vec()).or_default().push(id);
     }
+    while let Some(count) = records.next().and_then(|record| text(record).parse().ok()) {
+        let paths: Vec<&[u8]> = records.by_ref().take(count).collect();
+        let (kind, _message) = (text(records.next()?), records.next()?);
+        // One of the kinds has no space before the bracket.
+        let Some(kind) = kind.strip_prefix("CONFLICT").map(|kind| kind.trim_matches([' ', '(', ')'])) else {
+            continue;
+        };
+        for path in paths {
+            printed.kinds.entry(path.to_vec()).or_insert_with(|| kind.to_owned());
+        }
+    }
+    Some(printed)
 }

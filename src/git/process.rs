@@ -257,7 +257,7 @@ pub(super) struct Output {
     pub(super) is_success: bool,
     /// The exit code; none of a process that a signal ended.
     code: Option<i32>,
-    stdout: Vec<u8>,
+    pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
 }
 

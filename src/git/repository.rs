@@ -20,6 +20,7 @@ use git2::{
     ConfigLevel, ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Odb, OdbLookupFlags,
     Repository, RepositoryInitOptions, RepositoryOpenFlags, StatusOptions,
 };
+use tempfile::TempDir;
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
 /// Does not search parent folders. The work tree is the folder in which its `.git` is, whatever the repository records.
@@ -164,6 +165,8 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), RepositoryError> {
 pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Vec<Repository>>,
+    /// A repository whose objects are read, too.
+    also: Option<Arc<TempDir>>,
     /// Last, so that the files are closed before the folder is removed.
     _temporary: Option<Arc<CloneFolder>>,
 }
@@ -174,12 +177,18 @@ impl RepositoryPool {
 
     /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, idle: Mutex::default(), _temporary: None }
+        Self { folder, idle: Mutex::default(), also: None, _temporary: None }
     }
 
     /// Keeps the folder of a clone for one command on disk for as long as anything reads it.
     pub(crate) fn within(self, temporary: Option<Arc<CloneFolder>>) -> Self {
         Self { _temporary: temporary, ..self }
+    }
+
+    /// Reads the objects of the repository in the folder `also`, too.
+    pub(crate) fn with(self, also: Arc<TempDir>) -> Self {
+        self.close();
+        Self { also: Some(also), ..self }
     }
 
     /// Creates a pool with the handle `repository`.
@@ -201,7 +210,14 @@ impl RepositoryPool {
         let idle = self.idle().pop();
         let repository = match idle {
             Some(repository) => repository,
-            None => open_bare(&self.folder)?,
+            None => {
+                let repository = open_bare(&self.folder)?;
+                if let Some(also) = &self.also {
+                    let objects = also.path().join("objects");
+                    repository.odb()?.add_disk_alternate(&objects.to_string_lossy())?;
+                }
+                repository
+            }
         };
         Ok(PooledRepository { repository: Some(repository), pool: Arc::clone(self) })
     }

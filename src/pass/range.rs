@@ -5,7 +5,7 @@
 //! branch needs no rules: a commit that the target has already is neither a change nor a revert, however it
 //! got there (src/pass/README.md, "Pull requests").
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Diagnostic, layout};
 use crate::model::{
@@ -40,7 +40,7 @@ pub fn plan_range(
     let (snapshot, conflicts) = if ends.is_merge {
         revisions.merge(&ends.base, &ends.head)?
     } else {
-        (revisions.snapshot(&ends.head)?, BTreeSet::new())
+        (revisions.snapshot(&ends.head)?, BTreeMap::new())
     };
     let base = BaseRevision::of(&ends.base, &snapshot)?;
     let (files, applied) = (PlanFiles::committed(&snapshot), AppliedSide::revision(&base));
@@ -85,19 +85,25 @@ fn findings_at(
 /// that cannot be merged.
 fn explain_conflicts(
     findings: &mut [Diagnostic],
-    mut conflicts: BTreeSet<String>,
+    mut conflicts: BTreeMap<String, Option<String>>,
     ends: &Ends,
 ) -> Option<String> {
     let (target, head) = (escaped(&ends.base.name), escaped(&ends.head.name));
     let advice = format!("merge `{target}` into `{head}`, and resolve the conflict");
     for finding in findings {
-        if conflicts.remove(&finding.path) {
-            finding.message =
-                format!("`{target}` and `{head}` changed this document in ways that cannot be merged");
-            finding.help = Some(advice.clone());
+        let Some(kind) = conflicts.remove(&finding.path) else { continue };
+        let message = format!("`{target}` and `{head}` changed this document in ways that cannot be merged");
+        match kind {
+            None => finding.message = message,
+            // Git writes no markers into it, so no line of it is at fault.
+            Some(kind) => {
+                let message = format!("{message} ({})", escaped(&kind));
+                *finding = Diagnostic::conflict(&finding.path, message);
+            }
         }
+        finding.help = Some(advice.clone());
     }
-    let shown: Vec<String> = conflicts.iter().take(3).map(|path| format!("`{}`", escaped(path))).collect();
+    let shown: Vec<String> = conflicts.keys().take(3).map(|path| format!("`{}`", escaped(path))).collect();
     let more = conflicts.len() - shown.len();
     (!shown.is_empty()).then(|| {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -1,6 +1,6 @@
 //! Finds commits: that of the configured ref, and the revisions of a repository on this machine that are compared.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{Error, HeadKind, cannot_open};
 use super::{Parents, Snapshot, SourceConfig};
 use crate::git;
 use crate::git::commit::{self, NamedObject};
-use crate::git::merge::{SideNames, merge};
+use crate::git::merge::{MergeError, MergeResult, SideNames, merge};
 use crate::git::refs::{self, HeadTarget, RefTarget};
 use crate::git::{CommitNode, Repository, RepositoryPool};
 use crate::model::CommitId;
@@ -155,23 +155,24 @@ impl RevisionLookup {
     }
 
     /// Takes a snapshot of what merging `head` into `target` gives: its files are those of the merge, its history is that of
-    /// `head`. Returns it with the paths that cannot be merged, whose files have conflict markers.
+    /// `head`. Returns it with the paths that cannot be merged and the kinds of their conflicts; their files have conflict
+    /// markers.
     pub(crate) fn merge(
         self,
         target: &NamedCommit,
         head: &NamedCommit,
-    ) -> Result<(Snapshot, BTreeSet<String>), Error> {
+    ) -> Result<(Snapshot, BTreeMap<String, Option<String>>), Error> {
         let labels = SideNames { target: &target.name, head: &head.name };
         let merged = merge(self.repository.commondir(), target.commit, head.commit, labels);
         let (resolved, config) = (head.resolved(), self.config.clone());
-        let cache = self.cache();
-        let mut merged = match merged {
+        let MergeResult { tree, repository, conflicts } = match merged {
             Ok(merged) => merged,
-            Err(fault) => return Err(Reader::open(Arc::new(cache))?.fault(fault)),
+            Err(MergeError::Object(fault)) => return Err(Reader::open(Arc::new(self.cache()))?.fault(fault)),
+            Err(MergeError::Program(error)) => return Err(error.into()),
         };
-        let (tree, conflicts) = (merged.tree, std::mem::take(&mut merged.conflicts));
-        let cache = cache.with(merged);
-        let snapshot = Snapshot::take(cache, resolved, &config.root, config.first_parent, tree)?;
+        let pool = RepositoryPool::of(self.repository).with(repository);
+        let cache = ReaderCache::new(pool, Some(self.place));
+        let snapshot = Snapshot::take(cache, resolved, &config.root, config.first_parent, Some(tree))?;
         Ok((snapshot, conflicts))
     }
 

@@ -9,7 +9,6 @@ use super::history::{FoundCommit, last_changes, last_commits};
 use super::place::RepositoryPlace;
 use super::revisions::Resolved;
 use super::{Error, Parents, SourceConfig, cannot_open, revisions, search};
-use crate::git::merge::MergeResult;
 use crate::git::{
     self, CommitNode, GitAccess, GitFault, Libgit2Error, ObjectError, ObjectFault, ObjectReader, RepoUrl,
     Repository, RepositoryPool, authored, commit, raw_commit,
@@ -459,8 +458,6 @@ pub(super) struct ReaderCache {
     trees: Mutex<HashMap<ObjectId, Tree>>,
     /// The path to check again after an error; `None` for a mirror.
     place: Option<RepositoryPlace>,
-    /// Trees and blobs that only a merge in memory has.
-    merged: MergeResult,
     /// The host that a mirror can ask for further commits.
     host: Option<Host>,
 }
@@ -482,13 +479,7 @@ impl ReaderCache {
     const MOST_TREES: usize = 512;
 
     pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>) -> Self {
-        Self {
-            pool: Arc::new(pool),
-            trees: Mutex::default(),
-            place,
-            merged: MergeResult::default(),
-            host: None,
-        }
+        Self { pool: Arc::new(pool), trees: Mutex::default(), place, host: None }
     }
 
     /// Lets missing commits be fetched from the source of a mirror.
@@ -517,15 +508,7 @@ impl ReaderCache {
         }
     }
 
-    /// Adds the objects of a merge in memory.
-    pub(super) fn with(self, merged: MergeResult) -> Self {
-        Self { merged, ..self }
-    }
-
     fn recall(&self, id: ObjectId) -> Option<Tree> {
-        if let Some(tree) = self.merged.trees.get(&id) {
-            return Some(tree.clone());
-        }
         let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         trees.get(&id).cloned()
     }
@@ -626,13 +609,6 @@ impl Trees for Reader {
     }
 
     fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, Error> {
-        if let Some(bytes) = self.cache.merged.blobs.get(&id) {
-            return Ok(if bytes.len() > limit {
-                Blob::TooLarge(bytes.len() as u64)
-            } else {
-                Blob::Content(bytes.clone())
-            });
-        }
         match self.objects.blob(id, limit) {
             Ok(blob) => Ok(blob),
             Err(ObjectError { fault, .. }) => match self.fault(fault) {
