@@ -13,7 +13,6 @@ mod id;
 mod junit;
 mod leftover;
 mod live;
-mod packed;
 mod request;
 mod review;
 mod scope;

@@ -77,7 +77,7 @@ pub struct Sent {
 
 fn unparsed<S: serde::Serializer>(payload: &Payload, serializer: S) -> Result<S::Ok, S::Error> {
     // The payload is JSON already, and parsing it again for each journaled request would take long.
-    let raw = RawValue::from_string(payload.json()).map_err(serde::ser::Error::custom)?;
+    let raw = RawValue::from_string(payload.json().to_owned()).map_err(serde::ser::Error::custom)?;
     raw.serialize(serializer)
 }
 

@@ -28,7 +28,7 @@ impl ChangeDigest {
         // The documented API does not have the member, which means the same as an empty one. It is the last
         // one, and its quotes would be escaped within a text.
         let meaning =
-            json.strip_suffix(r#","prerequisites":[]}}"#).or(json.strip_suffix("}}")).unwrap_or(&json);
+            json.strip_suffix(r#","prerequisites":[]}}"#).or(json.strip_suffix("}}")).unwrap_or(json);
         Self(hash.chain_update(meaning).chain_update("}}").finalize().into())
     }
 

@@ -222,8 +222,8 @@ proptest! {
     fn json_means_the_same_as_yaml((kind, targeting) in any_kind()) {
         let payload = Payload::new(&targeting);
         let pretty = serde_json::to_string_pretty(&targeting).unwrap();
-        for text in [payload.json(), pretty] {
-            prop_assert_eq!(read_as(kind, in_ascii(&text)).payload, Some(payload.clone()));
+        for text in [payload.json(), &pretty] {
+            prop_assert_eq!(read_as(kind, in_ascii(text)).payload, Some(payload.clone()));
         }
     }
 

@@ -56,7 +56,7 @@ fn with_value(pointer: &str, value: Value) -> Value {
 #[test]
 fn recorded_content_is_read_without_loss() {
     let read = payload(&recorded());
-    let json: Value = serde_json::from_str(&read.json()).unwrap();
+    let json: Value = serde_json::from_str(read.json()).unwrap();
     assert_eq!(json["content"], recorded());
     assert_eq!(json["disabled"], json!(false));
 }
