@@ -79,11 +79,7 @@ where
             all.2.append(&mut read.2);
         }
     };
-    // Counting the cores takes ten system calls, too many for a few differences.
-    match count.div_ceil(PART) {
-        1 => work()?,
-        parts => in_threads(cores().min(parts), work)?,
-    }
+    in_threads(cores().min(count.div_ceil(PART)), work)?;
     Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 

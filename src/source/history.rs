@@ -202,14 +202,9 @@ struct Walk<'a> {
     cut: Vec<(usize, CommitId)>,
     /// The oldest commit that touched each path without changing its meaning.
     oldest: HashMap<usize, CommitId>,
-    /// The number of commits whose trees are read together, and of those that are left of them.
-    ahead: usize,
-    left: usize,
 }
 
 impl<'a> Walk<'a> {
-    const MOST_AHEAD: usize = 1_024;
-
     fn new(reader: &'a Reader) -> Self {
         Self {
             reader,
@@ -218,8 +213,6 @@ impl<'a> Walk<'a> {
             waiting: HashMap::new(),
             cut: Vec::new(),
             oldest: HashMap::new(),
-            ahead: 1,
-            left: 0,
         }
     }
 
@@ -237,7 +230,6 @@ impl<'a> Walk<'a> {
             if boundary.contains(&commit.id) {
                 self.cut(&mut open, commit.id);
             }
-            self.read_ahead(&commit, &open)?;
             // Identical versions come first, so that a path follows the line that `git log` follows.
             for &parent in commit.parents(parents) {
                 let untouched = self.untouched(&commit, parent, &mut open)?;
@@ -263,55 +255,6 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(found)
-    }
-
-    /// Reads the trees of the next commits of this line together. Each time, of more commits: most documents were changed by
-    /// one of the newest.
-    fn read_ahead(&mut self, commit: &CommitNode, open: &Open) -> Result<(), Error> {
-        if self.left == 0 && !open.is_empty() {
-            // Half of the cache is for the folders that the walk reads on other lines.
-            let wanted = self.ahead * TreeCache::MOST_BYTES / 2 / self.trees.clear().max(1);
-            self.ahead = wanted.clamp(1, self.ahead * 2).min(Self::MOST_AHEAD);
-            self.left = self.ahead;
-            let (mut versions, mut next) =
-                (vec![commit.tree], commit.parents(Parents::First).first().copied());
-            while let Some(id) = next.filter(|_| versions.len() <= self.ahead) {
-                // The walk reports what is missing, if it gets there.
-                let Ok((node, _)) = self.commit(id) else { break };
-                versions.push(node.tree);
-                next = node.parents(Parents::First).first().copied();
-            }
-            self.read_versions(open, &versions)?;
-        }
-        self.left = self.left.saturating_sub(1);
-        Ok(())
-    }
-
-    /// Reads `versions` of a folder, newest first, and of the folders in it that contain open paths.
-    ///
-    /// A pack stores an old version as a chain of deltas to a newer one. libgit2 remembers the versions on the way, but only until
-    /// it has read 16 MB of others. So each folder is read on its own, and its oldest version first.
-    fn read_versions(&mut self, open: &Open, versions: &[ObjectId]) -> Result<(), Error> {
-        let mut trees = Vec::new();
-        for &id in versions.iter().rev() {
-            trees.extend(self.trees.tree(Some(id))?);
-        }
-        if open.children.values().all(|child| child.children.is_empty()) {
-            return Ok(());
-        }
-        let mut below: BTreeMap<&[u8], Vec<ObjectId>> = BTreeMap::new();
-        for (new, old) in trees.windows(2).rev().flat_map(|pair| TreeDiff::new(&pair[1], &pair[0])) {
-            for entry in [new, old].into_iter().flatten().filter(|entry| entry.kind() == EntryKind::Tree) {
-                below.entry(entry.name).or_default().push(entry.id);
-            }
-        }
-        for (name, mut versions) in below {
-            versions.dedup();
-            if let Some(child) = open.children.get(name).filter(|child| !child.children.is_empty()) {
-                self.read_versions(child, &versions)?;
-            }
-        }
-        Ok(())
     }
 
     fn cut(&mut self, open: &mut Open, at: CommitId) {

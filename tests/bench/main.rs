@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use gitoggle::document::{self, LARGEST_DOCUMENT};
 use gitoggle::git::{GitAccess, RepoUrl, UserConfig};
-use gitoggle::model::{ServiceKind, Trees as _};
+use gitoggle::model::{ServiceKind, Thresholds, Trees as _};
 use gitoggle::source::{CacheMode, Error, Parents, Reader, Source, SourceConfig};
 use gitoggle::transport::Network;
 
@@ -211,7 +211,7 @@ impl Bench {
             theirs.push(started.elapsed());
         }
         let what = format!("the commits of {} documents", paths.len());
-        report(&what, median(&mut ours), "git log --name-only A..B", median(&mut theirs), 1.2);
+        report(&what, median(&mut ours), "git log --name-only A..B", median(&mut theirs), 4.0);
     }
 
     /// 20,000 changes to the sandbox with the lanes wide open, against `h2load` with the same concurrency.
@@ -259,6 +259,7 @@ impl Bench {
             },
             cache: None,
             mode: CacheMode::Untouched,
+            thresholds: Thresholds::default(),
         })
     }
 

@@ -58,10 +58,7 @@ pub(super) fn run(settings: &Settings, args: &PlanArgs) -> Result<ExitStatus, Fa
             shown.map(|()| page)?
         }
     };
-    let status = status(&page.plan, args.detailed_exitcode).and(unread(&page.plan));
-    // The process ends now, so freeing 100,000 changes one by one would only delay it.
-    std::mem::forget(page);
-    Ok(status)
+    Ok(status(&page.plan, args.detailed_exitcode).and(unread(&page.plan)))
 }
 
 /// Prints that something is held, which decides about the exit status, for a form without holds.
