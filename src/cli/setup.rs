@@ -15,7 +15,7 @@ use super::failure::{ExitStatus, Failure};
 use crate::config::{Command, OutputFormat, Settings, StateRemote, settings};
 use crate::daemon::Control;
 use crate::git::{self, GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
-use crate::model::escaped;
+use crate::model::{Thresholds, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass;
 use crate::pass::{Config, Limits, OriginState, PassContext, Rules, Runtime, SharedState};
@@ -64,6 +64,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         },
         reviews: None,
         limits,
+        thresholds: Thresholds::default(),
         clock: Clock::System,
     })
 }
@@ -111,6 +112,7 @@ pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
         ),
         cache: settings.state_dir.as_ref().map(|dir| dir.join("source.git")),
         mode,
+        thresholds: Thresholds::default(),
     }
 }
 
@@ -121,6 +123,7 @@ fn policy(settings: &Settings) -> Policy {
         on_remove: settings.on_remove,
         on_invalid: settings.on_invalid,
         max_change_ratio: settings.max_change_ratio,
+        fewest_for_ratio: Thresholds::default().fewest_for_share,
         max_change_count: settings.max_change_count,
         allows_trailers: settings.allow_trailer,
         allows_mass_change: settings.allow_mass_change,

@@ -164,15 +164,14 @@ fn documents(plan: &Plan) -> BTreeSet<ToggleId> {
     changes.chain(withheld).collect()
 }
 
-/// Of this many scans of an environment, whichever commands make them, one reads every toggle.
-const FULL_EVERY: u32 = 20;
-
 /// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for many scans.
 #[derive(Debug)]
 pub struct DriftScanner {
     sdk_keys: SdkKeys,
     memory: ScanMemory,
     on_missing: OnMissing,
+    /// Of this many scans of an environment, whichever commands make them, one reads every toggle.
+    full_every: u32,
 }
 
 impl DriftScanner {
@@ -187,6 +186,7 @@ impl DriftScanner {
             memory: ScanMemory::new(versions),
             sdk_keys: SdkKeys::default(),
             on_missing: config.rules.policy.on_missing,
+            full_every: config.thresholds.scans,
         })
     }
 
@@ -228,7 +228,7 @@ impl DriftScanner {
             self.memory.has_compared |= !is_outage;
             for (environment, is_full) in scanned {
                 let scans = self.memory.versions.scans.entry(environment).or_default();
-                *scans = if is_full && !is_outage { 0 } else { (*scans + 1).min(FULL_EVERY) };
+                *scans = if is_full && !is_outage { 0 } else { (*scans + 1).min(self.full_every) };
             }
         }
         Ok(result)
@@ -309,7 +309,7 @@ impl DriftScanner {
         let versions = &self.memory.versions;
         let is_full = |environment: &EnvironmentId| {
             let scans = versions.scans.get(environment).copied().unwrap_or_default();
-            request.depth == ScanDepth::Everything || scans + 1 >= FULL_EVERY
+            request.depth == ScanDepth::Everything || scans + 1 >= self.full_every
         };
         let mut toggles: BTreeMap<EnvironmentId, BTreeMap<ToggleId, ExpectedLive>> = BTreeMap::new();
         for (id, object) in applied.iter() {

@@ -19,9 +19,6 @@ use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::ObjectId;
 
-/// The largest number of packs that are left alone: a commit takes four times as long with a thousand packs as with fifty.
-const MOST_PACKS: usize = 50;
-
 /// The mode of Git's packs.
 const READ_ONLY: u32 = 0o444;
 
@@ -170,15 +167,15 @@ fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> io::Result<()> {
     packer.wait().and(given)
 }
 
-/// Merges packs if there are too many: each that remains is at least twice as large as all smaller ones together. Returns
+/// Merges packs if there are more than `most`: each that remains is at least twice as large as all smaller ones together. Returns
 /// whether it did, because open handles do not detect that packs were deleted.
 ///
 /// Objects that no ref reaches are kept: the journal may name them.
-pub(crate) fn repack(repository: &Repository) -> Result<bool, RepositoryError> {
+pub(crate) fn repack(repository: &Repository, most: usize) -> Result<bool, RepositoryError> {
     let folder = repository.path().join("objects/pack");
     let files = fs::read_dir(&folder).map_err(RepositoryError::io("read", &folder))?;
     let is_pack = |path: &Path| path.extension().is_some_and(|extension| extension == "pack");
-    if files.flatten().filter(|file| is_pack(&file.path())).count() <= MOST_PACKS {
+    if files.flatten().filter(|file| is_pack(&file.path())).count() <= most {
         return Ok(false);
     }
     let how: &[&str] = match version() {

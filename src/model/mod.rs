@@ -18,6 +18,7 @@ mod review;
 mod scope;
 mod targeting;
 mod text;
+mod thresholds;
 mod tree;
 mod version;
 
@@ -57,6 +58,7 @@ pub(crate) use text::{
     HarmlessJsonWriter, chain, closest, counted, cut, datetime_numbers, duration, escaped, harmless_json,
     hex, html, listed, not_a_word, plain, rfc3339, seconds, similar_names, words,
 };
+pub use thresholds::Thresholds;
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};
 pub use version::{Format, Version};
 

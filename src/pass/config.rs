@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::reviews::ReviewSource;
 use crate::document::Layout;
 use crate::git::{GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
-use crate::model::{Scope, ServiceKind};
+use crate::model::{Scope, ServiceKind, Thresholds};
 use crate::pass::Error;
 use crate::pass::publish::Limits;
 use crate::plan::{HistoryRule, Policy};
@@ -40,6 +40,8 @@ pub struct Config {
     pub(crate) reviews: Option<ReviewSource>,
     /// How many requests may be open.
     pub limits: Limits,
+    /// Where functions take another path.
+    pub thresholds: Thresholds,
     /// Where the time comes from.
     pub clock: Clock,
 }
@@ -108,6 +110,7 @@ impl Config {
                 },
                 cache: None,
                 mode: CacheMode::Untouched,
+                thresholds: Thresholds::default(),
             },
             rules: Rules {
                 repo: path.display().to_string(),
@@ -130,6 +133,7 @@ impl Config {
                 in_flight_per_environment: 1,
                 give_up_after: Duration::from_secs(60),
             },
+            thresholds: Thresholds::default(),
             clock: Clock::System,
         }
     }

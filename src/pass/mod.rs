@@ -108,6 +108,7 @@ impl Reconciler {
             timeout,
             now: config.clock.unix(),
             shared,
+            thresholds: config.thresholds,
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
@@ -345,6 +346,7 @@ impl Reconciler {
             versions: self.versions(),
             journal,
             limits: self.config.limits,
+            thresholds: self.config.thresholds,
             clock: self.config.clock.clone(),
             context: context.clone(),
         };

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use std::time::Duration;
 
 use super::runtime::Waited;
 use crate::document::{LARGEST_DOCUMENT, Layout};
@@ -168,22 +167,18 @@ impl DocumentReader for Documents {
     }
 }
 
-/// How often a long pass records what it has done so far, and renews its announcement on shared state if that is due.
-// Well below the 20 s within which an announcement must be renewed (src/state/README.md, "Shared state").
-const CHECKPOINT: Duration = Duration::from_secs(5);
-
 /// Sends the requests of `job`, and records every few seconds what was confirmed so far.
 pub(super) fn publish_with_checkpoints(
     store: &mut Store,
     job: PublishJob,
     head: PassHead,
 ) -> Result<PublishSummary, Error> {
-    let (clock, context) = (job.clock.clone(), job.context.clone());
+    let (clock, context, checkpoint) = (job.clock.clone(), job.context.clone(), job.thresholds.checkpoint);
     // The lanes run beside this thread, which may hang in a checkpoint: they watch `stop` and the lease themselves.
     let lanes = context.runtime.spawn(publish(job));
     let mut broken = None;
     let mut summary = loop {
-        match context.runtime.wait(&lanes, CHECKPOINT) {
+        match context.runtime.wait(&lanes, checkpoint) {
             Waited::Done(summary) => break summary,
             // The journal has every outcome, so the next process records them.
             Waited::Cancelled => return Err(Error::Cancelled),

@@ -10,7 +10,7 @@ use super::decide::{DraftChange, PassOrder};
 use super::{Change, Windows, hold};
 use crate::model::{
     ALLOW_TRAILER, Action, Allowance, Attribution, Commit, CommitId, EnvironmentId, FIRST_PASS_TRAILER, Hold,
-    HoldKind, Override, Scope, ToggleId, escaped, hex, words,
+    HoldKind, Override, Scope, Thresholds, ToggleId, escaped, hex, words,
 };
 
 /// The settings that a plan depends on.
@@ -26,6 +26,8 @@ pub struct Policy {
     pub on_invalid: OnInvalid,
     /// The largest share of an environment's applied toggles that one pass may update or disable.
     pub max_change_ratio: f64,
+    /// The number of applied toggles from which on the ratio counts.
+    pub fewest_for_ratio: usize,
     /// The most changes of any kind to one environment in one pass.
     pub max_change_count: Option<u64>,
     /// Whether the trailers of commits count (`--no-allow-trailer`).
@@ -122,6 +124,7 @@ impl Default for Policy {
             on_remove: OnRemove::default(),
             on_invalid: OnInvalid::default(),
             max_change_ratio: 0.3,
+            fewest_for_ratio: Thresholds::default().fewest_for_share,
             max_change_count: None,
             allows_trailers: true,
             allows_mass_change: false,
@@ -153,6 +156,8 @@ impl Policy {
             on_remove,
             on_invalid,
             max_change_ratio,
+            // No setting.
+            fewest_for_ratio: _,
             max_change_count,
             allows_trailers,
             allows_mass_change,
@@ -405,11 +410,10 @@ impl Policy {
         changed: usize,
         applied: usize,
     ) -> Option<Hold> {
-        /// With fewer toggles, one ordinary change would exceed the ratio.
-        const FEWEST: usize = 10;
         // A division, not a multiplication: 3 / 30 yields the same float as the literal `0.1`.
         #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
-        let is_over = applied >= FEWEST && changed as f64 / applied as f64 > self.max_change_ratio;
+        let is_over =
+            applied >= self.fewest_for_ratio && changed as f64 / applied as f64 > self.max_change_ratio;
         let max = self.max_change_ratio;
         let excess = || {
             let share = percent(changed, applied, max);

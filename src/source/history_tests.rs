@@ -8,7 +8,7 @@ use std::process::Stdio;
 use super::testing::{Repo, command, config, git, source, source_at};
 use super::{Parents, Snapshot, Source, SourceConfig};
 use crate::git::RepoUrl;
-use crate::model::{Attribution, Blob, Trees as _};
+use crate::model::{Attribution, Blob, Thresholds, Trees as _};
 
 const PATHS: [&str; 7] = ["a", "a/b", "a.b", "d/x", "d/y/z", "d/y/w", "never"];
 const HISTORIES: usize = 240;
@@ -76,9 +76,19 @@ fn snapshot(repo: &Repo, branch: usize, parents: Parents) -> Snapshot {
     let config = SourceConfig {
         reference: Some(format!("h{branch}")),
         first_parent: parents,
+        thresholds: thresholds(branch),
         ..config(RepoUrl::local(repo.path()))
     };
     Source::new(config).snapshot().unwrap()
+}
+
+/// Returns the real thresholds for one history in four, and small ones for the others: a walk forgets the trees that it has
+/// read, and its snapshot remembers few of them.
+fn thresholds(branch: usize) -> Thresholds {
+    match branch % 4 {
+        0 => Thresholds::default(),
+        few => Thresholds { most_trees: few, tree_bytes: few * few * few * 20, ..Thresholds::default() },
+    }
 }
 
 #[test]
@@ -184,6 +194,21 @@ fn a_merge_follows_the_parent_that_means_the_same() {
         Ok(content.eq_ignore_ascii_case(b"y"))
     });
     assert_eq!(found.unwrap()["a"].commit().unwrap().id.to_string(), change);
+}
+
+#[test]
+fn a_damaged_folder_behind_the_last_change_is_not_read() {
+    let repo = Repo::new();
+    let commits: Vec<String> = (0..16).map(|number| repo.commit_file(&format!("f{number}"), "1")).collect();
+    for number in 2..16 {
+        let tree = repo.git(&["rev-parse", &format!("{}^{{tree}}", commits[number - 2])]);
+        let object = repo.path().join(".git/objects").join(&tree[..2]).join(&tree[2..]);
+        let aside = repo.path().join("aside");
+        std::fs::rename(&object, &aside).unwrap();
+        let found = last(&source(repo.path()).snapshot().unwrap(), &format!("f{number}"));
+        assert_eq!(found.as_ref(), Some(&commits[number]));
+        std::fs::rename(&aside, &object).unwrap();
+    }
 }
 
 #[test]

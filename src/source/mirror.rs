@@ -28,9 +28,6 @@ const NAME_KEY: &str = "gitoggle.name";
 /// The number of digits of a full commit id.
 const LENGTH_OF_ID: usize = 40;
 
-/// The number of packs above which the mirror is cloned again. Each fetch adds a pack.
-const MOST_PACKS: usize = 256;
-
 /// The state of a remote source between snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
@@ -64,7 +61,8 @@ impl Mirror {
 
     /// Fetches into the cache, or clones again if the cache is damaged.
     fn update(&mut self, config: &SourceConfig, cache: &Path) -> Result<Snapshot, Error> {
-        let usable = Some(cache).filter(|_| !self.distrusted && packs(cache) <= MOST_PACKS);
+        let usable =
+            Some(cache).filter(|_| !self.distrusted && packs(cache) <= config.thresholds.most_mirror_packs);
         if let Some(repository) = usable.and_then(|cache| open(cache, config)) {
             // A process that was killed may have left lock files, at which every later fetch would fail.
             git::clear(cache).map_err(|error| Error::Io {
@@ -132,7 +130,7 @@ fn take(
     resolved: Resolved,
 ) -> Result<Snapshot, Error> {
     let pool = RepositoryPool::new(folder.to_owned()).within(temporary);
-    let cache = ReaderCache::new(pool, None).of_host(&config.location, &config.access);
+    let cache = ReaderCache::new(pool, None, config.thresholds).of_host(&config.location, &config.access);
     Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
 }
 
@@ -369,7 +367,7 @@ fn remove_leftovers(parent: &Path, prefix: &str) {
     }
 }
 
-fn packs(cache: &Path) -> usize {
+pub(super) fn packs(cache: &Path) -> usize {
     std::fs::read_dir(cache.join("objects/pack")).into_iter().flatten().flatten().count() / 2
 }
 

@@ -69,6 +69,21 @@ fn revision(source: &mut Source) -> String {
 }
 
 #[test]
+fn a_mirror_with_many_packs_is_cloned_again() {
+    let remote = Remote::new();
+    for most in [1, 2, 3, Thresholds::default().most_mirror_packs] {
+        let thresholds = Thresholds { most_mirror_packs: most, ..Thresholds::default() };
+        let mut source = Source::new(SourceConfig { thresholds, ..remote.config() });
+        for number in 0..4 {
+            let commit = remote.publish("a", &format!("{most}, {number}"));
+            assert_eq!(source.snapshot().unwrap().revision().to_string(), commit);
+            assert!(mirror::packs(&remote.cache()) <= most + 1);
+        }
+    }
+    assert!(mirror::packs(&remote.cache()) > 3, "each fetch adds a pack");
+}
+
+#[test]
 fn a_ref_that_has_not_moved_costs_one_lookup() {
     let remote = Remote::new();
     let first = remote.publish("a", "1");

@@ -28,7 +28,7 @@ use snapshot::ReaderCache;
 use crate::git::{
     GitAccess, GitError, Libgit2Error, ObjectFault, RepoUrl, RepositoryPool, UnsupportedFormat, is_full,
 };
-use crate::model::{CommitId, ObjectId, escaped, listed, similar_names};
+use crate::model::{CommitId, ObjectId, Thresholds, escaped, listed, similar_names};
 
 /// The pause before a local repository with an error is read again. Another process may be replacing it.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -49,6 +49,8 @@ pub struct SourceConfig {
     pub cache: Option<PathBuf>,
     /// Whether the mirror may be written.
     pub mode: CacheMode,
+    /// Where functions take another path.
+    pub thresholds: Thresholds,
 }
 
 /// The permitted use of a URL's mirror.
@@ -143,7 +145,7 @@ impl Source {
 
 fn local_snapshot(config: &SourceConfig, path: &Path, place: &RepositoryPlace) -> Result<Snapshot, Error> {
     let (repository, resolved) = revisions::open_and_resolve(path, config.reference.as_deref())?;
-    let cache = ReaderCache::new(RepositoryPool::of(repository), Some(place.clone()));
+    let cache = ReaderCache::new(RepositoryPool::of(repository), Some(place.clone()), config.thresholds);
     Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
 }
 

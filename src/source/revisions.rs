@@ -177,7 +177,7 @@ impl RevisionLookup {
     }
 
     fn cache(self) -> ReaderCache {
-        ReaderCache::new(RepositoryPool::of(self.repository), Some(self.place))
+        ReaderCache::new(RepositoryPool::of(self.repository), Some(self.place), self.config.thresholds)
     }
 }
 

@@ -78,12 +78,9 @@ pub(super) fn evidence(
     Ok(unseen)
 }
 
-/// The number of commits that are searched for a difference. A revision that is farther from the recorded one is recorded
-/// again, so that the next walk is short.
-const FAR: usize = 1_000;
-
 /// Returns whether `since`, or a commit between it and `start`, may have other folders under `root` than `start`. Returns
-/// `true` also if a partial clone lacks them or the path is longer than [`FAR`].
+/// `true` also if a partial clone lacks them or so many commits are between that the revision is
+/// recorded again, so that the next walk is short.
 pub(super) fn differed_since(
     reader: &Reader,
     start: CommitId,
@@ -95,7 +92,7 @@ pub(super) fn differed_since(
     let mut now = None;
     // The walk leaves out `since` itself, whose folders count as well.
     for (passed, id) in between.chain([Ok(since)]).enumerate() {
-        if passed == FAR {
+        if passed == reader.thresholds().far {
             return Ok(true);
         }
         let Some(then) = folders(&mut trees, reader.node(id?)?.tree, root)? else {
@@ -139,9 +136,6 @@ pub(super) struct TreeCache<'a> {
 }
 
 impl<'a> TreeCache<'a> {
-    // A walk over a long history would otherwise keep every version of every folder.
-    pub(super) const MOST_BYTES: usize = 32 << 20;
-
     pub(super) fn new(reader: &'a Reader) -> Self {
         Self { reader, trees: HashMap::new(), bytes: 0 }
     }
@@ -159,18 +153,13 @@ impl<'a> TreeCache<'a> {
             Err(Error::PartialClone(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        if self.bytes > Self::MOST_BYTES {
-            self.clear();
+        if self.bytes > self.reader.thresholds().tree_bytes {
+            self.trees.clear();
+            self.bytes = 0;
         }
         self.bytes += tree.bytes().len();
         self.trees.insert(id, tree.clone());
         Ok(Some(tree))
-    }
-
-    /// Forgets all trees, and returns how many bytes they had.
-    pub(super) fn clear(&mut self) -> usize {
-        self.trees.clear();
-        std::mem::take(&mut self.bytes)
     }
 }
 

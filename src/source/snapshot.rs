@@ -15,7 +15,7 @@ use crate::git::{
 };
 use crate::model::{
     Attribution, AuthoredCommit, Blob, Commit, CommitId, EntryKind, HistoryEvidence, LastChange, ObjectId,
-    Tree, Trees,
+    Thresholds, Tree, Trees,
 };
 
 /// One commit of the source and its history. Cheap to clone.
@@ -460,6 +460,7 @@ pub(super) struct ReaderCache {
     place: Option<RepositoryPlace>,
     /// The host that a mirror can ask for further commits.
     host: Option<Host>,
+    thresholds: Thresholds,
 }
 
 /// The address of a mirror's source.
@@ -475,11 +476,8 @@ struct Host {
 const RECORDED: &str = "refs/gitoggle/recorded";
 
 impl ReaderCache {
-    /// The number of cached trees. A plan of a few changes reads fewer, and a plan of all documents reads each tree once.
-    const MOST_TREES: usize = 512;
-
-    pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>) -> Self {
-        Self { pool: Arc::new(pool), trees: Mutex::default(), place, host: None }
+    pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>, thresholds: Thresholds) -> Self {
+        Self { pool: Arc::new(pool), trees: Mutex::default(), place, host: None, thresholds }
     }
 
     /// Lets missing commits be fetched from the source of a mirror.
@@ -515,7 +513,7 @@ impl ReaderCache {
 
     fn keep(&self, id: ObjectId, tree: &Tree) {
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        if trees.len() < Self::MOST_TREES {
+        if trees.len() < self.thresholds.most_trees {
             trees.insert(id, tree.clone());
         }
     }
@@ -543,6 +541,10 @@ impl Reader {
     /// Returns the folder of the objects and refs.
     pub(crate) fn folder(&self) -> &Path {
         self.cache.pool.folder()
+    }
+
+    pub(super) fn thresholds(&self) -> Thresholds {
+        self.cache.thresholds
     }
 
     pub(super) fn repository(&self) -> &Repository {

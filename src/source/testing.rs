@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{CacheMode, Parents, Source, SourceConfig};
 pub(crate) use crate::git::testing::{command, git};
 use crate::git::{GitAccess, RepoUrl, UserConfig};
+use crate::model::Thresholds;
 use crate::transport::Network;
 
 pub(crate) struct Repo {
@@ -64,6 +65,7 @@ pub(crate) fn config(location: RepoUrl) -> SourceConfig {
         },
         cache: None,
         mode: CacheMode::Keep,
+        thresholds: Thresholds::default(),
     }
 }
 

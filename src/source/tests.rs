@@ -323,6 +323,22 @@ fn a_change_that_was_reverted_counts_as_a_difference() {
 }
 
 #[test]
+fn a_revision_that_is_far_away_counts_as_different() {
+    let repo = Repo::new();
+    let since = repo.commit_file("shop/prod/pay.yaml", "one");
+    for number in 1..=3 {
+        repo.commit_file("README.md", &format!("{number}"));
+    }
+    let differed = |far| {
+        let thresholds = Thresholds { far, ..Thresholds::default() };
+        let config = SourceConfig { thresholds, ..config(RepoUrl::local(repo.path())) };
+        let since = CommitId(since.parse().unwrap());
+        Source::new(config).snapshot().unwrap().differed_since(since).unwrap()
+    };
+    assert_eq!([1, 3, 4, 1_000].map(differed), [true, true, false, false]);
+}
+
+#[test]
 fn an_object_is_found_only_at_its_path_in_the_history() {
     let repo = Repo::new();
     repo.commit_file("x/a", "one");

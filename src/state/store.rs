@@ -15,8 +15,8 @@ use super::shared::{PassAnnouncement, SharedSession};
 use super::sidecar::Orders;
 use super::sidecar::{self, CleanPass, Failures};
 use super::{Clock, SharedOptions, StateSnapshot, Stop};
-use crate::git::{self, FailpointHook, Failpoints};
-use crate::model::{Allowance, CommitId, RequestDigest, Sent, ToggleId};
+use crate::git::{FailpointHook, Failpoints};
+use crate::model::{Allowance, CommitId, RequestDigest, Sent, Thresholds, ToggleId};
 
 /// How to open a [`Store`].
 #[derive(Clone)]
@@ -31,6 +31,7 @@ pub struct Options {
     pub now: i64,
     /// None if state is not shared.
     pub shared: Option<SharedOptions>,
+    pub thresholds: Thresholds,
     /// A hook for tests, called at every failpoint. If it returns `true`, the store stops as if the process had died.
     pub crash: Option<FailpointHook>,
 }
@@ -56,12 +57,12 @@ impl Store {
     /// [`Error::Locked`] if another process holds the lock for longer than `options.wait`, [`Error::OtherBaseUrl`] if the
     /// state belongs to another service, and the cause if the state cannot be written.
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
-        let Options { wait, base_url, timeout, now, shared, crash } = options;
+        let Options { wait, base_url, timeout, now, shared, thresholds, crash } = options;
         folder::create(dir)?;
         // Locked first: opening the repository removes temporary files, whose writer must be dead.
         let lock = Arc::new(Lock::take(dir, wait, now)?);
         let failpoints = Failpoints(crash);
-        let applied = AppliedRepository::open(dir, base_url.clone(), failpoints.clone())?;
+        let applied = AppliedRepository::open(dir, base_url.clone(), thresholds, failpoints.clone())?;
         let journal = JournalFile::open(dir, base_url, timeout, Arc::clone(&lock), failpoints.clone())?;
         let place = Place::of(shared.as_ref().map(|options| &options.remote));
         folder::check_place(dir, &place, false)?;
@@ -279,7 +280,7 @@ impl Store {
         }
         self.trim()?;
         self.show();
-        match git::pack::repack(self.applied.repository())? {
+        match self.applied.merge_packs()? {
             true => self.reopen(),
             false => Ok(()),
         }

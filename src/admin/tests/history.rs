@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::git::pack::{ObjectKind, id_of};
-use crate::model::{CommitId, DeploymentEffect, Format, ObjectId, ToggleId};
+use crate::model::{CommitId, DeploymentEffect, Format, ObjectId, Thresholds, ToggleId};
 use crate::state::{AppliedEdit, Options, PassHead, Store};
 
 /// The document of a toggle whose default is the variation `serve`.
@@ -26,6 +26,7 @@ fn state(toggles: &[ToggleId]) -> tempfile::TempDir {
         timeout: Duration::ZERO,
         now: 0,
         shared: None,
+        thresholds: Thresholds::default(),
         crash: None,
     };
     let mut store = Store::open(dir.path(), options).unwrap();

@@ -7,11 +7,15 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::Limits;
-use super::dispatch::{Dispatcher, Job, Next, ROW, Response, ServiceVerdict};
+use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
 use super::order::{Item, Order};
 use crate::plan::Turn;
+use crate::model::Thresholds;
 
 const SEEDS: u64 = 50;
+
+/// As many failures in a row put the service in doubt.
+const ROW: usize = 10;
 
 const LIMITS: Limits =
     Limits { in_flight: 16, in_flight_per_environment: 1, give_up_after: Duration::from_secs(60) };
@@ -24,7 +28,7 @@ fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
         lanes: (0..=others).map(|change| vec![change]).collect(),
         is_blank: false,
     };
-    Dispatcher::new(order, LIMITS, Rng::with_seed(seed))
+    Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(seed))
 }
 
 fn sent(next: Next) -> Job {
@@ -246,7 +250,7 @@ fn a_toggle_that_failed_alone_or_may_be_missing_does_not_count() {
     ] {
         let item = Item { is_alone, may_be_missing, ..Item::default() };
         let order = Order { items: vec![item; 30], lanes: vec![(0..30).collect()], is_blank: false };
-        let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
+        let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(1));
         assert_eq!(responds(&mut dispatcher, now, &[response; 30]).1, requests, "{response:?}");
     }
 }
@@ -306,7 +310,7 @@ fn the_longest_untried_is_next_and_a_disabled_document_among_equals() {
         lanes: vec![vec![0, 1, 2, 3], vec![4]],
         is_blank: false,
     };
-    let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
+    let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(1));
     let mut found = Vec::new();
     while let Next::Send(job) = dispatcher.next(now) {
         found.push(job.change);
@@ -323,11 +327,13 @@ fn environments_take_turns_and_one_request_is_open_in_each() {
         lanes: vec![vec![0, 1], vec![2, 3]],
         is_blank: false,
     };
-    let mut dispatcher = Dispatcher::new(order(), LIMITS, Rng::with_seed(1));
+    let mut dispatcher = Dispatcher::new(order(), LIMITS, Thresholds::default(), Rng::with_seed(1));
     let jobs = [sent(dispatcher.next(now)), sent(dispatcher.next(now))];
     assert_ne!(jobs[0].lane, jobs[1].lane);
     assert_eq!(dispatcher.next(now), Next::Wait);
-    let firsts = |seed| sent(Dispatcher::new(order(), LIMITS, Rng::with_seed(seed)).next(now)).change;
+    let firsts = |seed| {
+        sent(Dispatcher::new(order(), LIMITS, Thresholds::default(), Rng::with_seed(seed)).next(now)).change
+    };
     let firsts: std::collections::BTreeSet<usize> = (0..50).map(firsts).collect();
     assert_eq!(firsts, [0, 2].into(), "the first lane is drawn, and its order is that of the plan");
 }
@@ -337,7 +343,7 @@ fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_draw
     let now = Instant::now();
     let second = |is_blank, seed| {
         let order = Order { items: vec![Item::default(); 4], lanes: vec![vec![0, 1, 2, 3]], is_blank };
-        let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(seed));
+        let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(seed));
         let first = sent(dispatcher.next(now));
         assert_eq!(first.change, 0);
         dispatcher.finish(first, Response::Busy, now);
@@ -355,7 +361,7 @@ fn a_retry_waits_at_the_end_of_its_lane() {
     let now = Instant::now();
     let later = now + Duration::from_secs(1);
     let order = Order { items: vec![Item::default(); 2], lanes: vec![vec![0, 1]], is_blank: false };
-    let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(1));
+    let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(1));
     let first = sent(dispatcher.next(now));
     dispatcher.retry(first, Response::Busy, now, later);
     let second = sent(dispatcher.next(now));

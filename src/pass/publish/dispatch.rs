@@ -17,13 +17,8 @@ use tokio::time::Instant;
 use super::Limits;
 use super::order::{Item, Order};
 use crate::plan::Turn;
+use crate::model::Thresholds;
 use crate::service::{Outcome, ServiceTrust};
-
-/// The number of different toggles in a row without a success that puts the service in doubt.
-pub(in crate::pass) const ROW: usize = 10;
-
-/// The limit of open requests until a change was applied.
-const OPEN_UNTIL_APPLIED: usize = 3;
 
 /// The waits before a probe, from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -155,11 +150,12 @@ pub(crate) struct Dispatcher {
     is_closed: bool,
     in_flight: usize,
     limits: Limits,
+    thresholds: Thresholds,
     rng: Rng,
 }
 
 impl Dispatcher {
-    pub(crate) fn new(order: Order, limits: Limits, mut rng: Rng) -> Self {
+    pub(crate) fn new(order: Order, limits: Limits, thresholds: Thresholds, mut rng: Rng) -> Self {
         let Order { items, lanes, is_blank } = order;
         let mut rotation: Vec<usize> = (0..lanes.len()).collect();
         rng.shuffle(&mut rotation);
@@ -183,6 +179,7 @@ impl Dispatcher {
             is_closed: false,
             in_flight: 0,
             limits,
+            thresholds,
             rng,
         };
         dispatcher.enqueue(lanes.into_iter().flatten().collect());
@@ -323,7 +320,7 @@ impl Dispatcher {
 
     /// Returns whether the toggle's failure is among those that put the service in doubt.
     pub(crate) fn is_in_row(&self, change: usize) -> bool {
-        (self.pause.is_some() || self.row.len() >= ROW)
+        (self.pause.is_some() || self.row.len() >= self.thresholds.failures_in_a_row)
             && self.row.iter().any(|failure| failure.change == change)
     }
 
@@ -363,7 +360,8 @@ impl Dispatcher {
 
     /// Returns the limit of open requests: few, until a change was applied.
     pub(crate) fn room(&self) -> usize {
-        if self.is_applied { self.limits.in_flight } else { self.limits.in_flight.min(OPEN_UNTIL_APPLIED) }
+        let most = if self.is_applied { usize::MAX } else { self.thresholds.first_round };
+        self.limits.in_flight.min(most)
     }
 
     fn has_room(&self, lane: usize) -> bool {
@@ -487,7 +485,7 @@ impl Dispatcher {
         let is_late = response == Response::Busy
             && silence >= self.limits.give_up_after
             && first > self.lone_failures();
-        let is_tenth = is_new && self.row.len() >= ROW;
+        let is_tenth = is_new && self.row.len() >= self.thresholds.failures_in_a_row;
         if self.pause.is_some() || !(is_late || is_tenth) {
             return None;
         }

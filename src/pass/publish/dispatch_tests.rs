@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
 use super::order::{Item, Order};
-use crate::model::{HeldRequest, RequestDigest, ToggleId};
+use crate::model::{HeldRequest, RequestDigest, Thresholds, ToggleId};
 use crate::pass::StopReason;
 use crate::pass::publish::{Limits, order};
 use crate::pass::report::ChangeResult;
@@ -204,7 +204,8 @@ impl World {
 
     fn pass(&mut self, service: Service) -> Pass {
         let (due, order) = self.order();
-        let mut dispatcher = Dispatcher::new(order, self.limits, Rng::with_seed(self.rng.u64(..)));
+        let mut dispatcher =
+            Dispatcher::new(order, self.limits, Thresholds::default(), Rng::with_seed(self.rng.u64(..)));
         let mut results = vec![ChangeResult::NotSent; due.len()];
         let mut open: Vec<(Instant, Job)> = Vec::new();
         let (began, mut pass) = (self.now, Pass::default());

@@ -35,7 +35,7 @@ use super::Error;
 use super::event::PassContext;
 use super::report::PublishSummary;
 use crate::model::{
-    Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Serve, ToggleId, Variation,
+    Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Serve, Thresholds, ToggleId, Variation,
 };
 use crate::pass::report::StopReason;
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
@@ -66,6 +66,7 @@ pub(crate) struct PublishJob {
     pub(crate) versions: BTreeMap<ToggleId, u64>,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
+    pub(crate) thresholds: Thresholds,
     pub(crate) clock: Clock,
     pub(crate) context: PassContext,
 }
@@ -378,6 +379,7 @@ mod tests {
             versions: _,
             journal: Journal { .. },
             limits: Limits { .. },
+            thresholds: _,
             clock: _,
             context: PassContext { .. },
         } = job;

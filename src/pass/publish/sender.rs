@@ -98,7 +98,7 @@ impl Sender {
         let total = job.plan.changes().len();
         log_delays(&order, job.clock.instant());
         let rng = fastrand::Rng::with_seed(seed);
-        let dispatcher = Dispatcher::new(order, job.limits, rng);
+        let dispatcher = Dispatcher::new(order, job.limits, job.thresholds, rng);
         let progress = ChangeProgress {
             result: ChangeResult::NotSent,
             base_version: None,

@@ -69,7 +69,8 @@ pub(super) fn run(options: Options) -> Ended {
 
 impl History {
     fn new(options: Options) -> Self {
-        let Options { seed, kind, exceptions, service: service_kind, kills, permissions } = options;
+        let Options { seed, kind, exceptions, service: service_kind, kills, permissions, thresholds } =
+            options;
         let world = World::new(seed);
         let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
         let death = match (kills, exceptions.frozen_requests) {
@@ -107,6 +108,7 @@ impl History {
                 place: kind.is_shared().then_some((remote, NAME)),
                 is_misplaced: false,
                 permissions,
+                thresholds,
                 on_drift: Arc::new(Mutex::new(OnDrift::Hold)),
                 passes: Arc::default(),
             },

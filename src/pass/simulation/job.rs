@@ -16,7 +16,7 @@ use super::world::lock;
 use crate::daemon::{DriftScans, PassOutcome, Schedule};
 use crate::git::simulated::{self, REFUSED};
 use crate::git::{GitAccess, RepoUrl, UserConfig};
-use crate::model::{ServiceKind, chain};
+use crate::model::{ServiceKind, Thresholds, chain};
 use crate::pass::event::{Event, PassContext};
 use crate::pass::publish::order;
 use crate::pass::report::ChangeResult;
@@ -44,6 +44,7 @@ pub(super) struct Site {
     pub(super) is_misplaced: bool,
     pub(super) network: Network,
     pub(super) permissions: Permissions,
+    pub(super) thresholds: Thresholds,
     pub(super) on_drift: Arc<Mutex<OnDrift>>,
     /// The passes of daemons that are under way. A new commit stops them.
     pub(super) passes: Arc<Mutex<Vec<Underway>>>,
@@ -65,6 +66,8 @@ impl Site {
             timeout: TIMEOUT,
         });
         config.clock = Clock::Simulated(Arc::new(machine.clone()));
+        (config.thresholds, config.source.thresholds) = (self.thresholds, self.thresholds);
+        config.rules.policy.fewest_for_ratio = self.thresholds.fewest_for_share;
         let policy = &mut config.rules.policy;
         if self.permissions == Permissions::All || self.service.permits() {
             (policy.first_pass, policy.allows_mass_change) = (Some(FirstPass::Assert), true);
@@ -150,7 +153,21 @@ impl Site {
                 machine.say(format_args!("fails: {}", parts.collect::<Vec<_>>().join("`")));
             }
         }
+        let error = result.as_ref().map_or_else(Some, |report| report.error.as_deref());
+        if let Some(error) = error {
+            self.check_error(machine, error);
+        }
         result
+    }
+
+    /// Checks that nothing fails once all trouble has ended, and that the state has what it relies on at any time.
+    fn check_error(&self, machine: &Machine, error: &Error) {
+        let text = chain(error);
+        // A branch that was forced back is a stale checkout.
+        let is_expected = self.is_misplaced || !machine.is_calm() || matches!(error, Error::Stale { .. });
+        if !is_expected || text.contains("was not kept") {
+            machine.fault(format_args!("fails without a reason: {text}"));
+        }
     }
 
     /// Applies a revision with the state folder `disk`, as `gitoggle apply` does.
@@ -170,7 +187,10 @@ impl Site {
                 });
                 drop(self.pass(machine, &mut reconciler, &context, &order, PassInputs::default()));
             }
-            Err(error) => machine.say(format_args!("cannot open the state: {}", chain(&error))),
+            Err(error) => {
+                machine.say(format_args!("cannot open the state: {}", chain(&error)));
+                self.check_error(machine, &error);
+            }
         }
     }
 
@@ -180,7 +200,10 @@ impl Site {
         let order = Arc::new(AtomicUsize::new(0));
         let mut reconciler = match self.open(machine, self.config(machine, disk), &order) {
             Ok(reconciler) => reconciler,
-            Err(error) => return machine.say(format_args!("cannot open the state: {}", chain(&error))),
+            Err(error) => {
+                machine.say(format_args!("cannot open the state: {}", chain(&error)));
+                return self.check_error(machine, &error);
+            }
         };
         let mut schedule = Schedule::new(POLL_INTERVAL, DriftScans::Off);
         let mut seen = None;

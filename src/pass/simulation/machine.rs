@@ -112,6 +112,10 @@ impl Machine {
         self.0.is_alive.load(Ordering::SeqCst)
     }
 
+    pub(super) fn is_calm(&self) -> bool {
+        self.0.world.is_calm()
+    }
+
     pub(super) fn say(&self, what: impl fmt::Display) {
         self.0.world.say(&self.0.name, what);
     }

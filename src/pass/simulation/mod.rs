@@ -26,9 +26,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::model::ServiceKind;
+use crate::model::{ServiceKind, Thresholds};
 use history::Ended;
-use options::{Kills, Kind, Options, Permissions};
+use options::{Kills, Kind, Options, Permissions, thresholds};
 use service::Exceptions;
 
 /// How many seeds each test runs by default.
@@ -102,6 +102,7 @@ fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
         service: ServiceKind::Documented,
         kills: Kills::Drawn,
         permissions: Permissions::All,
+        thresholds: thresholds(seed),
     }
 }
 
@@ -239,14 +240,17 @@ fn seeds_that_found_a_fault_are_kept() {
         };
         let seed = words[1].parse().expect("a seed");
         let options = match words.get(2) {
-            None => options(kind)(seed),
+            None | Some(&"drawn") => options(kind)(seed),
             Some(&"frozen") => Options { exceptions: FROZEN, ..options(kind)(seed) },
             Some(&"late") => Options { exceptions: LATE, ..options(kind)(seed) },
             Some(&"killed") => killed(kind)(seed),
             Some(&"live") => live(kind)(seed),
             Some(other) => panic!("`{other}` is not a sort of history"),
         };
-        let ended = history::run(options);
+        // Those from before the thresholds were drawn have real ones.
+        let is_drawn = words.last() == Some(&"drawn");
+        let thresholds = if is_drawn { options.thresholds } else { Thresholds::default() };
+        let ended = history::run(Options { thresholds, ..options });
         assert_eq!(ended.fault, None, "{line}\n{}", ended.story.join("\n"));
     }
 }

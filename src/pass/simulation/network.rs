@@ -21,9 +21,14 @@ type Found = (Option<String>, u32);
 /// The pushes of a process, by its clock.
 #[derive(Clone, Copy, Default)]
 struct Pushes {
-    began: Duration,
+    /// The start of the first one without a verdict: others may have seen what it left, so its term begins there.
+    began: Option<Duration>,
+    /// Whether that is the one under way.
+    is_first: bool,
     /// The start of the last one that succeeded.
     succeeded: Duration,
+    /// Whether that one was an announcement.
+    is_announced: bool,
     /// The time of the last refusal since the start of the last one that had succeeded by then.
     refused_after: Duration,
 }
@@ -72,7 +77,10 @@ impl Network {
                 self.fail(machine, 0.03, "the connection was reset before the fetch")
             }
             "push" => {
-                self.pushes(machine, |pushes| pushes.began = machine.elapsed());
+                self.pushes(machine, |pushes| {
+                    pushes.is_first = pushes.began.is_none();
+                    pushes.began.get_or_insert(machine.elapsed());
+                });
                 self.lag(machine);
                 self.refuse(machine)?;
                 self.fail(machine, 0.06, "the connection was reset before the push")
@@ -82,7 +90,11 @@ impl Network {
                 self.lag(machine);
                 self.fail(machine, 0.05, "no verdict on the push")?;
                 if point == "pushed" {
-                    self.pushes(machine, |pushes| pushes.succeeded = pushes.began);
+                    let is_announced = self.reference.as_ref().is_some_and(SharedReference::is_announced);
+                    self.pushes(machine, |pushes| {
+                        pushes.succeeded = pushes.began.take().unwrap_or_default();
+                        pushes.is_announced = is_announced;
+                    });
                 }
                 Ok(())
             }
@@ -105,12 +117,12 @@ impl Network {
         }
     }
 
-    /// Checks that a pass that has sent something ends because of a refusal only after 90 s without a push
-    /// (src/state/README.md, "Shared state").
+    /// Checks that a refusal ends a pass only after 90 s without a push while its announcement is on the ref: its outcomes must
+    /// get there. A pass that starts over, after it has recorded everything, has nothing to lose.
     pub(super) fn check_refusal(&self, machine: &Machine) {
-        let after = self.pushes(machine, |pushes| pushes.refused_after);
-        if after < Duration::from_secs(90) {
-            machine.fault(format_args!("a refusal ends the pass {} s after a push", after.as_secs()));
+        let Pushes { refused_after, is_announced, .. } = self.pushes(machine, |pushes| *pushes);
+        if is_announced && refused_after < Duration::from_secs(90) {
+            machine.fault(format_args!("a refusal ends the pass {} s after a push", refused_after.as_secs()));
         }
     }
 
@@ -150,13 +162,16 @@ impl Network {
         if begins && *left == 0 {
             *left = self.world.draw(|rng| rng.u32(1..12));
         }
-        if *left == 0 {
+        if *left == 0 || self.world.is_calm() {
             return Ok(());
         }
         *left -= 1;
         drop(left);
         self.pushes(machine, |pushes| {
             pushes.refused_after = machine.elapsed().saturating_sub(pushes.succeeded);
+            if pushes.is_first {
+                pushes.began = None;
+            }
         });
         machine.say("the host refuses the push");
         Err(REFUSED)

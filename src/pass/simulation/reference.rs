@@ -49,6 +49,11 @@ impl SharedReference {
         fs::read_to_string(self.0.path.join(NAME)).ok()
     }
 
+    /// Returns whether the last push that was checked left an announcement.
+    pub(super) fn is_announced(&self) -> bool {
+        lock(&self.0.last).head.announcement.is_some()
+    }
+
     /// Removes a lock that a process left that was killed; its operator does.
     pub(super) fn unlock(&self) {
         drop(fs::remove_file(self.0.path.join(format!("{NAME}.lock"))));

@@ -119,7 +119,7 @@ fn tree(repository: &Repository, documents: &Documents) -> Oid {
     let mut folders: BTreeMap<&str, Environments> = BTreeMap::new();
     let odb = repository.odb().expect("a database");
     for (id, document) in documents {
-        let blob = odb.write(ObjectType::Blob, document.text().as_bytes()).expect("a blob");
+        let blob = odb.write(ObjectType::Blob, document.text(id).as_bytes()).expect("a blob");
         let environments = folders.entry(id.project()).or_default();
         let files = environments.entry(id.environment_key()).or_default();
         files.push((format!("{}.yaml", id.toggle()), blob));
@@ -144,11 +144,12 @@ fn tree(repository: &Repository, documents: &Documents) -> Oid {
 }
 
 impl Document {
-    fn text(self) -> String {
+    /// Each toggle has documents of its own, so that a state has to keep as many as there are toggles.
+    fn text(self, id: &ToggleId) -> String {
         let Self { meaning, style } = self;
         let comment = "# The same, written in another way.\n".repeat(usize::from(style));
         format!(
-            "{comment}disabled: false\ncontent:\n  variations:\n    - {{ name: a, value: m{meaning} }}\n    - {{ name: b, value: other }}\n  \
+            "# {id}\n{comment}disabled: false\ncontent:\n  variations:\n    - {{ name: a, value: m{meaning} }}\n    - {{ name: b, value: other }}\n  \
              rules: []\n  disabledServe: {{ select: 0 }}\n  defaultServe: {{ select: 0 }}\n"
         )
     }

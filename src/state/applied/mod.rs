@@ -17,7 +17,7 @@ use super::journal::{JournalEntry, JournalIndex, JournalTrim};
 use crate::git::pack::{self, Object, ObjectKind, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints, Libgit2Error};
-use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId};
+use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, Thresholds, ToggleId};
 use commit::{APPLIED, CommitOrigin};
 use tree::document;
 use tree::{CommitEdits, RecordedChange};
@@ -28,9 +28,6 @@ pub use history::{AppliedRevision, Revisions};
 pub use tree::AppliedEdit;
 pub use tree::DocumentReader;
 pub(crate) use tree::unkept;
-
-/// The number of documents that are not worth two processes.
-const FEW: usize = 100;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PassHead {
@@ -56,14 +53,33 @@ pub(crate) struct AppliedRepository {
     tip: Option<Tip>,
     /// The subject and the signer of the source commit that the current pass applies.
     described: Option<(CommitId, String, Option<String>)>,
+    thresholds: Thresholds,
     failpoints: Failpoints,
 }
 
 impl AppliedRepository {
-    pub(crate) fn open(dir: &Path, base_url: String, failpoints: Failpoints) -> Result<Self, Error> {
+    pub(crate) fn open(
+        dir: &Path,
+        base_url: String,
+        thresholds: Thresholds,
+        failpoints: Failpoints,
+    ) -> Result<Self, Error> {
         let path = dir.join("state.git");
         let repository = git::open_or_create(&path, &failpoints)?;
-        Ok(Self { tip: Tip::of(&repository)?, path, repository, base_url, described: None, failpoints })
+        Ok(Self {
+            tip: Tip::of(&repository)?,
+            path,
+            repository,
+            base_url,
+            described: None,
+            thresholds,
+            failpoints,
+        })
+    }
+
+    /// Merges packs if there are too many. Returns whether it did.
+    pub(crate) fn merge_packs(&self) -> Result<bool, Error> {
+        Ok(pack::repack(&self.repository, self.thresholds.most_packs)?)
     }
 
     /// Closes all packs.
@@ -180,6 +196,16 @@ impl AppliedRepository {
         }
     }
 
+    /// Returns whether `tip` continues the record of this folder.
+    pub(crate) fn is_continued_by(&self, tip: Option<&Tip>) -> Result<bool, Error> {
+        match (&self.tip, tip) {
+            (None, _) => Ok(true),
+            (Some(_), None) => Ok(false),
+            (Some(own), Some(tip)) if own.commit == tip.commit => Ok(true),
+            (Some(own), Some(tip)) => Ok(git::commit::descends(&self.repository, tip.commit, own.commit)?),
+        }
+    }
+
     /// Writes the commit and moves the ref. Returns the entries that may leave the journal.
     pub(crate) fn commit(
         &mut self,
@@ -252,7 +278,7 @@ impl AppliedRepository {
         let documents: BTreeSet<ObjectId> = documents.filter(|id| !objects.contains_key(id)).collect();
         // A checkpoint and a recovery have no source: they rely on what an earlier call has kept.
         let mut documents = pack::missing(&odb, documents);
-        if documents.len() > FEW
+        if documents.len() > self.thresholds.few_documents
             && let Some(source) = reader.repository()
         {
             pack::copy(source, self.repository.path(), &documents)?;

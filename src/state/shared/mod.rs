@@ -127,7 +127,8 @@ impl SharedSession {
             let found = FoundState::look_up(&mut self.tracked, applied, stop)?;
             let place = Place::of(Some(&self.tracked.remote));
             folder::check_place(&self.dir, &place, self.tracked.at.is_some())?;
-            if found.origin == StateOrigin::Foreign && applied.tip().is_some() {
+            // A process that was killed while it took over the record of the remote has left an older one of it.
+            if found.origin == StateOrigin::Foreign && !applied.is_continued_by(found.tip.as_ref())? {
                 // Another process was faster with the first record of that remote.
                 return Err(folder::not_moved(&self.dir, place));
             }

@@ -13,7 +13,7 @@ use super::*;
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
     Action, Blob, Certainty, CommitId, Content, DeploymentEffect, Format, ObjectId, Payload, Sent, Serve,
-    Targeting, TargetingDigest, ToggleId, Trees as _, Variation,
+    Targeting, TargetingDigest, Thresholds, ToggleId, Trees as _, Variation,
 };
 
 const URL: &str = "https://toggles.example/api";
@@ -27,6 +27,7 @@ pub(super) fn options() -> Options {
         now: 1_000,
         crash: None,
         shared: None,
+        thresholds: Thresholds::default(),
     }
 }
 

@@ -308,6 +308,22 @@ fn an_unresolved_list_does_not_grow() {
 }
 
 #[test]
+fn a_process_that_was_killed_while_it_took_over_a_record_continues_with_a_newer_one() {
+    let remote = remote();
+    let mut first = Process::new("first").open(&remote);
+    first.pass(1, &[("a/b/c", Action::Create, "one")], Certainty::Stored);
+    let killed = Process::new("killed");
+    let crash: FailpointHook = Arc::new(|point| point == "ref: moved");
+    let mut store = Store::open(killed.dir.path(), killed.options(remote.path(), Some(crash))).unwrap();
+    assert!(matches!(store.refresh(1_000, &NEVER, &mut |_| true), Err(Error::Crashed(_))));
+    drop(store);
+    first.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
+    let mut killed = killed.open(&remote);
+    killed.queue().unwrap();
+    assert_eq!(killed.applied(), pairs(&[("a/b/c.yaml", "two")]));
+}
+
+#[test]
 fn the_announcement_of_another_service_is_not_taken_over() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
