@@ -4,21 +4,64 @@ use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Value, json};
 
+use super::Forge;
 use super::routes::{
-    ForgeComment, ForgeRequest, ListedRequest, RequestedPage, Resource, Routes, TokenKind, commit_id,
-    component, seconds, user_id,
+    ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Resource, Routes, TokenKind,
+    Variables, commit_id, component, seconds, user_id,
 };
 use crate::transport::Secret;
 
+pub(super) const GITHUB: ForgeRow = ForgeRow {
+    routes: |repository| Box::new(GitHub::new(repository)),
+    longest_comment: 65_536,
+    stored: |text| text.into(),
+    permissions: "a comment needs `permissions: pull-requests: write`, a status `statuses: write`, and the list of merged \
+                  pull requests `pull-requests: read` and `contents: read`; the token of a job for a fork may only read",
+    jobs: &[Forge::GitHub],
+    variables: Variables {
+        url: "GITHUB_API_URL",
+        repository: "GITHUB_REPOSITORY",
+        commit: "GITHUB_SHA",
+        branch: "GITHUB_REF",
+        number: "GITHUB_REF",
+        tokens: &[("GITHUB_TOKEN", TokenKind::Personal)],
+    },
+    has_parts: |parts| parts.len() == 2,
+    job_url: |get| job_url(get, "GITHUB_RUN_ID"),
+};
+
+/// Gitea and Forgejo, whose jobs have GitHub's variables.
+pub(super) const GITEA: ForgeRow = ForgeRow {
+    routes: |repository| Box::new(Gitea::new(repository)),
+    // It has no limit, but a column of its database may have this one.
+    longest_comment: 65_535,
+    permissions: "the token needs the scopes `read:user`, `write:issue` (comments) and `write:repository` (statuses); the \
+                  token of a job for a fork may only read",
+    // Old runners do not set a variable of their own.
+    jobs: &[Forge::Gitea, Forge::GitHub],
+    variables: Variables {
+        tokens: &[("GITEA_TOKEN", TokenKind::Personal), ("GITHUB_TOKEN", TokenKind::Personal)],
+        ..GITHUB.variables
+    },
+    // Its pages have the number of the run in the repository.
+    job_url: |get| job_url(get, "GITHUB_RUN_NUMBER"),
+    ..GITHUB
+};
+
+fn job_url(get: &dyn Fn(&str) -> Option<String>, run: &str) -> Option<String> {
+    let (server, repository) = (get("GITHUB_SERVER_URL")?, get("GITHUB_REPOSITORY")?);
+    Some(format!("{server}/{repository}/actions/runs/{}", get(run)?))
+}
+
 /// A repository on GitHub.
-pub(super) struct GitHub {
+struct GitHub {
     path: String,
     /// `owner/name`.
     name: String,
 }
 
 impl GitHub {
-    pub(super) fn new(repository: &str) -> Self {
+    fn new(repository: &str) -> Self {
         Self { path: repository_path(repository), name: repository.to_owned() }
     }
 }
@@ -122,10 +165,10 @@ impl Routes for GitHub {
 
 // The API of Gitea and Forgejo, version 1.
 
-pub(super) struct Gitea(String);
+struct Gitea(String);
 
 impl Gitea {
-    pub(super) fn new(repository: &str) -> Self {
+    fn new(repository: &str) -> Self {
         Self(repository_path(repository))
     }
 }

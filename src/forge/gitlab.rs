@@ -6,24 +6,48 @@ use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::routes::{
-    ForgeComment, ForgeRequest, ListedRequest, RequestedPage, Routes, TokenKind, commit_id, component,
-    seconds, user_id,
+    ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Routes, TokenKind, Variables,
+    commit_id, component, seconds, user_id,
 };
-use super::{CommitStatus, CommitVerdict};
+use super::{CommitStatus, CommitVerdict, Forge};
 use crate::transport::Secret;
 
+pub(super) const GITLAB: ForgeRow = ForgeRow {
+    routes: |project| Box::new(GitLab::new(project)),
+    longest_comment: 1_000_000,
+    stored: |text| without_actions(text).into(),
+    permissions: "GITLAB_TOKEN needs the scope `api` and the role Developer; a job token (CI_JOB_TOKEN) may neither \
+                  comment nor set a status in most versions of GitLab, and jobs for a fork do not get the variables of \
+                  the project",
+    jobs: &[Forge::GitLab],
+    variables: Variables {
+        url: "CI_API_V4_URL",
+        repository: "CI_PROJECT_ID",
+        commit: "CI_COMMIT_SHA",
+        branch: "CI_COMMIT_BRANCH",
+        number: "CI_MERGE_REQUEST_IID",
+        tokens: &[("GITLAB_TOKEN", TokenKind::Personal), ("CI_JOB_TOKEN", TokenKind::Job)],
+    },
+    // A number, or a path with any number of groups.
+    has_parts: |parts| match parts {
+        [number] => number.bytes().all(|byte| byte.is_ascii_digit()),
+        path => path.len() >= 2,
+    },
+    job_url: |get| get("CI_JOB_URL"),
+};
+
 /// A project on GitLab.
-pub(super) struct GitLab(String);
+struct GitLab(String);
 
 impl GitLab {
     /// `project` is a number or a path.
-    pub(super) fn new(project: &str) -> Self {
+    fn new(project: &str) -> Self {
         Self(format!("/projects/{}", component(project)))
     }
 }
 
 /// Escapes lines that GitLab would execute as quick actions, such as `/merge`, with the rights of the token.
-pub(super) fn without_actions(body: &str) -> String {
+fn without_actions(body: &str) -> String {
     let lines = body.split_inclusive('\n').map(|line| {
         let text = line.trim_start();
         if text.starts_with('/') {

@@ -232,41 +232,6 @@ pub(crate) enum ForgeTargetError {
     Url(&'static str, #[source] ApiUrlError),
 }
 
-/// The variables of one forge, each with those of its jobs for pushes.
-struct Names {
-    url: &'static str,
-    repository: &'static str,
-    commit: &'static str,
-    branch: &'static str,
-    tokens: &'static [(&'static str, TokenKind)],
-}
-
-impl ForgeApi {
-    fn names(self) -> Names {
-        const GITEA: &[(&str, TokenKind)] =
-            &[("GITEA_TOKEN", TokenKind::Personal), ("GITHUB_TOKEN", TokenKind::Personal)];
-        match self {
-            Self::GitLab => Names {
-                url: "CI_API_V4_URL",
-                repository: "CI_PROJECT_ID",
-                commit: "CI_COMMIT_SHA",
-                branch: "CI_COMMIT_BRANCH",
-                tokens: &[("GITLAB_TOKEN", TokenKind::Personal), ("CI_JOB_TOKEN", TokenKind::Job)],
-            },
-            Self::GitHub | Self::Gitea => Names {
-                url: "GITHUB_API_URL",
-                repository: "GITHUB_REPOSITORY",
-                commit: "GITHUB_SHA",
-                branch: "GITHUB_REF",
-                tokens: match self {
-                    Self::Gitea => GITEA,
-                    _ => &GITEA[1..],
-                },
-            },
-        }
-    }
-}
-
 impl ForgeTarget {
     /// Finds the repository. `variable` returns the value of an environment variable, and `file` the content of a file.
     ///
@@ -280,8 +245,9 @@ impl ForgeTarget {
         file: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ForgeTargetError> {
         let get = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let names = api.names();
-        let request = PullRequest::of_job(variable, file).filter(|request| api.is_of(request.forge));
+        let names = &api.row().variables;
+        let request =
+            PullRequest::of_job(variable, file).filter(|request| api.row().jobs.contains(&request.forge));
         let (number, repository) =
             request.map_or((None, None), |request| (request.number, request.repository));
         let of_job = get(names.url)
@@ -308,17 +274,14 @@ impl ForgeTarget {
             commit: get(names.commit),
             branch: get(names.branch).and_then(|name| branch_name(&name).map(str::to_owned)),
             pipeline: get("CI_PIPELINE_ID").and_then(|id| id.parse().ok()),
-            job_url: job_url(api, &get),
+            job_url: (api.row().job_url)(&get),
             token,
         })
     }
 
     /// Returns the number of the pull request.
     pub(crate) fn request(&self) -> Result<u64, ForgeTargetError> {
-        let variable = match self.api {
-            ForgeApi::GitLab => "CI_MERGE_REQUEST_IID",
-            ForgeApi::GitHub | ForgeApi::Gitea => "GITHUB_REF",
-        };
+        let variable = self.api.row().variables.number;
         self.number.ok_or_else(|| missing("the number of the pull request", "--forge-number", variable))
     }
 
@@ -376,25 +339,9 @@ fn token(
 fn check(api: ForgeApi, repository: &str) -> Result<(), ForgeTargetError> {
     let parts: Vec<&str> = repository.split('/').collect();
     let is_valid = |part: &&str| !["", ".", ".."].contains(part);
-    let is_number = repository.bytes().all(|byte| byte.is_ascii_digit());
-    let has_parts = match api {
-        ForgeApi::GitLab => is_number || parts.len() >= 2,
-        ForgeApi::GitHub | ForgeApi::Gitea => parts.len() == 2,
-    };
-    if has_parts && parts.iter().all(is_valid) {
+    if (api.row().has_parts)(&parts) && parts.iter().all(is_valid) {
         Ok(())
     } else {
         Err(ForgeTargetError::Repository(crate::model::escaped(repository).to_string()))
     }
-}
-
-fn job_url(api: ForgeApi, get: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let run = match api {
-        ForgeApi::GitLab => return get("CI_JOB_URL"),
-        ForgeApi::GitHub => "GITHUB_RUN_ID",
-        // Gitea's pages have the number of the run in the repository.
-        ForgeApi::Gitea => "GITHUB_RUN_NUMBER",
-    };
-    let (server, repository) = (get("GITHUB_SERVER_URL")?, get("GITHUB_REPOSITORY")?);
-    Some(format!("{server}/{repository}/actions/runs/{}", get(run)?))
 }

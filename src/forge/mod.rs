@@ -22,13 +22,10 @@ use std::fmt;
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use github::GitHub;
-use github::Gitea;
-use gitlab::GitLab;
 use jiff::Timestamp;
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
-use routes::{ForgeRequest, Resource, Routes, TokenKind};
+use routes::{ForgeRequest, ForgeRow, Resource, Routes, TokenKind};
 use serde_json::{Value, json};
 
 use crate::model::{cut, escaped, rfc3339, words};
@@ -109,7 +106,7 @@ impl ForgeClient {
         let (token, token_kind) = target.token()?;
         Ok(Self {
             client: network.blocking_client(TIMEOUT)?,
-            routes: routes(target.api, &target.repository),
+            routes: (target.api.row().routes)(&target.repository),
             target,
             token_kind,
             token,
@@ -202,11 +199,14 @@ impl ForgeClient {
     }
 }
 
-fn routes(api: ForgeApi, repository: &str) -> Box<dyn Routes> {
-    match api {
-        ForgeApi::GitHub => Box::new(GitHub::new(repository)),
-        ForgeApi::GitLab => Box::new(GitLab::new(repository)),
-        ForgeApi::Gitea => Box::new(Gitea::new(repository)),
+impl ForgeApi {
+    /// Returns what is known of the forge.
+    fn row(self) -> &'static ForgeRow {
+        match self {
+            Self::GitHub => &github::GITHUB,
+            Self::GitLab => &gitlab::GITLAB,
+            Self::Gitea => &github::GITEA,
+        }
     }
 }
 
@@ -348,7 +348,7 @@ impl ForgeError {
         match self {
             Self::Limited(_) => Some("run the job again after that"),
             Self::NoBranch(_) => Some("name the branch with `--ref`"),
-            _ => self.is_denied().then(|| api.permissions()),
+            _ => self.is_denied().then(|| api.row().permissions),
         }
     }
 }

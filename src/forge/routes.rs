@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::Forge;
-use super::gitlab::without_actions;
 use super::{CommitStatus, CommitVerdict};
 use crate::model::{CommitId, words};
 use crate::transport::Secret;
@@ -231,52 +230,45 @@ words! {
     }
 }
 
+/// What is known of a forge besides its requests. Each forge has a constant.
+pub(super) struct ForgeRow {
+    /// Makes the routes of a repository.
+    pub(super) routes: fn(&str) -> Box<dyn Routes>,
+    /// The length of the longest comment, in characters.
+    pub(super) longest_comment: usize,
+    /// Returns a text as the forge stores it in a comment.
+    pub(super) stored: fn(&str) -> Cow<'_, str>,
+    /// What a token needs, for a message.
+    pub(super) permissions: &'static str,
+    /// The CI systems whose jobs have the variables of this API.
+    pub(super) jobs: &'static [Forge],
+    pub(super) variables: Variables,
+    /// Returns whether the parts of the path of a repository are as many as the forge has.
+    pub(super) has_parts: fn(&[&str]) -> bool,
+    /// Returns the page of the job, given the variables.
+    pub(super) job_url: fn(&dyn Fn(&str) -> Option<String>) -> Option<String>,
+}
+
+/// The variables of a forge's jobs, for pushes and for pull requests.
+pub(super) struct Variables {
+    pub(super) url: &'static str,
+    pub(super) repository: &'static str,
+    pub(super) commit: &'static str,
+    pub(super) branch: &'static str,
+    /// The number of the pull request.
+    pub(super) number: &'static str,
+    pub(super) tokens: &'static [(&'static str, TokenKind)],
+}
+
 impl ForgeApi {
     /// Returns the length of the longest comment, in characters.
     pub fn longest_comment(self) -> usize {
-        match self {
-            Self::GitHub => 65_536,
-            Self::GitLab => 1_000_000,
-            // Gitea has no limit, but a column of its database may have this one.
-            Self::Gitea => 65_535,
-        }
+        self.row().longest_comment
     }
 
     /// Returns a text as the forge stores it in a comment.
     pub(super) fn stored(self, text: &str) -> Cow<'_, str> {
-        match self {
-            Self::GitLab => without_actions(text).into(),
-            Self::GitHub | Self::Gitea => text.into(),
-        }
-    }
-
-    /// Returns whether a job of `forge` has the variables of this API.
-    pub(super) fn is_of(self, forge: Forge) -> bool {
-        match self {
-            Self::GitHub => forge == Forge::GitHub,
-            Self::GitLab => forge == Forge::GitLab,
-            // Old runners of Gitea do not set a variable of their own.
-            Self::Gitea => matches!(forge, Forge::Gitea | Forge::GitHub),
-        }
-    }
-
-    /// Returns what a token needs, for a message.
-    pub(super) fn permissions(self) -> &'static str {
-        match self {
-            Self::GitHub => {
-                "a comment needs `permissions: pull-requests: write`, a status `statuses: write`, and the list of merged \
-                 pull requests `pull-requests: read` and `contents: read`; the token of a job for a fork may only read"
-            }
-            Self::GitLab => {
-                "GITLAB_TOKEN needs the scope `api` and the role Developer; a job token (CI_JOB_TOKEN) may neither \
-                 comment nor set a status in most versions of GitLab, and jobs for a fork do not get the variables of \
-                 the project"
-            }
-            Self::Gitea => {
-                "the token needs the scopes `read:user`, `write:issue` (comments) and `write:repository` (statuses); the \
-                 token of a job for a fork may only read"
-            }
-        }
+        (self.row().stored)(text)
     }
 }
 
