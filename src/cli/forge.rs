@@ -93,7 +93,7 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
     let is_of_job = flag.is_none_or(|flag| Some(flag) == own);
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.forge));
     let (head, source, base) = job.map_or((None, None, None), |job| (job.head, job.source, job.base));
-    Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, fetch }))
+    Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, merged_as: None, fetch }))
 }
 
 fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
@@ -114,6 +114,26 @@ fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
             None => format!("check the name, or run {fetch}"),
         },
     }
+}
+
+/// Returns what the merge of a pull request has changed, if it is merged and its job is run again. Without `plan`, which has
+/// nothing then, nobody could review what an earlier run has missed.
+pub(super) fn merged(settings: &Settings, range: &Range, plan: &Plan) -> Option<Range> {
+    let Range::PullRequest(branch) = range else {
+        return None;
+    };
+    if !branch.is_of_job || !plan.changes().is_empty() || !plan.withheld().is_empty() {
+        return None;
+    }
+    let RequestTarget { target, number } = request(settings).ok()??;
+    let source = Source::new(setup::source(settings, CacheMode::Untouched));
+    let revisions = source.revisions().ok()??;
+    let head = revisions.find(branch.head.as_deref().unwrap_or("HEAD")).ok()?;
+    let since = revisions.time(head.commit)?;
+    let client = ForgeClient::new(target, &setup::network(settings)).ok()?;
+    // Without an answer, the plan stays as it is.
+    let merged_as = client.merged_as(number, &branch.target, since).ok()??;
+    Some(Range::PullRequest(BranchRange { merged_as: Some(merged_as), ..branch.clone() }))
 }
 
 /// Said by a comment that has more changes than it can list.

@@ -151,6 +151,19 @@ impl ForgeClient {
         })
     }
 
+    /// Returns what `branch` had after pull request `number` was merged; none if it is not. It was not merged before `since`,
+    /// in seconds since 1970-01-01 UTC.
+    pub(crate) fn merged_as(
+        &self,
+        number: u64,
+        branch: &str,
+        since: i64,
+    ) -> Result<Option<CommitId>, ForgeError> {
+        const CLOCKS: i64 = 24 * 3600;
+        let merged = self.merged_requests(branch, since - CLOCKS)?;
+        Ok(merged.get(&number).and_then(|request| request.commit))
+    }
+
     /// Returns whether a pull request is being merged into `branch`.
     fn is_merging(&self, branch: &str) -> Result<bool, ForgeError> {
         let Some(request) = self.routes.merging(branch) else {

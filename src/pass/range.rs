@@ -299,6 +299,8 @@ pub struct BranchRange {
     pub source: Option<String>,
     /// The id of the target's commit when the job was started, if the CI system names it.
     pub base: Option<String>,
+    /// What the target had after the merge, if the pull request is merged.
+    pub merged_as: Option<CommitId>,
     /// How to fetch what is missing.
     pub fetch: FetchHints,
 }
@@ -336,6 +338,12 @@ impl BranchRange {
     fn resolve(&self, revisions: &RevisionLookup) -> Result<Ends, Error> {
         let checked_out = find(revisions, "HEAD", "HEAD")?;
         let head = self.head(revisions, &checked_out)?;
+        if let Some(merge) = self.merged_as
+            && let Some(before) = revisions.before_merge(merge, head.commit)
+        {
+            let base = NamedCommit { name: self.target.clone(), commit: before };
+            return Ok(Ends { base, head: NamedCommit { commit: merge, ..head }, is_merge: false });
+        }
         let target = match self.merged_target(revisions, &checked_out, &head) {
             Some(target) => target,
             None => self.target(revisions)?,

@@ -143,6 +143,35 @@ impl RevisionLookup {
         find().map_err(|error| self.place.explain(error))
     }
 
+    /// Returns the time of a commit, in seconds since 1970-01-01 UTC; none if the repository lacks it.
+    pub(crate) fn time(&self, commit: CommitId) -> Option<i64> {
+        Some(CommitNode::read(&self.repository, commit).ok()?.time)
+    }
+
+    /// Returns the commit of the branch before a pull request was merged as `merge`. `head` is its newest commit. After a
+    /// rebase, the branch has a copy of each commit, with the same author and message.
+    pub(crate) fn before_merge(&self, merge: CommitId, head: CommitId) -> Option<CommitId> {
+        let [mut before, mut original] = [merge, head].map(|commit| self.parents(commit));
+        if before.as_ref().is_some_and(|parents| parents.len() > 1) || !self.is_copy(merge, head) {
+            return before?.first().copied();
+        }
+        while let (Some([copy]), Some([own])) = (before.as_deref(), original.as_deref()) {
+            if copy == own || !self.is_copy(*copy, *own) {
+                break;
+            }
+            (before, original) = (self.parents(*copy), self.parents(*own));
+        }
+        before?.first().copied()
+    }
+
+    fn is_copy(&self, copy: CommitId, original: CommitId) -> bool {
+        let read = |commit| commit::authored(&self.repository, commit).ok();
+        let [copy, original] = [read(copy), read(original)];
+        copy.zip(original).is_some_and(|(copy, original)| {
+            copy.author == original.author && copy.commit.message.trim() == original.commit.message.trim()
+        })
+    }
+
     /// Returns whether the repository lacks the beginning of its history.
     pub(crate) fn is_shallow(&self) -> bool {
         self.repository.is_shallow()

@@ -105,7 +105,14 @@ fn page(
     let pass::Planned { plan, notes, .. } = match forge::range(settings)? {
         Some(range) => {
             let source = setup::source(settings, CacheMode::Untouched);
-            pass::plan_range(&source, &setup::rules(settings), &range, settings.all_findings)?
+            let plan = |range: &pass::Range| {
+                pass::plan_range(&source, &setup::rules(settings), range, settings.all_findings)
+            };
+            let planned = plan(&range)?;
+            match forge::merged(settings, &range, &planned.plan) {
+                Some(merged) => plan(&merged)?,
+                None => planned,
+            }
         }
         None => {
             let config = setup::config(settings, CacheMode::Untouched)?;

@@ -250,7 +250,7 @@ fn only_a_direct_push_is_held_and_its_commit_is_named() {
         team.holds(&reason, &["t0"]);
         let statuses = std::mem::take(&mut team.forge.held().statuses);
         let description = statuses[0].1["description"].as_str().unwrap();
-        assert_eq!(description, "applied 1 of 1 change · 1 held");
+        assert_eq!(description, "applied 1 of 2 changes · 1 held");
         // The next pass tries again.
         team.holds(&reason, &[]);
         // Whoever reviews it now publishes it with what the hint says.
@@ -383,6 +383,58 @@ fn a_request_that_was_merged_into_another_one_is_reviewed_with_the_outer_one() {
         repo.checkout("r1");
         team.plan(1).publishes(&["t1"]);
     }
+}
+
+#[test]
+fn the_plan_job_that_is_run_again_after_the_merge_is_a_way_out() {
+    for kind in KINDS {
+        for how in [Merge::Commit, Merge::Squash, Merge::Rebase] {
+            let team = Team::new(kind);
+            // The job did not run for the last two commits, and `main` has moved on.
+            team.request(1, "t0", 21).set("t1", 21).set("t0", 22);
+            let head = team.world.repo.head();
+            team.world.repo.checkout("main");
+            team.set("t2", 30).merge(1, how);
+            team.job().exit(4).any_output();
+            team.sent(&[]);
+            // A forge that rebases leaves the branch alone.
+            team.world.repo.checkout(&head);
+            team.plan(1);
+            let body = team.forge.comments()[0].body.clone();
+            assert!(!body.contains("shop/prod/t2"), "{how:?}: {body}");
+            team.job().exit(4).any_output();
+            team.sent(&["t0", "t1"]);
+        }
+    }
+}
+
+#[test]
+fn what_holds_an_unreviewed_change_works_as_printed() {
+    let team = Team::new(Kind::GitHub);
+    team.set("t0", 21).set("t1", 21);
+    let run = team.job();
+    let output = run.start_piped().wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let commands: Vec<&str> = text.split('`').filter(|part| part.starts_with("gitoggle ")).take(2).collect();
+    assert_eq!(commands.len(), 2, "{text}");
+    for command in commands {
+        assert!(command.contains(" --state-remote ") && command.contains(" --repo "), "{command}");
+        let ran = run.shell(command);
+        assert!(ran.status.success(), "{command}\n{ran:?}");
+    }
+    team.sent(&["t0", "t1"]);
+}
+
+#[test]
+fn what_a_person_did_on_the_service_came_from_no_commit() {
+    let service = with_pay_changed("Raise the age");
+    service.apply().exit(0).any_output();
+    service.edit("pay", by_hand());
+    let nothing = service.world.write("nothing.json", r#"{"version": 1, "changes": [], "held": []}"#);
+    let run = service.apply().arg("--overwrite-drift").set("reviewed", nothing.display().to_string());
+    let held = run.exit(4).any_stderr();
+    let held = held.stdout_contains(&["not reviewed: it undoes a change on the service, which the review"]);
+    held.never_says(&["it came from"]);
 }
 
 #[test]

@@ -93,13 +93,11 @@ fn answer_to(
         | (Kind::GitHub | Kind::Gitea, _, ["issues", "comments", id]) => {
             comment(kind, held, method, id.parse().ok()?, body)
         }
-        (Kind::GitLab, "GET", ["merge_requests", "7"]) | (_, "GET", ["pulls", "7"]) => {
-            Some(match &held.head {
-                Some(head) if kind == Kind::GitLab => ok(200, &json!({ "iid": 7, "sha": head })),
-                Some(head) => ok(200, &json!({ "number": 7, "head": { "sha": head } })),
-                None => refused(403, "Resource not accessible by integration"),
-            })
-        }
+        (Kind::GitLab, "GET", ["merge_requests", _]) | (_, "GET", ["pulls", _]) => Some(match &held.head {
+            Some(head) if kind == Kind::GitLab => ok(200, &json!({ "iid": 7, "sha": head })),
+            Some(head) => ok(200, &json!({ "number": 7, "head": { "sha": head } })),
+            None => refused(403, "Resource not accessible by integration"),
+        }),
         (Kind::GitLab, "GET", ["merge_requests"]) | (Kind::Gitea, "GET", ["pulls"])
             if !query.contains("state=open") =>
         {

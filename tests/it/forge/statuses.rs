@@ -50,7 +50,7 @@ fn a_failure_and_a_hold_are_other_states() {
         let (world, forge) = (changed(), StandIn::start(kind));
         world.service.answers([Answer::json(400, r#"{"code":"invalid","message":"no"}"#)]);
         apply(&world, &forge).exit(1).any_output();
-        let expected = (failed.to_owned(), "applied 0 of 1 change".to_owned());
+        let expected = (failed.to_owned(), "applied 0 of 1 change · 1 failed".to_owned());
         assert_eq!(status(&world, &forge), expected);
 
         world.repo.file("shop/test/new.yaml", doc(3)).commit("Add an environment");
