@@ -68,7 +68,7 @@ pub(super) async fn receive(
             json(StatusCode::ACCEPTED, &serde_json::json!({ "accepted": true }))
         }
         Err(refusal) => {
-            deliveries.refuse(kind, refusal.reason());
+            deliveries.refuse(kind, refusal.reason(), refusal.hint());
             shared.0.admin.metrics.webhook_refused();
             refusal.response()
         }
@@ -115,6 +115,23 @@ impl Refusal {
             Self::TooSlow => "the body did not arrive in time",
             Self::TooLarge => "the body is larger than 32 MiB",
             Self::UnreadableSecret => "could not read the webhook secret",
+        }
+    }
+
+    /// Returns what to do about it.
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Forged(_) => COMPARE,
+            Self::NoSecret => {
+                "set `--webhook-secret-file`, and give the webhook at the Git host the same secret"
+            }
+            Self::TooLarge => {
+                "let the Git host send pushes only, and see its settings for the size of their events"
+            }
+            Self::Busy | Self::Incomplete | Self::TooSlow => {
+                "check the network between the Git host and this daemon"
+            }
+            Self::UnreadableSecret => "make the file of `--webhook-secret-file` readable",
         }
     }
 
@@ -185,6 +202,8 @@ struct Refused {
     /// The kind of the last one.
     kind: &'static str,
     #[serde(skip)]
+    hint: &'static str,
+    #[serde(skip)]
     logged_at: Option<Instant>,
     /// Deliveries since the last log line.
     #[serde(skip)]
@@ -209,8 +228,8 @@ impl Deliveries {
             return None;
         }
         let count: u64 = self.refused.iter().map(|refused| refused.tally.count).sum();
-        let (reason, at) = (last.reason, &last.tally.last_at);
-        Some(format!("webhooks: {count} refused since the start, the last at {at}: {reason}; {COMPARE}"))
+        let (reason, at, hint) = (last.reason, &last.tally.last_at, last.hint);
+        Some(format!("webhooks: {count} refused since the start, the last at {at}: {reason}; {hint}"))
     }
 
     fn accept(&mut self) {
@@ -219,7 +238,7 @@ impl Deliveries {
 
     /// Counts a refused webhook, and logs it unless its reason was logged in the last minute: a flood of forged webhooks
     /// must not fill the log.
-    fn refuse(&mut self, kind: WebhookKind, reason: &'static str) {
+    fn refuse(&mut self, kind: WebhookKind, reason: &'static str, hint: &'static str) {
         let now = Instant::now();
         let found = self.refused.binary_search_by_key(&reason, |one| one.reason);
         let place = found.unwrap_or_else(|place| {
@@ -227,6 +246,7 @@ impl Deliveries {
                 reason,
                 tally: Tally::default(),
                 kind: kind.as_str(),
+                hint,
                 logged_at: None,
                 unlogged: 0,
             };
@@ -239,7 +259,7 @@ impl Deliveries {
         refused.unlogged += 1;
         if refused.logged_at.is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES) {
             let (kind, count) = (refused.kind, refused.unlogged);
-            tracing::warn!(name: "webhook_refused", kind, reason, count, hint = COMPARE, "webhook refused");
+            tracing::warn!(name: "webhook_refused", kind, reason, count, hint, "webhook refused");
             refused.logged_at = Some(now);
             refused.unlogged = 0;
         }
@@ -256,13 +276,15 @@ mod tests {
         let unlogged = |deliveries: &Deliveries| -> Vec<u64> {
             deliveries.refused.iter().map(|one| one.unlogged).collect()
         };
-        let refuse =
-            |deliveries: &mut Deliveries| deliveries.refuse(WebhookKind::GitLab, Refusal::TooLarge.reason());
+        let refuse = |deliveries: &mut Deliveries| {
+            let refusal = Refusal::TooLarge;
+            deliveries.refuse(WebhookKind::GitLab, refusal.reason(), refusal.hint());
+        };
         for _ in 0..3 {
             refuse(&mut deliveries);
         }
         assert_eq!(unlogged(&deliveries), [2]);
-        deliveries.refuse(WebhookKind::Generic, Refusal::NoSecret.reason());
+        deliveries.refuse(WebhookKind::Generic, Refusal::NoSecret.reason(), Refusal::NoSecret.hint());
         assert_eq!(unlogged(&deliveries), [0, 2], "another reason is logged on its own");
         tokio::time::advance(BETWEEN_LINES).await;
         refuse(&mut deliveries);

@@ -192,6 +192,10 @@ impl RunObserver {
         Self { host, metrics, is_long: AtomicBool::new(false), logged: Mutex::default() }
     }
 
+    fn is_logged(&self, toggle: &ToggleId) -> bool {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner).contains_key(toggle)
+    }
+
     /// Returns whether `result` is the last one of the toggle, and stores it.
     fn is_known(&self, toggle: &ToggleId, result: &ChangeResult) -> bool {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -210,7 +214,10 @@ impl RunObserver {
             }
             Event::Begins(plan) => {
                 self.is_long.store(plan.changes().len() > Report::MANY, Relaxed);
-                log_begin(&self.host, plan);
+                // A pass that only tries again what was held or failed is no news.
+                if plan.requests().any(|change| !self.is_logged(&change.id)) {
+                    log_begin(&self.host, plan);
+                }
             }
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
             Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) => {}

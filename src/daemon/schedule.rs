@@ -123,7 +123,7 @@ impl Schedule {
 
     /// Lets the next pass read the held toggles again, because the service may have changed.
     pub(crate) fn release_held(&mut self) {
-        self.parked.retain(|_, parked| !parked.hold.is_live());
+        self.parked.retain(|_, parked| !is_compared(&parked.hold));
     }
 
     /// Lets the next pass try every request, also with a token that was rejected.
@@ -151,7 +151,7 @@ impl Schedule {
             self.parked.retain(|id, _| wanted.contains(&FoldedId::from(id)));
             self.rejected = None;
         }
-        let is_kept = |parked: &HeldRequest| self.scans == DriftScans::On || !parked.hold.is_live();
+        let is_kept = |parked: &HeldRequest| self.scans == DriftScans::On || !is_compared(&parked.hold);
         let parked = outcome.parked.iter().filter(|(_, parked)| is_kept(parked));
         self.parked.extend(parked.cloned());
         if let Some(wait) = outcome.held_back {
@@ -182,6 +182,11 @@ impl Schedule {
         self.due = self.held_until.map_or(due, |until| due.max(until));
         self.on_lookup(now, jitter);
     }
+}
+
+/// Returns whether a change was held after a comparison with the service, which the next scan may show to be outdated.
+fn is_compared(hold: &Hold) -> bool {
+    hold.is_live() || hold.is_recordable()
 }
 
 /// The interval at which a rejected token is compared with its file.
@@ -230,7 +235,7 @@ impl PassOutcome {
         for (change, result) in report.lines() {
             match result {
                 ChangeResult::Applied | ChangeResult::Converged => outcome.applied.push(change.id.clone()),
-                ChangeResult::Held(hold) if result.is_refused() || hold.is_live() => {
+                ChangeResult::Held(hold) if result.is_refused() || is_compared(hold) => {
                     let parked = HeldRequest::new(change.request(), Hold::clone(hold));
                     outcome.parked.push((change.id.clone(), parked));
                 }
@@ -253,7 +258,7 @@ impl PassOutcome {
         let Some(plan) = &self.plan else {
             return HashSet::new();
         };
-        let is_parked = |hold: &Hold| hold.is_live() || hold.kind == Some(HoldKind::Refused);
+        let is_parked = |hold: &Hold| is_compared(hold) || hold.kind == Some(HoldKind::Refused);
         let held = plan.withheld().iter().filter(|held| is_parked(&held.hold));
         let wanted = plan.changes().iter().map(|change| &change.id).chain(held.map(|held| &held.id));
         wanted.map(FoldedId::from).collect()

@@ -48,6 +48,9 @@ impl DriftCheck<'_> {
         if let Err(error) = scanner.keep(&config.state_dir) {
             tracing::info!(name: "live_versions_lost", reason = chain(&error), "could not keep what was found equal; the next scan reads every toggle");
         }
+        for drifted in &mut scan.report.drifted {
+            drifted.is_documented = planned.plan.is_wanted(&drifted.applied.id, &drifted.live);
+        }
         let orphans = planned.plan.orphans().iter();
         scan.report.orphans = orphans.map(|orphan| orphan.id.clone()).collect();
         match scan.report.applied {

@@ -188,7 +188,7 @@ impl<'a> Scan<'a> {
         // A plan that overwrites it decides by its live state.
         self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
         let since = self.applied_version(&id, applied.object);
-        let drifted = DriftedToggle { applied, live: live.clone(), since };
+        let drifted = DriftedToggle { applied, live: live.clone(), since, is_documented: false };
         self.differs(id, KnownDifference::Drifted(Box::new(drifted)));
         Ok(())
     }

@@ -128,6 +128,11 @@ impl Hold {
         self.rule().is_some_and(|rule| rule.is_live)
     }
 
+    /// Returns whether the change waits for a time, so that it is recorded meanwhile if the service has it already.
+    pub(crate) fn is_recordable(&self) -> bool {
+        matches!(self.kind, Some(HoldKind::Suspended | HoldKind::Window))
+    }
+
     /// Returns whether the change was not tried at this revision, neither on the service nor by reading its live state.
     pub(crate) fn is_untried(&self) -> bool {
         !self.rule().is_some_and(|rule| rule.is_tried)

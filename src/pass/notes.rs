@@ -6,6 +6,7 @@ use crate::git::CommitVerifier;
 use crate::pass::Error;
 use crate::pass::config::{Config, Rules};
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
+use crate::plan::hold;
 use crate::source::{self, Snapshot, SourceConfig};
 use crate::state::StateSnapshot;
 use crate::state::folder::{self, Place};
@@ -42,10 +43,11 @@ pub(super) fn step_notes(
 pub(crate) fn deleted_ref(view: &StateSnapshot, config: &Config) -> Option<String> {
     let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
     is_first.then(|| {
-        "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
-         that repository does: `--first-pass adopt` would then record documents that the service may not have, so use \
-         `--first-pass assert`"
-            .to_owned()
+        format!(
+            "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
+             that repository does: {}",
+            hold::lost_state(&config.rules.policy)
+        )
     })
 }
 

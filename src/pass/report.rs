@@ -69,7 +69,10 @@ impl ChangeResult {
     /// Returns whether nothing was sent because the live state of the toggle does not permit it, or a change
     /// window has closed during the pass.
     pub(crate) fn is_held(&self) -> bool {
-        matches!(self.hold().map(|hold| hold.state), Some(ToggleState::Drifted | ToggleState::Held))
+        let is_held = |hold: &Arc<Hold>| {
+            hold.is_recordable() || matches!(hold.state, ToggleState::Drifted | ToggleState::Held)
+        };
+        self.hold().is_some_and(is_held)
     }
 
     pub(crate) fn is_refused(&self) -> bool {
@@ -78,7 +81,7 @@ impl ChangeResult {
 
     /// Returns whether it was sent, and the service has not confirmed it.
     pub(crate) fn is_pending(&self) -> bool {
-        self.is_in(ToggleState::Pending)
+        self.is_in(ToggleState::Pending) && !self.is_held()
     }
 
     /// Returns whether the change may still be sent as it is.

@@ -218,6 +218,11 @@ impl Draft {
         holds.rails = self.rails(&changes, &overrides);
         for mut change in changes {
             match holds.after_rails(&change) {
+                // Recording sends nothing, so neither a window nor a suspension holds what the service has already.
+                Some(hold) if hold.is_recordable() && self.reads_again(&change) => {
+                    plan.unless_equal.insert(change.id.clone(), hold);
+                    plan.changes.push(change);
+                }
                 Some(hold) => plan.withheld.push(WithheldToggle::of(hold, change)),
                 None => {
                     change.passed |= !holds.is_over_rail(&change);
@@ -298,6 +303,12 @@ impl Draft {
             }
         }
         changes
+    }
+
+    /// Returns whether a change that waits is compared with the service: not again if an earlier pass has, and no scan since.
+    fn reads_again(&self, change: &Change) -> bool {
+        let parked = self.parked.get(&FoldedId::from(&change.id));
+        self.policy.reads_live() && parked.is_none_or(|parked| parked.request != change.request())
     }
 
     /// Returns the rails that the changes exceed, whatever a run or an operator permits.

@@ -47,6 +47,9 @@ pub struct DriftedToggle {
     pub live: LiveToggle,
     /// The version on the service that was applied, if it is known.
     pub since: Option<u64>,
+    /// Whether the document of the source has the live targeting already, so that the next pass records it. Only
+    /// `gitoggle drift` finds out.
+    pub is_documented: bool,
 }
 
 /// A document whose toggle the service does not have.
@@ -331,6 +334,8 @@ pub(in crate::plan) struct DriftedJson<'a> {
     events: Vec<EventJson<'a>>,
     sentences: Vec<String>,
     applied: &'a Payload,
+    /// Whether the document has the live targeting already.
+    documented: bool,
     /// The live targeting; absent if a document cannot express it.
     disabled: Option<bool>,
     content: Option<Content>,
@@ -367,6 +372,7 @@ impl<'a> DriftedJson<'a> {
             events: drifted.live.events.iter().map(EventJson::of).collect(),
             sentences: drifted.sentences(),
             applied: &drifted.applied.payload,
+            documented: drifted.is_documented,
             disabled: live.as_ref().map(|live| live.disabled),
             content: live.map(|live| live.content),
             inexpressible: match &drifted.live.content {

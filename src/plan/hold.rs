@@ -100,6 +100,10 @@ impl Holds<'_> {
 
     fn parked(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
         let parked = self.parked.get(&FoldedId::from(&change.id))?;
+        // It only shows that the service was read; the time decides.
+        if parked.hold.is_recordable() {
+            return None;
+        }
         let is_same = parked.request == change.request() && !self.is_adopted(change, pass);
         (is_same && !is_released(&parked.hold, change, self.overrides)).then(|| Arc::new(parked.hold.later()))
     }
@@ -212,23 +216,40 @@ fn suspended(scope: &SuspensionScope, suspension: &Suspension) -> Hold {
     Hold::new(HoldKind::Suspended, format!("publishing{scope} is suspended{reason}"))
 }
 
+/// Returns what to decide about first passes if the state had records and lost them.
+pub(crate) fn lost_state(policy: &Policy) -> &'static str {
+    match policy.reads_live() {
+        true => {
+            "use `--first-pass adopt`, which records what the service has already and holds what differs; `--first-pass assert` \
+             would publish over what was changed on the service"
+        }
+        false => {
+            "`--first-pass adopt` would then record documents that the service may not have, so use `--first-pass assert`"
+        }
+    }
+}
+
 /// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers contradict each
 /// other.
-pub(super) fn first_pass(environment: &EnvironmentId, allows_trailers: bool, is_disputed: bool) -> Hold {
+pub(super) fn first_pass(environment: &EnvironmentId, policy: &Policy, is_disputed: bool) -> Hold {
     let dispute = if is_disputed {
         format!(", and commits ask for both `{FIRST_PASS_TRAILER}: assert` and `adopt`")
     } else {
         String::new()
     };
-    let by_trailer = match allows_trailers {
+    let by_trailer = match policy.allows_trailers {
         true => format!("put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit, or "),
         false => String::new(),
+    };
+    let adopts = match policy.reads_live() {
+        true => "records what the service has already and holds the rest",
+        false => "records it as already applied",
     };
     Hold::new(
         HoldKind::FirstPass,
         format!(
-            "nothing is applied here yet{dispute}: `--first-pass assert` publishes everything, `--first-pass adopt` records \
-             it as already applied; to decide for this environment only, {by_trailer}run `gitoggle allow first-pass-assert \
+            "nothing is applied here yet{dispute}: `--first-pass assert` publishes everything, `--first-pass adopt` \
+             {adopts}; to decide for this environment only, {by_trailer}run `gitoggle allow first-pass-assert \
              {environment}` or `first-pass-adopt` for a running daemon"
         ),
     )

@@ -340,6 +340,13 @@ impl Plan {
         self
     }
 
+    /// Returns whether the document of a changed toggle asks for what the service has.
+    pub(crate) fn is_wanted(&self, id: &ToggleId, live: &LiveToggle) -> bool {
+        let held = self.withheld.iter().filter_map(|held| held.change.as_deref());
+        let mut changes = self.changes.iter().chain(held);
+        changes.any(|change| change.id == *id && live.content.payload() == Some(&change.payload))
+    }
+
     /// Returns what differs on the service besides the changes, if the service was read.
     pub fn drift(&self) -> Option<&DriftReport> {
         self.drift.as_deref()

@@ -222,7 +222,7 @@ impl FirstPassRules<'_> {
             [] if self.compares_revisions => FirstPassChoice::Decided(FirstPass::Assert),
             // Two contradicting trailers decide nothing, because only one of them can be right.
             requested => {
-                let hold = hold::first_pass(environment, self.policy.allows_trailers, !requested.is_empty());
+                let hold = hold::first_pass(environment, self.policy, !requested.is_empty());
                 let commits = lane.iter().filter_map(|one| self.attributions.get(&*one.version.path));
                 let hold = self.overrides.explained(hold, commits, environment, self.policy.allows_trailers);
                 FirstPassChoice::Undecided(Arc::new(hold))

@@ -65,12 +65,18 @@ fn valid(report: &DriftReport) -> String {
     format!("Changes on the service after {} may be missing.", rfc3339(report.as_of))
 }
 
+/// A changed toggle that needs nothing: its document was changed as well.
+const DOCUMENTED: &str = "the document has this already: the next pass records it, and sends nothing";
+
 fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Color) {
     let head = format!("~ drifted {}", toggle.applied.id);
     let (author, events) = toggle.events();
     let _ = writeln!(text, "  {}  {}", paint(&head, "33", color), paint(&author, "2", color));
     for event in events {
         let _ = writeln!(text, "      {event}");
+    }
+    if toggle.is_documented {
+        let _ = writeln!(text, "      {DOCUMENTED}");
     }
     if is_full {
         difference(text, "      ", (toggle.sentences(), toggle.diff()), color);
@@ -168,9 +174,10 @@ pub(super) fn rows(report: &DriftReport) -> Vec<String> {
             }
             _ => events.iter().map(|event| format!("\n\n{}", code(event))).collect(),
         };
+        let documented = drifted.is_documented.then(|| format!("\n\n{DOCUMENTED}")).unwrap_or_default();
         let lines = [drifted.sentences(), drifted.diff()].concat();
         format!(
-            "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{events}\n\n{}\n</details>\n\n",
+            "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{events}{documented}\n\n{}\n</details>\n\n",
             code(&author),
             block(&lines)
         )

@@ -95,7 +95,8 @@ impl Day {
         self.freeze("2020-01-01 - 2099-12-31");
         self.apply().exit(4).any_stderr().stdout_contains(&[
             "applied shop/prod/banner (update)",
-            "held shop/prod: 2 toggles",
+            "held shop/prod/checkout (update)",
+            "held shop/prod/search (update)",
             "outside the change windows (deny `shop/prod/*` at `2020-01-01 - 2099-12-31`, UTC)",
             "opens Fri 2100-01-01 00:00 UTC; to publish it before, pass `--ignore-windows`",
         ]);

@@ -134,7 +134,7 @@ pub(super) fn waiting(view: &View<'_>) -> Markup {
             }
             @if shown.is_empty() {
                 div.card { p.empty {
-                    "Nothing is waiting"
+                    (calm(view))
                     @if !wanted.is_empty() { " in " code { (safe(wanted)) } }
                     "."
                 } }
@@ -144,6 +144,18 @@ pub(super) fn waiting(view: &View<'_>) -> Markup {
                     (view.pager(page))
                 }
             }
+        }
+    }
+}
+
+/// Returns what the page says without a withheld toggle.
+fn calm(view: &View<'_>) -> String {
+    let counts = view.status.overview.counts();
+    let then = if view.is_outdated() { " as of the last success" } else { "" };
+    match counts.in_state(ToggleState::Pending) {
+        0 => format!("Nothing is waiting{then}"),
+        pending => {
+            format!("Nothing waits for a decision{then}; not confirmed yet: {}", counted(pending, "toggle"))
         }
     }
 }

@@ -156,11 +156,24 @@ impl View<'_> {
     fn overview(&self, recent: &Recent) -> Markup {
         html! {
             (render(self))
-            (environments::render(self))
-            (environments::waiting(self))
-            (toggles::render(self))
-            (history::render(self, recent))
+            // What the lists show is older than the failure, so nothing in them is green.
+            div.outdated[self.is_outdated()] data-part="lists" {
+                (environments::render(self))
+                (environments::waiting(self))
+                (toggles::render(self))
+                (history::render(self, recent))
+            }
         }
+    }
+
+    /// Returns whether the states of toggles are older than what keeps the daemon from being ready.
+    fn is_outdated(&self) -> bool {
+        *self.readiness != Readiness::Ready
+    }
+
+    /// Returns since when nothing newer is known.
+    fn as_of(&self) -> Option<i64> {
+        self.status.last_success.map(|success| success.at).filter(|_| self.is_outdated())
     }
 
     /// Renders a commit of the source: its short id, as a link where the forge is known.
@@ -406,8 +419,9 @@ fn render(view: &View<'_>) -> Markup {
                 (verdict.symbol())
                 div { h1 #verdict { (words(view)) } (remarks(view)) }
             }
-            div.card #summary {
+            div.card.outdated[view.is_outdated()] #summary {
                 @if counts.total() > 0 {
+                    @if let Some(at) = view.as_of() { p.dim #as-of { "As of the last success, " (time(at, view.now)) ":" } }
                     div.shares-box {
                         (environments::shares(counts))
                         p.states #counts {

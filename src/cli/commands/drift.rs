@@ -77,8 +77,8 @@ pub(super) fn completeness(scan: &DriftScan) -> Result<ExitStatus, Failure> {
 
 /// Returns what to do about drift, with commands to copy.
 fn commands(report: &DriftReport) -> String {
-    let drifted = report.drifted.iter().map(|drifted| &drifted.applied.id);
-    let all: Vec<&ToggleId> = drifted.collect();
+    let drifted = report.drifted.iter().filter(|drifted| !drifted.is_documented);
+    let all: Vec<&ToggleId> = drifted.map(|drifted| &drifted.applied.id).collect();
     let mut text = to_create(report);
     if all.is_empty() {
         return text;

@@ -392,3 +392,28 @@ fn the_last_line_of_apply_counts_each_toggle_once() {
     let last = "\napplied 1 of 2 changes, 1 held (shop/prod/pay)\n";
     apply().exit(4).any_stderr().stdout_contains(&[last]);
 }
+
+#[test]
+fn what_the_service_has_already_is_recorded_although_nothing_may_be_sent() {
+    let closed = r#"[{ "deny": "**", "at": "2020-01-01 - 2999-01-01", "zone": "UTC" }]"#;
+    let stand = Stand::applied();
+    let settings = stand.world.write("windows.yaml", &format!("windows: {closed}\n"));
+    stand.changes("pay", 30, "by hand");
+    for (toggle, age) in [("pay", 30), ("ship", 21)] {
+        stand.world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age));
+    }
+    stand.world.repo.commit("Take over what was changed by hand");
+    const DOCUMENTED: &str = "the document has this already";
+    stand.drift().exit(0).stdout_contains(&[DOCUMENTED]).never_says(&["gitoggle import"]);
+    stand.drift().set("output", "json").exit(0).stdout_json(|json| {
+        crate::outputs::assert_valid(&stand.world, "drift", json);
+        assert_eq!(json["drifted"][0]["documented"], true);
+    });
+    stand.reads();
+    let apply = || stand.apply().set("config", &settings).set("max-change-ratio", "1");
+    apply().exit(4).any_stderr().stdout_contains(&["converged shop/prod/pay", "outside the change windows"]);
+    stand.reads();
+    stand.drift().exit(0).stdout_contains(&["no drift: 3 in sync"]);
+    stand.world.repo.file("shop/prod/ship.yaml", doc(18)).commit("Take it back");
+    apply().exit(0).any_output();
+}
