@@ -70,7 +70,7 @@ pub(crate) struct FormatReport {
     /// The documents that have another layout, or had it before.
     pub changed: Vec<String>,
     /// The documents that stay as they are, because they contain something that cannot be rewritten safely.
-    pub unsupported: Vec<String>,
+    pub unsupported: Vec<(String, &'static str)>,
     /// The findings in the invalid documents, which stay as they are.
     pub findings: Vec<Diagnostic>,
     /// The number of invalid documents.
@@ -112,7 +112,7 @@ pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, Authori
                 report.invalid += 1;
                 report.findings.extend(findings);
             }
-            Formatting::Unsupported => report.unsupported.push(shown),
+            Formatting::Unsupported(reason) => report.unsupported.push((shown, reason)),
             Formatting::Changed(_) if !request.writes => report.changed.push(shown),
             Formatting::Changed(text) => {
                 let folder = match &mut target {

@@ -86,6 +86,7 @@ pub(super) fn rules(settings: &Settings) -> Rules {
         root: settings.root.clone(),
         layout: settings.layout.clone(),
         kind: settings.service_kind,
+        sdks: settings.sdks,
         policy: policy(settings),
         history: settings.history,
         base_url: settings.base_url.as_ref().map(ToString::to_string),

@@ -21,13 +21,13 @@ use super::definition::SettingArg as _;
 use super::definition::Sources::{File, Flag, FlagAndVariable, Variable};
 use super::values::{
     ColorChoice, LogFormat, LogLevel, OutputFormat, Reviewed, StateRemote, any_text, count, interval, listen,
-    notify_url, positive_duration, ratio, reference, revision, root, scope, secret, size, state_name,
+    notify_url, positive_duration, ratio, reference, revision, root, scope, sdks, secret, size, state_name,
     windows,
 };
 use crate::document::Layout;
 use crate::forge::{ApiUrl, ForgeApi};
 use crate::git::RepoUrl;
-use crate::model::{Scope, ServiceKind};
+use crate::model::{Scope, Sdks, ServiceKind};
 use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Windows};
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
@@ -195,6 +195,14 @@ pub struct Settings {
         default_value = "documented"
     )]
     pub service_kind: ServiceKind,
+    /// Warn where these SDKs do not agree about a document
+    ///
+    /// Those that the team's services use: `go`, `java`, `node`, `python` and `rust`. Repeat it, or separate them by spaces.
+    #[arg(
+        long, of(SERVICE, Kind), value_name = "SDK", action = ArgAction::Append,
+        default_value = "rust go java node python", value_parser = sdks
+    )]
+    pub sdks: Sdks,
     /// Time out one request after this long
     ///
     /// Includes connecting and reading the response.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::forge::ForgeApi;
 use crate::git::{RepoUrl, RepoUrlError};
-use crate::model::{Scope, duration, escaped, words};
+use crate::model::{Scope, Sdks, duration, escaped, words};
 use crate::plan::Windows;
 use crate::service;
 use crate::transport::{Secret, SecretSource};
@@ -215,6 +215,10 @@ pub(super) fn any_text(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn windows(text: &str) -> Result<Windows, String> {
+    text.parse()
+}
+
+pub(super) fn sdks(text: &str) -> Result<Sdks, String> {
     text.parse()
 }
 

@@ -96,6 +96,7 @@ checks! {
     YAML_ANCHOR Error "yaml-anchor"
     YAML_TAG Error "yaml-tag"
 
+    ALMOST_VALUE Warning "almost-value"
     BAD_WAIVER Warning "bad-waiver"
     CASE_ONLY_DIFFERENCE Warning "case-only-difference"
     DUPLICATE_RULE_NAME Warning "duplicate-rule-name"
@@ -108,6 +109,7 @@ checks! {
     // The id is that of the error, because a text may look like a number or like JSON.
     PREREQUISITE_UNSURE_TYPE Warning "prerequisite-other-type"
     SAME_SERVE Warning "same-serve"
+    SDK_DISAGREEMENT Warning "sdk-disagreement"
     TOO_MANY_FINDINGS Warning "too-many-findings"
     TYPE_DISAGREEMENT Warning "type-disagreement"
     // The ids are those of the errors, because only the severity depends on the kind of service.

@@ -7,7 +7,8 @@ use regex::{Error, RegexBuilder};
 
 use super::check;
 use super::check::{Check, VANISHES, example, quoted};
-use super::finding::{At, Finding, Part, add, shown, suggest};
+use super::dialects;
+use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
 use super::resolve::{RawCondition, Text, has_optional_subject};
 use crate::model::{
     CONDITION_TYPES, ConditionType, Predicate, ServiceKind, TextComparison, datetime_numbers, delivered_time,
@@ -119,12 +120,14 @@ impl ConditionChecker<'_> {
         add(self.findings, finding.help(help));
     }
 
-    fn unknown_predicate(&mut self, kind: &str, predicate: &str, known: &[&str], at: &At<'_>) {
+    fn unknown_predicate(&mut self, kind: &str, predicate: &str, known: &[&'static str], at: &At<'_>) {
         let check = match self.kind {
             ServiceKind::Documented => &check::UNDOCUMENTED_PREDICATE,
             ServiceKind::FeatureProbe => &check::UNKNOWN_PREDICATE,
         };
-        let help = suggest(self.findings, predicate, known.iter().copied());
+        // Comparing words is slow, and a hostile file could require it very often.
+        let meant = is_affordable(self.findings).then(|| dialects::meant(kind, predicate, known)).flatten();
+        let help = meant.map(|meant| format!("did you mean `{meant}`?"));
         let help = help.unwrap_or_else(|| format!("a `{kind}` condition has {}", listed(&quoted(known))));
         let message = format!("`{}` is not a known predicate of a `{kind}` condition", shown(predicate));
         add(self.findings, at.finding(check, Part::Value, message).help(help));

@@ -128,6 +128,11 @@ pub(super) fn did_you_mean<'a>(text: &str, candidates: impl IntoIterator<Item = 
     closest(text, candidates).map(|candidate| format!("did you mean `{}`?", shown(candidate)))
 }
 
+/// Returns whether a suggestion may be looked for: `findings` is not full.
+pub(super) fn is_affordable(findings: &[Finding]) -> bool {
+    findings.len() < MOST_KEPT
+}
+
 /// Returns a suggestion unless `findings` is full.
 pub(super) fn suggest<'a>(
     findings: &[Finding],
@@ -135,7 +140,7 @@ pub(super) fn suggest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
     // Comparing words is slow, and a hostile file could require it very often.
-    (findings.len() < MOST_KEPT).then(|| did_you_mean(text, candidates)).flatten()
+    is_affordable(findings).then(|| did_you_mean(text, candidates)).flatten()
 }
 
 /// One finding in one file.

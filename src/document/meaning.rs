@@ -12,7 +12,7 @@ use super::finding::{At, Finding, Part, Spot, add, shown, suggest};
 use super::node::PathStep;
 use super::resolve::{
     NameError, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation,
-    ServeError, SplitError, VariationNames,
+    ServeError, SplitError, Text, VariationNames,
 };
 use crate::model::{Payload, ReturnType, Serve, ServiceKind, WHOLE, listed, percent, variation_fits};
 
@@ -55,6 +55,7 @@ impl MeaningChecker {
             return self.add(finding.help("list at least one, such as `{ name: \"on\", value: \"true\" }`"));
         }
         self.variation_names(variations, &list);
+        self.almost_values(variations, &list);
         if self.kind == ServiceKind::FeatureProbe {
             variation_lengths(variations, &list, &mut self.findings);
         }
@@ -76,6 +77,40 @@ impl MeaningChecker {
             let finding = repeated_name(&check::DUPLICATE_VARIATION, list, [first, again], message)
                 .help("give each variation a unique name");
             self.add(finding);
+        }
+    }
+
+    /// Warns about a value that makes a toggle of numbers or JSON one of text.
+    fn almost_values(&mut self, variations: &[RawVariation], list: &At<'_>) {
+        let values: Vec<&str> =
+            variations.iter().map(|one| one.value.as_deref().unwrap_or_default()).collect();
+        for (index, value) in values.iter().enumerate() {
+            let begins_json = value.starts_with('{') && value.contains('"');
+            let number = value.replacen(',', ".", 1);
+            let fits = |kind, value: &str| variation_fits(kind, value).is_ok();
+            let others = values.iter().filter(|other| *other != value);
+            let (kind, help) = if begins_json
+                && !fits(ReturnType::Json, value)
+                && others.clone().all(|other| other.starts_with('{'))
+            {
+                ("JSON object", "correct it, or begin the text with another character: one value that is not JSON makes a toggle one of text".to_owned())
+            } else if number != *value
+                && fits(ReturnType::Number, &number)
+                && others.clone().all(|other| fits(ReturnType::Number, &other.replacen(',', ".", 1)))
+            {
+                (
+                    "number",
+                    format!(
+                        "write `value: {}`: one value that is not a number makes a toggle one of text",
+                        shown(&number)
+                    ),
+                )
+            } else {
+                continue;
+            };
+            let message = format!("`{}` is not a {kind}, so the values are text", shown(value));
+            let at = list.item(index);
+            self.add(at.key("value").finding(&check::ALMOST_VALUE, Part::Value, message).help(help));
         }
     }
 
@@ -353,7 +388,13 @@ impl ServeChecker<'_> {
             }
             (SplitError::Share(index), Some(RawSplit::ByName(shares))) => {
                 let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
-                let help = "write a number from 0 to 100 with at most two decimals, such as `12.5`";
+                let share = shares[index].1.0.replacen(',', ".", 1);
+                let help = match share.parse::<f64>() {
+                    Ok(number) if share != shares[index].1.0 && (0.0..=100.0).contains(&number) => {
+                        format!("write `{}`", shown(&share))
+                    }
+                    _ => "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned(),
+                };
                 let finding = at.entry(index).finding(&check::SPLIT_SHARE, Part::Value, message);
                 add(self.findings, finding.help(help));
             }
@@ -382,8 +423,13 @@ impl ServeChecker<'_> {
                     Some(RawSplit::ByIndex(_)) => format!("the weights add up to {sum}, not {WHOLE}"),
                     _ => format!("the percentages add up to {sum_in_percent}, not 100"),
                 };
-                let help =
-                    "every user needs a variation, and no user can have two: give the rest to one of them";
+                let help = match split {
+                    Some(RawSplit::ByIndex(weights)) if sum == 100 => in_hundredths(weights),
+                    _ => {
+                        "every user needs a variation, and no user can have two: give the rest to one of them"
+                            .to_owned()
+                    }
+                };
                 let finding = at.finding(&check::SPLIT_SUM, Part::Key, message);
                 add(self.findings, finding.help(help));
             }
@@ -391,6 +437,14 @@ impl ServeChecker<'_> {
             (SplitError::Variation(..) | SplitError::Share(_), _) => {}
         }
     }
+}
+
+/// Returns the help on percentages in place of weights.
+fn in_hundredths(weights: &[Text]) -> String {
+    let weights =
+        weights.iter().map(|weight| weight.0.parse::<u32>().map_or(0, |weight| weight * 100).to_string());
+    let weights: Vec<String> = weights.collect();
+    format!("weights are hundredths of a percent: write `[{}]`", weights.join(", "))
 }
 
 /// Reports prerequisites that the service cannot handle, or that it has no promise to handle.

@@ -2,6 +2,7 @@
 
 mod check;
 mod condition;
+mod dialects;
 mod expectation;
 mod finding;
 pub(crate) mod layout;
@@ -10,10 +11,12 @@ mod mistake;
 mod node;
 mod owners;
 mod plain;
+mod portable;
 mod print;
 mod references;
 mod resolve;
 mod schema;
+mod sdks;
 mod service_json;
 mod shape;
 mod syntax;
@@ -40,7 +43,7 @@ use self::finding::{Finding, Spot};
 use self::node::{Node, Position, Span};
 use self::resolve::RawDocument;
 use self::syntax::Syntax;
-use crate::model::{Blob, Payload, ServiceKind, Targeting};
+use crate::model::{Blob, Payload, Sdks, ServiceKind, Targeting};
 
 /// The maximum size of a document in bytes: long allow lists are common.
 pub const LARGEST_DOCUMENT: usize = 1024 * 1024;
@@ -69,6 +72,11 @@ impl Document {
 ///
 /// Takes bounded time and memory for any content.
 pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
+    read_for(path, content, kind, Sdks::NONE)
+}
+
+/// Does the same as [`read`], and warns about what these SDKs do not agree about.
+pub(crate) fn read_for(path: &str, content: &Blob, kind: ServiceKind, sdks: Sdks) -> Document {
     let refused = |diagnostic| Document::invalid(vec![diagnostic]);
     let text = match text(path, content) {
         Ok(text) => text,
@@ -78,7 +86,7 @@ pub fn read(path: &str, content: &Blob, kind: ServiceKind) -> Document {
     if is_lfs_pointer(text) {
         return refused(lfs_pointer(path));
     }
-    File { path, text, kind }.read()
+    File { path, text, kind, sdks }.read()
 }
 
 /// Returns the content as text without its byte order mark if it is UTF-8 and small enough.
@@ -146,6 +154,7 @@ struct File<'a> {
     path: &'a str,
     text: &'a str,
     kind: ServiceKind,
+    sdks: Sdks,
 }
 
 impl File<'_> {
@@ -155,7 +164,7 @@ impl File<'_> {
         }
         let tree = syntax::parse(self.text);
         let mut document = self.checked(&tree);
-        waiver::apply(self.path, &tree, &mut document);
+        waiver::apply(self.path, &tree, self.sdks, &mut document);
         document
     }
 
@@ -163,7 +172,15 @@ impl File<'_> {
     fn clean(&self) -> Option<Targeting> {
         let document = plain::parse(self.text).filter(|_| !self.text.contains(waiver::MARK))?;
         let is_clean = meaning::check(&document, self.kind).is_empty();
-        is_clean.then(|| document.complete(self.kind)).flatten()
+        let targeting = is_clean.then(|| document.complete(self.kind)).flatten();
+        targeting.filter(|targeting| self.disagreements(targeting).is_empty())
+    }
+
+    fn disagreements(&self, targeting: &Targeting) -> Vec<Finding> {
+        match self.kind {
+            ServiceKind::Documented => Vec::new(),
+            ServiceKind::FeatureProbe => sdks::check(targeting, self.sdks),
+        }
     }
 
     /// Returns the document of `targeting`, which has no findings except possibly its size as sent.
@@ -202,7 +219,12 @@ impl File<'_> {
         if findings.iter().all(|finding| finding.check.severity == Severity::Warning) {
             let read = document.complete(self.kind).map(|targeting| (self.payload(&targeting), targeting));
             match read {
-                Some((Ok(read), targeting)) => (payload, outline) = (Some(read), Outline::of(&targeting)),
+                Some((Ok(read), targeting)) => {
+                    (payload, outline) = (Some(read), Outline::of(&targeting));
+                    self.disagreements(&targeting)
+                        .into_iter()
+                        .for_each(|found| finding::add(&mut findings, found));
+                }
                 Some((Err(finding), _)) => findings.push(*finding),
                 None => findings.push(Finding::new(
                     &check::SYNTAX,

@@ -27,8 +27,8 @@ pub(crate) enum Formatting {
     Changed(String),
     /// The document is invalid, with its findings.
     Invalid(Vec<Diagnostic>),
-    /// The document contains something that cannot be rewritten without a change of its meaning or its comments.
-    Unsupported,
+    /// The document contains something that cannot be rewritten, as the text says.
+    Unsupported(&'static str),
 }
 
 /// Returns `content` in the canonical layout. `path` is shown in messages.
@@ -39,20 +39,24 @@ pub(crate) fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formattin
     };
     let tree = syntax::parse(source);
     let Some(formatted) = printed(&tree) else {
-        return Formatting::Unsupported;
+        return Formatting::Unsupported("it has a YAML directive (`%`), or a comment at an unusual place");
     };
     if formatted.as_bytes() == bytes.as_slice() {
         return Formatting::Canonical;
     }
     let after = read(path, &Blob::Content(formatted.clone().into_bytes()), kind);
     let again = syntax::parse(&formatted);
-    let is_same = means_the_same(&before, &after)
-        && has_the_same_comments(&tree, &again)
-        && hashes(source) == hashes(&formatted)
-        && printed(&again).as_ref() == Some(&formatted);
-    match is_same {
-        true => Formatting::Changed(formatted),
-        false => Formatting::Unsupported,
+    match () {
+        () if !means_the_same(&before, &after) => {
+            Formatting::Unsupported("it contains YAML that would get another meaning, or another finding")
+        }
+        () if !has_the_same_comments(&tree, &again) || hashes(source) != hashes(&formatted) => {
+            Formatting::Unsupported("it has a comment that the new layout would lose")
+        }
+        () if printed(&again).as_ref() != Some(&formatted) => {
+            Formatting::Unsupported("it has a comment that the new layout would move again")
+        }
+        () => Formatting::Changed(formatted),
     }
 }
 

@@ -105,6 +105,16 @@ impl ReferenceProblem {
         *self.check == check::UNKNOWN_PREREQUISITE
     }
 
+    /// Returns whether it is about the types of a toggle's documents.
+    pub(crate) fn is_about_types(&self) -> bool {
+        *self.check == check::TYPE_DISAGREEMENT
+    }
+
+    /// Returns whether a waiver accepts such a finding in one of these.
+    pub(crate) fn types_are_waived(found: &[Diagnostic]) -> bool {
+        found.iter().any(|one| one.id == check::TYPE_DISAGREEMENT.id && one.waived.is_some())
+    }
+
     #[cfg(test)]
     pub(super) fn message(&self) -> &str {
         &self.message

@@ -11,7 +11,7 @@ use super::finding::Diagnostic;
 use super::finding::{Finding, did_you_mean, shown};
 use super::node::{Node, NodeKind, Position, Span};
 use super::syntax::{self, Comment, Syntax};
-use crate::model::Blob;
+use crate::model::{Blob, Payload, Sdks};
 
 /// What a comment for this program begins with, after the `#`.
 pub(super) const MARK: &str = "gitoggle:";
@@ -20,7 +20,7 @@ pub(super) const MARK: &str = "gitoggle:";
 const STALE: &str = "stale";
 
 /// Waives the findings of `document`, whose syntax is `tree`, and adds those on the waivers.
-pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
+pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Document) {
     let Syntax { text, root, comments, .. } = tree;
     if !text.contains(MARK) {
         return;
@@ -36,6 +36,8 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, document: &mut Document) {
                 document.outline.has_waiver = true;
                 None
             }
+            // Without SDKs, this was not checked.
+            Ok(waiver) if waiver.id == check::SDK_DISAGREEMENT.id && sdks.is_empty() => None,
             Ok(waiver) if waiver.id == STALE => is_in_use(document).then(|| waiver.unused(comment)),
             Ok(waiver) => waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics),
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
@@ -81,7 +83,9 @@ fn instructions<'c, 't>(comments: &'c [Comment<'t>]) -> impl Iterator<Item = (&'
 
 /// Returns whether the toggle decides something. That of an invalid document is not known.
 fn is_in_use(document: &Document) -> bool {
-    document.payload.as_ref().is_some_and(|payload| payload.targeting().leftover().is_none())
+    let targeting = document.payload.as_ref().map(Payload::targeting);
+    // The time of a schedule passes without a change.
+    targeting.is_some_and(|targeting| targeting.leftover().is_none() && !targeting.has_schedule())
 }
 
 /// Adds a finding if the comments of a document with a waiver are unknown. A waiver must not be ignored silently.

@@ -12,6 +12,17 @@ use crate::model::WHOLE;
 /// The number of toggles in a chain of prerequisites that the SDK evaluates.
 const DEEPEST: u32 = 20;
 
+/// What an SDK serves if a prerequisite is not met, as measured with the versions that `document` has with the facts about SDKs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum UnmetServe {
+    /// The default serve of the toggle that has the prerequisite: Python, and Java before 2.3.
+    Default,
+    /// The disabled serve of the toggle that has the prerequisite: Rust, Go, and Java from 2.3 on.
+    Disabled,
+    /// The default serve of the toggle that is asked for, whichever has the prerequisite: Node.
+    DefaultOfOutermost,
+}
+
 /// Compiled toggles, created by [`Compiler`](super::Compiler).
 #[derive(Debug)]
 pub(crate) struct Evaluator {
@@ -65,12 +76,18 @@ impl Evaluator {
     /// # Panics
     /// If the index is not one that the compiler returned.
     pub(crate) fn evaluate(&self, toggle: usize, person: &Person<'_>) -> Verdict {
+        self.evaluate_as(UnmetServe::Disabled, toggle, person)
+    }
+
+    /// Does the same as [`Self::evaluate`] for SDKs that serve something else if a prerequisite is not met.
+    pub(crate) fn evaluate_as(&self, unmet: UnmetServe, toggle: usize, person: &Person<'_>) -> Verdict {
         let compiled = &self.toggles[toggle];
         if !compiled.is_delivered {
             return Verdict::Known(Served::CallerDefault);
         }
-        let answer = Visit::new(self, person).toggle(compiled, DEEPEST);
-        conclude(compiled, answer, person)
+        let visit = &mut Visit { unmet, ..Visit::new(self, person) };
+        let answer = visit.toggle(compiled, DEEPEST);
+        conclude(compiled, answer, visit)
     }
 
     /// Returns whether a prerequisite is met, and what its toggle serves if it exists.
@@ -91,15 +108,15 @@ impl Evaluator {
 }
 
 /// Returns the verdict of the outermost toggle.
-fn conclude(toggle: &CompiledToggle, mut answer: Possibility, person: &Person<'_>) -> Verdict {
+fn conclude(toggle: &CompiledToggle, mut answer: Possibility, visit: &Visit<'_>) -> Verdict {
     let ends = matches!(answer.possible, Possible::None);
     if ends || answer.may_end.is_some() {
-        answer.add(pick(toggle, &toggle.disabled_serve, person), answer.may_end);
+        answer.add(pick(toggle, visit.unmet_serve(toggle), visit.person), answer.may_end);
     }
     match answer.possible {
         Possible::One(served) => Verdict::Known(served),
         Possible::Several(doubt) => Verdict::CannotSay(doubt),
-        Possible::None => unreachable!("the disabled serve was added"),
+        Possible::None => unreachable!("a serve was added"),
     }
 }
 
@@ -129,6 +146,7 @@ pub(super) fn rule_truth(rule: &CompiledRule, person: &Person<'_>) -> Truth {
 }
 
 struct Visit<'a> {
+    unmet: UnmetServe,
     evaluator: &'a Evaluator,
     person: &'a Person<'a>,
     /// The results of prerequisites' toggles by index and depth. Toggles that share prerequisites would otherwise take
@@ -146,7 +164,15 @@ struct Met {
 
 impl<'a> Visit<'a> {
     fn new(evaluator: &'a Evaluator, person: &'a Person<'a>) -> Self {
-        Self { evaluator, person, known: HashMap::new() }
+        Self { unmet: UnmetServe::Disabled, evaluator, person, known: HashMap::new() }
+    }
+
+    /// Returns what `toggle` serves if a prerequisite is not met.
+    fn unmet_serve<'t>(&self, toggle: &'t CompiledToggle) -> &'t CompiledServe {
+        match self.unmet {
+            UnmetServe::Disabled => &toggle.disabled_serve,
+            UnmetServe::Default | UnmetServe::DefaultOfOutermost => &toggle.default_serve,
+        }
     }
 
     fn toggle(&mut self, toggle: &CompiledToggle, depth: u32) -> Possibility {
@@ -173,7 +199,14 @@ impl<'a> Visit<'a> {
                 if let Truth::Unknown(reason) = truth {
                     doubt = doubt.or(Some(reason));
                 }
-                answer.add(pick(toggle, &toggle.disabled_serve, self.person), doubt);
+                if self.unmet == UnmetServe::DefaultOfOutermost {
+                    // Certain only if nothing else was possible before.
+                    let is_certain = truth == Truth::False && matches!(answer.possible, Possible::None);
+                    let reason = doubt.unwrap_or(Doubt::UnknownPrerequisite);
+                    answer.may_end = answer.may_end.or((!is_certain).then_some(reason));
+                } else {
+                    answer.add(pick(toggle, self.unmet_serve(toggle), self.person), doubt);
+                }
             }
             if truth == Truth::False {
                 return answer;

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{AuthoredCommit, CommitId, Serve, Targeting, ToggleId};
+use super::{AuthoredCommit, CommitId, Rule, Serve, Targeting, ToggleId, delivered_time};
 
 super::words! {
     /// Why a toggle does not decide anything.
     LeftoverKind {
         /// It is disabled.
         Off = "off",
+        /// The time of a rule has passed, so that the rule decides always or never.
+        Passed = "passed",
         /// It is enabled, and everyone is served the same variation.
         Settled = "settled",
     }
@@ -23,6 +25,20 @@ pub(crate) struct Leftover {
     pub(crate) kind: LeftoverKind,
     /// The name of the variation that everyone is served; none if it depends on the user, or nothing is served.
     pub(crate) variation: Option<String>,
+    /// The rule whose time has passed.
+    pub(crate) rule: Option<PassedRule>,
+}
+
+/// A rule that compares nothing but the time, which has passed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct PassedRule {
+    /// The number of the rule, from 1.
+    pub(crate) number: usize,
+    pub(crate) name: String,
+    /// Whether it matches everyone since then; otherwise, it matches nobody.
+    pub(crate) is_always: bool,
+    /// In seconds since 1970-01-01 UTC.
+    pub(crate) since: i64,
 }
 
 impl Targeting {
@@ -37,8 +53,31 @@ impl Targeting {
         let first = served.next();
         let only = first.filter(|first| served.all(|index| index == *first));
         let variation = only.and_then(|index| content.variations.get(index as usize));
-        (self.disabled || only.is_some())
-            .then(|| Leftover { kind, variation: variation.map(|variation| variation.name.clone()) })
+        (self.disabled || only.is_some()).then(|| Leftover {
+            kind,
+            variation: variation.map(|variation| variation.name.clone()),
+            rule: None,
+        })
+    }
+
+    /// Returns the first rule whose time has passed at `now` for all users without the attribute that it compares.
+    pub(crate) fn passed(&self, now: i64) -> Option<Leftover> {
+        let reached = self.content.rules.iter().enumerate().filter(|_| !self.disabled);
+        let mut passed = reached.filter_map(|(index, rule)| Some((index, rule, rule.passed(now)?)));
+        let (index, rule, (is_always, since)) = passed.next()?;
+        let mut served = rule.serve.variations();
+        let only = served.next().filter(|_| is_always && served.next().is_none());
+        let variation = only.and_then(|index| self.content.variations.get(index as usize));
+        Some(Leftover {
+            kind: LeftoverKind::Passed,
+            variation: variation.map(|variation| variation.name.clone()),
+            rule: Some(PassedRule { number: index + 1, name: rule.name.clone(), is_always, since }),
+        })
+    }
+
+    /// Returns whether a rule compares nothing but the time.
+    pub(crate) fn has_schedule(&self) -> bool {
+        self.content.rules.iter().any(|rule| rule.bounds().is_some_and(|bounds| !bounds.is_empty()))
     }
 
     /// Returns everything that the toggle can serve while it is enabled.
@@ -52,6 +91,48 @@ impl Targeting {
         // The disabled serve is for users who do not meet a prerequisite.
         serves.extend(content.prerequisites.iter().flatten().next().map(|_| &content.disabled_serve));
         serves
+    }
+}
+
+impl Rule {
+    /// Returns the times that the rule compares, and whether each is the earliest one, if it compares nothing else.
+    fn bounds(&self) -> Option<Vec<(i64, bool)>> {
+        let subject = &self.conditions.first()?.subject;
+        let mut bounds = Vec::new();
+        let mut add = |predicate: &str, objects: &[String]| {
+            let [object] = objects else { return None };
+            let is_earliest = match predicate {
+                "after" => true,
+                "before" => false,
+                _ => return None,
+            };
+            bounds.push((delivered_time(object)?, is_earliest));
+            Some(())
+        };
+        for condition in &self.conditions {
+            if condition.kind != "datetime" || condition.subject != *subject {
+                return None;
+            }
+            match condition.between.as_deref() {
+                Some(between) => {
+                    add(&between.left_predicate, &condition.objects)?;
+                    add(&between.right_predicate, &between.right_objects)?;
+                }
+                None => add(&condition.predicate, &condition.objects)?,
+            }
+        }
+        Some(bounds)
+    }
+
+    /// Returns whether the rule matches always or never from now on, and since when.
+    fn passed(&self, now: i64) -> Option<(bool, i64)> {
+        let bounds = self.bounds()?;
+        let ended = bounds.iter().filter(|(time, is_earliest)| !is_earliest && *time <= now);
+        if let Some((since, _)) = ended.min_by_key(|(time, _)| *time) {
+            return Some((false, *since));
+        }
+        let is_always = bounds.iter().all(|(time, is_earliest)| *is_earliest && *time <= now);
+        is_always.then(|| (true, bounds.iter().map(|(time, _)| *time).max().unwrap_or_default()))
     }
 }
 
@@ -86,6 +167,8 @@ pub(crate) struct StaleToggle {
     /// The path of its document with the root.
     pub(crate) path: String,
     pub(crate) leftover: Leftover,
+    /// The keys of the toggles that need it, sorted.
+    pub(crate) needed_by: Vec<String>,
     pub(crate) changed: LastChange,
     pub(crate) owners: Vec<OwnerEntry>,
 }
@@ -148,6 +231,43 @@ mod tests {
             between: None,
         };
         Rule { name: String::new(), serve: Serve::Select(serve), conditions: vec![condition; conditions] }
+    }
+
+    fn schedule(comparisons: &[(&str, &str)]) -> Rule {
+        let condition = |(predicate, object): &(&str, &str)| Condition {
+            kind: "datetime".to_owned(),
+            subject: "now".to_owned(),
+            predicate: (*predicate).to_owned(),
+            objects: vec![(*object).to_owned()],
+            between: None,
+        };
+        let conditions = comparisons.iter().map(condition).collect();
+        Rule { name: "launch".to_owned(), serve: Serve::Select(1), conditions }
+    }
+
+    #[test]
+    fn a_rule_whose_time_has_passed_decides_always_or_never() {
+        const JUNE: &str = "2026-06-01T00:00:00+00:00";
+        const JULY: &str = "2026-07-01T00:00:00+00:00";
+        let [june, july] = [JUNE, JULY].map(|time| delivered_time(time).unwrap());
+        let passed = |rule: Rule, now: i64| {
+            let mut targeting = targeting();
+            targeting.content.rules = vec![rule];
+            let rule = targeting.passed(now)?.rule?;
+            Some((rule.is_always, rule.since))
+        };
+        let after = || schedule(&[("after", JUNE)]);
+        assert_eq!(passed(after(), june - 1), None);
+        assert_eq!(passed(after(), june), Some((true, june)));
+        let before = || schedule(&[("before", JUNE)]);
+        assert_eq!(passed(before(), june - 1), None);
+        assert_eq!(passed(before(), june), Some((false, june)));
+        let within = || schedule(&[("after", JUNE), ("before", JULY)]);
+        assert_eq!(passed(within(), june), None);
+        assert_eq!(passed(within(), july), Some((false, july)));
+        assert_eq!(passed(schedule(&[("after", JUNE), ("after", JULY)]), july), Some((true, july)));
+        assert_eq!(passed(rule(1, 1), july), None, "another condition");
+        assert_eq!(passed(rule(1, 0), july), None, "no condition");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod live;
 mod request;
 mod review;
 mod scope;
+mod sdk;
 mod targeting;
 mod text;
 mod thresholds;
@@ -39,13 +40,16 @@ pub use id::{
 };
 pub(crate) use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use leftover::LeftoverKind;
-pub(crate) use leftover::{LastChange, Leftover, OwnerEntry, StaleReport, StaleToggle, WaivedToggle};
+pub(crate) use leftover::{
+    LastChange, Leftover, OwnerEntry, PassedRule, StaleReport, StaleToggle, WaivedToggle,
+};
 pub use live::{Live, LiveContent, LiveDraft, LiveEvent, LiveToggle, LiveVersion};
 pub use request::{Action, Certainty, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest};
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
 pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
 };
+pub use sdk::{Sdk, Sdks};
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, ServiceKind, Targeting,
     Variation,

@@ -189,6 +189,7 @@ pub(super) fn decide(
     let open = || Ok((files.open()?, applied.trees()?));
     let context = ReadContext {
         kind: rules.kind,
+        sdks: rules.sdks,
         root: &rules.root,
         scope: &rules.policy.scope,
         on_remove: rules.policy.on_remove,
@@ -208,7 +209,7 @@ pub(super) fn decide(
     };
     let (mut decided, mut findings, mut noted) =
         read(comparison.differences, context, |one| deciding.decide(one), open)?;
-    let mut needs = Needs::new();
+    let (mut needs, mut mixed) = (Needs::new(), BTreeMap::new());
     if !noted.is_empty() || !removed.is_empty() {
         let mut library =
             Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
@@ -218,7 +219,7 @@ pub(super) fn decide(
         }
         let found = references::check(noted, library)?;
         findings.extend(found.findings);
-        needs = found.needs;
+        (needs, mixed) = (found.needs, found.mixed);
         decided.iter_mut().filter(|one| found.invalid.contains(one.id())).for_each(DecidedToggle::invalidate);
     }
     findings.extend(match applied.base {
@@ -243,6 +244,7 @@ pub(super) fn decide(
         overrides,
         findings,
         needs,
+        mixed,
     })
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::reviews::ReviewSource;
 use crate::document::Layout;
 use crate::git::{GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
-use crate::model::{Scope, ServiceKind, Thresholds};
+use crate::model::{Scope, Sdks, ServiceKind, Thresholds};
 use crate::pass::Error;
 use crate::pass::publish::Limits;
 use crate::plan::{HistoryRule, Policy};
@@ -57,6 +57,8 @@ pub struct Rules {
     pub layout: Layout,
     /// Which checks there are.
     pub kind: ServiceKind,
+    /// The SDKs that the team uses.
+    pub sdks: Sdks,
     /// Rails and the like.
     pub policy: Policy,
     /// What a rewritten history means; none is to follow it where that is safe.
@@ -68,8 +70,8 @@ pub struct Rules {
 impl Rules {
     /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
     pub(super) fn digest(&self) -> String {
-        // `repo` only shapes the output, and the history guard decides before digests are compared.
-        let Self { repo: _, root, layout, kind, policy, history: _, base_url } = self;
+        // `repo` and `sdks` only shape the output, and the history guard decides before digests are compared.
+        let Self { repo: _, root, layout, kind, sdks: _, policy, history: _, base_url } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
         crate::model::hex(&Sha256::digest(text))
     }
@@ -117,6 +119,7 @@ impl Config {
                 root: String::new(),
                 layout: Layout::default(),
                 kind: ServiceKind::Documented,
+                sdks: Sdks::ALL,
                 policy: Policy::default(),
                 history: None,
                 base_url: None,

@@ -74,7 +74,13 @@ fn findings_at(
     snapshot: &Snapshot,
     rules: &Rules,
 ) -> Result<Vec<Diagnostic>, Error> {
-    let checks = Checks { layout: &rules.layout, kind: rules.kind, scope: &rules.policy.scope, within: &[] };
+    let checks = Checks {
+        layout: &rules.layout,
+        kind: rules.kind,
+        sdks: rules.sdks,
+        scope: &rules.policy.scope,
+        within: &[],
+    };
     found.extend(check_snapshot(snapshot, &rules.root, checks)?.findings);
     found.sort_unstable();
     found.dedup();

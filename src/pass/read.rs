@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline};
-use crate::model::{Action, Blob, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
+use crate::model::{Action, Blob, Scope, Sdks, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::compare::AppliedTrees;
 use crate::pass::references::Noted;
 use crate::pass::{Error, cores};
@@ -20,6 +20,8 @@ const PART: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadContext<'a> {
     pub(crate) kind: ServiceKind,
+    /// The SDKs that a document must mean the same to.
+    pub(crate) sdks: Sdks,
     /// The prefix of paths in findings.
     pub(crate) root: &'a str,
     pub(crate) scope: &'a Scope,
@@ -174,7 +176,8 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             _ => return (Desired::Invalid, None),
         };
         let path = self.context.layout.path(&difference.id, file.format);
-        let read = document::read(&join(self.context.root, &path), blob, self.context.kind);
+        let ReadContext { kind, root, sdks, .. } = self.context;
+        let read = document::read_for(&join(root, &path), blob, kind, sdks);
         findings.extend(read.diagnostics);
         let Some(payload) = read.payload else { return (Desired::Invalid, None) };
         let id = difference.id.clone();

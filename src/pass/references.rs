@@ -37,6 +37,8 @@ pub(crate) struct ReferenceFindings {
     pub(crate) invalid: BTreeSet<ToggleId>,
     /// What the checked documents need, and what those need.
     pub(crate) needs: Needs,
+    /// The toggles whose documents have values of different types, and whether a waiver accepts that.
+    pub(crate) mixed: BTreeMap<ToggleId, bool>,
 }
 
 /// Checks what `noted` say about other documents of the library.
@@ -79,9 +81,14 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         if problems.iter().any(ReferenceProblem::is_error) {
             all.invalid.insert(id.clone());
         }
+        let is_mixed = problems.iter().any(ReferenceProblem::is_about_types);
         let content = library.trees.blob(file.id, LARGEST_DOCUMENT)?;
         let path = join(library.root, &library.layout.path(id, file.format));
-        all.findings.extend(document::diagnose_references(&path, &content, problems));
+        let found = document::diagnose_references(&path, &content, problems);
+        if is_mixed {
+            all.mixed.insert(id.clone(), ReferenceProblem::types_are_waived(&found));
+        }
+        all.findings.extend(found);
     }
     Ok(all)
 }

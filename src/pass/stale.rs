@@ -1,15 +1,17 @@
 //! Lists the toggles that no longer decide anything (src/model/README.md, "Leftovers"). Contacts no service,
 //! and writes nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Error;
+use super::dependents::DependencyIndex;
 use super::documents::DocumentFiles;
 use super::planning::with_snapshot;
 use crate::document::{self, CodeOwners, LARGEST_DOCUMENT, Layout, OWNER_FILES};
 use crate::model::{
-    Blob, LastChange, Leftover, Payload, Scope, ServiceKind, StaleReport, StaleToggle, ToggleId, Trees,
-    WaivedToggle,
+    Blob, EnvironmentId, LastChange, Leftover, Payload, Scope, ServiceKind, StaleReport, StaleToggle,
+    ToggleId, Trees, WaivedToggle,
 };
 use crate::source::{Snapshot, SourceConfig};
 
@@ -31,6 +33,7 @@ struct Candidate {
     path: String,
     payload: Payload,
     leftover: Leftover,
+    needed_by: Vec<String>,
 }
 
 /// Returns the toggles of `source` that have decided nothing for a while.
@@ -62,11 +65,15 @@ impl StaleQuery<'_> {
         })?;
         let owners = code_owners(snapshot)?;
         for (candidate, changed) in candidates.into_iter().zip(changes) {
-            let Candidate { id, path, leftover, .. } = candidate;
+            let Candidate { id, path, leftover, needed_by, .. } = candidate;
+            // A rule whose time has passed decides nothing since then, whenever its document was changed.
+            let passed = leftover.rule.as_ref().map(|rule| LastChange { at: rule.since, commit: None });
+            let is_old =
+                |changed: &LastChange| passed.as_ref().unwrap_or(changed).age(self.now) >= self.older_than;
             match changed {
-                Some(changed) if changed.age(self.now) >= self.older_than => {
+                Some(changed) if is_old(&changed) => {
                     let owners = owners.of(&path);
-                    report.stale.push(StaleToggle { id, path, leftover, changed, owners });
+                    report.stale.push(StaleToggle { id, path, leftover, needed_by, changed, owners });
                 }
                 Some(LastChange { commit: Some(_), .. }) => report.recent.push(id),
                 _ => report.unclear.push(id),
@@ -85,12 +92,14 @@ impl StaleQuery<'_> {
         let documents = DocumentFiles::at(snapshot, root, self.layout, self.kind)?;
         let [mut only, mut globs] = self.scopes.map(Scope::unmatched);
         let mut candidates = Vec::new();
-        let mut files = 0;
+        let mut index: BTreeMap<EnvironmentId, DependencyIndex> = BTreeMap::new();
+        let (mut files, mut outside) = (0, Vec::new());
         for id in documents.toggles() {
             files += 1;
             only.remove_matching(id.as_str());
             globs.remove_matching(id.as_str());
             if !self.scopes.iter().all(|scope| scope.contains(id)) {
+                outside.push(id);
                 continue;
             }
             let Some(found) = documents.read(id)? else { continue };
@@ -99,11 +108,36 @@ impl StaleQuery<'_> {
                 report.invalid.push(id.clone());
                 continue;
             };
-            let Some(leftover) = payload.targeting().leftover() else { continue };
+            for prerequisite in payload.prerequisites() {
+                index.entry(id.environment()).or_default().add(id.toggle(), &prerequisite.key);
+            }
+            let targeting = payload.targeting();
+            let Some(leftover) = targeting.leftover().or_else(|| targeting.passed(self.now)) else {
+                continue;
+            };
             match document::kept(&found.content) {
                 Some(reason) => report.waived.push(WaivedToggle { toggle: id.clone(), reason }),
-                None => candidates.push(Candidate { id: id.clone(), path: found.path, payload, leftover }),
+                None => candidates.push(Candidate {
+                    id: id.clone(),
+                    path: found.path,
+                    payload,
+                    leftover,
+                    needed_by: Vec::new(),
+                }),
             }
+        }
+        // A toggle outside of the scope may need one that is in it.
+        let concerned: BTreeSet<EnvironmentId> = candidates.iter().map(|one| one.id.environment()).collect();
+        for id in outside.into_iter().filter(|id| concerned.contains(&id.environment())) {
+            let payload = documents.read(id)?.and_then(|found| found.document.payload);
+            for prerequisite in payload.iter().flat_map(Payload::prerequisites) {
+                index.entry(id.environment()).or_default().add(id.toggle(), &prerequisite.key);
+            }
+        }
+        for candidate in &mut candidates {
+            let of_environment = index.get(&candidate.id.environment());
+            let needed_by = of_environment.map(|index| index.of(candidate.id.toggle()).direct);
+            candidate.needed_by = needed_by.unwrap_or_default();
         }
         if files == 0 {
             let root = if root.is_empty() { "." } else { root }.to_owned();

@@ -7,7 +7,7 @@ use super::Error;
 use super::planning::with_snapshot;
 use crate::document::{Diagnostic, LARGEST_DOCUMENT, Layout, MOST_FILES, layout};
 use crate::git::ObjectReader;
-use crate::model::{ObjectId, Scope, ServiceKind, Trees};
+use crate::model::{ObjectId, Scope, Sdks, ServiceKind, Trees};
 use crate::pass::read::{ReadContext, read};
 use crate::pass::references::{self, Library, Noted};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, is_within, join};
@@ -43,6 +43,8 @@ pub struct Checks<'a> {
     pub layout: &'a Layout,
     /// The kind of service, which decides on the checks.
     pub kind: ServiceKind,
+    /// The SDKs that a document must mean the same to.
+    pub sdks: Sdks,
     pub scope: &'a Scope,
     /// The paths to check, as findings show them; empty means all.
     pub within: &'a [String],
@@ -134,6 +136,7 @@ impl Run<'_> {
         let (nothing, renamed) = (BTreeMap::new(), BTreeSet::new());
         let context = ReadContext {
             kind: self.checks.kind,
+            sdks: self.checks.sdks,
             root: &self.root,
             scope: self.checks.scope,
             // There is no other side.

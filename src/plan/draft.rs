@@ -57,6 +57,7 @@ impl Draft {
             overrides,
             mut findings,
             needs,
+            mixed,
         } = input;
         // The same input yields the same plan byte for byte, whatever its order is. It comes in sorted parts, which the stable
         // sort only merges.
@@ -81,6 +82,7 @@ impl Draft {
                 waived,
                 overrides,
                 needs,
+                mixed,
                 ..Plan::nothing(source, base_url)
             },
         };
@@ -478,4 +480,6 @@ pub struct Input {
     pub findings: Vec<Diagnostic>,
     /// What the documents need that the changed ones lead to.
     pub(crate) needs: Needs,
+    /// The toggles whose documents have values of different types, and whether a waiver accepts that.
+    pub(crate) mixed: BTreeMap<ToggleId, bool>,
 }

@@ -183,6 +183,15 @@ pub(super) fn invalid() -> Hold {
     Hold::new(HoldKind::Invalid, "the document is invalid; the last applied version stays")
 }
 
+/// The toggle does not exist, and its documents do not agree about its type.
+pub(super) fn mixed_types() -> Hold {
+    Hold::new(
+        HoldKind::ReturnType,
+        "not created: its documents have values of different types, and the type of a toggle cannot be changed later; write values of \
+         one type in all environments, or accept a toggle of text with the waiver of `type-disagreement`",
+    )
+}
+
 pub(super) fn stopped() -> Hold {
     Hold::new(HoldKind::Stopped, "nothing is published while a document is invalid (`on_invalid: stop`)")
 }

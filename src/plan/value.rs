@@ -11,8 +11,8 @@ use super::order::{self, Needs, Turn};
 use super::{Change, DriftReport, Orphan, Overrides, Overwrite, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{
-    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, RequestDigest, ReviewedChanges, ToggleId,
-    counted, hex,
+    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, RequestDigest, ReturnType,
+    ReviewedChanges, ToggleId, counted, hex,
 };
 
 /// Everything that one pass would do. All lists are sorted by toggle.
@@ -34,6 +34,8 @@ pub struct Plan {
     pub(super) overrides: Overrides,
     /// What the toggles need that do not change, as far as changes lead to them.
     pub(super) needs: Needs,
+    /// The toggles whose documents have values of different types, and whether a waiver accepts that.
+    pub(super) mixed: BTreeMap<ToggleId, bool>,
     pub(super) stopped: Option<Stopped>,
     /// What differs on the service; none if it was not read.
     pub(super) drift: Option<Box<DriftReport>>,
@@ -127,6 +129,7 @@ impl Plan {
             waived: Vec::new(),
             overrides: Overrides::default(),
             needs: Needs::new(),
+            mixed: BTreeMap::new(),
             stopped: None,
             drift: None,
         }
@@ -252,6 +255,17 @@ impl Plan {
     /// Returns whether a change of the plan may be sent.
     pub(crate) fn is_request(&self, change: &Change) -> bool {
         change.action != Action::Adopt && self.unless_equal(&change.id).is_none()
+    }
+
+    /// Returns the type with which a toggle is created whose document has values of `own` type, which all of its documents have to
+    /// agree on: a type cannot be changed later.
+    pub(crate) fn new_type(&self, id: &ToggleId, own: ReturnType) -> Result<ReturnType, Hold> {
+        match self.mixed.get(id) {
+            None => Ok(own),
+            // Every value is a text.
+            Some(true) => Ok(ReturnType::String),
+            Some(false) => Err(super::hold::mixed_types()),
+        }
     }
 
     /// Returns why a change is not sent, unless the service has its targeting already.

@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use crate::document::{self, Diagnostic, Expectation};
 use crate::evaluate::{
-    self, Doubt, Evaluator, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace, Truth, Verdict,
+    self, Doubt, Evaluator, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace, Truth,
+    UnmetServe, Verdict,
 };
 use crate::model::{
-    Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Rule, Serve, Targeting, ToggleId,
-    WHOLE, counted, escaped, rfc3339,
+    Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Rule, Sdk, Sdks, Serve, Targeting,
+    ToggleId, WHOLE, counted, escaped, listed, rfc3339,
 };
 use crate::plan::sentences::{self, quoted};
 
@@ -24,6 +25,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) attributes: &'a BTreeMap<String, String>,
     /// The time of evaluation in seconds since 1970-01-01 UTC.
     pub(crate) at: Option<i64>,
+    /// The SDKs that the team uses.
+    pub(crate) sdks: Sdks,
 }
 
 impl Subject<'_> {
@@ -35,7 +38,56 @@ impl Subject<'_> {
             person.set(name, value);
         }
         let trace = evaluator.trace(index, &person);
-        (Explanation::new(self, &trace), trace.place)
+        let elsewhere = self.elsewhere(&trace, |unmet| evaluator.evaluate_as(unmet, index, &person));
+        (Explanation { elsewhere, ..Explanation::new(self, &trace) }, trace.place)
+    }
+
+    /// Returns what other SDKs serve, as far as it is known and something else.
+    fn elsewhere(&self, trace: &ToggleTrace, evaluate: impl Fn(UnmetServe) -> Verdict) -> Vec<Elsewhere> {
+        const OTHERS: [(Sdk, &str, UnmetServe); 3] = [
+            (Sdk::Node, "Node", UnmetServe::DefaultOfOutermost),
+            (Sdk::Python, "Python", UnmetServe::Default),
+            (Sdk::Java, "Java before 2.3", UnmetServe::Default),
+        ];
+        let mut all: Vec<Elsewhere> = Vec::new();
+        if matches!(trace.verdict, Verdict::CannotSay(_)) {
+            return all;
+        }
+        for (_, name, unmet) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
+            let verdict = evaluate(unmet);
+            if verdict == trace.verdict || matches!(verdict, Verdict::CannotSay(_)) {
+                continue;
+            }
+            match all.iter_mut().find(|other| other.verdict == verdict) {
+                Some(other) => other.sdks.push(name),
+                None => {
+                    let result = result(self.targeting, verdict);
+                    all.push(Elsewhere { sdks: vec![name], result, verdict });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What other SDKs serve a user, because they serve something else if a prerequisite is not met.
+#[derive(Debug, Serialize)]
+struct Elsewhere {
+    sdks: Vec<&'static str>,
+    #[serde(flatten)]
+    result: ExplainedResult,
+    #[serde(skip)]
+    verdict: Verdict,
+}
+
+impl Elsewhere {
+    fn text(&self) -> String {
+        let names: Vec<String> = self.sdks.iter().map(|name| (*name).to_owned()).collect();
+        format!(
+            "{}: {}, because they serve the default serve if a prerequisite is not met",
+            listed(&names),
+            sentence(&self.result)
+        )
     }
 }
 
@@ -55,7 +107,13 @@ pub(crate) struct Explanation {
     prerequisites: Vec<ExplainedPrerequisite>,
     rules: Vec<ExplainedRule>,
     serves: Vec<ExplainedServe>,
+    /// The SDK whose rules decide.
+    evaluated_as: &'static str,
+    elsewhere: Vec<Elsewhere>,
 }
+
+/// The SDK by whose rules toggles are evaluated.
+pub(crate) const EVALUATED_AS: &str = "the Rust SDK 2.3";
 
 #[derive(Clone, Debug, Serialize)]
 struct ExplainedResult {
@@ -181,6 +239,8 @@ impl Explanation {
                 .collect(),
             rules: rules.map(|(index, item)| rule(subject, trace, index, item)).collect(),
             serves: trace.serves.iter().map(|trace| serve(subject.targeting, trace)).collect(),
+            evaluated_as: EVALUATED_AS,
+            elsewhere: Vec::new(),
         }
     }
 
@@ -205,7 +265,15 @@ impl Explanation {
         let _ = writeln!(out, "{} for {user}\n  {}", self.toggle, escaped(&self.file));
         trace(&mut out, self);
         let _ = writeln!(out, "\n{}{}", sentence(&self.result), self.by());
+        for other in self.elsewhere() {
+            let _ = writeln!(out, "{other}");
+        }
         out
+    }
+
+    /// Returns what other SDKs serve, each in one line.
+    pub(crate) fn elsewhere(&self) -> Vec<String> {
+        self.elsewhere.iter().map(Elsewhere::text).collect()
     }
 
     fn by(&self) -> String {
@@ -406,6 +474,8 @@ pub(crate) struct TestResult {
     pub(crate) expectation: Expectation,
     /// What the user gets instead; `None` if the expectation is met.
     pub(crate) explanation: Option<Explanation>,
+    /// What other SDKs serve the user, each in one line.
+    pub(crate) elsewhere: Vec<String>,
 }
 
 /// The serves of a toggle that no expectation reaches.
@@ -431,6 +501,12 @@ pub(crate) fn test_text(run: &TestRun, color: Color, with_coverage: bool) -> Str
     for result in &run.results {
         if let Some(explanation) = &result.explanation {
             failed(&mut out, result, explanation);
+        }
+    }
+    for result in run.results.iter().filter(|result| result.explanation.is_none()) {
+        let (path, name) = (escaped(&result.path), quoted(&result.expectation.name));
+        for other in &result.elsewhere {
+            let _ = writeln!(out, "note {path}:{} {name}: {other}", result.expectation.line);
         }
     }
     if !run.findings.is_empty() {
@@ -491,7 +567,7 @@ fn summary(run: &TestRun) -> String {
     if run.results.is_empty() && parts.is_empty() {
         format!("tested {expectations}")
     } else {
-        format!("tested {expectations} in {files}: {found}")
+        format!("tested {expectations} in {files} as {EVALUATED_AS} evaluates them: {found}")
     }
 }
 
@@ -508,6 +584,7 @@ struct TestJson<'a, E> {
 
 #[derive(Serialize)]
 struct TestSummary {
+    evaluated_as: &'static str,
     files: usize,
     expectations: usize,
     failed: usize,
@@ -522,6 +599,9 @@ struct ResultJson<'a> {
     name: &'a str,
     expected: &'a str,
     passed: bool,
+    /// What other SDKs serve; absent if that is the same.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    elsewhere: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<&'a Explanation>,
 }
@@ -539,12 +619,14 @@ pub(crate) fn test_json<'a>(
         name: &result.expectation.name,
         expected: &result.expectation.serves,
         passed: result.explanation.is_none(),
+        elsewhere: &result.elsewhere,
         explanation: result.explanation.as_ref(),
     });
     let results: Vec<_> = results.collect();
     TestJson {
         version: 1,
         summary: TestSummary {
+            evaluated_as: EVALUATED_AS,
             files: run.files,
             expectations: results.len(),
             failed: results.iter().filter(|result| !result.passed).count(),

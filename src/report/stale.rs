@@ -8,8 +8,8 @@ use super::defused;
 use super::difference::paint;
 use super::markup::{code, fitting};
 use crate::model::{
-    AuthoredCommit, Color, CommitId, LeftoverKind, OwnerEntry, StaleReport, StaleToggle, ToggleId,
-    WaivedToggle, counted, cut, escaped, rfc3339,
+    AuthoredCommit, Color, CommitId, LeftoverKind, OwnerEntry, PassedRule, StaleReport, StaleToggle,
+    ToggleId, WaivedToggle, counted, cut, escaped, rfc3339,
 };
 use crate::plan::FETCH_ALL;
 
@@ -30,6 +30,9 @@ pub(crate) fn stale_text(report: &StaleReport, color: Color) -> String {
         for entry in &toggle.owners {
             let _ = writeln!(text, "    owned by {}", escaped(&owned(entry)));
         }
+        if let Some(needed) = needed(toggle, |key| format!("`{key}`")) {
+            let _ = writeln!(text, "    {needed}");
+        }
         text.push('\n');
     }
     let _ = writeln!(text, "{}", summary(report));
@@ -47,12 +50,30 @@ pub(crate) fn stale_markdown(report: &StaleReport, limit: usize) -> String {
         let mut row = format!("* **{kind}** {id}: {effect}, unchanged {}", age(toggle, report.now));
         row.extend(toggle.changed.commit.iter().map(|commit| format!("; {}", code(&by(commit)))));
         row.extend(toggle.owners.iter().map(|entry| format!("; owned by {}", code(&owned(entry)))));
+        row.extend(needed(toggle, code).map(|needed| format!("; {needed}")));
         row + "\n"
     });
     fitting([head].into_iter().chain(rows), limit)
 }
 
+/// Returns which toggles need it; none if no toggle does.
+fn needed(toggle: &StaleToggle, name: impl Fn(&str) -> String) -> Option<String> {
+    const MOST_NAMED: usize = 10;
+    let names: Vec<String> = toggle.needed_by.iter().take(MOST_NAMED).map(|key| name(key)).collect();
+    let more = toggle.needed_by.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let verb = if toggle.needed_by.len() == 1 { "needs" } else { "need" };
+    (!names.is_empty()).then(|| format!("{}{more} {verb} it", names.join(", ")))
+}
+
 fn effect(toggle: &StaleToggle, name: impl Fn(&str) -> String) -> String {
+    if let Some(PassedRule { number, name: own, is_always, since }) = &toggle.leftover.rule {
+        let rule = if own.is_empty() { number.to_string() } else { name(own) };
+        let word = if *is_always { "always" } else { "never" };
+        let served = toggle.leftover.variation.as_ref();
+        let served = served.map_or_else(String::new, |variation| format!(", and serves {}", name(variation)));
+        return format!("rule {rule} {word} matches since {}{served}", rfc3339(*since));
+    }
     match &toggle.leftover.variation {
         Some(variation) => format!("everyone is served {}", name(variation)),
         None => "disabled".to_owned(),
@@ -93,6 +114,7 @@ fn summary(report: &StaleReport) -> String {
     let counts = [
         (count(report, LeftoverKind::Settled), "settled"),
         (count(report, LeftoverKind::Off), "off"),
+        (count(report, LeftoverKind::Passed), "passed"),
         (report.recent.len(), "changed more recently"),
         (report.unclear.len(), "of unknown age"),
         (report.waived.len(), "waived"),
@@ -127,6 +149,7 @@ pub(crate) fn stale_json(report: &StaleReport) -> StaleJson<'_> {
             stale: report.stale.len(),
             settled: count(report, LeftoverKind::Settled),
             off: count(report, LeftoverKind::Off),
+            passed: count(report, LeftoverKind::Passed),
         },
         stale: report.stale.iter().map(|toggle| ToggleJson::of(toggle, report.now)).collect(),
         recent: &report.recent,
@@ -159,6 +182,7 @@ struct Summary {
     stale: usize,
     settled: usize,
     off: usize,
+    passed: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -173,6 +197,17 @@ struct ToggleJson<'a> {
     at_least: bool,
     commit: Option<CommitJson<'a>>,
     owners: &'a [OwnerEntry],
+    needed_by: &'a [String],
+    /// The rule whose time has passed.
+    rule: Option<RuleJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RuleJson<'a> {
+    number: usize,
+    name: &'a str,
+    matches: &'static str,
+    since: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -187,7 +222,7 @@ struct CommitJson<'a> {
 impl<'a> ToggleJson<'a> {
     fn of(toggle: &'a StaleToggle, now: i64) -> Self {
         let days = days(toggle, now);
-        let StaleToggle { id, path, leftover, changed, owners } = toggle;
+        let StaleToggle { id, path, leftover, needed_by, changed, owners } = toggle;
         let commit = changed.commit.as_deref().map(|AuthoredCommit { commit, author, email }| CommitJson {
             id: commit.id,
             subject: commit.subject(),
@@ -205,6 +240,13 @@ impl<'a> ToggleJson<'a> {
             at_least: commit.is_none(),
             commit,
             owners,
+            needed_by,
+            rule: leftover.rule.as_ref().map(|rule| RuleJson {
+                number: rule.number,
+                name: &rule.name,
+                matches: if rule.is_always { "always" } else { "never" },
+                since: rfc3339(rule.since),
+            }),
         }
     }
 }

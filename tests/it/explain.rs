@@ -57,6 +57,7 @@ fn every_condition_says_whether_it_matches_and_why() {
   rule `adults in Paris` serves `on`
 
 served: `on` (value `true`) by rule `adults in Paris`
+evaluated as the Rust SDK 2.3 does
 ",
         );
 }
@@ -135,6 +136,10 @@ fn an_unknown_toggle_gets_a_suggestion_and_an_invalid_document_its_findings() {
     explain(&world, "shop/prod/pya")
         .exit(1)
         .stderr("error: there is no document for `shop/prod/pya`\nhint: did you mean `shop/prod/pay`?\n");
+    explain(&world, "prod/shop/pay").exit(1).stderr(
+        "error: there is no document for `prod/shop/pay`\n\
+         hint: did you mean `shop/prod/pay`? the order is project/environment/toggle\n",
+    );
     explain(&world, "shop/prod/pya")
         .set("output", "json")
         .exit(1)

@@ -250,3 +250,38 @@ fn an_invalid_document_is_counted_and_the_others_are_listed() {
         "note: `gitoggle validate` shows why documents are invalid\n",
     ]);
 }
+
+/// A document with a rule from this time on, and with these prerequisites.
+fn scheduled(time: &str, prerequisites: &str) -> String {
+    doc(18).replace("  rules:\n", &format!(
+        "  prerequisites: [{prerequisites}]\n  rules:\n    - name: launch\n      conditions:\n        - {{ type: datetime, subject: now, \
+         predicate: after, objects: [\"{time}\"] }}\n      serve: {{ select: 1 }}\n"
+    ))
+}
+
+#[test]
+fn a_rule_whose_time_has_passed_is_listed_and_so_are_the_toggles_that_need_a_leftover() {
+    let world = World::new();
+    let needs = "{ key: pay, value: \"true\", type: boolean }";
+    world
+        .repo
+        .file("shop/prod/pay.yaml", settled())
+        .file("shop/prod/past.yaml", scheduled("2023-01-01T00:00:00+00:00", needs))
+        .file("shop/prod/future.yaml", scheduled("2123-01-01T00:00:00+00:00", ""))
+        .commit_at(1_700_000_000, "Add toggles");
+    let run = || stale(&world).set("service-kind", "featureprobe");
+    run().exit(0).stdout_contains(&[
+        "passed shop/prod/past  rule `launch` always matches since 2023-01-01T00:00:00Z, and serves `on`",
+        "settled shop/prod/pay",
+        "`past` needs it",
+        "1 settled, 1 passed; checked 3 documents",
+    ]);
+    let json = run().args("-o json").exit(0).stderr("").json();
+    assert_valid(&world, "stale", &json);
+    assert_eq!(names(&json, "stale"), ["shop/prod/past", "shop/prod/pay"]);
+    assert_eq!(json["stale"][0]["rule"]["matches"], "always");
+    assert_eq!(json["stale"][1]["needed_by"], json!(["past"]));
+    run().args("-o markdown").exit(0).stdout_contains(&["`past` needs it", "always matches since"]);
+    let only = run().set("only", "shop/prod/pay").args("-o json").exit(0).json();
+    assert_eq!(only["stale"][0]["needed_by"], json!(["past"]), "outside of the scope");
+}

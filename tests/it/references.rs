@@ -341,3 +341,25 @@ fn a_removed_document_that_others_need_is_a_warning_in_a_plan_and_for_validate()
     assert_eq!(found(plan_of_last_commit(&world)), expected);
     plan_of_last_commit(&world).exit(0).stdout_contains(&["orphan shop/prod/base", "`search` needs it"]);
 }
+
+#[test]
+fn a_toggle_is_not_created_while_its_documents_disagree_about_its_type() {
+    let waiver = "# gitoggle: allow(type-disagreement) both are texts\n  variations:";
+    for (waived, status, kind) in [(false, 4, Value::Null), (true, 0, json!("string"))] {
+        let service = LiveService::start(&json!([]));
+        let document = |values| {
+            let text = toggle(&[], values);
+            if waived { text.replace("variations:", waiver) } else { text }
+        };
+        service.world.repo.file("shop/prod/new.yaml", document(SWITCH));
+        service.world.repo.file("shop/test/new.yaml", document(["red", "green"]));
+        service.world.repo.commit("Add new");
+        let apply = service.apply().set("first-pass", "assert").set("on-missing", "create");
+        let apply = apply.set("only", "shop/prod/*").exit(status).any_stderr();
+        if !waived {
+            apply.stdout_contains(&["values of different types", "type-disagreement"]);
+        }
+        let list = service.request("GET", "/api/projects/shop/toggles/new", None);
+        assert_eq!(list["returnType"], kind, "{list}");
+    }
+}

@@ -17,8 +17,13 @@ fn test(world: &World) -> Gitoggle {
 #[test]
 fn expectations_that_are_met_are_counted() {
     let world = world(GOOD);
-    test(&world).exit(0).stdout("tested 2 expectations in 1 file: all met\n");
-    test(&world).set("ref", "main").exit(0).stdout("tested 2 expectations in 1 file: all met\n");
+    test(&world)
+        .exit(0)
+        .stdout("tested 2 expectations in 1 file as the Rust SDK 2.3 evaluates them: all met\n");
+    test(&world)
+        .set("ref", "main")
+        .exit(0)
+        .stdout("tested 2 expectations in 1 file as the Rust SDK 2.3 evaluates them: all met\n");
     world.validate().exit(0).any_output();
 }
 
@@ -49,7 +54,7 @@ fn an_expectation_that_is_not_met_fails_with_the_trace() {
     
     served: `on` (value `true`) by rule `adults`
 
-tested 2 expectations in 1 file: 1 failed
+tested 2 expectations in 1 file as the Rust SDK 2.3 evaluates them: 1 failed
 ",
     );
     let json = test(&world).set("output", "json").exit(1).json();
@@ -102,7 +107,7 @@ fn the_time_and_the_key_of_an_expectation_decide() {
     test(&world).set("service-kind", "featureprobe").exit(1).stdout_contains(&[
         "`no time`: expected `off`, cannot say: the attribute is missing, so the current time decides",
         "`no key`: expected `off`, cannot say: the user has no key",
-        "tested 5 expectations in 1 file: 2 failed",
+        "tested 5 expectations in 1 file as the Rust SDK 2.3 evaluates them: 2 failed",
     ]);
 }
 
@@ -165,7 +170,7 @@ fn paths_and_globs_choose_the_toggles() {
         .file("shop/test/pay.yaml", doc(18))
         .file("shop/test/pay.test.yaml", "- { name: a, serves: off }\n")
         .commit("Another");
-    let one = "tested 1 expectation in 1 file: all met\n";
+    let one = "tested 1 expectation in 1 file as the Rust SDK 2.3 evaluates them: all met\n";
     test(&world).set("only", "shop/test/*").exit(0).stdout(one);
     for path in ["shop/test", "shop/test/pay.yaml", "shop/test/pay.test.yaml"] {
         world.bare("test").within(world.repo.path()).arg(path).exit(0).stdout(one);
@@ -177,10 +182,10 @@ fn an_invalid_document_without_a_test_is_not_covered() {
     let world = world(GOOD);
     world.repo.file("shop/prod/bad.yaml", doc(18).replace("select: 1", "select: 7")).commit("Break it");
     test(&world).exit(0).any_output();
-    test(&world)
-        .arg("--coverage")
-        .exit(1)
-        .stdout_contains(&["error[select-out-of-range]", "tested 2 expectations in 1 file: 1 finding\n"]);
+    test(&world).arg("--coverage").exit(1).stdout_contains(&[
+        "error[select-out-of-range]",
+        "tested 2 expectations in 1 file as the Rust SDK 2.3 evaluates them: 1 finding\n",
+    ]);
 }
 
 #[test]
@@ -191,7 +196,7 @@ fn coverage_lists_what_no_expectation_reaches() {
         "not tested shop/prod/other.yaml
 not reached shop/prod/pay.yaml:7 rule `adults`
 
-tested 1 expectation in 1 file: all met
+tested 1 expectation in 1 file as the Rust SDK 2.3 evaluates them: all met
 ",
     );
     let json = test(&world).arg("--coverage").set("output", "json").exit(0).json();

@@ -15,7 +15,7 @@ use crate::document::{self};
 use crate::evaluate::{Compiler, Definitions};
 use crate::model::{Color, Targeting, ToggleId, closest, escaped, seconds};
 use crate::pass::{DocumentFiles, ReadDocument};
-use crate::report::{Explanation, Subject};
+use crate::report::{EVALUATED_AS, Explanation, Subject};
 
 /// Explain what a user is served
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -41,7 +41,9 @@ pub(crate) struct ExplainArgs {
 
 /// The forms of an explanation.
 pub(super) const FORMATS: Formats<Explanation> = &[
-    (OutputFormat::Human, |explanation, _| print(&explanation.text())),
+    (OutputFormat::Human, |explanation, _| {
+        print(&format!("{}evaluated as {EVALUATED_AS} does\n", explanation.text()))
+    }),
     (OutputFormat::Json, |explanation, _| print_json(&ExplanationJson { version: 1, explanation })),
 ];
 
@@ -65,6 +67,7 @@ pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus,
         key: args.key.as_deref(),
         attributes: &attributes,
         at: Some(now),
+        sdks: settings.sdks,
     };
     let (explanation, _) = subject.explain(&evaluator, index);
     show(FORMATS, &explanation, settings)?;
@@ -91,15 +94,30 @@ fn attributes(args: &ExplainArgs) -> Result<BTreeMap<String, String>, Failure> {
 
 fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
     let failure = Failure::failed(format!("there is no document for `{id}`"));
-    // Toggles of the same environment come first, because the suggestion looks at a limited number.
-    let (near, far): (Vec<_>, Vec<_>) = documents.toggles().partition(|other| other.is_in(&id.environment()));
-    let candidates = near.into_iter().chain(far).map(ToggleId::as_str);
-    match closest(id.as_str(), candidates) {
+    if let Some(known) = documents.toggles().find(|known| is_swapped(id, known)) {
+        return failure.hint(format!("did you mean `{known}`? the order is project/environment/toggle"));
+    }
+    // In the same environment, only the keys may differ.
+    let environment = id.environment();
+    let near = || documents.toggles().filter(|other| other.is_in(&environment));
+    let key = closest(id.toggle(), near().map(ToggleId::toggle));
+    let near = key.and_then(|key| near().find(|other| other.toggle() == key)).map(ToggleId::as_str);
+    match near.or_else(|| closest(id.as_str(), documents.toggles().map(ToggleId::as_str))) {
         Some(similar) => failure.hint(format!("did you mean `{similar}`?")),
         None => failure.hint(
             "check the name, `--root` and `--layout`; `gitoggle validate` shows whether documents are found",
         ),
     }
+}
+
+/// Returns whether both have the same parts in another order.
+fn is_swapped(id: &ToggleId, known: &ToggleId) -> bool {
+    let parts = |id: &ToggleId| {
+        let mut parts = [id.project(), id.environment_key(), id.toggle()].map(str::to_owned);
+        parts.sort_unstable();
+        parts
+    };
+    parts(id) == parts(known)
 }
 
 /// Returns the targeting of a document, or prints its findings.

@@ -74,8 +74,8 @@ fn show_formatted(report: &FormatReport, settings: &Settings, check: bool) -> Re
     for path in changed {
         text.push_str(&format!("{verb} {}\n", escaped(path)));
     }
-    for path in unsupported {
-        text.push_str(&format!("left as it is: {}\n", escaped(path)));
+    for (path, reason) in unsupported {
+        text.push_str(&format!("left as it is: {}: {reason}\n", escaped(path)));
     }
     for (path, reason) in failed {
         text.push_str(&format!("failed {}: {}\n", escaped(path), escaped(reason)));

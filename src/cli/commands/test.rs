@@ -12,7 +12,7 @@ use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{Diagnostic, Expectation, ServeLines, expectations, layout, serve_lines};
 use crate::evaluate::{Compiler, Definitions, Evaluator, ServePlace};
-use crate::model::{JunitSuite, Payload, Targeting, ToggleId, closest, junit};
+use crate::model::{JunitSuite, Payload, Sdks, Targeting, ToggleId, closest, junit};
 use crate::pass::{self, CheckTarget, DocumentFiles, ReadDocument, TestFile};
 use crate::plan::compare::is_within;
 use crate::report::{
@@ -60,7 +60,8 @@ pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Fa
     for targets::Target { place, within } in whole_targets(settings, &args.paths)? {
         let documents = DocumentFiles::open(&place, &settings.layout, settings.service_kind)?;
         documents.toggles().for_each(|id| unmatched.remove_matching(id.as_str()));
-        run_tests(&documents, |id: &ToggleId| settings.only.contains(id), &within, args.coverage, &mut all)?;
+        let wanted = |id: &ToggleId| settings.only.contains(id);
+        run_tests(&documents, wanted, &within, settings, args.coverage, &mut all)?;
     }
     let problem = problem(&all, settings, &unmatched.globs());
     let tested = TestReport { run: all, problem, with_coverage: args.coverage };
@@ -115,9 +116,11 @@ fn run_tests(
     documents: &DocumentFiles,
     wanted: impl Fn(&ToggleId) -> bool,
     within: &[String],
+    settings: &Settings,
     with_coverage: bool,
     run: &mut TestRun,
 ) -> Result<(), Failure> {
+    let sdks = settings.sdks;
     let mut lookup = Lookup::new(documents);
     let mut compiler = Compiler::default();
     let mut tested = Vec::new();
@@ -150,7 +153,7 @@ fn run_tests(
     for item in &tested {
         let places = reached.entry(item.id.clone()).or_default();
         for expectation in &item.list {
-            run.results.push(result(&evaluator, item, expectation, places));
+            run.results.push(result(&evaluator, item, expectation, sdks, places));
         }
     }
     if with_coverage {
@@ -195,14 +198,17 @@ fn load(
 /// Returns the toggle of the same environment whose name is close to that of `id`.
 fn similar<'a>(id: &ToggleId, documents: &'a DocumentFiles) -> Option<&'a str> {
     let environment = id.environment();
-    let others = documents.toggles().filter(|other| other.is_in(&environment));
-    closest(id.as_str(), others.map(ToggleId::as_str))
+    // Only the keys may differ, so only they are compared.
+    let others = || documents.toggles().filter(|other| other.is_in(&environment));
+    let key = closest(id.toggle(), others().map(ToggleId::toggle))?;
+    others().find(|other| other.toggle() == key).map(ToggleId::as_str)
 }
 
 fn result(
     evaluator: &Evaluator,
     tested: &Tested,
     expectation: &Expectation,
+    sdks: Sdks,
     reached: &mut BTreeSet<ServePlace>,
 ) -> TestResult {
     let subject = Subject {
@@ -212,6 +218,7 @@ fn result(
         key: expectation.key.as_deref(),
         attributes: &expectation.given,
         at: expectation.at,
+        sdks,
     };
     let (explanation, place) = subject.explain(evaluator, tested.index);
     reached.extend(place);
@@ -220,6 +227,7 @@ fn result(
         toggle: tested.id.clone(),
         path: tested.path.clone(),
         expectation: expectation.clone(),
+        elsewhere: explanation.elsewhere(),
         explanation: (!is_met).then_some(explanation),
     }
 }

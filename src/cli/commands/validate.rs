@@ -85,8 +85,13 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
     let mut all =
         Checked { unmatched: settings.only.globs().iter().cloned().collect(), ..Checked::default() };
     for Target { place, within } in targets {
-        let checks =
-            Checks { layout: &settings.layout, kind: settings.service_kind, scope: &settings.only, within };
+        let checks = Checks {
+            layout: &settings.layout,
+            kind: settings.service_kind,
+            sdks: settings.sdks,
+            scope: &settings.only,
+            within,
+        };
         let Checked { documents, findings, waived, unmatched } = pass::check(place, checks)?;
         all.documents.extend(documents);
         all.findings.extend(findings);

@@ -101,6 +101,7 @@ impl Flow<'_> {
         match c {
             ' ' | '\t' => Ok(()),
             '#' if from == 0 || text[..from].ends_with([' ', '\t']) => {
+                self.hidden(from)?;
                 self.byte = text.len();
                 Ok(())
             }
@@ -128,6 +129,19 @@ impl Flow<'_> {
             '/' if text[self.byte..].starts_with(['/', '*']) => slashes(line, from, text.len()),
             _ => self.plain(from),
         }
+    }
+
+    /// Checks that a comment hides no value, such as `#FF0000`, and no bracket behind it.
+    fn hidden(&self, from: usize) -> Scanned<()> {
+        let text = &self.lines[self.line].text[from..];
+        let value = text.split([',', ']', '}', ' ']).next().unwrap_or_default();
+        let is_value = value.len() > 1 && self.last != Token::Value && text.contains([']', '}', ',']);
+        if !is_value {
+            return Ok(());
+        }
+        let value = escaped(value);
+        let help = format!("put it in quotes if it is a value: `\"{value}\"`");
+        found(self.line, from, from + value.to_string().len(), format!("`{value}` begins a comment"), help)
     }
 
     fn is_colon(&self, text: &str) -> bool {

@@ -216,7 +216,7 @@ fn an_invalid_document_and_one_with_a_directive_stay() {
     let directive = format!("%YAML 1.2\n---\n{}", MESSY.trim_start_matches("\u{feff}--- # start\n"))
         .replace("no-thing", "false")
         .replace("|\n          two\n           lines\n      ", "x");
-    assert!(matches!(result(&directive), Formatting::Unsupported | Formatting::Invalid(_)));
+    assert!(matches!(result(&directive), Formatting::Unsupported(_) | Formatting::Invalid(_)));
 }
 
 /// Returns the lines of `text` with comments and blank lines between and behind them.

@@ -41,8 +41,7 @@ fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
         (
             "\">\"",
             "\"greater than\"",
-            "unknown-predicate: `greater than` is not a known predicate of a `number` condition; \
-             a `number` condition has `=`, `!=`, `>`, `>=`, `<`, `<=` and `between`",
+            "unknown-predicate: `greater than` is not a known predicate of a `number` condition; did you mean `>`?",
         ),
         (
             "type: number, subject: age, predicate: \">\"",

@@ -17,6 +17,7 @@ mod positions;
 mod reading;
 mod references;
 mod schema;
+mod sdks;
 mod service_json;
 mod vocabulary;
 

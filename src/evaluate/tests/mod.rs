@@ -4,6 +4,7 @@ mod cases;
 mod kleene;
 mod properties;
 mod reference;
+mod verdicts;
 
 use std::collections::BTreeMap;
 

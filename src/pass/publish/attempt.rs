@@ -140,6 +140,13 @@ impl Sender {
             }
             (_, decision) => decision,
         };
+        let decision = match decision {
+            LiveDecision::Create(own) => {
+                let new_type = self.job.plan.new_type(&change.id, own);
+                new_type.map_or_else(LiveDecision::Hold, LiveDecision::Create)
+            }
+            decision => decision,
+        };
         Ok((decision, overwrites(change, &live).then_some(SentNote::Overwrites)))
     }
 

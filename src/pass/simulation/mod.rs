@@ -11,6 +11,7 @@
 //! notice. `GITOGGLE_SEED=7` runs that one seed and prints its story, `GITOGGLE_SEEDS=5000` runs that many. A seed that found a
 //! fault is kept in `tests/simulation/seeds`.
 
+mod dependencies;
 mod history;
 mod job;
 mod live_store;

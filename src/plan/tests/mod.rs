@@ -313,6 +313,7 @@ impl World {
             overrides: self.overrides.clone(),
             findings: self.findings.clone(),
             needs: Needs::new(),
+            mixed: BTreeMap::new(),
         };
         let draft = Draft::new(input, policy);
         let commit =

@@ -92,6 +92,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         overrides: Overrides::default(),
         findings: vec![],
         needs: Needs::new(),
+        mixed: BTreeMap::new(),
     };
     let draft = Draft::new(input, &policy);
     for (found, reason) in [

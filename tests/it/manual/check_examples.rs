@@ -239,6 +239,14 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     ("wrong-type", Edit("disabled: false", "disabled: \"no\"")),
     ("yaml-anchor", Edit(SERVE, r#"serve: &on { variation: "on" }"#)),
     ("yaml-tag", Edit(SERVE, r#"serve: !on { variation: "on" }"#)),
+    (
+        "almost-value",
+        Described(
+            "the values `19.90` and `49,90`",
+            "value: \"false\" }\n    - { name: \"on\", value: \"true\" }",
+            "value: \"19.90\" }\n    - { name: \"on\", value: \"49,90\" }",
+        ),
+    ),
     ("bad-waiver", Edit("disabled: false", "# gitoggle: allow(unused-variation)\ndisabled: false")),
     (
         "case-only-difference",
@@ -295,6 +303,13 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         ),
     ),
     ("same-serve", Edit(SERVE, r#"serve: { variation: "off" }"#)),
+    (
+        "sdk-disagreement",
+        Edit(
+            CONDITION,
+            r#"{ type: string, subject: mail, predicate: matches regex, objects: ["(?i)@example[.]com$"] }"#,
+        ),
+    ),
     (
         "too-many-findings",
         Files("150 findings in one file", |folder| {

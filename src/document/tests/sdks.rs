@@ -1,0 +1,218 @@
+//! Documents that mean different things to SDKs.
+
+use crate::document::{Diagnostic, read_for};
+use crate::model::{Blob, Sdks, ServiceKind};
+
+const GOOD: &str = r#"disabled: false
+content:
+  prerequisites: []
+  variations:
+    - { name: "off", value: "false" }
+    - { name: "on", value: "true" }
+  rules:
+    - name: adults
+      conditions:
+        - { type: number, subject: age, predicate: ">", objects: ["18"] }
+      serve: { select: 1 }
+  disabledServe: { select: 0 }
+  defaultServe: { select: 0 }
+"#;
+
+const CONDITION: &str = r#"{ type: number, subject: age, predicate: ">", objects: ["18"] }"#;
+
+fn findings(text: &str, sdks: &str) -> Vec<Diagnostic> {
+    let content = Blob::Content(text.as_bytes().to_vec());
+    let document = read_for("t.yaml", &content, ServiceKind::FeatureProbe, sdks.parse().unwrap());
+    let found = document.diagnostics.into_iter();
+    let found: Vec<Diagnostic> = found.filter(|found| found.id == "sdk-disagreement").collect();
+    assert!(document.payload.is_some(), "{text}");
+    found
+}
+
+/// A document with a disagreement, the SDKs that agree about it, what the finding says, and the same document
+/// corrected as the help says.
+struct Case {
+    text: String,
+    agreed: &'static str,
+    says: &'static [&'static str],
+    position: (u32, u32),
+    fixed: String,
+}
+
+fn condition(own: &str) -> String {
+    GOOD.replace(CONDITION, own)
+}
+
+fn cases() -> Vec<Case> {
+    let needs = |kind: &str, value: &str| {
+        GOOD.replace(
+            "prerequisites: []",
+            &format!("prerequisites: [{{ key: base, type: {kind}, value: '{value}' }}]"),
+        )
+    };
+    let unmet =
+        needs("boolean", "true").replace("defaultServe: { select: 0 }", "defaultServe: { select: 1 }");
+    let text = |predicate: &str, object: &str| {
+        condition(&format!(
+            "{{ type: string, subject: mail, predicate: {predicate}, objects: ['{object}'] }}"
+        ))
+    };
+    vec![
+        Case {
+            fixed: unmet.replace("defaultServe: { select: 1 }", "defaultServe: { select: 0 }"),
+            text: unmet,
+            agreed: "rust go",
+            says: &[
+                "Rust, Go and Java from 2.3 on: `disabledServe` is served",
+                "Node, Python and Java before 2.3: `defaultServe` is served",
+                "a user for whom `base` does not serve `true` gets `off` or `on`",
+            ],
+            position: (3, 3),
+        },
+        Case {
+            text: condition(r#"{ type: number, subject: id, predicate: "=", objects: ["16777217"] }"#),
+            agreed: "rust java node python",
+            says: &["Go: 32-bit floats", "`16777216` equals `16777217` in Go"],
+            position: (10, 66),
+            fixed: condition(r#"{ type: string, subject: id, predicate: is one of, objects: ["16777217"] }"#),
+        },
+        Case {
+            text: condition(r#"{ type: number, subject: id, predicate: "<=", objects: ["17.999999999"] }"#),
+            agreed: "rust node",
+            says: &["`18` equals `17.999999999` in Go"],
+            position: (10, 67),
+            fixed: condition(r#"{ type: number, subject: id, predicate: "<=", objects: ["17.99999"] }"#),
+        },
+        Case {
+            text: condition(r#"{ type: semver, subject: app, predicate: ">=", objects: [2.0.0-rc.1] }"#),
+            agreed: "rust go node python",
+            says: &["Java: the order of Maven", "`2.0.0-dev` comes after `2.0.0` in Java"],
+            position: (10, 68),
+            fixed: condition(r#"{ type: semver, subject: app, predicate: ">=", objects: [2.0.0] }"#),
+        },
+        Case {
+            text: condition(r#"{ type: semver, subject: app, predicate: "=", objects: [1.2.3+5] }"#),
+            agreed: "go node python",
+            says: &["Rust and Java: it is compared", "`1.2.3` and `1.2.3+5` are equal in some of them"],
+            position: (10, 67),
+            fixed: condition(r#"{ type: semver, subject: app, predicate: "=", objects: [1.2.3] }"#),
+        },
+        Case {
+            text: condition(
+                r#"{ type: datetime, subject: born, predicate: before, objects: ["1960-01-01T00:00:00+00:00"] }"#,
+            ),
+            agreed: "go java node python",
+            says: &["Rust: skipped", "in Rust, nobody is after or before it"],
+            position: (10, 73),
+            fixed: condition(
+                r#"{ type: datetime, subject: born, predicate: before, objects: ["1970-01-01T00:00:00+00:00"] }"#,
+            ),
+        },
+        Case {
+            text: needs("json", r#"{"a":1}"#),
+            agreed: "rust go java",
+            says: &["Node: never equal", "Python: equal only in the same order"],
+            position: (3, 38),
+            fixed: needs("boolean", "true"),
+        },
+        Case {
+            text: GOOD
+                .replace("value: \"false\"", "value: \"1\"")
+                .replace("value: \"true\"", "value: \"3000000000\""),
+            agreed: "rust go node python",
+            says: &["Java: the default value in the caller's code", "instead of `3000000000`"],
+            position: (6, 28),
+            fixed: GOOD
+                .replace("value: \"false\"", "value: \"1\"")
+                .replace("value: \"true\"", "value: \"300\""),
+        },
+        Case {
+            text: text("matches regex", "(?i)^abc$"),
+            agreed: "rust go java python",
+            says: &["Node: an invalid pattern", "here `(?i)`"],
+            position: (10, 78),
+            fixed: text("matches regex", "^[Aa][Bb][Cc]$"),
+        },
+        Case {
+            text: text("does not match regex", r"^\w+$"),
+            agreed: "rust python",
+            says: &["Go, Java and Node: not matched", r"here `\w`"],
+            position: (10, 85),
+            fixed: text("does not match regex", "^[A-Za-z0-9_]+$"),
+        },
+    ]
+}
+
+#[test]
+fn a_disagreement_says_which_sdk_does_what_and_its_help_solves_it() {
+    for Case { text, agreed, says, position, fixed } in cases() {
+        let found = findings(&text, "rust go java node python");
+        let [finding] = found.as_slice() else { panic!("{text}{found:?}") };
+        for part in says {
+            assert!(finding.message.contains(part), "{part}: {}", finding.message);
+        }
+        assert_eq!((finding.line, finding.column), position, "{}", finding.message);
+        assert!(finding.help.as_ref().is_some_and(|help| help.ends_with("use with `sdks`")), "{finding:?}");
+        assert!(findings(&fixed, "rust go java node python").is_empty(), "{fixed}");
+        assert!(findings(&text, agreed).is_empty(), "{agreed} agree about {}", finding.message);
+    }
+}
+
+#[test]
+fn every_construct_is_named_for_the_sdks_that_differ() {
+    let pattern = |pattern: &str| {
+        condition(&format!(
+            "{{ type: string, subject: mail, predicate: matches regex, objects: ['{pattern}'] }}"
+        ))
+    };
+    for (own, sdks) in [
+        ("(?x) a", "go rust"),
+        ("(?U)a+", "rust go"),
+        (r"\s", "go rust"),
+        (r"\p{Greek}", "java rust"),
+        ("[[:alpha:]]", "java rust"),
+        ("(?P<n>a)", "java rust"),
+        ("(?<n>a)", "python rust"),
+        (r"\Aa", "node rust"),
+        (r"a\z", "python rust"),
+        (r"\x{41}", "python rust"),
+        ("[a-c&&b]", "java rust"),
+        ("[a[b]]", "go rust"),
+        ("a**", "go rust"),
+        ("a{1001}", "go rust"),
+    ] {
+        assert_eq!(findings(&pattern(own), sdks).len(), 1, "{own}");
+        assert!(findings(&pattern(own), "rust").is_empty(), "{own}");
+    }
+}
+
+#[test]
+fn a_disagreement_can_be_waived_and_is_not_looked_for_without_sdks() {
+    let text = condition(r#"{ type: number, subject: id, predicate: "=", objects: ["16777217"] }"#);
+    let waived = text
+        .replace("        - {", "        # gitoggle: allow(sdk-disagreement) the ids are small\n        - {");
+    let found = findings(&waived, "rust go java node python");
+    assert_eq!(found.len(), 1);
+    assert!(found[0].waived.is_some());
+    let content = Blob::Content(waived.into_bytes());
+    let quiet = read_for("t.yaml", &content, ServiceKind::FeatureProbe, Sdks::NONE);
+    assert!(quiet.diagnostics.is_empty(), "{:?}", quiet.diagnostics);
+}
+
+#[test]
+fn a_value_that_is_almost_a_number_or_json_is_a_warning_whose_help_solves_it() {
+    let found = |off: &str, on: &str| {
+        let text = GOOD.replace("value: \"false\"", &format!("value: '{off}'"));
+        let text = text.replace("value: \"true\"", &format!("value: '{on}'"));
+        let document =
+            read_for("t.yaml", &Blob::Content(text.into_bytes()), ServiceKind::FeatureProbe, Sdks::NONE);
+        let found = document.diagnostics.into_iter().filter(|found| found.id == "almost-value");
+        found.filter_map(|found| found.help).collect::<Vec<_>>()
+    };
+    let number = found("19.90", "49,90");
+    assert!(matches!(number.as_slice(), [help] if help.starts_with("write `value: 49.90`")), "{number:?}");
+    assert_eq!(found("{\"a\":1}", "{\"a\":1").len(), 1);
+    for (off, on) in [("19.90", "49.90"), ("{\"a\":1}", "{\"a\":2}"), ("red", "1,5"), ("red", "{name}")] {
+        assert!(found(off, on).is_empty(), "{off} {on}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Compares with recorded verdicts of all SDKs. Each line of `verdicts.jsonl` has documents, one of their
+//! keys, a user, and each verdict with the SDKs that gave it: the value, and the number of the rule.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::*;
+use crate::evaluate::{ServePlace, UnmetServe};
+use crate::model::ReturnType;
+
+const RECORDED: &str = include_str!("verdicts.jsonl");
+
+#[derive(Deserialize)]
+struct Recorded {
+    documents: BTreeMap<String, Document>,
+    toggle: String,
+    user: RecordedUser,
+    verdicts: Vec<(Vec<String>, Value, Option<usize>)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    disabled: bool,
+    content: Value,
+    return_type: String,
+}
+
+#[derive(Deserialize)]
+struct RecordedUser {
+    key: Option<String>,
+    attrs: BTreeMap<String, String>,
+}
+
+fn recorded() -> impl Iterator<Item = Recorded> {
+    RECORDED.lines().map(|line| serde_json::from_str(line).unwrap())
+}
+
+/// Returns whether a prerequisite has another type than its toggle. Such a document is invalid
+/// (`prerequisite-other-type`), because SDKs compare types as well.
+fn has_other_type(recorded: &Recorded) -> bool {
+    let all = recorded.documents.values().flat_map(|document| document.content["prerequisites"].as_array());
+    all.flatten().any(|one| {
+        let other = recorded.documents.get(one["key"].as_str().unwrap());
+        other.is_some_and(|other| one["type"] != other.return_type.as_str())
+    })
+}
+
+impl Recorded {
+    fn toggles(&self) -> Toggles {
+        let targeting = |document: &Document| {
+            let mut content = document.content.clone();
+            for variation in content["variations"].as_array_mut().unwrap() {
+                variation.as_object_mut().unwrap().entry("description").or_insert("".into());
+            }
+            let rules = content["rules"].as_array_mut().unwrap().iter_mut();
+            for condition in rules.flat_map(|rule| rule["conditions"].as_array_mut().unwrap()) {
+                condition.as_object_mut().unwrap().entry("subject").or_insert("".into());
+            }
+            serde_json::from_value(serde_json::json!({ "disabled": document.disabled, "content": content }))
+        };
+        let toggles = self.documents.iter();
+        toggles.map(|(key, document)| (key.clone(), targeting(document).unwrap())).collect()
+    }
+
+    /// Returns the verdict of an SDK.
+    fn of(&self, sdk: &str) -> (&Value, Option<usize>) {
+        let found = self.verdicts.iter().find(|(sdks, ..)| sdks.iter().any(|one| one == sdk));
+        let (_, value, rule) = found.unwrap();
+        (value, *rule)
+    }
+
+    /// Returns the value that an SDK returns for a variation.
+    fn value(&self, index: u32) -> Value {
+        let document = &self.documents[&self.toggle];
+        let text = document.content["variations"][index as usize]["value"].as_str().unwrap();
+        match document.return_type.parse::<ReturnType>().unwrap() {
+            ReturnType::String => text.into(),
+            _ => without_nulls(serde_json::from_str(text).unwrap()),
+        }
+    }
+
+    fn is_same(&self, verdict: Verdict, value: &Value) -> bool {
+        let Verdict::Known(Served::Variation(index)) = verdict else { return false };
+        let own = self.value(index);
+        own == *value || own.is_number() && own.as_f64() == value.as_f64()
+    }
+
+    fn person<'e>(&self, evaluator: &'e Evaluator) -> super::super::condition::Person<'e> {
+        let mut person = evaluator.person(Some(1_700_000_000));
+        person.reset(self.user.key.as_deref());
+        for (name, value) in &self.user.attrs {
+            person.set(name, value);
+        }
+        person
+    }
+}
+
+/// The service drops members that are null.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(members.map(|(name, value)| (name, without_nulls(value))).collect())
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn every_verdict_is_that_of_the_rust_sdk() {
+    let (mut known, mut unknown, mut invalid) = (0, 0, 0);
+    for (line, recorded) in recorded().enumerate() {
+        if has_other_type(&recorded) {
+            invalid += 1;
+            continue;
+        }
+        let (evaluator, index) = compiled(&recorded.toggles(), &recorded.toggle);
+        let trace = evaluator.trace(index, &recorded.person(&evaluator));
+        if matches!(trace.verdict, Verdict::CannotSay(_)) {
+            unknown += 1;
+            continue;
+        }
+        known += 1;
+        let (value, rule) = recorded.of("rust");
+        assert!(
+            recorded.is_same(trace.verdict, value),
+            "line {}: {:?}, not {value}",
+            line + 1,
+            trace.verdict
+        );
+        // Without a place, several serves give the same variation.
+        let own = match trace.place {
+            Some(ServePlace::Rule(rule)) => Some(Some(rule)),
+            Some(_) => Some(None),
+            None => None,
+        };
+        assert!(own.is_none_or(|own| own == rule), "line {}: {own:?}, not {rule:?}", line + 1);
+    }
+    assert_eq!(known + unknown + invalid, 500);
+    assert!(invalid < 10, "{invalid}");
+    assert!(unknown < 100, "{unknown} of 500 cannot be said");
+}
+
+#[test]
+fn what_an_unmet_prerequisite_serves_elsewhere_is_what_was_recorded() {
+    let mut differences = 0;
+    for (line, recorded) in recorded().enumerate() {
+        if recorded.documents.len() == 1 || has_other_type(&recorded) {
+            continue;
+        }
+        let (evaluator, index) = compiled(&recorded.toggles(), &recorded.toggle);
+        let person = recorded.person(&evaluator);
+        let own = evaluator.evaluate(index, &person);
+        for (sdk, unmet) in [
+            ("node", UnmetServe::DefaultOfOutermost),
+            ("python", UnmetServe::Default),
+            ("java21", UnmetServe::Default),
+        ] {
+            let other = evaluator.evaluate_as(unmet, index, &person);
+            if other == own || matches!(other, Verdict::CannotSay(_)) {
+                continue;
+            }
+            differences += 1;
+            let (value, _) = recorded.of(sdk);
+            assert!(recorded.is_same(other, value), "line {} {sdk}: {other:?}, not {value}", line + 1);
+        }
+    }
+    assert!(differences > 20, "{differences}");
+}
