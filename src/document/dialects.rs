@@ -81,8 +81,11 @@ const NOT_IN: Names = &[
     "!in",
 ];
 
+/// A predicate or type, with what each tool calls it.
+type TypeRow = (&'static str, &'static [(&'static str, &'static [Names])]);
+
 /// The predicates of each type, each with its names elsewhere.
-const TABLE: &[(&str, &[(&str, &[Names])])] = &[
+const TABLE: &[TypeRow] = &[
     (
         "string",
         &[

@@ -232,7 +232,7 @@ impl Fact {
         let groups = self.groups.iter().filter_map(|(group, does)| {
             let names: Vec<String> =
                 group.iter().filter(|one| sdks.has(one.sdk())).map(|one| one.name().to_owned()).collect();
-            (!names.is_empty()).then(|| (names, *does))
+            (!names.is_empty()).then_some((names, *does))
         });
         let groups: Vec<_> = groups.collect();
         if groups.len() < 2 {

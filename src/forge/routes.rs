@@ -246,8 +246,11 @@ pub(super) struct ForgeRow {
     /// Returns whether the parts of the path of a repository are as many as the forge has.
     pub(super) has_parts: fn(&[&str]) -> bool,
     /// Returns the page of the job, given the variables.
-    pub(super) job_url: fn(&dyn Fn(&str) -> Option<String>) -> Option<String>,
+    pub(super) job_url: JobUrl,
 }
+
+/// Returns the page of a job, given what reads its variables.
+type JobUrl = fn(&dyn Fn(&str) -> Option<String>) -> Option<String>;
 
 /// The variables of a forge's jobs, for pushes and for pull requests.
 pub(super) struct Variables {

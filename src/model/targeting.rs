@@ -205,8 +205,8 @@ impl Payload {
 
     /// Returns the toggles that it needs.
     pub(crate) fn prerequisites(&self) -> Vec<Prerequisite> {
-        // Most payloads have none, and reading one takes much longer.
-        match packed::has_prerequisite(&self.0) {
+        // Most payloads have none, and reading one takes much longer. In a text, the quotes would be escaped.
+        match self.0.contains(r#"{"key":""#) {
             true => self.targeting().content.prerequisites.unwrap_or_default(),
             false => Vec::new(),
         }

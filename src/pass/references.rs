@@ -112,6 +112,9 @@ pub(crate) struct Library<'a, T> {
 /// The documents of an environment, by their keys in lower case: the service ignores case.
 type Keys = BTreeMap<String, Vec<(ToggleId, File)>>;
 
+/// The keys that documents need, by their own keys in lower case.
+type NeededKeys = HashMap<String, Vec<String>>;
+
 /// The documents that a key names.
 enum Named {
     Nothing,
@@ -148,7 +151,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         &mut self,
         noted: &[Noted],
         referring: &[usize],
-    ) -> Result<(Vec<Vec<ReferenceProblem>>, HashMap<String, Vec<String>>), Error> {
+    ) -> Result<(Vec<Vec<ReferenceProblem>>, NeededKeys), Error> {
         let place = noted[referring[0]].id.clone();
         let mut graph = References::default();
         let (mut checked, mut open) = (Vec::with_capacity(referring.len()), Vec::new());

@@ -174,7 +174,7 @@ pub(super) fn rows(report: &DriftReport) -> Vec<String> {
             }
             _ => events.iter().map(|event| format!("\n\n{}", code(event))).collect(),
         };
-        let documented = drifted.is_documented.then(|| format!("\n\n{DOCUMENTED}")).unwrap_or_default();
+        let documented = if drifted.is_documented { format!("\n\n{DOCUMENTED}") } else { String::new() };
         let lines = [drifted.sentences(), drifted.diff()].concat();
         format!(
             "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{events}{documented}\n\n{}\n</details>\n\n",

@@ -3,8 +3,8 @@
 use super::markup::code;
 use crate::evaluate::{Impact, UserImpact};
 use crate::model::{ToggleId, escaped};
-use crate::plan::Change;
 use crate::plan::sentences::quoted;
+use crate::plan::{Change, Dependents};
 
 /// The switches of one change that are listed.
 const MOST_SWITCHES: usize = 5;
@@ -56,7 +56,7 @@ pub(super) fn lines(impact: &UserImpact, id: &ToggleId) -> Option<Vec<String>> {
 
 /// Returns the effect of a change on the users of each toggle that needs the changed one, as lines of text.
 pub(super) fn dependents(impact: &UserImpact, change: &Change) -> Vec<String> {
-    let all = change.needed_by().into_iter().flat_map(|dependents| dependents.all());
+    let all = change.needed_by().into_iter().flat_map(Dependents::all);
     let counted = all.filter_map(|(key, _)| {
         let id = ToggleId::new(change.id.project(), change.id.environment_key(), key).ok()?;
         Some(format!("{} needs this: {}", quoted(key), headline(impact.changes.get(&id)?)))

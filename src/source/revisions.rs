@@ -200,7 +200,7 @@ impl RevisionLookup {
             Err(MergeError::Program(error)) => return Err(error.into()),
         };
         let pool = RepositoryPool::of(self.repository).with(repository);
-        let cache = ReaderCache::new(pool, Some(self.place));
+        let cache = ReaderCache::new(pool, Some(self.place), config.thresholds);
         let snapshot = Snapshot::take(cache, resolved, &config.root, config.first_parent, Some(tree))?;
         Ok((snapshot, conflicts))
     }

@@ -61,7 +61,7 @@ content:
 fn agrees(text: &str) -> bool {
     let kinds = [ServiceKind::Documented, ServiceKind::FeatureProbe];
     let agrees = |kind| {
-        let file = File { path: "a.yaml", text, kind };
+        let file = File { path: "a.yaml", text, kind, sdks: Sdks::ALL };
         let Some(targeting) = file.clean() else { return false };
         let document = file.checked(&syntax::parse(text));
         assert_eq!(document.diagnostics, [], "{text}");

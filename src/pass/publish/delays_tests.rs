@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::Limits;
 use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
 use super::order::{Item, Order};
-use crate::plan::Turn;
 use crate::model::Thresholds;
+use crate::plan::Turn;
 
 const SEEDS: u64 = 50;
 
@@ -378,7 +378,7 @@ fn with_turns(turns: &[Option<(usize, usize)>], in_flight_per_environment: usize
     let items = turns.iter().map(|one| Item { turn: turn(one), ..Item::default() });
     let order = Order { items: items.collect(), lanes: vec![(0..turns.len()).collect()], is_blank: false };
     let limits = Limits { in_flight_per_environment, ..LIMITS };
-    let mut dispatcher = Dispatcher::new(order, limits, Rng::with_seed(1));
+    let mut dispatcher = Dispatcher::new(order, limits, Thresholds::default(), Rng::with_seed(1));
     // More than three may be open once a change was applied.
     let job = sent(dispatcher.next(Instant::now()));
     assert_eq!(job.change, 0);

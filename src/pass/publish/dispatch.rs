@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::Limits;
 use super::order::{Item, Order};
-use crate::plan::Turn;
 use crate::model::Thresholds;
+use crate::plan::Turn;
 use crate::service::{Outcome, ServiceTrust};
 
 /// The waits before a probe, from the first to the longest.

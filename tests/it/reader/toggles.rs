@@ -32,7 +32,7 @@ async fn live(stand: &Stand, toggle: &str) -> LiveToggle {
 
 fn json_of(content: &LiveContent) -> Value {
     let payload = content.payload().unwrap_or_else(|| panic!("{content:?}"));
-    serde_json::from_str(&payload.json()).unwrap()
+    serde_json::from_str(payload.json()).unwrap()
 }
 
 /// Returns the `disabled` and `content` of a recorded body.
