@@ -87,8 +87,8 @@ fn a_job_for_a_push_has_a_repository_and_no_number() {
     let target = find(ForgeApi::GitHub, ForgeSettings::default(), &push).unwrap();
     assert_eq!(
         target.request().unwrap_err().to_string(),
-        "the number of the pull request is unknown; pass it as `--forge-number`; the variable GITHUB_REF of a CI job \
-         does not name it"
+        "the number of the pull request is unknown; pass it as `--forge-number`, because the CI variable GITHUB_REF does \
+         not name it"
     );
     let push = with(GITLAB, &[("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "")]);
     let target = find(ForgeApi::GitLab, ForgeSettings::default(), &push).unwrap();

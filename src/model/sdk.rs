@@ -56,7 +56,7 @@ impl FromStr for Sdks {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut sdks = Self::NONE;
         for name in text.split_whitespace() {
-            let sdk: Sdk = name.parse().map_err(|error| error.to_string())?;
+            let sdk: Sdk = name.parse()?;
             sdks.0 |= 1 << sdk as u8;
         }
         match sdks.is_empty() {

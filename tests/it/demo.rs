@@ -53,7 +53,7 @@ const LIVE_STEPS: &str = "
    $ git add . && git commit -m 'Refund instantly for half of the customers'
    $ gitoggle apply
    held payment/production/instant-refund (update) <short> Refund instantly for half of the customers
-     changed on the service since it was last applied (version 3 by Admin at TIME): to keep that, `gitoggle import payment/production/instant-refund --overwrite` and commit; to publish over it, `gitoggle apply --overwrite-drift --only payment/production/instant-refund`, the trailer `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift payment/production/instant-refund` for a running daemon
+     changed on the service since it was last applied (version 3 by Admin at TIME, with the comment \"Refunds fail, off until the morning\"): to keep that, `gitoggle import payment/production/instant-refund --overwrite` and commit; to publish over it, `gitoggle apply --overwrite-drift --only payment/production/instant-refund`, the trailer `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift payment/production/instant-refund` for a running daemon
 
    The change on the service was right, so Git takes it over:
    $ gitoggle import --overwrite payment/production/instant-refund

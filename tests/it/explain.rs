@@ -84,6 +84,7 @@ fn what_the_repository_does_not_define_is_not_guessed() {
     bucket 925: `off` has 0 to 2499, `on` has 2500 to 9999
 
 cannot say: the repository does not define the segment
+evaluated as the Rust SDK 2.3 does
 ",
         );
     // Both possible serves are the same for this user, whose bucket is 6124.

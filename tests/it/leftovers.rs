@@ -281,7 +281,7 @@ fn a_rule_whose_time_has_passed_is_listed_and_so_are_the_toggles_that_need_a_lef
     assert_eq!(names(&json, "stale"), ["shop/prod/past", "shop/prod/pay"]);
     assert_eq!(json["stale"][0]["rule"]["matches"], "always");
     assert_eq!(json["stale"][1]["needed_by"], json!(["past"]));
-    run().args("-o markdown").exit(0).stdout_contains(&["`past` needs it", "always matches since"]);
+    run().args("-o markdown").exit(0).stdout_contains(&["` past ` needs it", "always matches since"]);
     let only = run().set("only", "shop/prod/pay").args("-o json").exit(0).json();
     assert_eq!(only["stale"][0]["needed_by"], json!(["past"]), "outside of the scope");
 }

@@ -116,7 +116,7 @@ error[select-out-of-range]: `select` is 7, but the last variation is 1
    |
    = help: the first variation is 0
 
-applied 1 of 2 changes
+applied 1 of 3 changes, 1 held (shop/test/first), 1 failed (shop/prod/pay)
 "#)
         .never_says(&["Nothing to do", "nothing to publish"])
         .any_stderr();
@@ -148,7 +148,7 @@ fn an_apply_for_github_lists_failures_in_the_job_summary() {
         world.printed(&summary),
         r#"### gitoggle apply
 
-applied 0 of 1 change
+applied 0 of 1 change, 1 failed (shop/prod/pay)
 
 * **failed** ` shop/prod/pay ` (update) ` <short> `: ` the service responded with 422: no such attribute `
 

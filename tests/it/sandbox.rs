@@ -48,11 +48,10 @@ impl Sandbox {
     }
 
     pub(crate) fn history(&self) -> Vec<Value> {
-        std::fs::read_to_string(self.world.path("history.jsonl"))
-            .unwrap_or_default()
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("one JSON object a line"))
-            .collect()
+        let text = std::fs::read_to_string(self.world.path("history.jsonl")).unwrap_or_default();
+        // The sandbox may be writing the last line.
+        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+        complete.lines().map(|line| serde_json::from_str(line).expect("one JSON object a line")).collect()
     }
 }
 

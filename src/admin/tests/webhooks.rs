@@ -124,9 +124,13 @@ async fn a_webhook_that_does_not_arrive_in_time_is_recorded() {
         .body()
         .lines()
         .find(|line| line.starts_with("webhooks: 1 refused since the start, the last at "));
-    assert!(line.is_some_and(|line| line.contains("`--webhook-secret-file`")), "{}", ready.0);
+    assert!(
+        line.is_some_and(|line| line.contains("check the network between the Git host and this daemon")),
+        "{}",
+        ready.0
+    );
     let page = server.get("/").await;
-    assert!(page.body().contains("--webhook-secret-file"), "{}", page.0);
+    assert!(page.body().contains("check the network between the Git host and this daemon"), "{}", page.0);
     let metrics = server.get("/metrics").await;
     assert!(metrics.body().contains("gitoggle_webhooks_total{result=\"refused\"} 1"), "{}", metrics.0);
     assert!(!server.was_fired().await);

@@ -87,7 +87,7 @@ impl Recorded {
     }
 
     fn person<'e>(&self, evaluator: &'e Evaluator) -> super::super::condition::Person<'e> {
-        let mut person = evaluator.person(Some(1_700_000_000));
+        let mut person = evaluator.person(Some(RECORDED_AT));
         person.reset(self.user.key.as_deref());
         for (name, value) in &self.user.attrs {
             person.set(name, value);
@@ -95,6 +95,9 @@ impl Recorded {
         person
     }
 }
+
+/// The time at which the verdicts were recorded, 2026-11-18: a condition without the attribute compares with it.
+const RECORDED_AT: i64 = 1_795_000_000;
 
 /// The service drops members that are null.
 fn without_nulls(value: Value) -> Value {
