@@ -9,7 +9,6 @@
 //! | waits: term, renewal and patience of shared state, the pauses of a pass, the graces of processes | the wait ends; the rules are pure functions with tests at both sides (`state/shared/protocol.rs`) |
 //! | replaced requests that a request remembers (`model/request.rs`) | the oldest is forgotten, so a change of the service counts as foreign |
 //! | documents that a thread reads at a time (`pass/read.rs`), keys of one search for a similar one (`pass/references.rs`) | another part follows |
-//! | commits that a forge is asked about (`forge/reviews.rs`) | a change without a review that was found is held, and the message names the number |
 //! | commits of `FETCH_HEAD` and files beside a checkout (`source/place.rs`) | the age of the source is unknown |
 //! | failed reads in a row (`service/reader`) | the scan ends as failed |
 //! | sizes of documents, responses, lists, texts, pages and depths | an error that names the bound, or a text that says how many are left out |
