@@ -11,7 +11,7 @@ use crate::service::{Outcome, ServiceTrust};
 use crate::state::EqualVersion;
 use crate::transport::CertificateFault;
 
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum ChangeResult {
     /// The service confirmed it.
     Applied,
@@ -20,6 +20,7 @@ pub enum ChangeResult {
     /// It was held without being sent, or it was sent and the service refused it or has not confirmed it.
     Held(Arc<Hold>),
     /// The pass ended before it was sent.
+    #[default]
     NotSent,
 }
 

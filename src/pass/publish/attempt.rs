@@ -6,107 +6,199 @@
 //! the service stores at most one of them.
 
 use std::borrow::Cow;
-use std::pin::pin;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug_span};
 
 use super::dispatch::Job;
-use super::sender::{Abandoned, Attempt, BaseVersion, Sender, to_change_result};
-use super::{body, sent};
+use super::publisher::to_change_result;
+use super::{PublishJob, body, sent, stopped};
 use crate::model::{Certainty, Hold, Live, LiveToggle, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
 use crate::pass::event::{Event, PublishAnswer};
+use crate::pass::report::ChangeResult;
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
 use crate::service::Outcome;
-use crate::state::Begun;
+use crate::state::{self, Begun};
 
 /// The number of decisions in one attempt. Each follows a change that someone else made meanwhile.
 const ROUNDS: usize = 4;
 
-impl Sender {
-    pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, Abandoned> {
-        let change = &self.changes()[job.change];
+/// One attempt at a change. It owns what this pass knows of the change until it ends.
+pub(super) struct Attempt<'a> {
+    publish: &'a PublishJob,
+    pub(super) job: Job,
+    pub(super) progress: ChangeProgress,
+    /// The number of token changes before its first request.
+    pub(super) generation: u64,
+    /// Becomes true when no further request may start.
+    closed: watch::Receiver<bool>,
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum AttemptEnd {
+    /// The service has the desired targeting, and the journal records it. Nothing was sent.
+    Converged,
+    /// The last request, a read or a publish, ended like this.
+    Ended(Outcome),
+    /// The live state does not permit the change. Nothing was sent.
+    Held(Hold),
+}
+
+#[derive(Debug)]
+pub(super) enum Abandoned {
+    /// The journal could not record a request. The pass must not send any more requests then.
+    Journal(state::Error),
+    PassEnded,
+}
+
+impl From<state::Error> for Abandoned {
+    fn from(error: state::Error) -> Self {
+        Self::Journal(error)
+    }
+}
+
+/// What this pass has done for one change so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ChangeProgress {
+    pub(super) result: ChangeResult,
+    /// What its last request was sent on top of.
+    pub(super) base_version: Option<BaseVersion>,
+    /// The version on the service that has its targeting, as far as it is known.
+    pub(super) live_version: Option<u64>,
+    /// Whether its toggle was created, perhaps in an earlier try.
+    pub(super) is_created: bool,
+    /// The end of its last request.
+    pub(super) answer: Option<PublishAnswer>,
+}
+
+/// The live version that a request replaces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BaseVersion {
+    pub(super) number: u64,
+    /// Whether another program wrote it.
+    pub(super) note: Option<SentNote>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn new(
+        publish: &'a PublishJob,
+        job: Job,
+        progress: ChangeProgress,
+        closed: watch::Receiver<bool>,
+    ) -> Self {
+        Self { publish, job, progress, generation: 0, closed }
+    }
+
+    pub(super) async fn run(mut self) -> (Self, Result<AttemptEnd, Abandoned>) {
+        // Read before the request, so that a token that another attempt reads meanwhile counts as newer.
+        self.generation = self.publish.service.token_generation();
+        let end = self.make().await;
+        (self, end)
+    }
+
+    async fn make(&mut self) -> Result<AttemptEnd, Abandoned> {
+        if self.is_closed() {
+            return Err(Abandoned::PassEnded);
+        }
+        let (change, publish) = (self.change(), self.publish);
         // A window may close during a pass, which then starts no further request (src/plan/README.md, "Order
         // and windows").
-        let closed = hold::window(change, self.policy(), self.job.plan.overrides(), self.job.clock.unix());
-        if let Some(hold) = closed.filter(|_| self.job.plan.is_request(change)) {
-            return Ok(Attempt::Held(hold));
+        let closed = hold::window(change, &publish.policy, publish.plan.overrides(), publish.clock.unix());
+        if let Some(hold) = closed.filter(|_| publish.plan.is_request(change)) {
+            return Ok(AttemptEnd::Held(hold));
         }
-        match self.policy().reads_live() {
-            true => self.compare_and_set(job).await,
-            false => self.send_blindly(job).await,
+        match publish.policy.reads_live() {
+            true => self.compare_and_set().await,
+            false => self.send_blindly().await,
         }
     }
 
-    async fn send_blindly(&self, job: Job) -> Result<Attempt, Abandoned> {
-        let outcome = self.patch(job, None).await?;
-        Ok(Attempt::Ended(outcome.expect("only a request with a base version has a conflict")))
+    fn change(&self) -> &'a Change {
+        &self.publish.plan.changes()[self.job.change]
     }
 
-    async fn compare_and_set(&self, job: Job) -> Result<Attempt, Abandoned> {
-        let mut change = Cow::Borrowed(&self.changes()[job.change]);
+    fn is_closed(&self) -> bool {
+        *self.closed.borrow()
+    }
+
+    fn report(&self, event: Event<'_>) {
+        self.publish.context.report(event);
+    }
+
+    fn now(&self) -> Instant {
+        self.publish.clock.instant()
+    }
+
+    async fn send_blindly(&mut self) -> Result<AttemptEnd, Abandoned> {
+        let outcome = self.patch(None).await?;
+        Ok(AttemptEnd::Ended(outcome.expect("only a request with a base version has a conflict")))
+    }
+
+    async fn compare_and_set(&mut self) -> Result<AttemptEnd, Abandoned> {
+        let mut change = Cow::Borrowed(self.change());
         // An earlier try of this pass was sent on top of this version, and may have been stored.
-        let mut earlier = self.update(job.change, |progress| progress.base_version);
+        let mut earlier = self.progress.base_version;
         let mut conflict = None;
         for _ in 0..ROUNDS {
             if self.is_closed() {
                 return Err(Abandoned::PassEnded);
             }
-            let is_created = self.update(job.change, |progress| progress.is_created);
+            let is_created = self.progress.is_created;
             if is_created {
                 // What was applied before is gone, so the version of the new toggle is not drift.
                 change.to_mut().before = Before::Nothing;
             }
             let started = self.now();
-            let (decision, note) = match self.look(job, &change, earlier.take()).await {
+            let (decision, note) = match self.look(&change, earlier.take()).await {
                 Ok(found) => found,
                 Err(failed) => return Ok(self.unpublished(failed, started)),
             };
             match decision {
                 LiveDecision::Converged if !is_created => {
                     let note = Some(SentNote::Converged);
-                    return self.record(&change, note, Attempt::Converged).await;
+                    return self.record(&change, note, AttemptEnd::Converged).await;
                 }
                 // A toggle can be created with all that its document asks for.
                 LiveDecision::Confirmed | LiveDecision::Converged => {
-                    let applied = Attempt::Ended(Outcome::Applied { status: 200 });
+                    let applied = AttemptEnd::Ended(Outcome::Applied { status: 200 });
                     return self.record(&change, None, applied).await;
                 }
-                LiveDecision::Hold(hold) => return Ok(Attempt::Held(hold)),
+                LiveDecision::Hold(hold) => return Ok(AttemptEnd::Held(hold)),
                 // The service reports that the toggle exists, but does not return it.
                 LiveDecision::Create(_) if conflict.is_some() => break,
                 LiveDecision::Create(return_type) => match self.create(&change, return_type).await? {
-                    Outcome::Applied { .. } => self.update(job.change, |progress| progress.is_created = true),
+                    Outcome::Applied { .. } => self.progress.is_created = true,
                     exists if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),
                     failed => return Ok(self.unpublished(failed, started)),
                 },
                 LiveDecision::Publish { base_version: number } => {
-                    match self.patch(job, Some(BaseVersion { number, note })).await? {
-                        None => self.update(job.change, |progress| progress.base_version = None),
-                        Some(outcome) => return Ok(Attempt::Ended(outcome)),
+                    match self.patch(Some(BaseVersion { number, note })).await? {
+                        None => self.progress.base_version = None,
+                        Some(outcome) => return Ok(AttemptEnd::Ended(outcome)),
                     }
                 }
                 LiveDecision::ReadVersions { .. } => unreachable!("`look` reads the versions"),
             }
         }
-        Ok(Attempt::Ended(conflict.unwrap_or_else(contended)))
+        Ok(AttemptEnd::Ended(conflict.unwrap_or_else(contended)))
     }
 
     /// Ends an attempt that failed before its publish.
-    fn unpublished(&self, failed: Outcome, started: Instant) -> Attempt {
+    fn unpublished(&self, failed: Outcome, started: Instant) -> AttemptEnd {
         self.report(Event::Failed(&failed, self.now().saturating_duration_since(started)));
-        Attempt::Ended(failed)
+        AttemptEnd::Ended(failed)
     }
 
     /// Reads the toggle, decides on the change, and returns the note of its request. An `earlier` request is decided on
     /// again as long as the service has its base version, because the toggle may have been archived since.
     async fn look(
-        &self,
-        job: Job,
+        &mut self,
         change: &Change,
         earlier: Option<BaseVersion>,
     ) -> Result<(LiveDecision, Option<SentNote>), Outcome> {
-        let service = &self.job.service;
+        let service = &self.publish.service;
         let live = service.read(&change.id, self.now()).await?;
         let equal = match &live {
             Live::Toggle(live) if live.content.payload() == Some(&change.version.payload) => {
@@ -114,14 +206,14 @@ impl Sender {
             }
             _ => None,
         };
-        self.update(job.change, |progress| progress.live_version = equal);
+        self.progress.live_version = equal;
         if let (Some(BaseVersion { number, note }), Live::Toggle(live)) = (earlier, &live)
             && live.version != number
         {
             // The service refuses the request now, and its versions show whether it stored the earlier one.
             return Ok((LiveDecision::Publish { base_version: number }, note));
         }
-        let decided = decide_live(change, &live, self.policy(), self.job.plan.overrides());
+        let decided = decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides());
         let decision = match (decided, &live) {
             (LiveDecision::Hold(hold), Live::Toggle(live)) if hold.version.is_some() => {
                 LiveDecision::Hold(self.with_events(change, live, hold).await)
@@ -132,7 +224,7 @@ impl Sender {
             }
             (decision, _) => decision,
         };
-        let decision = match (self.job.plan.unless_equal(&change.id), decision) {
+        let decision = match (self.publish.plan.unless_equal(&change.id), decision) {
             (Some(hold), decision)
                 if !matches!(decision, LiveDecision::Confirmed | LiveDecision::Converged) =>
             {
@@ -142,7 +234,7 @@ impl Sender {
         };
         let decision = match decision {
             LiveDecision::Create(own) => {
-                let new_type = self.job.plan.new_type(&change.id, own);
+                let new_type = self.publish.plan.new_type(&change.id, own);
                 new_type.map_or_else(LiveDecision::Hold, LiveDecision::Create)
             }
             decision => decision,
@@ -156,18 +248,18 @@ impl Sender {
             return hold;
         };
         // The version that this folder knows may be older than what another process has applied since.
-        let known = self.job.versions.get(&change.id).copied();
+        let known = self.publish.versions.get(&change.id).copied();
         if known.is_some_and(|known| known + 1 >= live.version) {
             return hold;
         }
-        let versions = self.job.service.versions_from(&change.id, live.first_event(known)).await;
+        let versions = self.publish.service.versions_from(&change.id, live.first_event(known)).await;
         let versions = versions.unwrap_or_default();
         let is_applied = |version: &LiveVersion| version.content.payload() == Some(applied);
         let known = known.filter(|_| !versions.iter().any(is_applied));
         let mut live = live.clone();
         live.add_events(&versions, known, applied);
         let live = Live::Toggle(Box::new(live));
-        match decide_live(change, &live, self.policy(), self.job.plan.overrides()) {
+        match decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides()) {
             LiveDecision::Hold(hold) => hold,
             _ => hold,
         }
@@ -178,42 +270,40 @@ impl Sender {
         &self,
         change: &Change,
         note: Option<SentNote>,
-        attempt: Attempt,
-    ) -> Result<Attempt, Abandoned> {
-        let sent = Sent { note, ..sent(change, &self.job.plan) };
+        end: AttemptEnd,
+    ) -> Result<AttemptEnd, Abandoned> {
+        let sent = Sent { note, ..sent(change, &self.publish.plan) };
         let begun = self.begin(&change.id, &sent).await?;
-        Ok(match self.job.journal.finish(begun, Certainty::Stored)? {
-            Certainty::Stored => attempt,
-            _ => Attempt::Ended(too_late()),
+        Ok(match self.publish.journal.finish(begun, Certainty::Stored)? {
+            Certainty::Stored => end,
+            _ => AttemptEnd::Ended(too_late()),
         })
     }
 
     /// Journals the change and sends it, on top of `base` if there is one. Returns no outcome if another version was
     /// published on top of `base`, so that the service will never store the request.
-    async fn patch(&self, job: Job, base: Option<BaseVersion>) -> Result<Option<Outcome>, Abandoned> {
-        let change = &self.changes()[job.change];
+    async fn patch(&mut self, base: Option<BaseVersion>) -> Result<Option<Outcome>, Abandoned> {
+        let change = self.change();
         let sent = Sent {
             base_version: base.map(|base| base.number),
             note: base.and_then(|base| base.note),
-            ..sent(change, &self.job.plan)
+            ..sent(change, &self.publish.plan)
         };
         #[cfg(test)]
-        if let super::Service::Simulated(service) = &self.job.service {
+        if let super::Service::Simulated(service) = &self.publish.service {
             service.begins(&change.id, &body(&sent));
         }
         let begun = self.begin(&change.id, &sent).await?;
         if base.is_some() {
-            self.update(job.change, |progress| progress.base_version = base);
+            self.progress.base_version = base;
         }
         let started = self.now();
-        let attempt = job.attempt;
-        let published = self.job.service.publish(&change.id, body(&sent));
+        let attempt = self.job.attempt;
+        let published = self.publish.service.publish(&change.id, body(&sent));
         let outcome = published.instrument(debug_span!("publish", attempt)).await;
         let took = self.now().saturating_duration_since(started);
         let status = outcome.status();
-        self.update(job.change, |progress| {
-            progress.answer = Some(PublishAnswer { status, took });
-        });
+        self.progress.answer = Some(PublishAnswer { status, took });
         self.report(Event::Answered(&outcome, took));
         let (outcome, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
             None => {
@@ -221,23 +311,23 @@ impl Sender {
                 (Some(outcome), certainty)
             }
             Some(base) => {
-                let newer = self.job.service.versions_from(&change.id, base + 1).await;
+                let newer = self.publish.service.versions_from(&change.id, base + 1).await;
                 resolved(outcome, &sent, newer)
             }
         };
         if certainty == Certainty::Stored {
             // The service stores a request only as the version after its base.
             let stored = base.map(|base| base.number + 1);
-            self.update(job.change, |progress| progress.live_version = stored);
+            self.progress.live_version = stored;
         }
-        match self.job.journal.finish(begun, certainty) {
+        match self.publish.journal.finish(begun, certainty) {
             Ok(Certainty::Unknown) if certainty == Certainty::Stored => Ok(Some(too_late())),
             Ok(_) => Ok(outcome),
             Err(error) => {
                 // Once a request has left, the report has its result (src/pass/README.md, "What a pass
                 // promises"), recorded or not.
                 if let Some(outcome) = &outcome {
-                    self.update(job.change, |progress| progress.result = to_change_result(outcome));
+                    self.progress.result = to_change_result(outcome);
                 }
                 Err(error.into())
             }
@@ -247,15 +337,15 @@ impl Sender {
     async fn create(&self, change: &Change, return_type: ReturnType) -> Result<Outcome, Abandoned> {
         // Not journaled: the service creates a toggle once, however often it is asked to.
         self.granted().await?;
-        Ok(self.job.service.create(change, return_type).await)
+        Ok(self.publish.service.create(change, return_type).await)
     }
 
     /// Waits until the request may start, and journals it.
     async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Begun, Abandoned> {
         loop {
             self.granted().await?;
-            let begun = self.job.journal.begin(toggle, sent);
-            if let Some(begun) = self.job.context.runtime.recorded(begun).await? {
+            let begun = self.publish.journal.begin(toggle, sent);
+            if let Some(begun) = self.publish.context.runtime.recorded(begun).await? {
                 return Ok(begun);
             }
         }
@@ -263,19 +353,14 @@ impl Sender {
 
     /// Waits until a request may start.
     async fn granted(&self) -> Result<(), Abandoned> {
-        loop {
-            // Enabled before the check, so that an end in between is not missed.
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.is_closed() {
-                return Err(Abandoned::PassEnded);
-            }
-            tokio::select! {
-                // First, so that a permitted request starts.
-                biased;
-                granted = self.job.journal.granted() => return Ok(granted?),
-                () = changed => {}
-            }
+        if self.is_closed() {
+            return Err(Abandoned::PassEnded);
+        }
+        tokio::select! {
+            // First, so that a permitted request starts.
+            biased;
+            granted = self.publish.journal.granted() => Ok(granted?),
+            () = stopped(self.closed.clone()) => Err(Abandoned::PassEnded),
         }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct Job {
     pub(crate) is_probe: bool,
 }
 
-/// The next step of a worker.
+/// The next step of a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Next {
     /// The pass has ended.
@@ -329,11 +329,6 @@ impl Dispatcher {
         if self.is_applied { ServiceTrust::Proven } else { ServiceTrust::Unproven }
     }
 
-    /// Returns the number of turns that wait for others.
-    pub(crate) fn waiting(&self) -> usize {
-        self.turns.waiting.len()
-    }
-
     pub(crate) fn is_paused(&self) -> bool {
         self.pause.is_some()
     }
@@ -359,7 +354,7 @@ impl Dispatcher {
     }
 
     /// Returns the limit of open requests: few, until a change was applied.
-    pub(crate) fn room(&self) -> usize {
+    fn room(&self) -> usize {
         let most = if self.is_applied { usize::MAX } else { self.thresholds.first_round };
         self.limits.in_flight.min(most)
     }

@@ -253,7 +253,7 @@ impl World {
         }
         pass.took = self.now - began;
         let stopped = pass.verdict.map(|_| StopReason::Forbidden(String::new(), ServiceTrust::Unproven));
-        super::sender::park_lone_failures(&mut results, stopped.as_ref(), &dispatcher);
+        super::publisher::park_lone_failures(&mut results, stopped.as_ref(), &dispatcher);
         if self.disk == Disk::Kept {
             self.remember(&due, &results);
         }

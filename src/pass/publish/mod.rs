@@ -11,33 +11,28 @@ pub(super) mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
 pub(crate) mod order;
-mod sender;
+mod publisher;
 
 #[cfg(test)]
 use std::pin::Pin;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use order::Order;
-use sender::Sender;
+use publisher::Publisher;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Error;
 use super::event::PassContext;
 use super::report::PublishSummary;
 use crate::model::{
     Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Serve, Thresholds, ToggleId, Variation,
 };
-use crate::pass::report::StopReason;
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
 use crate::service::retry::TokenState;
 use crate::service::{
@@ -72,38 +67,9 @@ pub(crate) struct PublishJob {
 }
 
 /// Publishes every change of an approved plan. An error of the journal ends publishing and is part of the result.
-pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
-    let count = job.limits.in_flight.min(job.plan.changes().len());
-    let (stop, journal) = (job.context.stop.clone(), job.journal.clone());
-    let mut halted = pin!(async {
-        tokio::select! {
-            () = stopped(stop) => Some(StopReason::Interrupted),
-            // The checkpoint that ended it reports the cause.
-            () = journal.ended() => None,
-        }
-    });
-    let sender = Sender::new(job);
-    let mut workers: FuturesUnordered<_> = (0..count).map(|_| sender.work()).collect();
-    let (mut is_halted, mut failure) = (false, None);
-    loop {
-        tokio::select! {
-            // First, so that a stop that is already requested precedes every request.
-            biased;
-            // A future that has ended must not be polled again.
-            reason = &mut halted, if !is_halted => {
-                is_halted = true;
-                sender.end(reason);
-            }
-            ended = workers.next() => match ended {
-                None => break,
-                Some(Ok(())) => {}
-                // Not returned here, so that the open requests of the other workers end first.
-                Some(Err(error)) => { failure.get_or_insert(error); }
-            },
-        }
-    }
-    drop(workers);
-    PublishSummary { error: failure.map(Error::from), ..sender.summary() }
+pub(crate) async fn publish(mut job: PublishJob) -> PublishSummary {
+    let order = std::mem::take(&mut job.order);
+    Publisher::new(&job, order).run().await
 }
 
 /// Waits until `stop` becomes true. Never returns if its sender is gone.
