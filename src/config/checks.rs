@@ -220,7 +220,7 @@ impl Merged {
 
     fn reject_long_comments(&mut self) {
         let kind = self.settings.service_kind;
-        if let Some(longest) = kind.dialect().longest_comment
+        if let Some(longest) = kind.dialect().limits.map(|limits| limits.comment)
             && self.settings.comment_max_chars > longest
         {
             let place = self.place("comment_max_chars").unwrap_or_default();

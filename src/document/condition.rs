@@ -41,7 +41,7 @@ impl ConditionChecker<'_> {
         let kind = kind.as_deref().unwrap_or_default();
         // A segment condition has no subject: the service's own UI leaves it out
         // (src/service/featureprobe.md, "Conditions").
-        if subject.as_deref() == Some("") && kind != "segment" && self.kind == ServiceKind::FeatureProbe {
+        if subject.as_deref() == Some("") && kind != "segment" && self.kind.can().evaluate {
             self.empty_text("subject", at);
         }
         // The positioned reader requires the subject of all other conditions.
@@ -65,7 +65,7 @@ impl ConditionChecker<'_> {
             let finding = list.finding(&check::NO_OBJECTS, Part::Key, message);
             add(self.findings, finding.help(help));
         }
-        let is_regex = self.kind == ServiceKind::FeatureProbe && is_regex(kind, predicate);
+        let is_regex = self.kind.can().evaluate && is_regex(kind, predicate);
         for (index, Text(object)) in objects.iter().enumerate() {
             let at = list.item(index);
             if let Some((check, what, help)) = operand(self.kind, kind, object) {
@@ -106,11 +106,11 @@ impl ConditionChecker<'_> {
     }
 
     fn unknown_type(&mut self, kind: &str, at: &At<'_>) {
-        let check = match self.kind {
-            // The documented API does not list its types, so an unknown one is only a warning
-            // (src/document/README.md, "Kinds of service").
-            ServiceKind::Documented => &check::UNDOCUMENTED_CONDITION_TYPE,
-            ServiceKind::FeatureProbe => &check::UNKNOWN_CONDITION_TYPE,
+        // The documented API does not list its types, so an unknown one is only a warning
+        // (src/document/README.md, "Kinds of service").
+        let check = match self.kind.can().evaluate {
+            false => &check::UNDOCUMENTED_CONDITION_TYPE,
+            true => &check::UNKNOWN_CONDITION_TYPE,
         };
         let types: Vec<&str> = CONDITION_TYPES.iter().map(|kind| kind.name).collect();
         let help = suggest(self.findings, kind, types.iter().copied());
@@ -121,9 +121,9 @@ impl ConditionChecker<'_> {
     }
 
     fn unknown_predicate(&mut self, kind: &str, predicate: &str, known: &[&'static str], at: &At<'_>) {
-        let check = match self.kind {
-            ServiceKind::Documented => &check::UNDOCUMENTED_PREDICATE,
-            ServiceKind::FeatureProbe => &check::UNKNOWN_PREDICATE,
+        let check = match self.kind.can().evaluate {
+            false => &check::UNDOCUMENTED_PREDICATE,
+            true => &check::UNKNOWN_PREDICATE,
         };
         // Comparing words is slow, and a hostile file could require it very often.
         let meant = is_affordable(self.findings).then(|| dialects::meant(kind, predicate, known)).flatten();
@@ -142,14 +142,14 @@ impl ConditionChecker<'_> {
             ("rightObjects", right_objects.is_some()),
         ];
         let is_between = predicate.as_deref() == Some("between");
-        let unwanted = match self.kind {
-            ServiceKind::Documented => Some((
+        let unwanted = match self.kind.can().between {
+            false => Some((
                 &check::UNKNOWN_KEY,
                 "a condition",
                 "the fields of `between` need `service_kind: featureprobe`",
             )),
-            ServiceKind::FeatureProbe if is_between => None,
-            ServiceKind::FeatureProbe => Some((
+            true if is_between => None,
+            true => Some((
                 &check::SUPERFLUOUS_FIELD,
                 "a condition without `between`",
                 "remove it, or write `predicate: between`",
@@ -215,24 +215,24 @@ pub(super) fn operand(
     kind: &str,
     object: &str,
 ) -> Option<(&'static Check, &'static str, String)> {
-    let (check, what, help) = match (kind, service) {
+    let (check, what, help) = match (kind, service.can().evaluate) {
         // Decimal numbers are the same for every kind of service.
         ("number", _) if !is_decimal(object) => (
             &check::NOT_A_NUMBER,
             "is not a decimal number",
             "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`",
         ),
-        ("semver", ServiceKind::FeatureProbe) if !is_semver(object) => (
+        ("semver", true) if !is_semver(object) => (
             &check::BAD_SEMVER,
             "is not a semantic version",
             "write three numbers without a leading `v`, such as `1.2.3`",
         ),
-        ("semver", ServiceKind::FeatureProbe) if !has_short_numbers(object) => (
+        ("semver", true) if !has_short_numbers(object) => (
             &check::BAD_SEMVER,
             "has a number of more than 64 bits",
             "write smaller numbers: the service accepts this, but SDKs skip it",
         ),
-        ("datetime", ServiceKind::FeatureProbe) => return time(object),
+        ("datetime", true) => return time(object),
         _ => return None,
     };
     Some((check, what, help.to_owned()))

@@ -14,7 +14,7 @@ use super::resolve::{
     NameError, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation,
     ServeError, SplitError, Text, VariationNames,
 };
-use crate::model::{Payload, ReturnType, Serve, ServiceKind, WHOLE, listed, percent, variation_fits};
+use crate::model::{Limits, Payload, ReturnType, Serve, ServiceKind, WHOLE, listed, percent, variation_fits};
 
 /// Returns all findings on the meaning of `document`.
 pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
@@ -56,8 +56,8 @@ impl MeaningChecker {
         }
         self.variation_names(variations, &list);
         self.almost_values(variations, &list);
-        if self.kind == ServiceKind::FeatureProbe {
-            variation_lengths(variations, &list, &mut self.findings);
+        if let Some(limits) = &self.kind.dialect().limits {
+            variation_lengths(variations, limits, &list, &mut self.findings);
         }
         if let Some(finding) = size_of_splits(content, variations.len()) {
             return self.add(finding);
@@ -124,8 +124,8 @@ impl MeaningChecker {
     ) {
         let mut checker = ServeChecker { findings: &mut self.findings, kind: self.kind, variations, names };
         // A toggle that was never configured has no default serve (src/service/featureprobe.md, "Reading").
-        let default_if_empty = match (self.kind, disabled) {
-            (ServiceKind::FeatureProbe, Some(true)) => IfEmpty::Allowed,
+        let default_if_empty = match (self.kind.can().unconfigured, disabled) {
+            (true, Some(true)) => IfEmpty::Allowed,
             _ => IfEmpty::Vanishes,
         };
         let rules = at.key("rules");
@@ -311,7 +311,7 @@ pub(super) enum IfEmpty {
 
 impl ServeChecker<'_> {
     pub(super) fn check(&mut self, serve: &RawServe, if_empty: IfEmpty, at: &At<'_>) {
-        if serve.split.is_some() && self.kind == ServiceKind::Documented {
+        if serve.split.is_some() && !self.kind.can().split {
             let split = at.key("split");
             let finding = split.finding(&check::UNKNOWN_KEY, Part::Key, "a serve has no `split`");
             return add(self.findings, finding.help(ROLLOUT));
@@ -348,12 +348,12 @@ impl ServeChecker<'_> {
     }
 
     fn empty(&mut self, if_empty: IfEmpty, at: &At<'_>) {
-        let help = match self.kind {
-            ServiceKind::Documented => format!(
+        let help = match self.kind.can().unconfigured {
+            false => format!(
                 "{SERVE_FORMS}; an empty `defaultServe` needs `service_kind: featureprobe` and `disabled: true`"
             ),
-            ServiceKind::FeatureProbe if if_empty == IfEmpty::Stops => format!("{SERVE_FORMS}; {STOPS}"),
-            ServiceKind::FeatureProbe => format!("{SERVE_FORMS}; {VANISHES}"),
+            true if if_empty == IfEmpty::Stops => format!("{SERVE_FORMS}; {STOPS}"),
+            true => format!("{SERVE_FORMS}; {VANISHES}"),
         };
         let message = "a serve needs one of `select`, `variation` and `split`";
         let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
@@ -454,7 +454,7 @@ pub(super) fn prerequisites(
     list: &At<'_>,
     findings: &mut Vec<Finding>,
 ) {
-    if kind == ServiceKind::Documented {
+    if !kind.can().refer {
         let message = "`content` has no `prerequisites`";
         let finding = list.finding(&check::UNKNOWN_KEY, Part::Key, message);
         return add(findings, finding.help("prerequisites need `service_kind: featureprobe`"));
@@ -507,26 +507,28 @@ fn one(prerequisite: &RawPrerequisite, at: &At<'_>, findings: &mut Vec<Finding>)
     }
 }
 
-/// The maximum length of a variation's name, in characters.
-const LONGEST_NAME: usize = 128;
-/// The maximum length of a variation's value, in bytes.
-const LONGEST_VALUE: usize = 65_535;
-/// The maximum size of the content, in bytes of the JSON that is sent.
+/// The maximum size of content whose splits are written out, in bytes of JSON, whatever the service.
 pub(super) const LARGEST_CONTENT: usize = 1024 * 1024;
 
-/// Reports names and values that FeatureProbe cannot store.
-fn variation_lengths(variations: &[RawVariation], list: &At<'_>, findings: &mut Vec<Finding>) {
+/// Reports names and values that the service cannot store.
+fn variation_lengths(
+    variations: &[RawVariation],
+    limits: &Limits,
+    list: &At<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    let Limits { variation_name: longest_name, variation_value: longest_value, .. } = *limits;
     for (index, variation) in variations.iter().enumerate() {
         let at = list.item(index);
         let name = variation.name.as_deref().unwrap_or_default().chars().count();
-        if name > LONGEST_NAME {
-            let message = format!("this name has {name} characters, over the limit of {LONGEST_NAME}");
+        if name > longest_name {
+            let message = format!("this name has {name} characters, over the limit of {longest_name}");
             let finding = at.key("name").finding(&check::NAME_TOO_LONG, Part::Value, message);
             add(findings, finding.help("shorten it, and put the rest into `description`"));
         }
         let value = variation.value.as_deref().unwrap_or_default().len();
-        if value > LONGEST_VALUE {
-            let message = format!("this value has {value} bytes, over the limit of {LONGEST_VALUE}");
+        if value > longest_value {
+            let message = format!("this value has {value} bytes, over the limit of {longest_value}");
             let help = "serve a key or a URL instead, and keep the data where the application can fetch it";
             let finding = at.key("value").finding(&check::VALUE_TOO_LONG, Part::Value, message);
             add(findings, finding.help(help));
@@ -541,18 +543,17 @@ fn size_of_splits(content: &RawContent, variations: usize) -> Option<Finding> {
     let serves = serves.chain([&content.disabled_serve, &content.default_serve]).flatten();
     let splits = serves.filter(|serve| serve.split.is_some()).count();
     let size = splits.saturating_mul(variations).saturating_mul("0,".len());
-    (size > LARGEST_CONTENT).then(|| too_large(size, "at least "))
+    (size > LARGEST_CONTENT).then(|| too_large(size, "at least ", LARGEST_CONTENT))
 }
 
-/// Returns an error if the content of `payload` is larger than FeatureProbe accepts.
-pub(super) fn size_as_sent(payload: &Payload) -> Option<Finding> {
+/// Returns an error if the content of `payload` is larger than the service accepts.
+pub(super) fn size_as_sent(payload: &Payload, limits: &Limits) -> Option<Finding> {
     let size = payload.content_len();
-    (size > LARGEST_CONTENT).then(|| too_large(size, ""))
+    (size > limits.content).then(|| too_large(size, "", limits.content))
 }
 
-fn too_large(size: usize, at_least: &str) -> Finding {
-    let message =
-        format!("the content has {at_least}{size} bytes as sent, over the limit of {LARGEST_CONTENT}");
+fn too_large(size: usize, at_least: &str, limit: usize) -> Finding {
+    let message = format!("the content has {at_least}{size} bytes as sent, over the limit of {limit}");
     Finding::new(&check::CONTENT_TOO_LARGE, Spot::WholeFile, message)
         .help("split a long list into several toggles, or compare with a segment")
 }

@@ -177,9 +177,9 @@ impl File<'_> {
     }
 
     fn disagreements(&self, targeting: &Targeting) -> Vec<Finding> {
-        match self.kind {
-            ServiceKind::Documented => Vec::new(),
-            ServiceKind::FeatureProbe => sdks::check(targeting, self.sdks),
+        match self.kind.can().evaluate {
+            true => sdks::check(targeting, self.sdks),
+            false => Vec::new(),
         }
     }
 
@@ -195,11 +195,10 @@ impl File<'_> {
 
     fn payload(&self, targeting: &Targeting) -> Result<Payload, Box<Finding>> {
         let payload = Payload::new(targeting);
-        match self.kind {
-            ServiceKind::Documented => Ok(payload),
-            ServiceKind::FeatureProbe => {
-                meaning::size_as_sent(&payload).map_or(Ok(payload), |finding| Err(Box::new(finding)))
-            }
+        let limits = self.kind.dialect().limits.as_ref();
+        match limits.and_then(|limits| meaning::size_as_sent(&payload, limits)) {
+            Some(finding) => Err(Box::new(finding)),
+            None => Ok(payload),
         }
     }
 
@@ -238,7 +237,7 @@ impl File<'_> {
         if let Some(conflict) = conflict_marker(self.text).filter(|_| payload.is_none()) {
             findings = vec![conflict];
         }
-        if self.kind == ServiceKind::FeatureProbe {
+        if self.kind.can().evaluate {
             findings.iter_mut().for_each(Finding::explain);
         }
         let diagnostics = finding::diagnose(self.path, self.text, tree.root.as_ref(), findings);

@@ -57,12 +57,10 @@ impl RawDocument {
         let default_serve = names.resolve(&default_serve?).ok()?;
         let rules = all(rules?, |rule| rule.complete(&names, kind))?;
         let variations = all(raw_variations, RawVariation::complete)?;
-        let prerequisites = match kind {
-            ServiceKind::Documented => None,
+        let prerequisites = match kind.can().refer {
             // They are always sent, so that the document is complete (src/document/README.md, "Text").
-            ServiceKind::FeatureProbe => {
-                Some(all(prerequisites.unwrap_or_default(), RawPrerequisite::complete)?)
-            }
+            true => Some(all(prerequisites.unwrap_or_default(), RawPrerequisite::complete)?),
+            false => None,
         };
         Some(Targeting {
             disabled: disabled?,
@@ -85,7 +83,7 @@ impl RawRule {
 /// Returns whether a condition of this type needs no subject: FeatureProbe's own UI leaves it out for a
 /// segment (src/service/featureprobe.md, "Conditions").
 pub(super) fn has_optional_subject(condition_type: &str, service: ServiceKind) -> bool {
-    service == ServiceKind::FeatureProbe && condition_type == "segment"
+    service.can().refer && condition_type == "segment"
 }
 
 impl RawCondition {

@@ -46,16 +46,17 @@ pub(crate) fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -
     };
     members.end()?;
     let targeting = Targeting { disabled, content };
-    match kind {
-        ServiceKind::Documented => documented(targeting).map(|targeting| Payload::new(&targeting)),
-        ServiceKind::FeatureProbe => Ok(Payload::new(&targeting)),
-    }
+    expressible(targeting, kind).map(|targeting| Payload::new(&targeting))
 }
 
-/// Returns `targeting` without the empty prerequisites, if the documented API has everything else.
-fn documented(mut targeting: Targeting) -> Result<Targeting> {
+/// Returns `targeting` as a document of this kind of service has it, if it can have everything.
+fn expressible(mut targeting: Targeting, kind: ServiceKind) -> Result<Targeting> {
+    let can = kind.can();
     let content = &mut targeting.content;
-    let has_prerequisites = content.prerequisites.take().is_some_and(|all| !all.is_empty());
+    let has_prerequisites = content.prerequisites.as_ref().is_some_and(|all| !all.is_empty());
+    if !can.refer {
+        content.prerequisites = None;
+    }
     let is_select = |serve: &Serve| matches!(serve, Serve::Select(_));
     let serves_one = is_select(&content.disabled_serve)
         && is_select(&content.default_serve)
@@ -63,9 +64,9 @@ fn documented(mut targeting: Targeting) -> Result<Targeting> {
     let mut conditions = content.rules.iter().flat_map(|rule| &rule.conditions);
     let has_between = conditions.any(|condition| condition.between.is_some());
     let parts = [
-        ("a serve that is not one variation", !serves_one),
-        ("prerequisites", has_prerequisites),
-        ("a `between` condition", has_between),
+        ("a serve that is not one variation", !serves_one && !can.split),
+        ("prerequisites", has_prerequisites && !can.refer),
+        ("a `between` condition", has_between && !can.between),
     ];
     let used = parts.into_iter().filter(|(_, is_used)| *is_used);
     let used: Vec<String> = used.map(|(what, _)| what.to_owned()).collect();

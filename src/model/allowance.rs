@@ -39,43 +39,72 @@ impl Override {
 
     /// Returns the name, such as `mass-change`.
     pub(crate) fn as_str(self) -> &'static str {
-        self.row().0
+        self.row().name
     }
 
     /// Returns what it does, for a reader who decides.
     pub(crate) fn effect(self) -> &'static str {
-        self.row().1
+        self.row().effect
     }
 
     /// Returns whether it is about an environment, and not about the source.
     pub(crate) fn needs_environment(self) -> bool {
-        match self {
-            Self::History => false,
-            Self::FirstPassAdopt
-            | Self::FirstPassAssert
-            | Self::MassChange
-            | Self::OverwriteDrift
-            | Self::Window => true,
-        }
+        self.row().needs_environment
     }
 
-    /// Returns the name and the effect.
-    const fn row(self) -> (&'static str, &'static str) {
-        match self {
-            Self::FirstPassAdopt => {
-                ("first-pass-adopt", "Record the documents as applied, without publishing them")
-            }
-            Self::FirstPassAssert => ("first-pass-assert", "Publish every document of the environment"),
-            Self::History => ("history", "Apply a revision that does not descend from the recorded one"),
-            Self::MassChange => ("mass-change", "Publish all of it, over the limit"),
-            Self::OverwriteDrift => ("overwrite-drift", "Replace what the service has by the document"),
-            Self::Window => ("window", "Publish it now, outside the change windows"),
-        }
+    /// Returns whether the author of a commit can give it with the trailer `Gitoggle-Allow`.
+    pub(crate) fn is_trailer(self) -> bool {
+        self.row().is_trailer
     }
 
+    /// Returns whether it decides on a first pass.
     pub(crate) fn is_first_pass(self) -> bool {
-        matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
+        self.row().is_first_pass
     }
+
+    const fn row(self) -> Row {
+        match self {
+            Self::FirstPassAdopt => Row {
+                is_first_pass: true,
+                ..row("first-pass-adopt", "Record the documents as applied, without publishing them")
+            },
+            Self::FirstPassAssert => Row {
+                is_first_pass: true,
+                ..row("first-pass-assert", "Publish every document of the environment")
+            },
+            Self::History => Row {
+                needs_environment: false,
+                ..row("history", "Apply a revision that does not descend from the recorded one")
+            },
+            Self::MassChange => {
+                Row { is_trailer: true, ..row("mass-change", "Publish all of it, over the limit") }
+            }
+            Self::OverwriteDrift => Row {
+                is_trailer: true,
+                ..row("overwrite-drift", "Replace what the service has by the document")
+            },
+            Self::Window => {
+                Row { is_trailer: true, ..row("window", "Publish it now, outside the change windows") }
+            }
+        }
+    }
+}
+
+/// The answers of one override.
+struct Row {
+    name: &'static str,
+    /// What it does, for a reader who decides.
+    effect: &'static str,
+    /// Whether it is about an environment, and not about the source.
+    needs_environment: bool,
+    /// Whether the author of a commit can give it with a trailer.
+    is_trailer: bool,
+    is_first_pass: bool,
+}
+
+/// Returns the answers of an override about an environment that only an operator can give.
+const fn row(name: &'static str, effect: &'static str) -> Row {
+    Row { name, effect, needs_environment: true, is_trailer: false, is_first_pass: false }
 }
 
 impl fmt::Display for Override {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EnvironmentId, ObjectId, cut};
+use super::{EnvironmentId, ObjectId, Override, cut};
 
 /// The id of a commit, shown in full.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -98,9 +98,6 @@ pub const ALLOW_TRAILER: &str = "Gitoggle-Allow";
 /// The key of the trailer that decides on a first pass.
 pub const FIRST_PASS_TRAILER: &str = "Gitoggle-First-Pass";
 
-/// What `Gitoggle-Allow` can allow. A mass change can be followed by an environment.
-const ALLOWED: [&str; 3] = ["mass-change", "overwrite-drift", "window"];
-
 /// A line that looks like a trailer and does not count.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct IdleTrailer {
@@ -111,7 +108,7 @@ pub(crate) struct IdleTrailer {
 /// Returns the environment of a value such as `mass-change shop/prod`.
 fn mass_change_environment(value: &str) -> Option<EnvironmentId> {
     let (what, environment) = value.split_once(char::is_whitespace)?;
-    (what == ALLOWED[0]).then(|| environment.trim().parse().ok())?
+    (what == Override::MassChange.as_str()).then(|| environment.trim().parse().ok())?
 }
 
 /// Returns the place of the last paragraph of a trimmed message; empty if that is the subject. What a forge
@@ -152,6 +149,11 @@ fn meant(name: &str) -> Option<&'static str> {
     Some(if rest.starts_with('f') { FIRST_PASS_TRAILER } else { ALLOW_TRAILER })
 }
 
+/// Returns the words of the overrides that `Gitoggle-Allow` can give. A mass change can be followed by an environment.
+fn allowed() -> Vec<&'static str> {
+    Override::ALL.into_iter().filter(|what| what.is_trailer()).map(Override::as_str).collect()
+}
+
 /// Returns why a value of the trailer `key` has no effect; none if it has one.
 fn idle_value(key: &str, value: &str) -> Option<String> {
     let spelled = value.to_ascii_lowercase().replace(['_', ' '], "-");
@@ -161,10 +163,11 @@ fn idle_value(key: &str, value: &str) -> Option<String> {
             _ => Some("write `assert` or `adopt`, in lower case".to_owned()),
         };
     }
-    if ALLOWED.contains(&value) || mass_change_environment(value).is_some() {
+    let allowed = allowed();
+    if allowed.contains(&value) || mass_change_environment(value).is_some() {
         return None;
     }
-    Some(match ALLOWED.iter().find(|known| **known == spelled) {
+    Some(match allowed.iter().find(|known| **known == spelled) {
         Some(known) => format!("write `{known}`"),
         None if spelled.starts_with("first-pass") || ["assert", "adopt"].contains(&spelled.as_str()) => {
             format!("write `{FIRST_PASS_TRAILER}: assert` or `adopt`")
@@ -173,7 +176,7 @@ fn idle_value(key: &str, value: &str) -> Option<String> {
         None if spelled.starts_with("mass-change") => {
             "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`".to_owned()
         }
-        None => format!("write one of `{}`, without anything else", ALLOWED.join("`, `")),
+        None => format!("write one of `{}`, without anything else", allowed.join("`, `")),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What each kind of service can do beyond the documented endpoint: a constant for each.
 //!
-//! Callers ask for an ability, never which kind of service it is.
+//! Callers ask for an ability or a limit, never which kind of service it is. A new kind of service is a variant of
+//! [`ServiceKind`], a constant here, and a reader in `service` if its toggles can be read.
 
 use super::ServiceKind;
 
@@ -8,8 +9,8 @@ use super::ServiceKind;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Dialect {
     pub can: Abilities,
-    /// The length of the longest comment that it stores, in characters; none if no limit is known.
-    pub longest_comment: Option<usize>,
+    /// What the service refuses or breaks on; none if no limit is known.
+    pub limits: Option<Limits>,
 }
 
 /// What a kind of service can do.
@@ -19,16 +20,60 @@ pub struct Abilities {
     pub read_live: bool,
     /// Documents refer to other toggles and to segments, which have to exist.
     pub refer: bool,
+    /// A serve can be a `split`, which shares the users out between several variations.
+    pub split: bool,
+    /// A condition can compare with `between`, and has the fields of it.
+    pub between: bool,
+    /// A toggle that was never configured is disabled and has no default serve.
+    pub unconfigured: bool,
+    /// SDKs that are known evaluate the documents. Then an unknown word in a condition is an error, what a condition
+    /// compares with is checked as the SDKs parse it, and findings say what users would see.
+    pub evaluate: bool,
+}
+
+/// The limits of a kind of service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// In characters.
+    pub comment: usize,
+    /// In characters.
+    pub variation_name: usize,
+    /// In bytes.
+    pub variation_value: usize,
+    /// The bytes of the content as sent.
+    pub content: usize,
 }
 
 /// Any service with the documented endpoint, which only stores.
-const DOCUMENTED: Dialect =
-    Dialect { can: Abilities { read_live: false, refer: false }, longest_comment: None };
+const DOCUMENTED: Dialect = Dialect {
+    can: Abilities {
+        read_live: false,
+        refer: false,
+        split: false,
+        between: false,
+        unconfigured: false,
+        evaluate: false,
+    },
+    limits: None,
+};
 
+/// FeatureProbe (src/service/featureprobe.md).
 const FEATURE_PROBE: Dialect = Dialect {
-    can: Abilities { read_live: true, refer: true },
-    // It responds to a longer comment with a 500, which looks like an outage.
-    longest_comment: Some(1024),
+    can: Abilities {
+        read_live: true,
+        refer: true,
+        split: true,
+        between: true,
+        unconfigured: true,
+        evaluate: true,
+    },
+    limits: Some(Limits {
+        // It responds to a longer comment with a 500, which looks like an outage.
+        comment: 1024,
+        variation_name: 128,
+        variation_value: 65_535,
+        content: 1024 * 1024,
+    }),
 };
 
 impl ServiceKind {

@@ -33,6 +33,7 @@ pub(crate) use condition::{
 };
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
+pub(crate) use dialect::Limits;
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
 pub use hold::{Alone, HeldRequest, Hold, HoldKind, ToggleState};
 pub use id::{

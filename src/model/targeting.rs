@@ -43,7 +43,7 @@ pub struct Content {
     pub default_serve: Serve,
     /// The values to choose from.
     pub variations: Vec<Variation>,
-    /// The toggles that must serve a value first. `None` exactly with [`ServiceKind::Documented`], whose payloads do not
+    /// The toggles that must serve a value first. `None` exactly where documents cannot refer to others: such payloads do not
     /// have the member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prerequisites: Option<Vec<Prerequisite>>,
@@ -188,13 +188,13 @@ impl Payload {
         Self::new(&Targeting { disabled: true, ..self.targeting() })
     }
 
-    /// Returns the same targeting as a document of this kind of service has it. For FeatureProbe, a document
-    /// without prerequisites means that there are none (src/model/README.md, "Targeting").
+    /// Returns the same targeting as a document of this kind of service has it. Where documents can
+    /// refer to others, one without prerequisites means that there are none (src/model/README.md, "Targeting").
     pub(crate) fn for_kind(&self, kind: ServiceKind) -> Self {
         let mut targeting = self.targeting();
-        match (kind, &targeting.content.prerequisites) {
-            (ServiceKind::FeatureProbe, None) => targeting.content.prerequisites = Some(Vec::new()),
-            (ServiceKind::Documented, _) | (_, Some(_)) => return self.clone(),
+        match (kind.can().refer, &targeting.content.prerequisites) {
+            (true, None) => targeting.content.prerequisites = Some(Vec::new()),
+            (false, _) | (_, Some(_)) => return self.clone(),
         }
         Self::new(&targeting)
     }

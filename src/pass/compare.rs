@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, Blob, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, ServiceKind, Suspensions, ToggleId,
-    Tree, Trees, Unlisted,
+    Action, Blob, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId, Tree, Trees,
+    Unlisted,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -198,9 +198,9 @@ pub(super) fn decide(
         settled: applied.view.settled(),
         renamed: &comparison.renamed,
     };
-    let removed: Vec<ToggleId> = match rules.kind {
-        ServiceKind::Documented => Vec::new(),
-        ServiceKind::FeatureProbe => comparison
+    let removed: Vec<ToggleId> = match rules.kind.can().refer {
+        false => Vec::new(),
+        true => comparison
             .differences
             .iter()
             .filter(|one| one.desired.is_empty() && !one.applied.is_empty())

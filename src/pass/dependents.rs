@@ -7,7 +7,7 @@ use super::Error;
 use super::compare::PlanFiles;
 use super::config::Rules;
 use super::references::Library;
-use crate::model::{EnvironmentId, ServiceKind, ToggleId, Trees};
+use crate::model::{EnvironmentId, ToggleId, Trees};
 use crate::plan::{Change, Dependents, Plan};
 use crate::source;
 
@@ -54,7 +54,7 @@ pub(super) fn with_dependents(mut plan: Plan, files: &PlanFiles<'_>, rules: &Rul
     for orphan in plan.orphans() {
         changes.entry(orphan.id.environment()).or_default();
     }
-    if rules.kind == ServiceKind::Documented || changes.is_empty() {
+    if !rules.kind.can().refer || changes.is_empty() {
         return Ok(plan);
     }
     let mut library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);

@@ -7,8 +7,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use crate::model::ToggleId;
-
 /// Everything but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -56,19 +54,6 @@ impl BaseUrl {
             .collect();
         // A component of a ref must not begin with a dot.
         format!("{}-{short}", host.trim_matches(['.', '-']))
-    }
-
-    pub fn targeting(&self, toggle: &ToggleId) -> Url {
-        self.below(&[
-            "api",
-            "projects",
-            toggle.project(),
-            "environments",
-            toggle.environment_key(),
-            "toggles",
-            toggle.toggle(),
-            "targeting",
-        ])
     }
 
     /// Returns the URL of a path below this one, given by its components.
@@ -129,6 +114,7 @@ impl fmt::Debug for BaseUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ToggleId;
 
     fn base(text: &str) -> BaseUrl {
         text.parse().unwrap()

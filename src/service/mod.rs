@@ -5,6 +5,7 @@ mod classify;
 mod connection;
 mod reader;
 pub mod retry;
+mod routes;
 
 #[cfg(test)]
 pub(crate) use crate::service::connection::untrusted;
@@ -93,7 +94,7 @@ impl Client {
     /// Creates `toggle` with `body` in its project and in each of its environments. Otherwise like
     /// [`Client::publish`].
     pub async fn create(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
-        let url = self.base_url().below(&["api", "projects", toggle.project(), "toggles"]);
+        let url = self.base_url().toggles(toggle.project());
         let received = self.connection.post(url, body).await;
         outcome(received, session)
     }

@@ -109,10 +109,13 @@ pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
     growing(Duration::from_secs(2), Duration::from_secs(300), failures, jitter)
 }
 
+/// The longest wait of a toggle that failed alone.
+pub const LONGEST_LONE_WAIT: Duration = Duration::from_secs(3600);
+
 /// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30
-/// s, doubling up to an hour, times the jitter.
+/// s, doubling up to [`LONGEST_LONE_WAIT`], times the jitter.
 pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
-    growing(Duration::from_secs(30), Duration::from_secs(3600), failures, jitter)
+    growing(Duration::from_secs(30), LONGEST_LONE_WAIT, failures, jitter)
 }
 
 #[cfg(test)]

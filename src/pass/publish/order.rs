@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::model::{Action, Alone, FoldedId, HeldRequest, Hold, HoldKind, RequestDigest, ToggleId};
 use crate::pass::report::ChangeResult;
 use crate::plan::{Change, Plan, Turn};
-use crate::service::retry::lone_backoff;
+use crate::service::retry::{LONGEST_LONE_WAIT, lone_backoff};
 use crate::state::StateSnapshot;
 
 /// The properties of a change that decide its turn and whether its failure counts.
@@ -128,9 +128,6 @@ impl Inherited {
     }
 }
 
-/// The longest wait of a request that failed alone.
-const LONGEST: Duration = Duration::from_secs(3600);
-
 /// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked for `waits`;
 /// `is_withheld` returns whether the plan withheld a toggle; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
@@ -189,7 +186,7 @@ fn left(tried: &HeldRequest, now: i64) -> Option<Duration> {
     let alone = tried.alone.as_ref()?;
     let left = u64::try_from(alone.retry_at.saturating_sub(now)).ok()?;
     // Bounded, so that a clock that was set back does not extend the backoff.
-    let left = Duration::from_secs(left).min(LONGEST);
+    let left = Duration::from_secs(left).min(LONGEST_LONE_WAIT);
     (!left.is_zero()).then_some(left)
 }
 

@@ -60,14 +60,14 @@ pub struct ListedToggle {
 
 impl LiveReader {
     pub async fn projects(&self) -> Result<Listing<Key>, Outcome> {
-        let url = self.base_url().below(&["api", "projects"]);
+        let url = self.base_url().projects();
         let projects: Vec<WireProject> = self.json(url, "a list of projects").await?;
         Ok(listing(projects.into_iter().map(|WireProject { key }| (key, ())), |key, ()| key))
     }
 
     /// Returns the environments of a project; none if the project does not exist.
     pub async fn environments(&self, project: &Key) -> Result<Listing<EnvironmentInfo>, Outcome> {
-        let url = self.base_url().below(&["api", "projects", project.as_str(), "environments"]);
+        let url = self.base_url().environments(project.as_str());
         let environments: Vec<WireEnvironment> = self.json(url, "a list of environments").await?;
         let entries = environments.into_iter().map(|wire| (wire.key.clone(), wire));
         let listing = listing(entries, |key, wire| EnvironmentInfo {
@@ -146,7 +146,7 @@ impl LiveReader {
         size: usize,
         found: &mut BTreeMap<String, WireToggle>,
     ) -> Result<Option<usize>, Outcome> {
-        let mut url = self.base_url().below(&["api", "projects", project.as_str(), "toggles"]);
+        let mut url = self.base_url().toggles(project.as_str());
         let mut totals = Vec::new();
         for index in 0..MOST_PAGES {
             url.query_pairs_mut()
@@ -336,7 +336,7 @@ impl LiveReader {
         key: &Secret,
         known: Option<u64>,
     ) -> Result<Result<PayloadVersions, u16>, Outcome> {
-        let mut url = self.base_url().below(&["internal", "server", "toggles"]);
+        let mut url = self.base_url().delivered_toggles();
         if let Some(version) = known {
             url.query_pairs_mut().append_pair("version", &version.to_string());
         }

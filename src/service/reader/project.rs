@@ -180,7 +180,7 @@ impl EnvironmentReader {
 impl LiveReader {
     /// Returns the toggle of a project, archived or not; `None` if the service does not have it.
     pub async fn toggle(&self, id: &ToggleId) -> Result<Option<ListedToggle>, Outcome> {
-        let url = self.base_url().below(&["api", "projects", id.project(), "toggles", id.toggle()]);
+        let url = self.base_url().toggle(id.project(), id.toggle());
         let wire: WireToggle = match self.json(url, "a toggle").await {
             Ok(wire) => wire,
             Err(Outcome::Refused { code: Some(code), .. }) if code == "not_found" => return Ok(None),
