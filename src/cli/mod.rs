@@ -106,12 +106,8 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     for warning in &warnings {
         tracing::warn!(name: "settings_warning", "{warning}");
     }
-    let handles_signals = matches!(
-        command,
-        Command::Apply | Command::Demo | Command::Drift | Command::Import | Command::Run | Command::Sandbox
-    );
     let may_run_git = settings.repo.local_path().is_none() || settings.state_remote.is_some();
-    if may_run_git && !handles_signals {
+    if may_run_git && !command.handles_signals() {
         setup::exit_on_signal().map_err(Failure::failed)?;
     }
     // Before the command: a missing secret file is reported at startup (src/config/README.md, "Secrets and

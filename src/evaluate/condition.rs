@@ -68,7 +68,7 @@ pub(crate) fn misfit(condition: &Condition, value: &str) -> Option<&'static str>
 pub(super) fn compile(condition: &Condition, slots: &mut Slots) -> Vec<Test> {
     let Condition { kind, subject, predicate, objects, between } = condition;
     match between {
-        // The service sends SDKs a `between` as two conditions (section 6.1).
+        // The service sends SDKs a `between` as two conditions (src/service/featureprobe.md, "Conditions").
         Some(between) if predicate == "between" => vec![
             test(kind, subject, &between.left_predicate, objects, slots),
             test(kind, subject, &between.right_predicate, &between.right_objects, slots),

@@ -130,7 +130,7 @@ impl Hold {
 
     /// Returns whether the change waits for a time, so that it is recorded meanwhile if the service has it already.
     pub(crate) fn is_recordable(&self) -> bool {
-        matches!(self.kind, Some(HoldKind::Suspended | HoldKind::Window))
+        self.rule().is_some_and(|rule| rule.is_recordable)
     }
 
     /// Returns whether the change was not tried at this revision, neither on the service nor by reading its live state.
@@ -171,6 +171,8 @@ pub(crate) struct HoldRule {
     pub(crate) releases: &'static [Override],
     /// Whether it is about the live state of the toggle.
     pub(crate) is_live: bool,
+    /// Whether the change waits for a time, so that it is recorded meanwhile if the service has it already.
+    pub(crate) is_recordable: bool,
     /// Whether the change was tried at this revision: on the service, or by reading its live state.
     pub(crate) is_tried: bool,
     pub(crate) decision: Decision,
@@ -184,6 +186,7 @@ impl HoldRule {
         state: ToggleState::Held,
         releases: &[],
         is_live: false,
+        is_recordable: false,
         is_tried: false,
         decision: Decision::Needed,
         later: "",
@@ -220,14 +223,14 @@ impl HoldKind {
             Self::NotReviewed => Rule::HELD,
             // The invalid document that stopped everything has its own exit code (3).
             Self::Stopped => Rule { decision: Decision::NotNeeded, ..Rule::HELD },
-            Self::Suspended => Rule { state: ToggleState::Pending, ..Rule::HELD },
+            Self::Suspended => Rule { state: ToggleState::Pending, is_recordable: true, ..Rule::HELD },
             Self::Unknown => Rule {
                 state: ToggleState::Pending,
                 is_tried: true,
                 decision: Decision::IfReleasable,
                 ..Rule::HELD
             },
-            Self::Window => Rule { releases: &[Override::Window], ..Rule::HELD },
+            Self::Window => Rule { releases: &[Override::Window], is_recordable: true, ..Rule::HELD },
         }
     }
 

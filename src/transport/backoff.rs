@@ -1,4 +1,4 @@
-//! The limits and waits of retries, which are the same for every server.
+//! The limits and waits of the retries of one request, which are the same for every server.
 
 use std::time::Duration;
 

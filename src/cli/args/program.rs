@@ -22,10 +22,11 @@ Exit codes:
    2  with --detailed-exitcode: there are changes, there is
       drift, or there are stale toggles
    3  at least one document is invalid
-   4  at least one change is held: by a rail, because of a
-      first pass (not for plan), by a suspension, outside
-      the change windows, or because the checkout is stale
-      or not signed by a trusted key
+   4  at least one change is held: by a rail, a first pass
+      (not for plan), a suspension, a change window, a
+      missing review, or because of what the service has;
+      or the checkout is stale or not signed by a trusted
+      key
   64  an unknown flag, or a missing or malformed setting";
 
 /// Where to begin, and where to read more.

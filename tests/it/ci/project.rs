@@ -23,6 +23,34 @@ fn the_guide_names_the_place_of_each_module() {
 }
 
 #[test]
+fn the_guide_to_ordinary_changes_names_what_its_files_have() {
+    let guide = read(".github/CONTRIBUTING.md");
+    let (_, section) = guide.split_once("### Ten ordinary changes").unwrap();
+    let (section, _) = section.split_once("`tests/it/architecture`").unwrap();
+    let mut seen = 0;
+    // Such as "`src/a.rs` (`Name`, `other`)".
+    for place in section.split("` (`").collect::<Vec<_>>().windows(2) {
+        let path = place[0].rsplit('`').next().unwrap();
+        let (names, _) = place[1].split_once("`)").unwrap();
+        let text = match here(path).is_dir() {
+            true => every_text(&here(path)),
+            false => read(path),
+        };
+        for name in names.split("`, `") {
+            assert!(text.contains(name), "{path} has no `{name}`");
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "{seen}");
+    assert_eq!(section.matches("\n**").count(), 10);
+}
+
+fn every_text(folder: &std::path::Path) -> String {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.is_file()).map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
 fn the_commands_of_the_guide_name_tests_that_exist() {
     let guide = read(".github/CONTRIBUTING.md");
     let mut seen = 0;

@@ -259,6 +259,10 @@ fn every_metric_is_listed() {
 fn every_kind_of_hold_has_one_row_with_who_releases_it() {
     let kinds = HoldKind::ALL.map(|kind| kind.as_str().to_owned());
     same("kinds of holds", &first_column(DECISIONS, "## Who decides what"), &kinds.clone().into());
+    let metrics = METRICS.text();
+    let reasons = metrics.lines().find(|line| line.contains("`gitoggle_withheld{reason}`")).unwrap();
+    let reasons = reasons.split('`').skip(3).step_by(2).map(str::to_owned).collect();
+    same("reasons of holds", &reasons, &kinds.clone().into());
     let text = DECISIONS.text();
     for kind in kinds {
         let row = format!("| `{kind}` |");
