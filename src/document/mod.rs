@@ -86,7 +86,7 @@ pub(crate) fn read_for(path: &str, content: &Blob, kind: ServiceKind, sdks: Sdks
     if is_lfs_pointer(text) {
         return refused(lfs_pointer(path));
     }
-    File { path, text, kind, sdks }.read()
+    File { path, text, kind, sdks, most_work: plain::MOST_WORK }.read()
 }
 
 /// Returns the content as text without its byte order mark if it is UTF-8 and small enough.
@@ -155,6 +155,8 @@ struct File<'a> {
     text: &'a str,
     kind: ServiceKind,
     sdks: Sdks,
+    /// See [`plain::parse`].
+    most_work: usize,
 }
 
 impl File<'_> {
@@ -170,7 +172,7 @@ impl File<'_> {
 
     /// Returns the targeting of a document that serde_yaml reads, and that has neither findings nor waivers.
     fn clean(&self) -> Option<Targeting> {
-        let document = plain::parse(self.text).filter(|_| !self.text.contains(waiver::MARK))?;
+        let document = plain::parse(self.text, self.most_work).filter(|_| !self.text.contains(waiver::MARK))?;
         let is_clean = meaning::check(&document, self.kind).is_empty();
         let targeting = is_clean.then(|| document.complete(self.kind)).flatten();
         targeting.filter(|targeting| self.disagreements(targeting).is_empty())

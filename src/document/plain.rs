@@ -5,19 +5,22 @@
 
 use super::resolve::RawDocument;
 
-/// The largest product of the size of a text and the number of its brackets, with which the time of serde_yaml can grow.
-const MOST_WORK: usize = 1 << 26;
+/// The largest [`work`] that serde_yaml gets.
+pub(super) const MOST_WORK: usize = 1 << 26;
 
-/// Returns the document, or `None` if the syntax tree must read it.
-pub(super) fn parse(text: &str) -> Option<RawDocument> {
-    if is_plain(text) { serde_yaml::from_str(text).ok() } else { None }
+/// Returns the document, or `None` if the syntax tree must read it: also if the text takes more than `most_work`.
+pub(super) fn parse(text: &str, most_work: usize) -> Option<RawDocument> {
+    if work(text) <= most_work && is_plain(text) { serde_yaml::from_str(text).ok() } else { None }
 }
 
-/// Returns whether all parsers read `text` the same and in a short time, if it is valid.
+/// Returns the product of the size of a text and the number of its brackets, with which the time of serde_yaml can grow.
+pub(super) fn work(text: &str) -> usize {
+    text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count() * text.len()
+}
+
+/// Returns whether all parsers read `text` the same, if it is valid.
 pub(super) fn is_plain(text: &str) -> bool {
-    let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    brackets * text.len() <= MOST_WORK
-        && text.split(['\n', '\r']).all(|line| !has_indicator(without_comment(line)))
+    text.split(['\n', '\r']).all(|line| !has_indicator(without_comment(line)))
         // Line breaks to some parsers, and a byte order mark.
         && !text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}'])
         // serde_yaml also reads `0b1`, `+0b1` and `+0x1` as numbers.

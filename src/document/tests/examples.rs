@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut all: Vec<PathBuf> =
         entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect();

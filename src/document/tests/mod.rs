@@ -43,8 +43,18 @@ content:
   defaultServe: { select: 0 }
 "#;
 
+/// Reads a document, and checks that the syntax tree alone reads the same.
 fn read_as(kind: ServiceKind, text: impl AsRef<[u8]>) -> Document {
-    read("a.yaml", &Blob::Content(text.as_ref().to_vec()), kind)
+    let document = read("a.yaml", &Blob::Content(text.as_ref().to_vec()), kind);
+    if let Ok(text) = std::str::from_utf8(text.as_ref())
+        && document.payload.is_some()
+    {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let tree = File { path: "a.yaml", text, kind, sdks: Sdks::NONE, most_work: 0 }.read();
+        assert_eq!((&tree.payload, &tree.diagnostics), (&document.payload, &document.diagnostics), "{text}");
+        assert_eq!(tree.outline, document.outline, "{text}");
+    }
+    document
 }
 
 fn yaml(text: impl AsRef<[u8]>) -> Document {
