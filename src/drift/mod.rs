@@ -2,6 +2,8 @@
 
 mod check;
 mod reading;
+#[cfg(test)]
+mod simulation;
 
 pub use crate::drift::check::DriftScanner;
 pub(crate) use check::overwritable;

@@ -154,6 +154,8 @@ mod history_tests;
 #[cfg(test)]
 mod mirror_tests;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -71,7 +71,11 @@ fn agrees(text: &str) -> bool {
         assert_eq!((below.clean().is_some(), at.clean().is_some()), (work == 0, true), "{text}");
         for document in [below.read(), at.read(), by_tree] {
             assert_eq!(document.diagnostics, [], "{text}");
-            assert_eq!(document.payload.as_ref().map(Payload::targeting).as_ref(), Some(&targeting), "{text}");
+            assert_eq!(
+                document.payload.as_ref().map(Payload::targeting).as_ref(),
+                Some(&targeting),
+                "{text}"
+            );
             assert_eq!(document.outline, Outline::of(&targeting), "{text}");
         }
         true
@@ -82,7 +86,7 @@ fn agrees(text: &str) -> bool {
 #[test]
 fn usual_documents_are_read() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/toggles");
-    let examples = super::examples::files(&examples).into_iter().map(|path| fs::read_to_string(path).unwrap());
+    let examples = examples::files(&examples).into_iter().map(|path| fs::read_to_string(path).unwrap());
     // The tree reads the offset of a time, which looks like another notation of numbers.
     let examples = examples.filter(|text| !text.contains("+0"));
     for text in [SEED, SHORT, GOOD].map(str::to_owned).into_iter().chain(examples) {

@@ -29,7 +29,7 @@ use std::time::Instant;
 
 use crate::model::{ServiceKind, Thresholds};
 use history::Ended;
-use options::{Kills, Kind, Options, Permissions, thresholds};
+use options::{Kills, Kind, Options, Permissions};
 use service::Exceptions;
 
 /// How many seeds each test runs by default.
@@ -103,7 +103,7 @@ fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
         service: ServiceKind::Documented,
         kills: Kills::Drawn,
         permissions: Permissions::All,
-        thresholds: thresholds(seed),
+        thresholds: Thresholds::drawn(seed),
     }
 }
 

@@ -1,9 +1,5 @@
 //! What a history is made of.
 
-use std::time::Duration;
-
-use fastrand::Rng;
-
 use super::service::Exceptions;
 use crate::model::{ServiceKind, Thresholds};
 
@@ -16,31 +12,8 @@ pub(super) struct Options {
     pub(super) service: ServiceKind,
     pub(super) kills: Kills,
     pub(super) permissions: Permissions,
+    /// Not drawn from the history's own random numbers, so that it is the same history with others.
     pub(super) thresholds: Thresholds,
-}
-
-/// Draws the thresholds of a history: each is 1, 2 or 3, or as it is in production. They are not drawn from the history's own
-/// random numbers, so that it is the same history with others.
-pub(super) fn thresholds(seed: u64) -> Thresholds {
-    let (mut rng, real) = (Rng::with_seed(!seed), Thresholds::default());
-    let drawn = |rng: &mut Rng, real| [1, 2, 3, real][rng.usize(..4)];
-    let seconds = [1, 2, 3, real.checkpoint.as_secs()][rng.usize(..4)];
-    // Merging runs a program, which takes as long as ten passes.
-    let merges = rng.u8(..8) == 0;
-    Thresholds {
-        few_documents: drawn(&mut rng, real.few_documents),
-        most_packs: if merges { rng.usize(1..=3) } else { real.most_packs },
-        checkpoint: Duration::from_secs(seconds),
-        failures_in_a_row: drawn(&mut rng, real.failures_in_a_row),
-        first_round: drawn(&mut rng, real.first_round),
-        fewest_for_share: drawn(&mut rng, real.fewest_for_share),
-        far: drawn(&mut rng, real.far),
-        most_trees: drawn(&mut rng, real.most_trees),
-        tree_bytes: drawn(&mut rng, real.tree_bytes),
-        // A history has neither scans nor a mirror.
-        scans: real.scans,
-        most_mirror_packs: real.most_mirror_packs,
-    }
 }
 
 /// What the processes of a history are permitted.

@@ -125,6 +125,22 @@ fn each_rule_names_tests_that_exist() {
     assert!(count > 300, "{count}");
 }
 
+/// `Thresholds::drawn` does not compile without all of them.
+#[test]
+fn each_threshold_names_the_simulation_that_draws_it() {
+    let text = read(&root().join("src/model/thresholds.rs"));
+    let (_, fields) = text.split_once("pub struct Thresholds {\n").unwrap();
+    let (fields, _) = fields.split_once("\n}\n").unwrap();
+    let tests = tests();
+    let fields: Vec<&str> = fields.split_terminator(",\n").collect();
+    for field in &fields {
+        let named = field.split_once("/// Test: `").and_then(|(_, rest)| rest.split_once("`.\n"));
+        let Some((test, _)) = named else { panic!("no test draws: {field}") };
+        assert!(tests.contains(test), "there is no test `{test}`");
+    }
+    assert!(fields.len() > 10);
+}
+
 #[test]
 fn the_files_and_pages_that_a_page_names_exist() {
     let file = Regex::new(r"^\w[\w./-]*\.(rs|md|yaml)$").unwrap();
