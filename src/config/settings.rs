@@ -110,7 +110,7 @@ pub struct Settings {
     pub root: String,
     /// Find documents at paths of this form
     ///
-    /// Use each placeholder once, as a whole component. `.yaml`, `.yml` and `.json` files all match.
+    /// Use each placeholder once, as a whole component. `.yaml` and `.yml` files both match.
     #[arg(
         long,
         of(SOURCE, Documents),

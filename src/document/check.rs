@@ -105,6 +105,7 @@ checks! {
     JSON_FILE Warning "json-file"
     JSON_PREREQUISITE Warning "json-prerequisite"
     LINK Warning "link"
+    LIST_IN_TEXT Warning "list-in-text"
     MATCHES_EVERYONE Warning "matches-everyone"
     // The id is that of the error, because a text may look like a number or like JSON.
     PREREQUISITE_UNSURE_TYPE Warning "prerequisite-other-type"
@@ -165,6 +166,23 @@ pub(super) fn remedy(check: &Check) -> Option<&'static str> {
         (UNUSED_VARIATION, "serve it, or remove it"),
     ];
     all.iter().find(|(one, _)| one == check).map(|(_, text)| *text)
+}
+
+/// Returns the help on a missing field of a condition of this type.
+pub(super) fn condition_example(kind: Option<&str>, name: &str) -> &'static str {
+    match (kind, name) {
+        (Some("datetime"), "subject") => NOW,
+        (Some("datetime"), "predicate") => "add the comparison, such as `predicate: after`",
+        (Some("segment"), "predicate") => "add the comparison, such as `predicate: is in`",
+        (Some("string"), "predicate") => "add the comparison, such as `predicate: is one of`",
+        (Some("datetime"), "objects") => {
+            "list the times to compare with, such as `objects: [\"2026-12-01T09:00:00+00:00\"]`"
+        }
+        (Some("segment"), "objects") => "list the keys of segments, such as `objects: [staff]`",
+        (Some("semver"), "objects") => "list the versions to compare with, such as `objects: [\"1.2.3\"]`",
+        (Some("string"), "objects") => "list the texts to compare with, such as `objects: [\"AT\"]`",
+        (_, name) => example(name),
+    }
 }
 
 /// Returns the help on a missing field.

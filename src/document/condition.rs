@@ -6,9 +6,10 @@
 use regex::{Error, RegexBuilder};
 
 use super::check;
-use super::check::{Check, VANISHES, example, quoted};
+use super::check::{Check, VANISHES, condition_example, quoted};
 use super::dialects;
 use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
+use super::meant;
 use super::resolve::{RawCondition, Text, has_optional_subject};
 use crate::model::{
     CONDITION_TYPES, ConditionType, Predicate, ServiceKind, TextComparison, datetime_numbers, delivered_time,
@@ -35,19 +36,19 @@ impl ConditionChecker<'_> {
         } = condition;
         for (name, text) in [("type", kind), ("predicate", predicate)] {
             if text.as_deref() == Some("") {
-                self.empty_text(name, at);
+                self.empty_text(kind.as_deref(), name, at);
             }
         }
         let kind = kind.as_deref().unwrap_or_default();
         // A segment condition has no subject: the service's own UI leaves it out
         // (src/service/featureprobe.md, "Conditions").
         if subject.as_deref() == Some("") && kind != "segment" && self.kind.can().evaluate {
-            self.empty_text("subject", at);
+            self.empty_text(Some(kind), "subject", at);
         }
         // The positioned reader requires the subject of all other conditions.
         if subject.is_none() && kind == "segment" && !has_optional_subject(kind, self.kind) {
             let finding = at.finding(&check::MISSING_FIELD, Part::Key, "a condition needs `subject`");
-            add(self.findings, finding.help(example("subject")));
+            add(self.findings, finding.help(condition_example(Some(kind), "subject")));
         }
         self.vocabulary(kind, predicate.as_deref(), at);
         self.between(condition, at);
@@ -60,10 +61,9 @@ impl ConditionChecker<'_> {
 
     fn objects(&mut self, kind: &str, predicate: Option<&str>, objects: &[Text], list: &At<'_>) {
         if objects.is_empty() {
-            let help = "list the values to compare with, such as `objects: [\"18\"]`";
             let message = "this condition has no objects to compare with";
             let finding = list.finding(&check::NO_OBJECTS, Part::Key, message);
-            add(self.findings, finding.help(help));
+            add(self.findings, finding.help(condition_example(Some(kind), "objects")));
         }
         let is_regex = self.kind.can().evaluate && is_regex(kind, predicate);
         for (index, Text(object)) in objects.iter().enumerate() {
@@ -71,6 +71,17 @@ impl ConditionChecker<'_> {
             if let Some((check, what, help)) = operand(self.kind, kind, object) {
                 let message = format!("`{}` {what}", shown(object));
                 add(self.findings, at.finding(check, Part::Value, message).help(help));
+            }
+            // In a pattern, brackets are a class.
+            let is_text = !predicate.unwrap_or_default().contains("regex");
+            let items = if is_text { meant::items(object) } else { None };
+            if let Some(items) = items.and_then(|items| meant::list(&items)) {
+                let message = "this text has the form of a list, but it is one object";
+                let help = match objects.len() {
+                    1 => format!("write `[{items}]`"),
+                    _ => format!("write `{items}`"),
+                };
+                add(self.findings, at.finding(&check::LIST_IN_TEXT, Part::Value, message).help(help));
             }
             if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
                 let message = format!("`{}` is not a regular expression: {}", shown(object), shown(&reason));
@@ -82,10 +93,10 @@ impl ConditionChecker<'_> {
         }
     }
 
-    fn empty_text(&mut self, name: &'static str, at: &At<'_>) {
+    fn empty_text(&mut self, kind: Option<&str>, name: &'static str, at: &At<'_>) {
         let message = format!("`{name}` is empty");
         let finding = at.key(name).finding(&check::EMPTY_TEXT, Part::Value, message);
-        add(self.findings, finding.help(example(name)));
+        add(self.findings, finding.help(condition_example(kind, name)));
     }
 
     fn vocabulary(&mut self, kind: &str, predicate: Option<&str>, at: &At<'_>) {

@@ -335,6 +335,16 @@ pub(crate) fn not_read(path: &str, why: Unread, held: Option<&ToggleId>) -> Diag
     Diagnostic { severity, ..Diagnostic::whole_file(check, path, message).help(help) }
 }
 
+/// Returns the error that the document of `held` was moved to `path`, where it is not read.
+pub(crate) fn moved(path: &str, held: &ToggleId) -> Diagnostic {
+    let message = format!(
+        "this file is the document of `{held}`, and is not read here; `{held}` keeps its last applied version"
+    );
+    let help = "move it back, or remove it; to keep it here, begin its name with `_`";
+    let severity = Severity::Error;
+    Diagnostic { severity, ..Diagnostic::whole_file(&check::ELSEWHERE, path, message).help(help) }
+}
+
 /// Returns the error that `component` of `path` is not a valid key.
 pub(crate) fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
     let message = format!("`{}` in this path is not a valid key: {error}", shown(component));

@@ -9,12 +9,17 @@ use super::check;
 use super::check::{Check, ROLLOUT, SERVE_FORMS, STOPS, VANISHES, example, quoted};
 use super::condition::{ConditionChecker, PatternChecker};
 use super::finding::{At, Finding, Part, Spot, add, shown, suggest};
+use super::meant;
+use super::node;
 use super::node::PathStep;
 use super::resolve::{
     NameError, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation,
     ServeError, SplitError, Text, VariationNames,
 };
-use crate::model::{Limits, Payload, ReturnType, Serve, ServiceKind, WHOLE, listed, percent, variation_fits};
+use super::syntax;
+use crate::model::{
+    Limits, Payload, ReturnType, Serve, ServiceKind, WHOLE, escaped, listed, percent, variation_fits,
+};
 
 /// Returns all findings on the meaning of `document`.
 pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
@@ -56,6 +61,7 @@ impl MeaningChecker {
         }
         self.variation_names(variations, &list);
         self.almost_values(variations, &list);
+        self.folded_lists(variations, &list);
         if let Some(limits) = &self.kind.dialect().limits {
             variation_lengths(variations, limits, &list, &mut self.findings);
         }
@@ -84,19 +90,27 @@ impl MeaningChecker {
     fn almost_values(&mut self, variations: &[RawVariation], list: &At<'_>) {
         let values: Vec<&str> =
             variations.iter().map(|one| one.value.as_deref().unwrap_or_default()).collect();
+        let fits = |kind, value: &str| variation_fits(kind, value).is_ok();
         for (index, value) in values.iter().enumerate() {
-            let begins_json = value.starts_with('{') && value.contains('"');
-            let number = value.replacen(',', ".", 1);
-            let fits = |kind, value: &str| variation_fits(kind, value).is_ok();
-            let others = values.iter().filter(|other| *other != value);
-            let (kind, help) = if begins_json
-                && !fits(ReturnType::Json, value)
-                && others.clone().all(|other| other.starts_with('{'))
-            {
-                ("JSON object", "correct it, or begin the text with another character: one value that is not JSON makes a toggle one of text".to_owned())
-            } else if number != *value
-                && fits(ReturnType::Number, &number)
-                && others.clone().all(|other| fits(ReturnType::Number, &other.replacen(',', ".", 1)))
+            let others = || values.iter().filter(|other| *other != value);
+            let is_json = |other: &&str| other.starts_with('{');
+            let nearly_json = value.starts_with('{') && others().all(is_json)
+                || value.starts_with('[')
+                    && others().next().is_some()
+                    && others().all(|one| fits(ReturnType::Json, one));
+            let is_json_at_all = value.contains('"') || others().any(|other| fits(ReturnType::Json, other));
+            let number = meant::number(value).filter(|number| fits(ReturnType::Number, number));
+            let is_comma = value.replacen(',', ".", 1) == number.as_deref().unwrap_or_default();
+            let is_number = |other: &&str| fits(ReturnType::Number, other) || meant::number(other).is_some();
+            let (kind, help) = if nearly_json && is_json_at_all && !fits(ReturnType::Json, value) {
+                let help = match repaired_json(value) {
+                    Some(json) => format!("write `value: {json}`"),
+                    None => "correct it, or begin the text with another character".to_owned(),
+                };
+                ("JSON object", format!("{help}: one value that is not JSON makes a toggle one of text"))
+            } else if let Some(number) = number
+                && others().all(is_number)
+                && (is_comma || others().any(|other| fits(ReturnType::Number, other)))
             {
                 (
                     "number",
@@ -111,6 +125,21 @@ impl MeaningChecker {
             let message = format!("`{}` is not a {kind}, so the values are text", shown(value));
             let at = list.item(index);
             self.add(at.key("value").finding(&check::ALMOST_VALUE, Part::Value, message).help(help));
+        }
+    }
+
+    /// Warns about a list that YAML has folded into one line.
+    fn folded_lists(&mut self, variations: &[RawVariation], list: &At<'_>) {
+        for (index, variation) in variations.iter().enumerate() {
+            let value = variation.value.as_deref().unwrap_or_default();
+            let is_folded = value.starts_with("- ") && !value.contains('\n');
+            let items = meant::items(value).filter(|_| is_folded);
+            if let Some(items) = items.and_then(|items| meant::list(&items)) {
+                let message = "this text was a list, whose lines are one now";
+                let finding =
+                    list.item(index).key("value").finding(&check::LIST_IN_TEXT, Part::Value, message);
+                self.add(finding.help(format!("write JSON as text: `value: '[{items}]'`")));
+            }
         }
     }
 
@@ -388,12 +417,11 @@ impl ServeChecker<'_> {
             }
             (SplitError::Share(index), Some(RawSplit::ByName(shares))) => {
                 let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
-                let share = shares[index].1.0.replacen(',', ".", 1);
-                let help = match share.parse::<f64>() {
-                    Ok(number) if share != shares[index].1.0 && (0.0..=100.0).contains(&number) => {
-                        format!("write `{}`", shown(&share))
+                let help = match meant::percentage(&shares[index].1.0) {
+                    Some(share) => format!("write `{share}`"),
+                    None => {
+                        "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned()
                     }
-                    _ => "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned(),
                 };
                 let finding = at.entry(index).finding(&check::SPLIT_SHARE, Part::Value, message);
                 add(self.findings, finding.help(help));
@@ -401,10 +429,11 @@ impl ServeChecker<'_> {
             (SplitError::Share(index), Some(RawSplit::ByIndex(weights))) => {
                 let weight = &weights[index].0;
                 let message = format!("`{}` is not a weight", shown(weight));
-                let mut help =
+                let mut help = in_hundredths(weights).unwrap_or_else(|| {
                     "write hundredths of a percent from 0 to 10000, or percentages by name, such as \
-                                `split: { \"on\": 12.5, \"off\": 87.5 }`"
-                        .to_owned();
+                     `split: { \"on\": 12.5, \"off\": 87.5 }`"
+                        .to_owned()
+                });
                 if weight.starts_with('-') {
                     help = format!("{help}; {STOPS}");
                 }
@@ -415,7 +444,8 @@ impl ServeChecker<'_> {
                 let message =
                     format!("this weight is number {}, but there are only {index} variations", index + 1);
                 let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
-                add(self.findings, finding);
+                let help = "write one weight for each variation, or percentages by name";
+                add(self.findings, finding.help(help));
             }
             (SplitError::Sum(sum), split) => {
                 let sum_in_percent = u32::try_from(sum).map_or_else(|_| "more than 100".to_owned(), percent);
@@ -424,12 +454,14 @@ impl ServeChecker<'_> {
                     _ => format!("the percentages add up to {sum_in_percent}, not 100"),
                 };
                 let help = match split {
-                    Some(RawSplit::ByIndex(weights)) if sum == 100 => in_hundredths(weights),
-                    _ => {
-                        "every user needs a variation, and no user can have two: give the rest to one of them"
-                            .to_owned()
-                    }
+                    Some(RawSplit::ByIndex(weights)) => in_hundredths(weights),
+                    Some(RawSplit::ByName(shares)) => in_percent(shares, sum),
+                    None => None,
                 };
+                let help = help.unwrap_or_else(|| {
+                    "every user needs a variation, and no user can have two: give the rest to one of them"
+                        .to_owned()
+                });
                 let finding = at.finding(&check::SPLIT_SUM, Part::Key, message);
                 add(self.findings, finding.help(help));
             }
@@ -439,12 +471,46 @@ impl ServeChecker<'_> {
     }
 }
 
-/// Returns the help on percentages in place of weights.
-fn in_hundredths(weights: &[Text]) -> String {
-    let weights =
-        weights.iter().map(|weight| weight.0.parse::<u32>().map_or(0, |weight| weight * 100).to_string());
-    let weights: Vec<String> = weights.collect();
-    format!("weights are hundredths of a percent: write `[{}]`", weights.join(", "))
+/// Returns text that is nearly JSON as JSON: without the last comma, with quoted keys.
+fn repaired_json(text: &str) -> Option<String> {
+    if text.len() > meant::LONGEST {
+        return None;
+    }
+    // YAML in flow style allows both.
+    let tree = syntax::parse(text);
+    let root = tree
+        .root
+        .filter(|root| tree.findings.is_empty() && matches!(root.kind, node::NodeKind::Mapping(_)))?;
+    meant::json(&root.kind)
+}
+
+/// Returns the help on percentages in place of weights; none if they do not add up to 100.
+fn in_hundredths(weights: &[Text]) -> Option<String> {
+    let shares: Vec<f64> =
+        weights.iter().map(|weight| meant::percentage(&weight.0)).collect::<Option<_>>()?;
+    let sum: f64 = shares.iter().sum();
+    // Parts of 1 and of 100 are common; a sum of floats is not exact.
+    let factor =
+        [100.0, 10_000.0].into_iter().find(|factor| (sum * factor - f64::from(WHOLE)).abs() < 0.5)?;
+    let weights: Vec<String> = shares.iter().map(|share| format!("{:.0}", share * factor)).collect();
+    Some(format!("weights are hundredths of a percent: write `[{}]`", weights.join(", ")))
+}
+
+/// Returns the help on parts of 1 and on weights in place of percentages, whose sum is in hundredths of a percent.
+fn in_percent(shares: &[(String, Text)], sum: u64) -> Option<String> {
+    const MOST_SHOWN: usize = 8;
+    let factor = match sum {
+        100 => 100.0,
+        1_000_000 => 0.01,
+        _ => return None,
+    };
+    let percentages = shares.iter().map(|(name, share)| {
+        let share: f64 = share.0.parse().ok()?;
+        Some(format!("{}: {}", node::quoted(name), (share * factor * 100.0).round() / 100.0))
+    });
+    let percentages: Vec<String> = percentages.collect::<Option<_>>()?;
+    let text = escaped(&percentages.join(", ")).to_string();
+    (shares.len() <= MOST_SHOWN).then(|| format!("write percentages: `{{ {text} }}`"))
 }
 
 /// Reports prerequisites that the service cannot handle, or that it has no promise to handle.

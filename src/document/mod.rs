@@ -7,6 +7,7 @@ mod expectation;
 mod finding;
 pub(crate) mod layout;
 mod meaning;
+mod meant;
 mod mistake;
 mod node;
 mod owners;
@@ -15,6 +16,7 @@ mod portable;
 mod print;
 mod references;
 mod resolve;
+mod rewrite;
 mod schema;
 mod sdks;
 mod service_json;
@@ -34,7 +36,8 @@ pub(crate) use print::{Formatting, format, print};
 pub(crate) use references::{
     Others, Outline, ReferenceProblem, References, diagnose as diagnose_references, disagreement,
 };
-pub(crate) use schema::schema;
+pub(crate) use rewrite::rewrite;
+pub(crate) use schema::{schema, test_schema};
 pub use service_json::Inexpressible;
 pub(crate) use service_json::from_service;
 pub(crate) use waiver::kept;

@@ -1,5 +1,7 @@
 //! The owners that a `CODEOWNERS` file names for a path, as GitHub, GitLab and Gitea read it.
 
+use std::collections::HashMap;
+
 use globset::GlobBuilder;
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
@@ -34,7 +36,10 @@ struct Entry {
 impl CodeOwners {
     /// Parses the file at `path`. Lines that are not entries are skipped, as the forges do.
     pub(crate) fn parse(path: &str, text: &str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut section = (0, Vec::new());
+        // GitLab combines the sections of one name, whatever its case. That of the entries before any heading has a name, too.
+        let mut sections = HashMap::from([("codeowners".to_owned(), 0)]);
         let (mut patterns, mut entries) = (Vec::new(), Vec::new());
         for (line, number) in text.lines().zip(1_usize..) {
             let mut words = words(line);
@@ -42,8 +47,8 @@ impl CodeOwners {
                 continue;
             }
             let pattern = words.remove(0);
-            if let Some(owners) = section_owners(line).filter(|_| path != GITEA) {
-                section = (number, owners);
+            if let Some((name, owners)) = heading(line).filter(|_| path != GITEA) {
+                section = (*sections.entry(name).or_insert(number), owners);
                 continue;
             }
             let is_inverted = pattern.starts_with('!');
@@ -73,7 +78,8 @@ impl CodeOwners {
         let all = self.entries.iter().enumerate();
         let all =
             all.filter(|(index, entry)| matched.matched(*index) != entry.is_inverted).map(|(_, entry)| entry);
-        let all: Vec<&Entry> = all.collect();
+        let mut all: Vec<&Entry> = all.collect();
+        all.sort_by_key(|entry| entry.section);
         let last = all.chunk_by(|a, b| a.section == b.section).filter_map(|section| section.last());
         last.filter(|last| !last.entry.owners.is_empty()).map(|last| last.entry.clone()).collect()
     }
@@ -95,11 +101,11 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Returns the default owners of GitLab's heading of a section, such as `^[Payments][2] @shop/payments`.
-fn section_owners(line: &str) -> Option<Vec<String>> {
-    let (_, rest) = line.trim().trim_start_matches('^').strip_prefix('[')?.split_once(']')?;
+/// Returns the name and the default owners of GitLab's heading of a section, such as `^[Payments][2] @shop/payments`.
+fn heading(line: &str) -> Option<(String, Vec<String>)> {
+    let (name, rest) = line.trim().trim_start_matches('^').strip_prefix('[')?.split_once(']')?;
     let count = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    Some(words(count.map_or(rest, |(_, rest)| rest)))
+    Some((name.trim().to_lowercase(), words(count.map_or(rest, |(_, rest)| rest))))
 }
 
 /// Returns a pattern as a regular expression: that of `.gitignore`, except that `folder/*` is not about
@@ -178,6 +184,16 @@ mod tests {
         let text = "* @all\n^[Pay][2] @pay\nshop/\n[Other]\nshop/ @b\n!shop/test/\n";
         assert_eq!(owners(".gitlab/CODEOWNERS", text, "shop/prod/a.yaml"), "1 @all; 3 @pay; 5 @b");
         assert_eq!(owners(".gitlab/CODEOWNERS", text, "shop/test/a.yaml"), "1 @all; 3 @pay");
+    }
+
+    #[test]
+    fn the_sections_of_one_name_are_one() {
+        let text =
+            "[Pay] @pay\nshop/\n[Other]\nshop/ @other\n[PAY] @late\nshop/prod/\n[Codeowners]\n* @all\n";
+        assert_eq!(owners("CODEOWNERS", text, "shop/prod/a.yaml"), "8 @all; 6 @late; 4 @other");
+        assert_eq!(owners("CODEOWNERS", text, "shop/test/a.yaml"), "8 @all; 2 @pay; 4 @other");
+        let text = "* @first\n[ codeowners ]\nshop/ @second\n";
+        assert_eq!(owners("CODEOWNERS", text, "shop/prod/a.yaml"), "3 @second");
     }
 
     #[test]

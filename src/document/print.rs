@@ -41,7 +41,9 @@ pub(crate) fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formattin
     let Some(formatted) = printed(&tree) else {
         return Formatting::Unsupported("it has a YAML directive (`%`), or a comment at an unusual place");
     };
-    if formatted.as_bytes() == bytes.as_slice() {
+    // A work tree may have the line breaks of Windows.
+    let with_breaks = with_breaks_of(source, &formatted);
+    if with_breaks.as_bytes() == bytes.as_slice() {
         return Formatting::Canonical;
     }
     let after = read(path, &Blob::Content(formatted.clone().into_bytes()), kind);
@@ -56,7 +58,16 @@ pub(crate) fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formattin
         () if printed(&again).as_ref() != Some(&formatted) => {
             Formatting::Unsupported("it has a comment that the new layout would move again")
         }
-        () => Formatting::Changed(formatted),
+        () => Formatting::Changed(with_breaks),
+    }
+}
+
+/// Returns `text` with the line breaks of Windows if `source` has no others.
+pub(super) fn with_breaks_of(source: &str, text: &str) -> String {
+    let breaks = source.matches('\n').count();
+    match breaks > 0 && source.matches("\r\n").count() == breaks {
+        true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => text.to_owned(),
     }
 }
 
@@ -86,7 +97,7 @@ fn hashes(text: &str) -> usize {
 
 /// The place of a mapping, or of the mappings in a list, in a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Section {
+pub(super) enum Section {
     Condition,
     Content,
     /// A scalar, or a list of them.
@@ -100,7 +111,7 @@ enum Section {
 
 impl Section {
     /// Returns the place of the value of `key`.
-    fn of_value(self, key: &str) -> Self {
+    pub(super) fn of_value(self, key: &str) -> Self {
         match (self, key) {
             (Self::Root, "content") => Self::Content,
             (Self::Content, "variations") => Self::Variation,
@@ -143,7 +154,7 @@ fn sorted(entries: &[(Node, Node)], section: Section) -> Vec<&(Node, Node)> {
 }
 
 /// Returns a key as text.
-fn name(key: &Node) -> &str {
+pub(super) fn name(key: &Node) -> &str {
     match &key.kind {
         NodeKind::Scalar(text, _) => text,
         _ => "",
@@ -151,7 +162,7 @@ fn name(key: &Node) -> &str {
 }
 
 /// Prints a tree in the canonical layout.
-fn printed(tree: &Syntax<'_>) -> Option<String> {
+pub(super) fn printed(tree: &Syntax<'_>) -> Option<String> {
     let root = tree.root.as_ref().filter(|_| tree.is_printable)?;
     let mut printer = Printer { tree, out: String::new(), is_start: true };
     let notes = tree.notes(root);
@@ -527,7 +538,15 @@ fn split(weights: &[u32], variations: &[Variation]) -> String {
 }
 
 fn scalar(text: &str) -> String {
-    if is_plain_word(text) { text.to_owned() } else { quoted(text) }
+    let in_quotes = quoted(text);
+    match () {
+        () if is_plain_word(text) => text.to_owned(),
+        // Escapes of nothing but quotes make JSON unreadable.
+        () if text.starts_with(['{', '[']) && in_quotes.replace("\\\"", "\"").len() == text.len() + 2 => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        () => in_quotes,
+    }
 }
 
 /// Returns whether all YAML parsers, old ones included, read an unquoted `text` as that text.

@@ -30,9 +30,10 @@ pub(crate) fn schema(kind: ServiceKind) -> Value {
             definitions["condition"] = known_condition();
             let mut serve = serve();
             serve["properties"]["split"] = split();
+            serve["oneOf"].as_array_mut().expect("a list").push(json!({ "required": ["split"] }));
             // Only the default serve may be empty, and only while the toggle is disabled.
             let mut default_serve = serve.clone();
-            default_serve["minProperties"] = json!(0);
+            default_serve["oneOf"].as_array_mut().expect("a list").push(json!({ "maxProperties": 0 }));
             definitions["serve"] = serve;
             definitions["defaultServe"] = default_serve;
             content["properties"]["defaultServe"]["$ref"] = json!("#/$defs/defaultServe");
@@ -50,6 +51,42 @@ pub(crate) fn schema(kind: ServiceKind) -> Value {
     definitions["content"] = content;
     schema["$defs"] = definitions;
     schema
+}
+
+/// Returns the JSON Schema (2020-12) of the expectations of one toggle.
+///
+/// It accepts everything that [`expectations`](super::expectations) accepts. It cannot express that names are unique, or which
+/// variations a toggle has.
+pub(crate) fn test_schema() -> Value {
+    let mut item = object(
+        "What a user must be served",
+        &["name", "serves"],
+        json!({
+            "name": { "description": "The name of the expectation, unique in the file", "$ref": "#/$defs/text" },
+            "given": {
+                "description": "The attributes of the user",
+                "type": "object",
+                "additionalProperties": of("text")
+            },
+            "key": { "description": "The key of the user, which decides on splits", "$ref": "#/$defs/text" },
+            "at": {
+                "description": "The time of the evaluation, such as 2024-12-31T23:59:59Z [now]",
+                "type": "string",
+                "pattern": "^[0-9+-]"
+            },
+            "serves": { "description": "The name of the variation", "$ref": "#/$defs/text" }
+        }),
+    );
+    item["title"] = json!("expectation");
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "gitoggle test",
+        "description": "What a toggle must serve to users",
+        "type": "array",
+        "minItems": 1,
+        "items": item,
+        "$defs": { "text": definitions()["text"] }
+    })
 }
 
 /// Returns the schema of a mapping without other keys than these.
@@ -83,9 +120,10 @@ fn definitions() -> Value {
             "description": "Text, taken exactly as it is written: 1.10 stays \"1.10\"",
             "type": ["string", "number", "boolean"]
         },
+        // Not a list of types: an editor would offer `true` and `false`.
         "word": {
             "description": "Text that is not empty",
-            "type": ["string", "number", "boolean"],
+            "not": { "type": ["array", "null", "object"] },
             "minLength": 1
         },
         "number": {
@@ -130,23 +168,51 @@ fn condition(required: &[&str]) -> Value {
         "Compares an attribute with values",
         required,
         json!({
-            "type": of("word"),
-            "subject": of("text"),
-            "predicate": of("word"),
+            "type": { "description": "What is compared: texts, numbers, versions, times, or the membership in a segment" },
+            "subject": {
+                "description": "The attribute of the user that is compared",
+                "$ref": "#/$defs/text"
+            },
+            "predicate": {
+                "description": "How the attribute is compared with the objects; one of them has to match, or none of them if it is negated",
+                "$ref": "#/$defs/word"
+            },
             "objects": objects("text")
         }),
     )
 }
 
 fn objects(item: &str) -> Value {
-    json!({ "type": "array", "minItems": 1, "items": of(item) })
+    json!({
+        "description": "What the attribute is compared with: values, or the keys of segments",
+        "type": "array",
+        "minItems": 1,
+        "items": of(item)
+    })
+}
+
+/// Returns the schema of any word, of which an editor offers these.
+fn offered(words: &[&str]) -> Value {
+    json!([{ "enum": words }, of("word")])
+}
+
+fn types() -> Vec<&'static str> {
+    CONDITION_TYPES.iter().map(|kind| kind.name).collect()
 }
 
 fn documented_condition() -> Value {
     let mut condition = condition(&["type", "subject", "predicate", "objects"]);
-    // The documented API does not list its types, so only the objects that every service compares are checked.
-    condition["if"] = is("type", "number");
-    condition["then"] = json!({ "properties": { "objects": objects("number") } });
+    // The documented API does not list its types, so they are offered, and only the objects that every service compares are
+    // checked.
+    condition["properties"]["type"]["anyOf"] = offered(&types());
+    let rule = |kind: &ConditionType| {
+        let mut properties = json!({ "predicate": { "anyOf": offered(&kind.predicates()) } });
+        if kind.name == "number" {
+            properties["objects"] = objects("number");
+        }
+        json!({ "if": is("type", kind.name), "then": { "properties": properties } })
+    };
+    condition["allOf"] = CONDITION_TYPES.iter().map(rule).collect();
     condition
 }
 
@@ -159,14 +225,12 @@ fn known_condition() -> Value {
         }
     }
     let side = json!({ "enum": sides });
-    for (name, schema) in [
-        ("leftPredicate", side.clone()),
-        ("rightPredicate", side),
-        ("rightObjects", objects("text")),
-        ("type", json!({ "enum": CONDITION_TYPES.iter().map(|kind| kind.name).collect::<Vec<_>>() })),
-    ] {
+    for (name, schema) in
+        [("leftPredicate", side.clone()), ("rightPredicate", side), ("rightObjects", objects("text"))]
+    {
         condition["properties"][name] = schema;
     }
+    condition["properties"]["type"]["enum"] = json!(types());
     let mut rules = vec![
         json!({
             "if": is("type", "number"),
@@ -205,11 +269,16 @@ fn serve() -> Value {
         "description": "What is served: a variation, by index or by name",
         "type": "object",
         "additionalProperties": false,
-        "minProperties": 1,
-        "maxProperties": 1,
+        // Not a number of properties: an editor completes what is required.
+        "oneOf": [{ "required": ["select"] }, { "required": ["variation"] }],
         "properties": {
-            "select": { "type": "integer", "minimum": 0, "maximum": u32::MAX },
-            "variation": of("text")
+            "select": {
+                "description": "The index of the variation, from 0",
+                "type": "integer",
+                "minimum": 0,
+                "maximum": u32::MAX
+            },
+            "variation": { "description": "The name of the variation", "$ref": "#/$defs/text" }
         }
     })
 }

@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 
 use super::check;
-use super::check::{Check, NOW, ROLLOUT, SERVE_FORMS, example, quoted};
+use super::check::{Check, ROLLOUT, SERVE_FORMS, condition_example, example, quoted};
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
+use super::meant;
 use super::node::{Node, NodeKind, Span, Style, is_null};
 use super::resolve::{
     RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
@@ -138,14 +139,20 @@ impl ShapeReader<'_> {
             return None;
         };
         let mut entries: Vec<Field<'n>> = Vec::new();
-        for (key, value) in all {
+        for (at, (key, value)) in all.iter().enumerate() {
             let NodeKind::Scalar(name, _) = &key.kind else {
                 let message = "a key must be a word, not a collection";
                 self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message));
                 continue;
             };
             if !known.contains(&name.as_str()) {
-                self.unknown_key(name, key.span, what, known);
+                let before = at.checked_sub(1).and_then(|before| all.get(before));
+                match meant::cut_at_comma(before, &all[at]) {
+                    Some(cut) => {
+                        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help()));
+                    }
+                    None => self.unknown_key(name, key.span, what, known),
+                }
                 continue;
             }
             if let Some(first) = entries.iter().find(|field| field.name == name) {
@@ -189,13 +196,22 @@ impl ShapeReader<'_> {
     }
 
     pub(super) fn required<'n>(&mut self, fields: &Fields<'n>, name: &'static str) -> Option<Field<'n>> {
+        self.required_as(fields, name, example(name))
+    }
+
+    fn required_as<'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        name: &'static str,
+        help: &'static str,
+    ) -> Option<Field<'n>> {
         let found = fields.optional(name);
         if found.is_none() {
             let (check, message) = match (fields.what, name) {
                 ("a rule", "serve") => (&check::RULE_WITHOUT_SERVE, "this rule has no serve".to_owned()),
                 (what, name) => (&check::MISSING_FIELD, format!("{what} needs `{name}`")),
             };
-            self.add(Finding::at(check, fields.owner, message).help(example(name)));
+            self.add(Finding::at(check, fields.owner, message).help(help));
         }
         found
     }
@@ -218,6 +234,14 @@ impl ShapeReader<'_> {
         item: fn(&mut Self, &Field<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let NodeKind::Sequence(items) = &field.node.kind else {
+            if let ("objects" | "rightObjects", NodeKind::Scalar(text, _)) = (field.name, &field.node.kind)
+                && let Some(mut problem) = wrong_type(field.name, &field.node.kind, "a list", None)
+                && let Some(list) = objects_in(text)
+            {
+                problem.help = Some(format!("write `{}: [{list}]`", field.name));
+                self.problem(field, Some(problem));
+                return None;
+            }
             let help = match (field.name, &field.node.kind) {
                 ("rules" | "conditions" | "prerequisites", NodeKind::Mapping(..)) => {
                     Some("write `- ` before each item, or `[]` for none")
@@ -297,22 +321,32 @@ impl ShapeReader<'_> {
         let subject = match kind.as_deref() {
             // Whether it needs one depends on the kind of service. The default is not a second report.
             Some("segment") => fields.optional("subject").map(|field| self.text(&field).unwrap_or_default()),
-            _ => self.required_text(&fields, "subject"),
+            _ => {
+                self.condition_field(&fields, kind.as_deref(), "subject").and_then(|field| self.text(&field))
+            }
         };
-        if let (Some("datetime"), None, Some(last)) = (kind.as_deref(), &subject, self.findings.last_mut())
-            && last.check.id == check::MISSING_FIELD.id
-        {
-            last.help = Some(NOW.to_owned());
-        }
+        let predicate = self.condition_field(&fields, kind.as_deref(), "predicate");
+        let predicate = predicate.and_then(|field| self.text(&field));
+        let objects = self.condition_field(&fields, kind.as_deref(), "objects");
+        let objects = objects.and_then(|field| self.items(&field, Self::object));
         Some(RawCondition {
             kind,
             subject,
-            predicate: self.required_text(&fields, "predicate"),
-            objects: self.list(&fields, "objects", Self::object),
+            predicate,
+            objects,
             left_predicate: self.optional_text(&fields, "leftPredicate"),
             right_predicate: self.optional_text(&fields, "rightPredicate"),
             right_objects: fields.optional("rightObjects").and_then(|field| self.items(&field, Self::object)),
         })
+    }
+
+    fn condition_field<'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        kind: Option<&str>,
+        name: &'static str,
+    ) -> Option<Field<'n>> {
+        self.required_as(fields, name, condition_example(kind, name))
     }
 
     /// Returns the fields of an item of a list, which is a mapping.
@@ -348,7 +382,25 @@ impl ShapeReader<'_> {
         self.text(field).map(Text)
     }
 
-    fn serve(&mut self, field: &Field<'_>) -> Option<RawServe> {
+    /// Reports the form in which SDKs get a split. Returns whether `node` has it.
+    fn is_distribution(&mut self, node: &Node) -> bool {
+        let NodeKind::Mapping(entries) = &node.kind else { return false };
+        let found = entries.iter().find(|(key, value)| {
+            matches!(&key.kind, NodeKind::Scalar(name, _) if name == "distribution")
+                && matches!(value.kind, NodeKind::Sequence(_))
+        });
+        let Some((key, ranges)) = found else { return false };
+        let message = "`distribution` is the form of a split for SDKs, and a document has weights";
+        let help = meant::weights(ranges).map(|weights| format!("write `split: {weights:?}`"));
+        let help = help.unwrap_or_else(|| ROLLOUT.to_owned());
+        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, message).help(help));
+        true
+    }
+
+    pub(super) fn serve(&mut self, field: &Field<'_>) -> Option<RawServe> {
+        if self.is_distribution(field.node) {
+            return None;
+        }
         let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
             self.wrong_type(field, "a mapping", Some(SERVE_FORMS));
             return None;
@@ -369,10 +421,17 @@ impl ShapeReader<'_> {
     /// would not add up.
     fn split(&mut self, field: &Field<'_>) -> Option<RawSplit> {
         match &field.node.kind {
+            NodeKind::Mapping(_) if self.is_distribution(field.node) => None,
             NodeKind::Mapping(entries) => {
                 let mut first: HashMap<&str, Span> = HashMap::new();
                 let mut shares = Vec::new();
-                for (key, node) in entries {
+                for (at, entry) in entries.iter().enumerate() {
+                    let (key, node) = entry;
+                    let before = at.checked_sub(1).and_then(|before| entries.get(before));
+                    if let Some(cut) = meant::cut_at_comma(before, entry) {
+                        self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help()));
+                        continue;
+                    }
                     let name = self.share_name(field, key);
                     let share = self.share(key.span, node);
                     let (Some(name), Some(share)) = (name, share) else {
@@ -500,8 +559,35 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
         }
         // A plain scalar is text as well: `1.10` must stay `1.10` (src/document/README.md, "Text").
         NodeKind::Scalar(text, _) => Ok(text.clone()),
-        _ => Err(wrong_type(name, value, "text", Some("if it is text, put it in quotes"))),
+        _ => Err(wrong_type(name, value, "text", None)
+            .map(|problem| Problem { help: Some(as_text(name, value)), ..problem })),
     }
+}
+
+/// Returns the help on a collection in place of a text.
+fn as_text(name: &str, value: &NodeKind) -> String {
+    match (name, value) {
+        ("value", _) => match meant::json(value) {
+            Some(json) => format!("write JSON as text: `value: {json}`"),
+            None => "write JSON as text, in single quotes".to_owned(),
+        },
+        ("objects" | "rightObjects", NodeKind::Sequence(_)) => {
+            format!("remove the inner list: `{name}` has texts")
+        }
+        _ => "if it is text, put it in quotes".to_owned(),
+    }
+}
+
+/// Returns the objects that an author wrote as one text: the items of a list, or one.
+fn objects_in(text: &str) -> Option<String> {
+    let is_list = text.contains(['[', '(', '\n', ',']) || text.trim_start().starts_with("- ");
+    let one = || (!is_list && !is_null(text)).then(|| vec![text.to_owned()]);
+    let by_comma = || {
+        let items = text.trim_matches(['(', ')']).split(',').map(|item| item.trim_matches([' ', '"', '\'']));
+        let items: Vec<String> = items.map(str::to_owned).collect();
+        (items.len() > 1 && items.iter().all(|item| !item.is_empty())).then_some(items)
+    };
+    meant::list(&meant::items(text).or_else(by_comma).or_else(one)?)
 }
 
 /// Reads a boolean of YAML's core schema.

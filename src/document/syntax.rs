@@ -54,7 +54,7 @@ pub(super) struct Comment<'t> {
 }
 
 /// The comments of a value; an empty one is a blank line.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Notes<'t> {
     /// The comments on the lines above it.
     pub(super) above: Vec<&'t str>,
@@ -68,6 +68,24 @@ impl<'t> Syntax<'t> {
     pub(super) fn notes(&self, node: &Node) -> &Notes<'t> {
         const NONE: &Notes<'_> = &Notes { above: Vec::new(), beside: None, below: Vec::new() };
         self.notes.get(&node.id).unwrap_or(NONE)
+    }
+
+    /// Returns another tree with these comments: `root` has parts of this one and of a text that follows this one in `text`.
+    /// `moved` are comments that go above the node with this id.
+    pub(super) fn with_root<'o>(
+        &self,
+        text: &'o str,
+        root: Node,
+        moved: Vec<(usize, Vec<&'o str>)>,
+    ) -> Syntax<'o>
+    where
+        't: 'o,
+    {
+        let mut notes: BTreeMap<usize, Notes<'o>> = self.notes.clone();
+        for (id, comments) in moved {
+            notes.entry(id).or_default().above.extend(comments);
+        }
+        Syntax { text, root: Some(root), notes, is_printable: self.is_printable, ..Syntax::default() }
     }
 
     /// Returns a scalar as it is written, or in quotes if it is a block whose indentation cannot change.

@@ -109,6 +109,8 @@ impl DocumentWriter<'_> {
             Ok(text) => text,
             Err(skipped) => return Ok(skipped),
         };
+        // A file that was edited by hand has comments.
+        let text = document::rewrite(&content, payload, self.config.kind).unwrap_or(text);
         self.folder.write(&existing.path, &text, Existing::Replace)?;
         Ok(ImportResult::Replaced { path, spelling })
     }

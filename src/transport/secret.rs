@@ -129,13 +129,15 @@ pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a text file as [`read_limited`] does.
+/// Reads a text file as [`read_limited`] does, without the byte order mark that some editors write.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidData`] if the text is not UTF-8, and those of [`read_limited`].
 pub(crate) fn read_limited_text(path: &Path, limit: u64) -> io::Result<String> {
     let bytes = read_limited(path, limit)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "the file is not UTF-8"))
+    let text = String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "the file is not UTF-8"))?;
+    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
 }
 
 #[cfg(test)]
@@ -154,12 +156,16 @@ mod tests {
         let path = folder.path().join("token");
         let source = SecretSource::File(path.clone());
         assert!(matches!(source.read(), Err(SecretError::Unreadable { .. })));
-        for (content, secret) in [("one\n", "one"), ("two\r\n", "two"), (" three\n\n", " three\n")] {
+        for (content, secret) in
+            [("one\n", "one"), ("two\r\n", "two"), ("\u{feff}bom\n", "bom"), (" three\n\n", " three\n")]
+        {
             std::fs::write(&path, content).unwrap();
             assert_eq!(source.read().unwrap().expose(), secret);
         }
-        std::fs::write(&path, "\n").unwrap();
-        assert!(matches!(source.read(), Err(SecretError::Empty(_))));
+        for nothing in ["\n", "\u{feff}\r\n"] {
+            std::fs::write(&path, nothing).unwrap();
+            assert!(matches!(source.read(), Err(SecretError::Empty(_))));
+        }
     }
 
     #[test]

@@ -28,6 +28,17 @@ content:
   defaultServe: { select: 0 }
 ";
 
+#[test]
+fn the_line_breaks_of_windows_stay() {
+    let world = World::new();
+    let windows = CANONICAL.replace('\n', "\r\n");
+    world.repo.write("shop/prod/pay.yaml", &windows);
+    fmt_in(&world).arg("--check").exit(0).stdout("1 document: 0 to rewrite\n");
+    world.repo.write("shop/prod/pay.yaml", windows.replace("serve: { select: 1 }", "serve: {select: 1}"));
+    fmt_in(&world).exit(0).stdout("rewrote shop/prod/pay.yaml\n1 document: 1 rewritten\n");
+    assert_eq!(read(&world, "shop/prod/pay.yaml"), windows);
+}
+
 /// Begins `gitoggle fmt` in the repository.
 fn fmt_in(world: &World) -> Gitoggle {
     world.bare("fmt").within(world.repo.path())

@@ -2,11 +2,12 @@
 
 use crate::support::{Gitoggle, Repo, World};
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     ".github/CODEOWNERS",
     ".github/workflows/gitoggle.yaml",
     ".pre-commit-config.yaml",
     ".vscode/gitoggle.schema.json",
+    ".vscode/gitoggle.test.schema.json",
     ".vscode/settings.json",
     "README.md",
     "shop/production/new-homepage.test.yaml",
@@ -233,9 +234,12 @@ fn the_schema_of_the_editor_is_the_one_of_the_program() {
     let world = World::new();
     let folder = world.path("starter");
     world.bare("init").arg(&folder).exit(0).any_output();
-    let stored = std::fs::read_to_string(folder.join(".vscode/gitoggle.schema.json")).unwrap();
-    world.bare("schema").exit(0).stdout(&stored);
+    let stored = |name: &str| std::fs::read_to_string(folder.join(".vscode").join(name)).unwrap();
+    world.bare("schema").exit(0).stdout(&stored("gitoggle.schema.json"));
+    world.bare("schema").args("--of test").exit(0).stdout(&stored("gitoggle.test.schema.json"));
     let settings = std::fs::read_to_string(folder.join(".vscode/settings.json")).unwrap();
     let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
-    assert!(settings["yaml.schemas"][".vscode/gitoggle.schema.json"].is_array());
+    for schema in [".vscode/gitoggle.schema.json", ".vscode/gitoggle.test.schema.json"] {
+        assert!(settings["yaml.schemas"][schema].is_array(), "{settings}");
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) struct InitArgs {
     pub(crate) folder: PathBuf,
 }
 
-/// The files of a starter repository, except for the schema.
+/// The files of a starter repository, except for the schemas.
 const FILES: [(&str, &str); 8] = [
     (".github/CODEOWNERS", include_str!("templates/CODEOWNERS")),
     (".github/workflows/gitoggle.yaml", include_str!("../../../deploy/ci/github.yaml")),
@@ -49,8 +49,9 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
     if top_of(folder).is_none() {
         Sample::create(folder).map_err(Failure::failed)?;
     }
-    let schema = serde_json::to_string_pretty(&document::schema(settings.service_kind));
-    let schema = schema.map_err(Failure::failed)? + "\n";
+    let schema = |schema| serde_json::to_string_pretty(&schema).map(|text| Cow::from(text + "\n"));
+    let of_documents = schema(document::schema(settings.service_kind)).map_err(Failure::failed)?;
+    let of_tests = schema(document::test_schema()).map_err(Failure::failed)?;
     let mut files = FILES
         .map(|(path, text)| {
             // The file is where the others are copied to.
@@ -58,7 +59,8 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
             (path, for_kind(text, settings.service_kind))
         })
         .to_vec();
-    files.push((".vscode/gitoggle.schema.json", Cow::from(schema)));
+    files.push((".vscode/gitoggle.schema.json", of_documents));
+    files.push((".vscode/gitoggle.test.schema.json", of_tests));
     files.sort_unstable();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
     let mut text = String::new();

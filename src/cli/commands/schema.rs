@@ -12,16 +12,17 @@ use crate::config::Settings;
 use crate::document;
 use crate::model::{DeploymentEffect, HoldKind, LeftoverKind, ToggleState};
 
-/// What a schema describes: a document, or the output of one of these commands.
-const SUBJECTS: [&str; 8] = ["document", "plan", "validate", "apply", "status", "drift", "log", "stale"];
+/// What a schema describes: a document, a file of expectations, or the output of one of these commands.
+const SUBJECTS: [&str; 9] =
+    ["document", "test", "plan", "validate", "apply", "status", "drift", "log", "stale"];
 
-/// Print the JSON Schema of a document or an output
+/// Print the JSON Schema of a document, a test or an output
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
-    long_about = "Prints the JSON Schema of a document, for editors, or of what a command prints with -o json."
+    long_about = "Prints the JSON Schema of a document or a test, for editors, or of what a command prints with -o json."
 )]
 pub(crate) struct SchemaArgs {
-    /// Describe a document or what this command prints with -o json [document]
+    /// Describe a document, the tests of one, or what this command prints with -o json [document]
     #[arg(long, value_name = "WHAT", default_value = "document", value_parser = PossibleValuesParser::new(SUBJECTS))]
     pub(crate) of: String,
 }
@@ -31,6 +32,7 @@ const DEFINITIONS: &str = include_str!("schema.json");
 pub(super) fn run(settings: &Settings, args: &SchemaArgs) -> Result<ExitStatus, Failure> {
     let schema = match args.of.as_str() {
         "document" => document::schema(settings.service_kind),
+        "test" => document::test_schema(),
         output => of_output(output).map_err(Failure::failed)?,
     };
     let text = serde_json::to_string_pretty(&schema).map_err(Failure::failed)?;

@@ -234,8 +234,9 @@ fn every_check_has_a_case() {
         // In `tests/it/waivers.rs`.
         "bad-waiver",
         "unused-waiver",
-        // Tested in `sdks`.
+        // Tested in `sdks` and `fixes`.
         "almost-value",
+        "list-in-text",
         "sdk-disagreement",
     ];
     let cases: BTreeMap<&str, ()> = DOCUMENTED

@@ -191,7 +191,7 @@ const STARTS_OF_VALUES: &[Mistake] = &[
     (
         "          predicate: is one of",
         "          predicate: >",
-        "15:11 empty-text: `predicate` is empty | add the comparison, such as `predicate: \">\"`",
+        "15:11 empty-text: `predicate` is empty | add the comparison, such as `predicate: is one of`",
     ),
     (
         "          predicate: is one of",
@@ -349,7 +349,7 @@ const BRACKETS: &[Mistake] = &[
     (
         "          objects: [\"a@example.com\", \"b@example.com\"]",
         "          objects: (\"a@example.com\", \"b@example.com\")",
-        "16:20 wrong-type: `objects` is a list, not `(\"a@example.com\", \"b@example.com\")` | write a list in square brackets, such as `[\"a\", \"b\"]`",
+        "16:20 wrong-type: `objects` is a list, not `(\"a@example.com\", \"b@example.com\")` | write `objects: [\"a@example.com\", \"b@example.com\"]`",
     ),
 ];
 

@@ -181,3 +181,63 @@ fn only_the_schema_of_a_disabled_toggle_accepts_an_empty_default_serve() {
         assert_eq!(accepts(kind, &value), is_accepted, "{kind:?} {disabled}");
     }
 }
+
+#[test]
+fn an_editor_can_complete_a_serve_and_offers_what_exists() {
+    for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
+        let schema = schema(kind);
+        let definitions = &schema["$defs"];
+        let names = |serve: &Value| -> Vec<String> {
+            let forms = serve["oneOf"].as_array().unwrap().iter();
+            forms.filter_map(|form| Some(form["required"][0].as_str()?.to_owned())).collect()
+        };
+        let properties = definitions["serve"]["properties"].as_object().unwrap();
+        let mut forms = names(&definitions["serve"]);
+        forms.sort_unstable();
+        assert_eq!(forms, properties.keys().cloned().collect::<Vec<_>>());
+        assert!(definitions["serve"].get("maxProperties").is_none());
+        let condition = &definitions["condition"];
+        for member in ["type", "subject", "predicate", "objects"] {
+            assert!(condition["properties"][member]["description"].is_string(), "{kind:?} {member}");
+        }
+        let text = condition["properties"]["type"].to_string();
+        assert!(["string", "number", "semver", "datetime", "segment"].iter().all(|one| text.contains(one)));
+        // An editor offers `true` and `false` for a type that may be a boolean.
+        assert!(definitions["word"].get("type").is_none());
+    }
+}
+
+#[test]
+fn the_schema_of_tests_accepts_what_the_reader_accepts() {
+    let accepts = |value: &Value| {
+        let mut schemas = Schemas::new();
+        let mut compiler = Compiler::new();
+        let url = "https://example.com/schema.json";
+        compiler.add_resource(url, test_schema()).unwrap();
+        let compiled = compiler.compile(url, &mut schemas).unwrap();
+        schemas.validate(value, compiled).is_ok()
+    };
+    let full = json!({
+        "name": "a", "serves": true, "key": 7, "at": "2024-12-31T23:59:59Z", "given": { "age": 20, "city": "Paris" }
+    });
+    for (member, value) in [
+        ("name", json!("b")),
+        ("name", json!(null)),
+        ("serves", json!([])),
+        ("key", json!(["x"])),
+        ("at", json!("tomorrow")),
+        ("at", json!(5)),
+        ("given", json!([])),
+        ("given", json!({ "age": null })),
+        ("given", json!({})),
+        ("server", json!("on")),
+    ] {
+        let mut one = full.clone();
+        one[member] = value;
+        let list = json!([one]);
+        let content = Blob::Content(list.to_string().into_bytes());
+        let read = expectations("t.test.yaml", &content, None);
+        assert_eq!(accepts(&list), read.diagnostics.is_empty(), "{list} {:?}", read.diagnostics);
+    }
+    assert!(accepts(&json!([full])) && !accepts(&json!([])) && !accepts(&full));
+}

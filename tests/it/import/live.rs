@@ -175,7 +175,7 @@ fn a_document_that_differs_from_the_service_stays_unless_it_may_be_overwritten()
         .never_says(&["--first-pass"])
         .stderr_contains(&["\n  gitoggle plan --live ", "\n  gitoggle apply --repo "])
         .any_output();
-    assert_eq!(file(&world, "shop/prod/pay.yml"), canonical(18));
+    assert_eq!(file(&world, "shop/prod/pay.yml"), crate::support::doc(18));
 }
 
 #[test]

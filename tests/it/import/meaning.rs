@@ -19,6 +19,20 @@ fn a_document_with_the_same_meaning_stays_as_it_was_written() {
 }
 
 #[test]
+fn what_is_replaced_keeps_its_comments() {
+    let world = World::new();
+    let commented = |age: u32| {
+        let text =
+            doc(age).replace("disabled: false", "# The owner is @acme.\ndisabled: false   # since May");
+        text.replace("    - name: adults", "    # Decided in May.\n    - name: adults")
+    };
+    world.repo.write("shop/prod/pay.yaml", commented(1));
+    import_lines(&world, &line("shop/prod/pay", 18)).arg("--overwrite").exit(0).any_output();
+    assert_eq!(file(&world, "shop/prod/pay.yaml"), commented(18));
+    assert!(commented(18).matches('#').count() == 3);
+}
+
+#[test]
 fn a_document_with_another_meaning_stays_unless_it_may_be_overwritten() {
     let world = World::new();
     for extension in ["yaml", "yml"] {
@@ -45,8 +59,8 @@ fn a_document_with_another_meaning_stays_unless_it_may_be_overwritten() {
              0 written, 0 unchanged, 0 different, 2 replaced\n",
         )
         .stderr_contains(&["next:\n", " add shop\n"]);
-    assert_eq!(file(&world, "shop/prod/yaml.yaml"), canonical(18));
-    assert_eq!(file(&world, "shop/prod/yml.yml"), canonical(18));
+    assert_eq!(file(&world, "shop/prod/yaml.yaml"), doc(18));
+    assert_eq!(file(&world, "shop/prod/yml.yml"), doc(18));
     world.validate().exit(0).stdout("checked 2 documents: no findings\n");
     import_lines(&world, &lines).exit(0).stdout("0 written, 2 unchanged, 0 different\n");
 }
@@ -108,7 +122,7 @@ fn a_document_spelled_in_another_case_is_the_document_of_the_toggle() {
         .any_stderr();
     run().arg("--overwrite").exit(0).any_output();
     assert_eq!(files(&world), ["Shop/prod/PAY.yaml", "shop/PROD/old.yaml"]);
-    assert_eq!(file(&world, "shop/PROD/old.yaml"), canonical(18));
+    assert_eq!(file(&world, "shop/PROD/old.yaml"), doc(18));
 }
 
 #[test]

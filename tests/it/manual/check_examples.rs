@@ -296,6 +296,13 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         }),
     ),
     (
+        "list-in-text",
+        Edit(
+            CONDITION,
+            r#"{ type: string, subject: country, predicate: is one of, objects: ["- AT\n- CH"] }"#,
+        ),
+    ),
+    (
         "matches-everyone",
         Edit(
             "conditions:\n        - { type: number, subject: age, predicate: \">\", objects: [\"18\"] }",

@@ -54,6 +54,25 @@ fn each_of(folder: &str) {
 }
 
 #[test]
+fn the_schedule_of_the_manual_is_an_example() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/schedules");
+    let world = World::new();
+    for name in ["gift-cards.yaml", "gift-cards.test.yaml"] {
+        let path = format!("shop/production/{name}");
+        let text = std::fs::read_to_string(folder.join(&path)).unwrap();
+        let blocks = page::DOCUMENTS.blocks();
+        let written = blocks.iter().find(|block| block.introduction.contains(&format!("Write `{path}`")));
+        assert_eq!(written.unwrap().text.trim_end(), text.trim_end(), "{path}");
+        world.repo.write(&path, text);
+    }
+    let run = |verb: &str| world.bare(verb).within(world.repo.path()).set("service-kind", "featureprobe");
+    run("validate").exit(0).stdout("checked 1 document: no findings\n");
+    run("test")
+        .exit(0)
+        .stdout("tested 5 expectations in 1 file as the Rust SDK 2.3 evaluates them: all met\n");
+}
+
+#[test]
 fn every_page_is_followed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ["deploy", "examples"] {

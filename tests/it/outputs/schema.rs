@@ -123,7 +123,7 @@ fn a_schema_is_one_of_those_that_exist() {
         .arg("--of")
         .arg("nonsense")
         .exit(64)
-        .stderr_contains(&["nonsense", "document, plan, validate, apply, status, drift"]);
+        .stderr_contains(&["nonsense", "document, test, plan, validate, apply, status, drift"]);
 }
 
 #[test]

@@ -1,0 +1,125 @@
+//! A document that is rewritten for another targeting keeps what means the same, with its comments.
+
+use super::*;
+use crate::document::rewrite;
+
+const DOCUMENT: &str = r#"# The owner is @acme/shop.
+disabled: false   # since May
+content:
+  variations:
+    # gitoggle: allow(unused-variation) for the next release
+    - { name: "third", value: "3" }
+    - name: "off"   # nothing
+      value: "1"
+    - { name: "on", value: "2", description: "New page" }
+  rules:
+    # Decided in May.
+    - name: adults
+      conditions:
+        - { type: number, subject: age, predicate: ">", objects: ["18"] }   # not 21
+        - type: string
+          subject: country
+          predicate: is one of
+          objects:
+            - AT   # Austria
+            - CH   # Switzerland
+      serve: { select: 2 }   # the page
+    # Nobody else.
+    - { name: rest, conditions: [{ type: segment, predicate: is in, objects: [staff] }], serve: { variation: "on" } }
+  # The safe value.
+  disabledServe: { select: 1 }
+  defaultServe:
+    # Half of them.
+    split: { "on": 50, "off": 50 }
+# The end.
+"#;
+
+fn rewritten(text: &str, targeting: &Targeting) -> String {
+    let content = Blob::Content(text.as_bytes().to_vec());
+    rewrite(&content, &Payload::new(targeting), ServiceKind::FeatureProbe).expect("it can be rewritten")
+}
+
+fn targeting() -> Targeting {
+    featureprobe(DOCUMENT).payload.unwrap().targeting()
+}
+
+#[test]
+fn a_changed_value_is_the_only_line_that_changes() {
+    let mut changed = targeting();
+    changed.content.rules[0].conditions[0].objects = vec!["21".to_owned()];
+    assert_eq!(rewritten(DOCUMENT, &changed), DOCUMENT.replace("[\"18\"]", "[\"21\"]"));
+    let mut changed = targeting();
+    changed.content.variations[1].value = "10".to_owned();
+    changed.disabled = true;
+    changed.content.rules[1].name = "others".to_owned();
+    let expected = DOCUMENT
+        .replace("value: \"1\"", "value: \"10\"")
+        .replace("disabled: false", "disabled: true")
+        .replace("name: rest", "name: others");
+    assert_eq!(rewritten(DOCUMENT, &changed), expected);
+}
+
+#[test]
+fn what_is_gone_takes_its_comments_along_and_the_others_stay() {
+    let mut changed = targeting();
+    changed.content.rules[0].conditions[1].objects = vec!["CH".to_owned(), "DE".to_owned()];
+    changed.content.rules.reverse();
+    changed.content.default_serve = Serve::Select(1);
+    let text = rewritten(DOCUMENT, &changed);
+    for kept in DOCUMENT.match_indices('#').map(|(at, _)| DOCUMENT[at..].lines().next().unwrap()) {
+        let is_gone = kept == "# Austria";
+        assert_eq!(text.contains(kept), !is_gone, "{kept}\n{text}");
+    }
+    assert!(text.contains("# Nobody else.\n    - name: rest") && text.contains("CH # Switzerland"), "{text}");
+    assert!(text.contains("serve: { select: 2 } # the page"), "{text}");
+    changed.content.rules.pop();
+    let text = rewritten(&text, &changed);
+    assert!(!text.contains("# Decided in May.") && text.contains("# Nobody else."), "{text}");
+}
+
+#[test]
+fn json_is_written_in_single_quotes() {
+    let mut changed = targeting();
+    changed.content.variations[0].value = r#"{"a":"it's","b":[1]}"#.to_owned();
+    let text = rewritten(DOCUMENT, &changed);
+    assert!(text.contains(r#"value: '{"a":"it''s","b":[1]}'"#), "{text}");
+    changed.content.variations[0].value = "{\"a\":\n\"\\\\\"}".to_owned();
+    let text = print(&changed, ServiceKind::FeatureProbe);
+    assert!(text.contains(r#""{\"a\":\n\"\\\\\"}""#), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn comments_survive_random_changes(
+        value in "[a-z0-9:#{}'\" -]{0,12}", name in "[a-z #:]{1,8}", objects in proptest::collection::vec("[A-Z]{2}", 1..4),
+        is_disabled: bool, swaps: bool, weight in 0..=10_000_u32, index in 0..3_u32, drops in 0..4_u8,
+    ) {
+        let mut changed = targeting();
+        changed.disabled = is_disabled;
+        changed.content.variations[0].value = value;
+        changed.content.rules[1].name = name;
+        changed.content.rules[0].conditions[1].objects = objects;
+        changed.content.rules[1].serve = Serve::Split(vec![0, weight, 10_000 - weight]);
+        changed.content.disabled_serve = Serve::Select(index);
+        if swaps {
+            changed.content.rules.swap(0, 1);
+        }
+        if drops == 0 {
+            changed.content.rules[usize::from(swaps)].conditions.clear();
+        }
+        let payload = Payload::new(&changed);
+        if featureprobe(&print(&changed, ServiceKind::FeatureProbe)).payload.is_some() {
+            let text = rewritten(DOCUMENT, &changed);
+            prop_assert_eq!(featureprobe(&text).payload, Some(payload));
+            let gone: &[&str] = match drops {
+                0 => &["# Austria", "# Switzerland", "# not 21"],
+                _ => &["# Austria", "# Switzerland"],
+            };
+            for kept in DOCUMENT.match_indices("# ").map(|(at, _)| DOCUMENT[at..].lines().next().unwrap()) {
+                prop_assert!(text.contains(kept) || gone.contains(&kept), "{}\n{}", kept, text);
+            }
+            // Nothing changes anew.
+            prop_assert_eq!(rewritten(&text, &changed), text);
+        }
+    }
+}
