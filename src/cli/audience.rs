@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::{setup, targets};
 use crate::config::Settings;
 use crate::evaluate::{Audience, UserImpact, count_users};
-use crate::model::{CommitId, Payload, ToggleId, escaped, seconds};
+use crate::model::{CommitId, Payload, ReturnType, ToggleId, escaped, seconds};
 use crate::pass::{self, CheckTarget, DocumentFiles, Files};
 use crate::plan::{Before, Change, Dependents, Plan};
 use crate::source::{CacheMode, SourceConfig};
@@ -143,6 +143,16 @@ fn empty(path: &Path, impact: &UserImpact) -> Failure {
             failure.hint("write one JSON object per line, or CSV with a header, with a `key` and attributes")
         }
     }
+}
+
+/// Returns the types that the documents of a toggle have in all environments; none if one cannot be read.
+pub(super) fn types(documents: &DocumentFiles, id: &ToggleId) -> Option<Vec<ReturnType>> {
+    let is_same = |other: &&ToggleId| (other.project(), other.toggle()) == (id.project(), id.toggle());
+    documents
+        .toggles()
+        .filter(is_same)
+        .map(|other| documents.read(other).ok()??.document.outline.kind)
+        .collect()
 }
 
 /// Finds valid documents, and keeps the first error of a read.

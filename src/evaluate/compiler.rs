@@ -5,21 +5,30 @@ use std::collections::{HashMap, VecDeque};
 use super::condition;
 use super::condition::{Person, Served, Test, Truth, Verdict};
 use super::evaluator::{Evaluator, Slots, bucket, pick, rule_truth};
-use crate::model::{Payload, Rule, Serve, Targeting, ToggleId, WHOLE};
+use crate::model::{Payload, ReturnType, Rule, Serve, Targeting, ToggleId, WHOLE};
 
 /// Finds the targeting of a toggle in the repository.
 type Find<'a> = dyn FnMut(&ToggleId) -> Option<Payload> + 'a;
 
+/// Returns the types that the documents of a toggle have in all environments; none if that is not known.
+type Elsewhere<'a> = dyn FnMut(&ToggleId) -> Option<Vec<ReturnType>> + 'a;
+
 /// One consistent set of toggles, such as those of one revision. It looks up each toggle once.
 pub(crate) struct Definitions<'a> {
     find: Box<Find<'a>>,
+    elsewhere: Box<Elsewhere<'a>>,
     found: HashMap<ToggleId, Option<(usize, Targeting)>>,
 }
 
 impl<'a> Definitions<'a> {
     /// Creates a set whose toggles `find` returns; `None` for those without a valid document.
     pub(crate) fn new(find: impl FnMut(&ToggleId) -> Option<Payload> + 'a) -> Self {
-        Self { find: Box::new(find), found: HashMap::new() }
+        Self { find: Box::new(find), elsewhere: Box::new(|_| None), found: HashMap::new() }
+    }
+
+    /// Adds the types that documents have in all environments.
+    pub(crate) fn with_types(self, elsewhere: impl FnMut(&ToggleId) -> Option<Vec<ReturnType>> + 'a) -> Self {
+        Self { elsewhere: Box::new(elsewhere), ..self }
     }
 }
 
@@ -77,6 +86,7 @@ impl Compiler {
         definitions: &mut Definitions<'_>,
         open: &mut VecDeque<ToggleId>,
     ) -> Vec<CompiledPrerequisite> {
+        let mut elsewhere = std::mem::replace(&mut definitions.elsewhere, Box::new(|_| None));
         let targeting = definitions.found[id].as_ref().map(|(_, targeting)| targeting);
         let listed = targeting.and_then(|targeting| targeting.content.prerequisites.clone());
         let prerequisites = listed.unwrap_or_default().into_iter().map(|prerequisite| {
@@ -85,11 +95,30 @@ impl Compiler {
             let toggle = other.as_ref().and_then(|other| self.find(other, definitions, open));
             let found = other.as_ref().and_then(|other| definitions.found.get(other)?.as_ref());
             let variations = found.map_or(&[][..], |(_, targeting)| &targeting.content.variations);
-            let matches =
-                variations.iter().map(|variation| condition::meets(&prerequisite, &variation.value));
-            CompiledPrerequisite { toggle, matches: matches.collect() }
+            let values: Vec<&str> = variations.iter().map(|variation| variation.value.as_str()).collect();
+            let types = || other.as_ref().and_then(&mut elsewhere);
+            let is_other = condition::has_other_type(prerequisite.kind, &values, types);
+            let is_same = |value: &&str| -> Truth { (**value == prerequisite.value).into() };
+            let meets = |value: &&str| condition::meets(&prerequisite, value);
+            // Go compares texts, whatever the type; what no other type can be equal to is not met in any SDK.
+            let matches = |if_other: &dyn Fn(&&str) -> Truth| {
+                let matches = values.iter().map(|value| match is_other {
+                    Truth::False => meets(value),
+                    Truth::True => if_other(value),
+                    Truth::Unknown(doubt) if is_same(value) == Truth::True => Truth::Unknown(doubt),
+                    Truth::Unknown(_) => Truth::False,
+                });
+                matches.collect()
+            };
+            CompiledPrerequisite {
+                toggle,
+                matches: matches(&|_| Truth::False),
+                matches_without_types: matches(&is_same),
+            }
         });
-        prerequisites.collect()
+        let prerequisites = prerequisites.collect();
+        definitions.elsewhere = elsewhere;
+        prerequisites
     }
 }
 
@@ -128,6 +157,8 @@ pub(super) struct CompiledPrerequisite {
     pub(super) toggle: Option<usize>,
     /// Whether each variation of that toggle has the expected value.
     pub(super) matches: Vec<Truth>,
+    /// The same for SDKs that do not compare types.
+    pub(super) matches_without_types: Vec<Truth>,
 }
 
 impl CompiledToggle {

@@ -9,8 +9,8 @@ use semver::Version;
 
 use super::evaluator::Slots;
 use crate::model::{
-    Condition, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, Prerequisite,
-    TextComparison, TimeComparison, delivered_time, delivered_value, is_same_value,
+    Condition, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, Prerequisite, ReturnType,
+    TextComparison, TimeComparison, delivered_time, delivered_value, is_same_value, variation_fits,
 };
 
 #[derive(Debug)]
@@ -305,8 +305,31 @@ pub(crate) enum Verdict {
     Known(Served),
 }
 
-/// Returns whether a toggle that serves `value` meets `prerequisite`. The prerequisite's type is taken for the type of the
-/// toggle, because a document does not have one.
+/// Returns whether a prerequisite of this type is about a toggle of another one, which has these values here and, as far as it
+/// is known, these types in all environments.
+pub(super) fn has_other_type(
+    kind: ReturnType,
+    values: &[&str],
+    elsewhere: impl FnOnce() -> Option<Vec<ReturnType>>,
+) -> Truth {
+    if values.iter().any(|value| variation_fits(kind, value).is_err()) {
+        return Truth::True;
+    }
+    match (kind, ReturnType::of(values)) {
+        (ReturnType::String, ReturnType::String) => Truth::False,
+        // Texts rarely look like booleans, and never in one environment only.
+        (ReturnType::String, ReturnType::Boolean) => match elsewhere() {
+            Some(types) if types.iter().all(|other| *other == ReturnType::Boolean) => Truth::True,
+            Some(_) => Truth::False,
+            None => Truth::Unknown(Doubt::UnsureEquality),
+        },
+        (ReturnType::String, _) => Truth::Unknown(Doubt::UnsureEquality),
+        // What fits the type has it, because the document of a text that looks like a number would be invalid.
+        _ => Truth::False,
+    }
+}
+
+/// Returns whether a toggle that serves `value` meets `prerequisite`, if it has the type of the prerequisite.
 pub(super) fn meets(prerequisite: &Prerequisite, value: &str) -> Truth {
     let Prerequisite { kind, value: expected, .. } = prerequisite;
     match is_same_value(*kind, value, expected) {

@@ -23,6 +23,23 @@ pub(crate) enum UnmetServe {
     DefaultOfOutermost,
 }
 
+/// How an SDK treats prerequisites.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct PrerequisiteRules {
+    pub(crate) unmet: UnmetServe,
+    /// Whether a value of another type than that of the prerequisite never meets it.
+    pub(crate) compares_types: bool,
+}
+
+impl PrerequisiteRules {
+    /// Rust, and Java from 2.3 on.
+    pub(crate) const RUST: Self = Self { unmet: UnmetServe::Disabled, compares_types: true };
+    pub(crate) const GO: Self = Self { unmet: UnmetServe::Disabled, compares_types: false };
+    pub(crate) const NODE: Self = Self { unmet: UnmetServe::DefaultOfOutermost, compares_types: true };
+    /// Python, and Java before 2.3.
+    pub(crate) const PYTHON: Self = Self { unmet: UnmetServe::Default, compares_types: true };
+}
+
 /// Compiled toggles, created by [`Compiler`](super::Compiler).
 #[derive(Debug)]
 pub(crate) struct Evaluator {
@@ -76,16 +93,21 @@ impl Evaluator {
     /// # Panics
     /// If the index is not one that the compiler returned.
     pub(crate) fn evaluate(&self, toggle: usize, person: &Person<'_>) -> Verdict {
-        self.evaluate_as(UnmetServe::Disabled, toggle, person)
+        self.evaluate_as(PrerequisiteRules::RUST, toggle, person)
     }
 
-    /// Does the same as [`Self::evaluate`] for SDKs that serve something else if a prerequisite is not met.
-    pub(crate) fn evaluate_as(&self, unmet: UnmetServe, toggle: usize, person: &Person<'_>) -> Verdict {
+    /// Does the same as [`Self::evaluate`] for SDKs that treat prerequisites in another way.
+    pub(crate) fn evaluate_as(
+        &self,
+        rules: PrerequisiteRules,
+        toggle: usize,
+        person: &Person<'_>,
+    ) -> Verdict {
         let compiled = &self.toggles[toggle];
         if !compiled.is_delivered {
             return Verdict::Known(Served::CallerDefault);
         }
-        let visit = &mut Visit { unmet, ..Visit::new(self, person) };
+        let visit = &mut Visit { rules, ..Visit::new(self, person) };
         let answer = visit.toggle(compiled, DEEPEST);
         conclude(compiled, answer, visit)
     }
@@ -146,7 +168,7 @@ pub(super) fn rule_truth(rule: &CompiledRule, person: &Person<'_>) -> Truth {
 }
 
 struct Visit<'a> {
-    unmet: UnmetServe,
+    rules: PrerequisiteRules,
     evaluator: &'a Evaluator,
     person: &'a Person<'a>,
     /// The results of prerequisites' toggles by index and depth. Toggles that share prerequisites would otherwise take
@@ -164,12 +186,12 @@ struct Met {
 
 impl<'a> Visit<'a> {
     fn new(evaluator: &'a Evaluator, person: &'a Person<'a>) -> Self {
-        Self { unmet: UnmetServe::Disabled, evaluator, person, known: HashMap::new() }
+        Self { rules: PrerequisiteRules::RUST, evaluator, person, known: HashMap::new() }
     }
 
     /// Returns what `toggle` serves if a prerequisite is not met.
     fn unmet_serve<'t>(&self, toggle: &'t CompiledToggle) -> &'t CompiledServe {
-        match self.unmet {
+        match self.rules.unmet {
             UnmetServe::Disabled => &toggle.disabled_serve,
             UnmetServe::Default | UnmetServe::DefaultOfOutermost => &toggle.default_serve,
         }
@@ -199,7 +221,7 @@ impl<'a> Visit<'a> {
                 if let Truth::Unknown(reason) = truth {
                     doubt = doubt.or(Some(reason));
                 }
-                if self.unmet == UnmetServe::DefaultOfOutermost {
+                if self.rules.unmet == UnmetServe::DefaultOfOutermost {
                     // Certain only if nothing else was possible before.
                     let is_certain = truth == Truth::False && matches!(answer.possible, Possible::None);
                     let reason = doubt.unwrap_or(Doubt::UnknownPrerequisite);
@@ -241,7 +263,10 @@ impl<'a> Visit<'a> {
         let truth = match answer.possible {
             Possible::None => Truth::False,
             Possible::One(Served::CallerDefault) => Truth::False,
-            Possible::One(Served::Variation(index)) => prerequisite.matches[index as usize],
+            Possible::One(Served::Variation(index)) => match self.rules.compares_types {
+                true => prerequisite.matches[index as usize],
+                false => prerequisite.matches_without_types[index as usize],
+            },
             Possible::Several(doubt) => Truth::Unknown(doubt),
         };
         Met { truth, ends: matches!(answer.possible, Possible::None), may_end: answer.may_end }

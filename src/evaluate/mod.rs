@@ -11,5 +11,5 @@ mod users;
 pub(crate) use audience::{Audience, Impact, UserImpact, Users};
 pub(crate) use compiler::{Compiler, Definitions, PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace};
 pub(crate) use condition::{Doubt, Served, Truth, Verdict, misfit};
-pub(crate) use evaluator::{Evaluator, UnmetServe};
+pub(crate) use evaluator::{Evaluator, PrerequisiteRules};
 pub(crate) use users::count_users;

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::document::{self, Diagnostic, Expectation};
 use crate::evaluate::{
-    self, Doubt, Evaluator, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace, Truth,
-    UnmetServe, Verdict,
+    self, Doubt, Evaluator, PrerequisiteRules, PrerequisiteTrace, ServePlace, ServeTrace, Served,
+    ToggleTrace, Truth, Verdict,
 };
 use crate::model::{
     Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Rule, Sdk, Sdks, Serve, Targeting,
@@ -38,31 +38,42 @@ impl Subject<'_> {
             person.set(name, value);
         }
         let trace = evaluator.trace(index, &person);
-        let elsewhere = self.elsewhere(&trace, |unmet| evaluator.evaluate_as(unmet, index, &person));
+        let elsewhere = self.elsewhere(&trace, |rules| evaluator.evaluate_as(rules, index, &person));
         (Explanation { elsewhere, ..Explanation::new(self, &trace) }, trace.place)
     }
 
     /// Returns what other SDKs serve, as far as it is known and something else.
-    fn elsewhere(&self, trace: &ToggleTrace, evaluate: impl Fn(UnmetServe) -> Verdict) -> Vec<Elsewhere> {
-        const OTHERS: [(Sdk, &str, UnmetServe); 3] = [
-            (Sdk::Node, "Node", UnmetServe::DefaultOfOutermost),
-            (Sdk::Python, "Python", UnmetServe::Default),
-            (Sdk::Java, "Java before 2.3", UnmetServe::Default),
+    fn elsewhere(
+        &self,
+        trace: &ToggleTrace,
+        evaluate: impl Fn(PrerequisiteRules) -> Verdict,
+    ) -> Vec<Elsewhere> {
+        const UNMET: &str = "because they serve the default serve if a prerequisite is not met";
+        const OTHERS: [(Sdk, &str, PrerequisiteRules, &str); 4] = [
+            (Sdk::Node, "Node", PrerequisiteRules::NODE, UNMET),
+            (Sdk::Python, "Python", PrerequisiteRules::PYTHON, UNMET),
+            (Sdk::Java, "Java before 2.3", PrerequisiteRules::PYTHON, UNMET),
+            (
+                Sdk::Go,
+                "Go",
+                PrerequisiteRules::GO,
+                "because it compares the values of prerequisites and not their types",
+            ),
         ];
         let mut all: Vec<Elsewhere> = Vec::new();
         if matches!(trace.verdict, Verdict::CannotSay(_)) {
             return all;
         }
-        for (_, name, unmet) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
-            let verdict = evaluate(unmet);
+        for (_, name, rules, reason) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
+            let verdict = evaluate(rules);
             if verdict == trace.verdict || matches!(verdict, Verdict::CannotSay(_)) {
                 continue;
             }
-            match all.iter_mut().find(|other| other.verdict == verdict) {
+            match all.iter_mut().find(|other| other.verdict == verdict && other.why == reason) {
                 Some(other) => other.sdks.push(name),
                 None => {
                     let result = result(self.targeting, verdict);
-                    all.push(Elsewhere { sdks: vec![name], result, verdict });
+                    all.push(Elsewhere { sdks: vec![name], result, verdict, why: reason });
                 }
             }
         }
@@ -70,7 +81,7 @@ impl Subject<'_> {
     }
 }
 
-/// What other SDKs serve a user, because they serve something else if a prerequisite is not met.
+/// What other SDKs serve a user, because they treat prerequisites in another way.
 #[derive(Debug, Serialize)]
 struct Elsewhere {
     sdks: Vec<&'static str>,
@@ -78,16 +89,14 @@ struct Elsewhere {
     result: ExplainedResult,
     #[serde(skip)]
     verdict: Verdict,
+    #[serde(skip)]
+    why: &'static str,
 }
 
 impl Elsewhere {
     fn text(&self) -> String {
         let names: Vec<String> = self.sdks.iter().map(|name| (*name).to_owned()).collect();
-        format!(
-            "{}: {}, because they serve the default serve if a prerequisite is not met",
-            listed(&names),
-            sentence(&self.result)
-        )
+        format!("{}: {}, {}", listed(&names), sentence(&self.result), self.why)
     }
 }
 

@@ -141,6 +141,14 @@ fn an_unknown_toggle_gets_a_suggestion_and_an_invalid_document_its_findings() {
         "error: there is no document for `prod/shop/pay`\n\
          hint: did you mean `shop/prod/pay`? the order is project/environment/toggle\n",
     );
+    explain(&world, "prod/shop/pya").exit(1).stderr(
+        "error: there is no document for `prod/shop/pya`\n\
+         hint: did you mean `shop/prod/pay`? the order is project/environment/toggle\n",
+    );
+    explain(&world, "prod/shop/search").exit(1).stderr(
+        "error: there is no document for `prod/shop/search`\n\
+         hint: the order is project/environment/toggle, and `shop/prod` has no toggle `search` either\n",
+    );
     explain(&world, "shop/prod/pya")
         .set("output", "json")
         .exit(1)

@@ -6,14 +6,14 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::args::attribute;
-use crate::cli::audience::Lookup;
+use crate::cli::audience::{Lookup, types};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, note, print, print_json, show};
 use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self};
 use crate::evaluate::{Compiler, Definitions};
-use crate::model::{Color, Targeting, ToggleId, closest, escaped, seconds};
+use crate::model::{Color, EnvironmentId, Targeting, ToggleId, closest, escaped, seconds};
 use crate::pass::{DocumentFiles, ReadDocument};
 use crate::report::{EVALUATED_AS, Explanation, Subject};
 
@@ -55,7 +55,10 @@ pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus,
     let targeting = valid(&args.toggle, &found)?;
     let mut compiler = Compiler::default();
     let mut lookup = Lookup::new(&documents);
-    let index = compiler.toggle(&args.toggle, &mut Definitions::new(|id| lookup.find(id)));
+    let index = compiler.toggle(
+        &args.toggle,
+        &mut Definitions::new(|id| lookup.find(id)).with_types(|id| types(&documents, id)),
+    );
     lookup.finish()?;
     let index = index.expect("the document of the toggle is valid");
     let evaluator = compiler.finish();
@@ -97,8 +100,19 @@ fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
     if let Some(known) = documents.toggles().find(|known| is_swapped(id, known)) {
         return failure.hint(format!("did you mean `{known}`? the order is project/environment/toggle"));
     }
-    // In the same environment, only the keys may differ.
     let environment = id.environment();
+    let is_known = |environment: &EnvironmentId| documents.toggles().any(|known| known.is_in(environment));
+    let swapped =
+        EnvironmentId { project: environment.environment.clone(), environment: environment.project.clone() };
+    if !is_known(&environment) && is_known(&swapped) {
+        let others = || documents.toggles().filter(|known| known.is_in(&swapped)).map(ToggleId::toggle);
+        let order = "the order is project/environment/toggle";
+        return failure.hint(match closest(id.toggle(), others()) {
+            Some(key) => format!("did you mean `{swapped}/{key}`? {order}"),
+            None => format!("{order}, and `{swapped}` has no toggle `{}` either", id.toggle()),
+        });
+    }
+    // In the same environment, only the keys may differ.
     let near = || documents.toggles().filter(|other| other.is_in(&environment));
     let key = closest(id.toggle(), near().map(ToggleId::toggle));
     let near = key.and_then(|key| near().find(|other| other.toggle() == key)).map(ToggleId::as_str);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::audience::Lookup;
+use crate::cli::audience::{Lookup, types};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, color, note, print, print_json, show};
 use crate::cli::targets;
@@ -125,7 +125,7 @@ fn run_tests(
     let mut compiler = Compiler::default();
     let mut tested = Vec::new();
     {
-        let mut definitions = Definitions::new(|id| lookup.find(id));
+        let mut definitions = Definitions::new(|id| lookup.find(id)).with_types(|id| types(documents, id));
         for (id, file) in documents.tests().iter().filter(|(id, _)| wanted(id)) {
             let found = documents.read(id)?;
             let paths = [Some(&file.path), found.as_ref().map(|found| &found.path)];

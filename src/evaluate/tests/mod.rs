@@ -9,7 +9,7 @@ mod verdicts;
 use std::collections::BTreeMap;
 
 use super::{Compiler, Definitions, Evaluator, Served, Truth, Verdict};
-use crate::model::{Payload, Targeting, ToggleId};
+use crate::model::{Payload, ReturnType, Targeting, ToggleId};
 
 /// The toggles of one environment, by key.
 type Toggles = BTreeMap<String, Targeting>;
@@ -38,7 +38,12 @@ fn toggles(json: &str) -> Toggles {
 
 fn compiled(toggles: &Toggles, key: &str) -> (Evaluator, usize) {
     let mut compiler = Compiler::default();
-    let mut definitions = Definitions::new(|id: &ToggleId| toggles.get(id.toggle()).map(Payload::new));
+    let find = |id: &ToggleId| toggles.get(id.toggle()).map(Payload::new);
+    let types = |id: &ToggleId| {
+        let values = toggles.get(id.toggle())?.content.variations.iter().map(|one| one.value.as_str());
+        Some(vec![ReturnType::of(&values.collect::<Vec<_>>())])
+    };
+    let mut definitions = Definitions::new(find).with_types(types);
     let index = compiler.toggle(&id(key), &mut definitions).unwrap();
     (compiler.finish(), index)
 }

@@ -55,7 +55,10 @@ fn value_of(
             Served::CallerDefault => false,
             Served::Variation(index) => {
                 let variations = &toggles[&prerequisite.key].content.variations;
-                typed(prerequisite.kind, &variations[index as usize].value) == expected(prerequisite)
+                // SDKs compare types as well.
+                let is_boolean = variations.iter().all(|one| matches!(one.value.as_str(), "true" | "false"));
+                !(is_boolean && prerequisite.kind == ReturnType::String)
+                    && typed(prerequisite.kind, &variations[index as usize].value) == expected(prerequisite)
             }
         };
         if !is_met {

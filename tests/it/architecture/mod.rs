@@ -135,6 +135,42 @@ fn the_core_has_no_clock_no_disk_no_network_and_no_async() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// What the service makes of texts on their way to its SDKs: the checks, the evaluator and the sandbox would disagree about nulls,
+/// impossible dates, leap seconds, offsets of a day and numbers over 64 bits if one of them had a copy.
+#[test]
+fn each_conversion_for_sdks_exists_once() {
+    const HOME: &str = "model/conversion.rs";
+    let sources = sources();
+    let file = |path: &str| sources.iter().find(|file| file.path == path).unwrap_or_else(|| panic!("{path}"));
+    // Names, and texts that such a function needs.
+    let parts = [
+        "fn delivered_value(",
+        "fn delivered_time(",
+        "fn is_accepted_time(",
+        "fn is_same_value(",
+        "fn is_big_decimal(",
+        "fn without_nulls(",
+        "719_468",
+        "29:69:69",
+        "(153 * ",
+    ];
+    for part in parts {
+        let owners = sources.iter().filter(|file| file.code.contains(part)).map(|file| file.path.as_str());
+        assert_eq!(owners.collect::<Vec<_>>(), [HOME], "{part}");
+    }
+    for (path, functions) in [
+        ("sandbox/featureprobe/sdk.rs", &["delivered_value", "delivered_time"][..]),
+        ("sandbox/featureprobe/content.rs", &["is_accepted_time"]),
+        ("evaluate/condition.rs", &["delivered_value", "delivered_time", "is_same_value"]),
+        ("document/condition.rs", &["delivered_time", "is_accepted_time"]),
+        ("document/references.rs", &["is_same_value"]),
+    ] {
+        for function in functions {
+            assert!(names(&file(path).code, function), "{path} uses {function}");
+        }
+    }
+}
+
 #[test]
 fn unsafe_code_is_in_one_place_of_git_at_most() {
     let places: Vec<_> =
