@@ -12,6 +12,7 @@ use crate::model::{
 use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, Report, Rules, planning};
 use crate::plan::{
     DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan, decide_live,
+    needed_types,
 };
 use crate::service::{ClientConfig, LiveReader, SdkKeys};
 use crate::state::{LiveVersions, StateSnapshot};
@@ -164,7 +165,9 @@ impl LiveScan {
 fn documents(plan: &Plan) -> BTreeSet<ToggleId> {
     let changes = plan.changes().iter().map(|change| change.id.clone());
     let withheld = plan.withheld().iter().map(|withheld| withheld.id.clone());
-    changes.chain(withheld).collect()
+    // The types of the toggles that a change needs decide on it, too.
+    let needed = plan.changes().iter().flat_map(needed_types).map(|(id, _)| id);
+    changes.chain(withheld).chain(needed).collect()
 }
 
 /// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for many scans.

@@ -1,14 +1,15 @@
 //! The steps from files to a plan: compare, decide, hold, attribute. The other side is the recorded state or another revision;
 //! everything else is the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::document::LARGEST_DOCUMENT;
+use crate::document::{LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, Blob, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId, Tree, Trees,
-    Unlisted,
+    Action, Blob, EntryKind, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId,
+    Tree, Trees, Unlisted,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -17,13 +18,13 @@ use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
 use crate::pass::references::{self, Library};
 use crate::pass::{Error, check_scope};
-use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, has_document};
+use crate::plan::compare::{AppliedTree, Claims, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
     self, Base, DecidedToggle, DecisionContext, Draft, Input, LiveDifferences, Needs, OnDrift, OnMissing,
-    Overrides, Plan, Policy, SourceInfo, compare as trees,
+    OnRemove, Overrides, Plan, Policy, SourceInfo, compare as trees,
 };
-use crate::source::folder::Folder;
-use crate::source::{self, Reader, Snapshot};
+use crate::source::folder::{Folder, FolderLimits};
+use crate::source::{self, Reader, Snapshot, SourceConfig};
 use crate::state::StateSnapshot;
 
 /// The files of a plan: the committed ones of `snapshot`, or those of a work tree, whose plan is attributed to the same
@@ -36,6 +37,17 @@ pub(super) struct PlanFiles<'a> {
 impl<'a> PlanFiles<'a> {
     pub(super) fn committed(snapshot: &'a Snapshot) -> Self {
         Self { snapshot, work_tree: None }
+    }
+
+    /// Opens the work tree in `folder`, whose commit is that of `snapshot`.
+    pub(super) fn of_work_tree(
+        folder: &Path,
+        source: &SourceConfig,
+        snapshot: &'a Snapshot,
+        limits: FolderLimits,
+    ) -> Result<Self, Error> {
+        let folder = Folder::with_left_out(folder, &source.root, &snapshot.reader()?, limits)?;
+        Ok(Self { snapshot, work_tree: Some(folder) })
     }
 
     pub(super) fn are_committed(&self) -> bool {
@@ -84,7 +96,10 @@ pub(super) fn compare(
 ) -> Result<Compared, Error> {
     let mut overrides = Overrides::at(files.snapshot.revision(), applied.view.allowances());
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
-    let comparison = compared(files, applied, rules, &overwritten)?;
+    let mut comparison = compared(files, applied, rules, &overwritten)?;
+    if rules.policy.on_remove == OnRemove::Disable {
+        hold_moved(&mut comparison, files, rules)?;
+    }
     check_source(&comparison, files.snapshot, rules)?;
     if rules.policy.allows_trailers && !comparison.differences.is_empty() {
         let recorded = match applied.base {
@@ -94,6 +109,49 @@ pub(super) fn compare(
         files.snapshot.commits_since(recorded)?.iter().for_each(|commit| overrides.add_trailers(commit));
     }
     Ok(Compared { comparison, overrides, overwritten })
+}
+
+/// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. A name that begins with
+/// `_` or `.` says that a file is not a toggle.
+fn hold_moved(comparison: &mut Comparison, files: &PlanFiles<'_>, rules: &Rules) -> Result<(), Error> {
+    let mut removed: HashMap<ObjectId, Vec<usize>> = HashMap::new();
+    for (at, one) in comparison.differences.iter().enumerate() {
+        let is_removed = one.desired.is_empty() && !comparison.renamed.contains(&one.id);
+        if let Some(file) = one.applied.first().filter(|_| is_removed && rules.policy.scope.contains(&one.id))
+        {
+            removed.entry(file.id).or_default().push(at);
+        }
+    }
+    if removed.is_empty() {
+        return Ok(());
+    }
+    let trees = files.open()?;
+    let mut folders = vec![(String::new(), files.root_tree())];
+    while let Some((folder, id)) = folders.pop() {
+        for entry in trees.tree(id)?.entries() {
+            let Ok(name) = std::str::from_utf8(entry.name) else { continue };
+            let path = trees::join(&folder, name);
+            match entry.kind() {
+                _ if name.starts_with(['.', '_']) => {}
+                EntryKind::Tree => folders.push((path, entry.id)),
+                EntryKind::Blob if removed.contains_key(&entry.id) => {
+                    if matches!(rules.layout.classify(path.as_bytes()), PathKind::Document { .. }) {
+                        continue;
+                    }
+                    let path = trees::join(&rules.root, &path);
+                    comparison.findings.retain(|found| found.path != path || !layout::is_about_path(found));
+                    for at in &removed[&entry.id] {
+                        let one = &mut comparison.differences[*at];
+                        one.desired = Claims::Unread;
+                        comparison.findings.push(layout::moved(&path, &one.id));
+                    }
+                }
+                EntryKind::Blob | EntryKind::Other => {}
+            }
+        }
+    }
+    comparison.findings.sort_unstable();
+    Ok(())
 }
 
 /// Holds what is not sent whatever its commit says: suspended and parked changes, those of a first pass, and what a
@@ -154,7 +212,8 @@ pub(super) fn with_files(
 /// Returns the text of a file that a plan has read before.
 fn text(blob: Blob) -> Option<String> {
     match blob {
-        Blob::Content(bytes) => String::from_utf8(bytes).ok(),
+        // A work tree may have the line breaks of Windows, and its commits those of Git.
+        Blob::Content(bytes) => String::from_utf8(bytes).ok().map(|text| text.replace("\r\n", "\n")),
         Blob::Missing | Blob::TooLarge(_) => None,
     }
 }
@@ -224,7 +283,7 @@ pub(super) fn decide(
     }
     findings.extend(match applied.base {
         None => comparison.findings,
-        Some(base) => base.new_findings(comparison.findings, files.root_tree(), rules)?,
+        Some(base) => base.new_findings(comparison.findings, files, rules)?,
     });
     Ok(Input {
         source: SourceInfo {

@@ -9,7 +9,6 @@ use crate::pass::compare::{AppliedSide, PlanFiles, plan_files};
 use crate::pass::config::{Config, Rules};
 use crate::pass::staleness::RevisionStep;
 use crate::plan::{LiveDifferences, Plan, SourceInfo};
-use crate::source::folder::Folder;
 use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, CleanPass, StateSnapshot};
 
@@ -66,8 +65,7 @@ fn plan_work_tree(
     let (is_forward, notes) = step_notes(snapshot, view, config)?;
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
-    let folder = Folder::with_left_out(folder, &source.root, &snapshot.reader()?, LIMITS)?;
-    let files = PlanFiles { snapshot, work_tree: Some(folder) };
+    let files = PlanFiles::of_work_tree(folder, source, snapshot, LIMITS)?;
     let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?;
     Ok(Planned { notes: notes.into_iter().chain(plan.idle_trailers()).collect(), plan, is_forward })
 }

@@ -6,6 +6,7 @@
 //! got there (src/pass/README.md, "Pull requests").
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use crate::document::{Diagnostic, layout};
 use crate::model::{
@@ -18,18 +19,20 @@ use crate::pass::compare::{AppliedSide, BaseRevision, PlanFiles, compare, decide
 use crate::pass::config::Rules;
 use crate::pass::dependents::with_dependents;
 use crate::pass::notes::range_note;
-use crate::pass::planning::Planned;
-use crate::pass::validate::{Checks, check_snapshot};
+use crate::pass::planning::{Files, Planned};
+use crate::pass::validate::{CheckTarget, Checks, LIMITS, check, check_snapshot};
 use crate::plan::{Base, Draft, LiveDifferences, OnInvalid, Plan};
 use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
 use crate::state::StateSnapshot;
 
-/// Plans the step between two revisions of a repository at a path. Reads no state, writes nothing, and connects to no
-/// host. Reports findings in the files that differ, or with `all_findings` in all files at the newer revision.
+/// Plans the step between two revisions of a repository at a path, or from one to the files of its work tree. Reads no
+/// state, writes nothing, and connects to no host. Reports findings in the files that differ, or with `all_findings` in all
+/// newer files.
 pub fn plan_range(
     source: &SourceConfig,
     rules: &Rules,
     range: &Range,
+    files: Files,
     all_findings: bool,
 ) -> Result<Planned, Error> {
     let revisions = Source::new(source.clone()).revisions()?;
@@ -43,12 +46,20 @@ pub fn plan_range(
         (revisions.snapshot(&ends.head)?, BTreeMap::new())
     };
     let base = BaseRevision::of(&ends.base, &snapshot)?;
-    let (files, applied) = (PlanFiles::committed(&snapshot), AppliedSide::revision(&base));
+    let folder = match files {
+        Files::Committed => None,
+        Files::WorkTree => Some(source.location.local_path().ok_or(Error::NoWorkTree)?),
+    };
+    let files = match folder {
+        None => PlanFiles::committed(&snapshot),
+        Some(folder) => PlanFiles::of_work_tree(folder, source, &snapshot, LIMITS)?,
+    };
+    let applied = AppliedSide::revision(&base);
     let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
     let mut input = decide(&files, applied, rules, compared)?;
     // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
     if all_findings || rules.policy.on_invalid == OnInvalid::Stop {
-        input.findings = findings_at(input.findings, &snapshot, rules)?;
+        input.findings = findings_at(input.findings, &snapshot, folder, rules)?;
     }
     let unmerged = explain_conflicts(&mut input.findings, conflicts, &ends);
     let new: Vec<EnvironmentId> = input
@@ -57,11 +68,15 @@ pub fn plan_range(
         .filter(|(_, count)| **count == 0)
         .map(|(environment, _)| environment.clone())
         .collect();
-    let attributions =
-        Attributions { snapshot: &snapshot, are_committed: true, rules, most_undecided: usize::MAX };
+    let attributions = Attributions {
+        snapshot: &snapshot,
+        are_committed: files.are_committed(),
+        rules,
+        most_undecided: usize::MAX,
+    };
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(Unlisted::new()))?;
     let plan = with_dependents(with_files(plan, &files, applied)?, &files, rules)?;
-    let uncommitted = is_checked_out.then(|| range_note(source, rules, &snapshot));
+    let uncommitted = (is_checked_out && files.are_committed()).then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
     let notes = notes.chain(plan.idle_trailers()).chain(dropped.flatten());
@@ -72,6 +87,7 @@ pub fn plan_range(
 fn findings_at(
     mut found: Vec<Diagnostic>,
     snapshot: &Snapshot,
+    folder: Option<&Path>,
     rules: &Rules,
 ) -> Result<Vec<Diagnostic>, Error> {
     let checks = Checks {
@@ -81,7 +97,11 @@ fn findings_at(
         scope: &rules.policy.scope,
         within: &[],
     };
-    found.extend(check_snapshot(snapshot, &rules.root, checks)?.findings);
+    let all = match folder {
+        None => check_snapshot(snapshot, &rules.root, checks)?,
+        Some(folder) => check(&CheckTarget::Folder(folder.to_owned(), rules.root.clone()), checks)?,
+    };
+    found.extend(all.findings);
     found.sort_unstable();
     found.dedup();
     Ok(found)
@@ -190,18 +210,18 @@ impl BaseRevision {
     pub(crate) fn new_findings(
         &self,
         mut findings: Vec<Diagnostic>,
-        head: ObjectId,
+        files: &PlanFiles<'_>,
         rules: &Rules,
-    ) -> Result<Vec<Diagnostic>, source::Error> {
+    ) -> Result<Vec<Diagnostic>, Error> {
         if findings.is_empty() {
             return Ok(findings);
         }
-        let trees = self.snapshot.reader()?;
+        let (trees, newer) = (self.snapshot.reader()?, files.open()?);
         let mut kept = Vec::new();
         for finding in findings.drain(..) {
             let path = finding.path.strip_prefix(rules.root.as_str()).unwrap_or(&finding.path);
             let is_old = layout::is_about_path(&finding) && {
-                let now = file_at(&trees, Some(head), path)?;
+                let now = file_at(&newer, Some(files.root_tree()), path)?;
                 now.is_some() && now == file_at(&trees, self.tree, path)?
             };
             if !is_old {

@@ -256,6 +256,28 @@ fn misfit(change: &Change, kind: ReturnType) -> Option<String> {
     })
 }
 
+/// Returns the toggles whose types decide on whether `change` may be sent.
+pub(crate) fn needed_types(change: &Change) -> Vec<(ToggleId, ReturnType)> {
+    // Nothing changes for a toggle that is switched off.
+    let needed = match change.action {
+        Action::Disable | Action::Adopt => Vec::new(),
+        _ => change.payload.prerequisites(),
+    };
+    let id = |key: &str| ToggleId::new(change.id.project(), change.id.environment_key(), key).ok();
+    needed.into_iter().filter_map(|one| Some((id(&one.key)?, one.kind))).collect()
+}
+
+/// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent, if the service has it with
+/// another type: SDKs compare types as well, so the prerequisite is never met.
+pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, live: Option<ReturnType>) -> Option<Hold> {
+    let live = live.filter(|live| *live != wanted)?;
+    let (live, wanted) = (live.as_str(), wanted.as_str());
+    Some(hold::return_type(&format!(
+        "the type of the prerequisite `{}` is `{wanted}`, but `{live}` on the service",
+        needed.toggle()
+    )))
+}
+
 /// The fate of a request whose response does not show whether the service stored it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Resolution {
@@ -291,6 +313,7 @@ impl Plan {
         mut drift: DriftReport,
         policy: &Policy,
     ) -> Self {
+        let all = live;
         for change in std::mem::take(&mut self.changes) {
             // With `--on-drift ignore`, a pass sends the change whatever the service has.
             let live = live.get(&change.id);
@@ -304,6 +327,33 @@ impl Plan {
                     (decision, ..) => decision,
                 }
             });
+            let may_be_sent = matches!(
+                decision,
+                Some(
+                    LiveDecision::Publish { .. }
+                        | LiveDecision::Create(_)
+                        | LiveDecision::ReadVersions { .. }
+                )
+            );
+            let type_of = |id: &ToggleId| match all.get(id) {
+                Some(Live::Toggle(live)) => live.return_type,
+                _ => None,
+            };
+            let other_type = || {
+                let needed = needed_types(&change);
+                needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, type_of(id)))
+            };
+            let decision = match decision {
+                Some(LiveDecision::Create(own)) => {
+                    let new_type = self.new_type(&change.id, own);
+                    Some(new_type.map_or_else(LiveDecision::Hold, LiveDecision::Create))
+                }
+                decision => decision,
+            };
+            let decision = match may_be_sent.then(other_type).flatten() {
+                Some(hold) => Some(LiveDecision::Hold(hold)),
+                None => decision,
+            };
             match decision {
                 Some(LiveDecision::Confirmed | LiveDecision::Converged) => {
                     self.state_edits.push(converged(change));

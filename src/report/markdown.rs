@@ -5,6 +5,7 @@
 //! The page never exceeds its limit: rows are printed in order as long as they fit, and the rest is counted.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::findings::errors_first;
 use super::markup::{Page, RestPosition, block, code, fenced, inline};
@@ -39,13 +40,13 @@ impl<'a> PlanView<'a> {
 /// Returns the plan as Markdown of at most `limit` bytes, and so of at most `limit` characters. Foreign text is inside code
 /// only, where it cannot mention users or act as markup.
 pub(crate) fn markdown(view: PlanView<'_>, limit: usize) -> String {
-    let linked = plan_page(&Lines { view, are_linked: true }, limit);
+    let linked = plan_page(&Lines { view, are_linked: true }, limit, "");
     // With very many changes, a line is worth more than the link on it.
-    let page = if linked.lacks("change") > 0 && view.links.is_some() {
-        plan_page(&Lines { view, are_linked: false }, limit)
-    } else {
-        linked
-    };
+    let plain = Lines { view, are_linked: false };
+    let lacks_rows = |page: &Page| page.lacks("change") + page.lacks("reason") > 0;
+    let page =
+        if lacks_rows(&linked) && view.links.is_some() { plan_page(&plain, limit, "") } else { linked };
+    let page = if lacks_rows(&page) { plan_page(&plain, limit, &overview(&plain, limit / 2)) } else { page };
     let rest = |left_out: Vec<String>| {
         format!(
             "> **Shortened**: {} did not fit here; `gitoggle plan -o json` lists everything.\n\n",
@@ -55,9 +56,59 @@ pub(crate) fn markdown(view: PlanView<'_>, limit: usize) -> String {
     page.finish(rest, RestPosition::Top)
 }
 
-fn plan_page(lines: &Lines<'_>, limit: usize) -> Page {
+/// Returns a line for each environment, in at most so many bytes.
+fn overview(lines: &Lines<'_>, limit: usize) -> String {
+    let mut environments: BTreeMap<EnvironmentId, StateCounts> = BTreeMap::new();
+    for section in sections(lines) {
+        for change in section.published.iter().flatten() {
+            environments.entry(change.id.environment()).or_default().add("to publish", 1);
+        }
+        for note in &section.notes {
+            environments.entry(note.environment.clone()).or_default().add(note.state, note.toggles.len());
+        }
+    }
+    let mut all: Vec<_> = environments.into_iter().collect();
+    all.sort_by_key(|(environment, _)| !is_production(environment));
+    let count = all.len();
+    let mut text = String::new();
+    for (at, (environment, counts)) in all.into_iter().enumerate() {
+        let line = format!("* {}: {counts}\n", code(&environment.to_string()));
+        if text.len() + line.len() > limit {
+            text.push_str(&format!("* {} more\n", counted(count - at, "environment")));
+            break;
+        }
+        text.push_str(&line);
+    }
+    text + "\n"
+}
+
+/// How many toggles are in each state, in the order of appearance.
+#[derive(Default)]
+struct StateCounts(Vec<(&'static str, usize)>);
+
+impl StateCounts {
+    fn add(&mut self, state: &'static str, count: usize) {
+        match self.0.iter_mut().find(|(known, _)| *known == state) {
+            Some((_, sum)) => *sum += count,
+            None => self.0.push((state, count)),
+        }
+    }
+}
+
+impl fmt::Display for StateCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.0.iter().map(|(state, count)| match count {
+            // The environment is held as a whole.
+            0 => (*state).to_owned(),
+            count => format!("{count} {state}"),
+        });
+        f.write_str(&counts.collect::<Vec<_>>().join(" · "))
+    }
+}
+
+fn plan_page(lines: &Lines<'_>, limit: usize, overview: &str) -> Page {
     let plan = lines.view.plan;
-    let mut page = Page::new(limit, &lines.head(), &foot(plan));
+    let mut page = Page::new(limit, &(lines.head() + overview), &foot(plan));
     let has_errors = plan.findings().iter().any(|finding| finding.severity == Severity::Error);
     if has_errors {
         lines.findings(&mut page, plan.findings(), limit / 4);
@@ -134,22 +185,11 @@ impl<'a> Section<'a> {
     fn heading(&self) -> String {
         /// No reader wants to read the names of a thousand environments.
         const MOST_NAMED: usize = 20;
-        let mut counts = Vec::new();
+        let mut counts = StateCounts::default();
         if !self.published.is_empty() {
-            counts.push(("to publish", self.published.len()));
+            counts.add("to publish", self.published.len());
         }
-        for note in &self.notes {
-            match counts.iter_mut().find(|(state, _)| *state == note.state) {
-                Some((_, sum)) => *sum += note.toggles.len(),
-                None => counts.push((note.state, note.toggles.len())),
-            }
-        }
-        let counts = counts.into_iter().map(|(state, count)| match count {
-            // The environment is held as a whole.
-            0 => state.to_owned(),
-            count => format!("{count} {state}"),
-        });
-        let counts = counts.collect::<Vec<_>>().join(" · ");
+        self.notes.iter().for_each(|note| counts.add(note.state, note.toggles.len()));
         match self.environments.as_slice() {
             [one] => format!("#### {} {counts}\n\n", code(&one.to_string())),
             several => {

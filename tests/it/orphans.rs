@@ -45,6 +45,43 @@ fn disable_publishes_the_applied_content_once() {
 }
 
 #[test]
+fn a_document_that_was_only_moved_is_held_and_never_disabled() {
+    for (to, is_held) in [
+        ("shop/prod/pay.yaml.bak", true),
+        ("shop/pay.yaml", true),
+        ("pay.txt", true),
+        ("shop/prod/old/pay.yaml", true),
+        // The way to say that a file is not a toggle.
+        ("shop/prod/_pay.yaml", false),
+        (".old/pay.yaml", false),
+        // Another toggle.
+        ("shop/prod/payment.yaml", false),
+    ] {
+        let world = World::with_pay_and_search_applied();
+        world.repo.rename("shop/prod/pay.yaml", to);
+        world.repo.commit("Move pay");
+        let plan = || world.plan().set("on-remove", "disable");
+        let (code, held) = if is_held { (3, 1) } else { (0, 0) };
+        let json = plan().set("output", "json").exit(code).json();
+        assert_eq!(json["held"].as_array().map(Vec::len), Some(held), "{to}: {json}");
+        if is_held {
+            plan().exit(3).says(&[
+                to,
+                "this file is the document of `shop/prod/pay`",
+                "`shop/prod/pay` keeps its last applied version",
+            ]);
+            world.apply().set("on-remove", "disable").exit(3).any_output();
+            world.nothing_sent();
+            // The advice is right.
+            world.repo.rename(to, "shop/prod/_pay.yaml");
+            world.repo.commit("Say that it is no toggle");
+        }
+        world.apply().set("on-remove", "disable").exit(0).any_output();
+        assert!(world.service.take().iter().any(|one| one.body()["disabled"] == json!(true)), "{to}");
+    }
+}
+
+#[test]
 fn after_disable_a_returning_file_is_a_create() {
     let world = without_pay();
     world.apply().set("on-remove", "disable").exit(0).any_output();

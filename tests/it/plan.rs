@@ -132,6 +132,41 @@ fn uncommitted_files_are_planned_with_the_worktree_flag() {
 }
 
 #[test]
+fn uncommitted_files_are_compared_with_a_revision_without_state() {
+    let world = World::with_pay_applied();
+    let plan = |from: &str| {
+        let run = world.plan().unset("state-dir").unset("base-url").arg("--worktree").args(from);
+        run.set("output", "json").exit(0).stderr("").json()
+    };
+    assert_eq!(plan("--from HEAD")["changes"], json!([]));
+    world.repo.write("shop/prod/pay.yaml", doc(33));
+    world.repo.write("shop/prod/fresh.yaml", doc(1));
+    let changes = plan("--from HEAD")["changes"].clone();
+    let toggles: Vec<_> = changes.as_array().unwrap().iter().map(|change| &change["toggle"]).collect();
+    assert_eq!(toggles, ["shop/prod/fresh", "shop/prod/pay"], "{changes:#}");
+    world.repo.commit_pay(33, "Ask for 33 years");
+    world.repo.write("shop/prod/pay.yaml", doc(34));
+    let before = |plan: &serde_json::Value| plan["changes"].to_string().contains("18");
+    assert!(before(&plan("--from HEAD~1")) && !before(&plan("--from HEAD")));
+}
+
+#[test]
+fn a_diff_of_a_work_tree_with_the_line_breaks_of_windows_shows_what_changed() {
+    let world = World::with_pay_applied();
+    let change = |text: String| world.repo.write("shop/prod/pay.yaml", text.replace('\n', "\r\n"));
+    change(doc(33));
+    let text = world.plan().arg("--worktree").exit(0).both();
+    let of = |mark: &str| {
+        let lines = text.lines().map(str::trim_start).filter(|line| line.starts_with(mark));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    // The lines of the list begin with a dash, too.
+    let (removed, added) = (of("-   "), of("+   "));
+    assert!(removed.len() == 1 && removed[0].contains("18"), "{text}");
+    assert!(added.len() == 1 && added[0].contains("33"), "{text}");
+}
+
+#[test]
 fn what_a_sparse_checkout_leaves_out_was_not_removed() {
     let world = World::with_pay_applied();
     world.repo.file("shop/test/pay.yaml", doc(18)).commit("Add a test");

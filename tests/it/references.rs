@@ -365,3 +365,66 @@ fn a_toggle_is_not_created_while_its_documents_disagree_about_its_type() {
         assert_eq!(list["returnType"], kind, "{list}");
     }
 }
+
+#[test]
+fn a_prerequisite_of_another_type_than_on_the_service_is_held_and_the_plan_shows_it() {
+    // The values of the document look like booleans, but the toggle is one of texts there.
+    let service = LiveService::start(&json!([
+        { "key": "base", "returnType": "string", "variations": unconfigured("base")["variations"] },
+        unconfigured("search"),
+    ]));
+    service.world.repo.file("shop/prod/base.yaml", toggle(&[], SWITCH));
+    service.world.repo.file("shop/prod/search.yaml", toggle(&[&needs("base")], SWITCH));
+    service.world.repo.commit("Add both");
+    const HELD: &[&str] = &["the type of the prerequisite `base` is `boolean`, but `string` on the service"];
+    let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
+    plan.set("first-pass", "assert").exit(4).stdout_contains(HELD).any_stderr();
+    let patched = |apply: &dyn Fn(Gitoggle)| {
+        let run = service.apply().set("first-pass", "assert").set("only", "shop/prod/*");
+        let all = service.requests(|| apply(run));
+        let patched = all.iter().filter_map(|request| request.strip_prefix("PATCH ")?.split_once('/'));
+        patched.map(|(key, _)| key.to_owned()).collect::<Vec<_>>()
+    };
+    let held = |run: Gitoggle| {
+        run.exit(4).stdout_contains(HELD).stdout_contains(&["held shop/prod/search"]).any_stderr();
+    };
+    assert_eq!(patched(&held), ["base"]);
+    let document = toggle(&[&needs("base").replace("boolean", "string")], SWITCH);
+    // The documents of another environment say that the values are texts.
+    service.world.repo.file("shop/test/base.yaml", toggle(&[], ["red", "green"]));
+    service.world.repo.file("shop/prod/search.yaml", document).commit("Name the type of the service");
+    assert_eq!(patched(&|run| drop(run.exit(0).any_output())), ["search"]);
+}
+
+#[test]
+fn a_plan_shows_that_a_toggle_is_not_created_while_its_documents_disagree() {
+    let service = LiveService::start(&json!([]));
+    service.world.repo.file("shop/prod/new.yaml", toggle(&[], SWITCH));
+    service.world.repo.file("shop/test/new.yaml", toggle(&[], ["red", "green"])).commit("Add new");
+    let plan = service.connected(service.world.plan()).unset("timeout").args("--live --on-missing create");
+    let plan = plan.set("only", "shop/prod/*");
+    plan.set("first-pass", "assert")
+        .exit(4)
+        .stdout_contains(&["values of different types", "held"])
+        .any_stderr();
+}
+
+#[test]
+fn a_chain_through_all_documents_is_checked_with_linear_output() {
+    let printed = |count: usize| {
+        let world = World::new();
+        for at in 0..count {
+            let next = needs(&format!("t{:04}", at + 1));
+            let needed = if at + 1 < count { vec![next.as_str()] } else { Vec::new() };
+            world.repo.write(&format!("shop/prod/t{at:04}.yaml"), toggle(&needed, SWITCH));
+        }
+        let validate = featureprobe(world.validate()).set("sdks", "rust");
+        let findings = found(featureprobe(world.validate()).set("sdks", "rust")).len();
+        assert_eq!(findings, count - 20, "a chain of up to 19 steps is accepted");
+        validate.exit(3).both().len()
+    };
+    let (small, large) = (printed(60), printed(100));
+    // 40 findings more, each of the same size.
+    let each = (large - small) / 40;
+    assert!((small / 40).abs_diff(each) < each / 10, "{small} {large}");
+}

@@ -25,7 +25,9 @@ use crate::source::CacheMode;
 )]
 pub(crate) struct PlanArgs {
     /// Read uncommitted files
-    #[arg(long, conflicts_with_all = ["from_revision", "to", "pull_request", "target"])]
+    ///
+    /// With --from HEAD, they are compared with the last commit, without state.
+    #[arg(long, conflicts_with_all = ["to", "pull_request", "target"])]
     pub(crate) worktree: bool,
     /// Exit with 2 if there are changes
     #[arg(long)]
@@ -106,7 +108,7 @@ fn page(
         Some(range) => {
             let source = setup::source(settings, CacheMode::Untouched);
             let plan = |range: &pass::Range| {
-                pass::plan_range(&source, &setup::rules(settings), range, settings.all_findings)
+                pass::plan_range(&source, &setup::rules(settings), range, files, settings.all_findings)
             };
             let planned = plan(&range)?;
             match forge::merged(settings, &range, &planned.plan) {

@@ -17,7 +17,10 @@ use super::{PublishJob, body, sent, stopped};
 use crate::model::{Certainty, Hold, Live, LiveToggle, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
 use crate::pass::event::{Event, PublishAnswer};
 use crate::pass::report::ChangeResult;
-use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, resolve};
+use crate::plan::{
+    Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, needed_types,
+    other_type, resolve,
+};
 use crate::service::Outcome;
 use crate::state::{self, Begun};
 
@@ -239,7 +242,24 @@ impl<'a> Attempt<'a> {
             }
             decision => decision,
         };
+        let decision = match decision {
+            LiveDecision::Create(_) | LiveDecision::Publish { .. } => {
+                self.other_type(change).await?.map_or(decision, LiveDecision::Hold)
+            }
+            decision => decision,
+        };
         Ok((decision, overwrites(change, &live).then_some(SentNote::Overwrites)))
+    }
+
+    /// Returns why a change may not be sent whose prerequisite has another type on the service.
+    async fn other_type(&self, change: &Change) -> Result<Option<Hold>, Outcome> {
+        for (id, wanted) in needed_types(change) {
+            let live = self.publish.service.return_type(&id, self.now()).await?;
+            if let Some(hold) = other_type(&id, wanted, live) {
+                return Ok(Some(hold));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns a hold because of changes on the service that names all of them, as far as they can be read.

@@ -200,6 +200,15 @@ impl Service {
         }
     }
 
+    /// Returns the type of a toggle of a project of the pass; none if the service does not have it.
+    async fn return_type(&self, toggle: &ToggleId, now: Instant) -> Result<Option<ReturnType>, Outcome> {
+        match self {
+            Self::Http(http) => http.return_type(toggle, now).await,
+            #[cfg(test)]
+            Self::Simulated(_) => Ok(None),
+        }
+    }
+
     /// Returns the versions of a toggle from `first` on, newest first.
     async fn versions_from(&self, toggle: &ToggleId, first: u64) -> Result<Vec<LiveVersion>, Outcome> {
         match self {
@@ -256,6 +265,12 @@ impl HttpService {
             }
             failure
         })
+    }
+
+    async fn return_type(&self, toggle: &ToggleId, now: Instant) -> Result<Option<ReturnType>, Outcome> {
+        let project = self.projects.get(&toggle.environment().project);
+        let project = project.expect("a prerequisite is in the project of its change");
+        Ok(project.find(toggle, now).await?.and_then(|listed| listed.return_type))
     }
 
     async fn live(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {

@@ -225,7 +225,9 @@ fn very_many_environments_and_findings_leave_room_for_changes() {
     assert!(page.len() <= ANY);
     let lines = page.matches("* **update** ").count();
     let findings = page.matches("* **error** ").count();
-    assert!(lines > 100 && findings > 50, "{lines} {findings}");
+    // Half of the page names the environments, each with one line.
+    let environments = page.matches(": 1 to publish\n").count();
+    assert!(environments > 1000 && lines > 50 && findings > 50, "{environments} {lines} {findings}");
     assert!(page.contains("findings, "), "{}", &page[..1000]);
 }
 
@@ -237,4 +239,25 @@ fn an_environment_that_is_held_is_a_section_of_its_own() {
         .insert("z/z".parse().unwrap(), Arc::new(hold::environment("every document was removed")));
     let page = markdown(&world.plan(&all_at_once()), ANY, None);
     assert!(page.contains("#### ` z/z ` held\n\n* **held**: every document was removed\n"), "{page}");
+}
+
+#[test]
+fn a_shortened_page_names_every_environment_with_one_line() {
+    let mut world = World::default();
+    for at in 0..4000 {
+        let id = format!("p/e{}/t{at:05}", at / 1000);
+        world = world.want(&id, Want::Document(doc(4))).knows(&id, Known::Document(doc(2)));
+    }
+    let page = markdown(&world.plan(&all_at_once()), ANY, None);
+    assert!(page.contains("**Shortened**") && page.len() <= ANY, "{}", &page[..1000]);
+    for at in 0..4 {
+        assert_eq!(
+            page.matches(&format!("* ` p/e{at} `: 1000 to publish\n")).count(),
+            1,
+            "{}",
+            &page[..2000]
+        );
+    }
+    let short = markdown(&World::of(2, 2, 0).plan(&all_at_once()), ANY, None);
+    assert!(!short.contains("to publish\n* "), "{short}");
 }

@@ -86,7 +86,7 @@ fn flags_that_contradict_each_other_are_usage_errors() {
     let world = forked();
     for (args, message) in [
         ("--to main", "`--from`|--to: needs --from"),
-        ("--from main --worktree", "cannot be used with"),
+        ("--from main --to HEAD --worktree", "cannot be used with"),
         ("--pull-request --worktree", "cannot be used with"),
         ("--pull-request --from main", "--from: cannot be used with --pull-request"),
         ("--pull-request --to main", "--to: cannot be used with --pull-request"),
