@@ -210,7 +210,7 @@ impl RunObserver {
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
             Event::Answered(outcome, took) | Event::Failed(outcome, took) => {
-                self.metrics.published(outcome.kind(), *took);
+                self.metrics.published(outcome.kind, *took);
             }
             Event::Begins(plan) => {
                 self.is_long.store(plan.changes().len() > Report::MANY, Relaxed);

@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{BUILD, HoldKind, PublishOutcome, Suspensions, ToggleState, words};
+use crate::model::{BUILD, HoldKind, OutcomeKind, Suspensions, ToggleState, words};
 use crate::state::Clock;
 
 /// The metrics of one process. Clones share them.
@@ -69,14 +69,14 @@ impl Metrics {
         let mut inner = Inner {
             registry: Registry::default(),
             commit_to_applied: Histogram::new(COMMIT_BUCKETS),
-            drift_failures: Labeled::new("outcome", PublishOutcome::ALL.map(PublishOutcome::as_str)),
+            drift_failures: Labeled::new("outcome", OutcomeKind::ALL.map(OutcomeKind::as_str)),
             drift_scans: Labeled::new("result", ScanResult::ALL.map(ScanResult::as_str)),
             last_success: Gauge::default(),
             notifications_failed: Counter::default(),
             pass_duration: Histogram::new(PASS_BUCKETS),
             passes: Labeled::new("result", ["error", "noop", "success"]),
             publish_duration: Histogram::new(PUBLISH_BUCKETS),
-            publishes: Labeled::new("outcome", PublishOutcome::ALL.map(PublishOutcome::as_str)),
+            publishes: Labeled::new("outcome", OutcomeKind::ALL.map(OutcomeKind::as_str)),
             source_age: SourceAge::default(),
             source_fetch_duration: Histogram::new(FETCH_BUCKETS),
             suspended: Gauge::default(),
@@ -103,12 +103,12 @@ impl Metrics {
     }
 
     /// Counts a scan in which reads had this outcome.
-    pub fn scan_failed(&self, outcome: PublishOutcome) {
+    pub fn scan_failed(&self, outcome: OutcomeKind) {
         self.0.drift_failures.with(outcome.as_str()).inc();
     }
 
     /// Counts an attempt to publish one toggle, which took `took`.
-    pub fn published(&self, outcome: PublishOutcome, took: Duration) {
+    pub fn published(&self, outcome: OutcomeKind, took: Duration) {
         self.0.publishes.with(outcome.as_str()).inc();
         self.0.publish_duration.observe(took.as_secs_f64());
     }
@@ -345,7 +345,7 @@ mod tests {
     fn the_text_has_the_names_of_the_contract() {
         let metrics = Metrics::new();
         metrics.pass_ended(&PassResult::Noop, Duration::from_millis(2));
-        metrics.published(PublishOutcome::Applied, Duration::from_millis(20));
+        metrics.published(OutcomeKind::Applied, Duration::from_millis(20));
         metrics.succeeded_at(1_700_000_000);
         metrics.suspensions(&Suspension { reason: None, until: None }.into());
         metrics.notification_failed();

@@ -16,7 +16,7 @@ use futures_util::{StreamExt as _, stream};
 use reading::{AppliedDocuments, KnownDifference, ScanMemory};
 use reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 
-use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, ObjectId, PublishOutcome, Scope, ToggleId};
+use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, ObjectId, OutcomeKind, Scope, ToggleId};
 use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::{LiveReader, Outcome, ReadSession};
@@ -43,7 +43,7 @@ struct Scan<'a> {
     applied_versions: BTreeMap<ToggleId, EqualVersion>,
     report: DriftReport,
     unaccepted: Option<String>,
-    failures: BTreeSet<PublishOutcome>,
+    failures: BTreeSet<OutcomeKind>,
 }
 
 impl<'a> Scan<'a> {
@@ -88,11 +88,11 @@ impl<'a> Scan<'a> {
                 ScanFound::Live(id, Ok(live)) => self.toggle(id, live)?,
                 ScanFound::Live(id, Err(failure)) => {
                     self.report.hint = self.report.hint.or(hint(&failure));
-                    self.failures.insert(failure.kind());
+                    self.failures.insert(failure.kind);
                     self.unread(id, failure.to_string());
                 }
                 ScanFound::Unaccepted(failure) => {
-                    self.failures.insert(failure.kind());
+                    self.failures.insert(failure.kind);
                     self.unaccepted =
                         Some(format!("the service could not be read with the token: {failure}"));
                 }
@@ -325,19 +325,17 @@ impl<'a> Scan<'a> {
 
 /// Returns how to fix what made a read fail.
 fn hint(failure: &Outcome) -> Option<&'static str> {
-    match failure {
-        Outcome::Forbidden { .. } => Some(
+    match failure.kind {
+        OutcomeKind::Forbidden => Some(
             "let the account of the token read these environments on the service, or use another token; a \
              glob after `gitoggle drift` limits what is compared",
         ),
-        Outcome::Misrouted { .. } => Some("check `--base-url`: another server may have responded"),
-        Outcome::Unauthorized { .. } => {
+        OutcomeKind::Misrouted => Some("check `--base-url`: another server may have responded"),
+        OutcomeKind::Unauthorized => {
             Some("check the token in `GITOGGLE_TOKEN` or `--token-file`: it may have expired or been revoked")
         }
-        Outcome::Untrusted { .. } => Some("check `--base-url`, `--ca-file` and the proxy settings"),
-        Outcome::Applied { .. } | Outcome::Busy { .. } | Outcome::Lost { .. } | Outcome::Refused { .. } => {
-            None
-        }
+        OutcomeKind::Untrusted => Some("check `--base-url`, `--ca-file` and the proxy settings"),
+        OutcomeKind::Applied | OutcomeKind::Busy | OutcomeKind::Lost | OutcomeKind::Refused => None,
     }
 }
 
@@ -385,7 +383,7 @@ pub struct DriftScan {
     /// Why the service could not be read with the token, if nothing else needed the token.
     unaccepted: Option<String>,
     /// The kinds of failed reads.
-    failures: BTreeSet<PublishOutcome>,
+    failures: BTreeSet<OutcomeKind>,
     /// Whether the scan was stopped before its end.
     pub is_interrupted: bool,
     /// Whether another process applied toggles while they were read.
@@ -399,7 +397,7 @@ impl DriftScan {
     }
 
     /// Returns the kinds of failed reads, each once.
-    pub fn failures(&self) -> impl Iterator<Item = PublishOutcome> {
+    pub fn failures(&self) -> impl Iterator<Item = OutcomeKind> {
         self.failures.iter().copied()
     }
 }

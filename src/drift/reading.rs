@@ -171,7 +171,7 @@ impl Reading {
         for id in reads {
             self.send(ScanFound::Live(id, Err(failure.clone())));
         }
-        let is_nowhere = matches!(failure, Outcome::Refused { code: Some(code), .. } if code == "not_found");
+        let is_nowhere = failure.is_refused_with("not_found");
         let unapplied = toggles.iter().filter(|(_, expected)| **expected == ExpectedLive::Listed);
         for (id, _) in unapplied {
             let missing = Live::Missing { needs_approval: false };

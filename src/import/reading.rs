@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::Found;
 use super::writer::{ImportResult, ImportStop, SkipReason};
-use crate::model::{EnvironmentId, FoldedId, Key, Live, LiveContent, Scope, ToggleId};
+use crate::model::{EnvironmentId, FoldedId, Key, Live, LiveContent, OutcomeKind, Scope, ToggleId};
 use crate::service::{InvalidKey, ListedToggle, Outcome, ReadSession};
 
 /// Reads one import's toggles. Clones share everything.
@@ -167,9 +167,9 @@ impl ToggleReading {
             Ok(live) => live,
             Err(outcome) => {
                 self.check_session()?;
-                let result = match listed.is_locked {
+                let result = match (listed.is_locked, outcome.kind, outcome.status) {
                     // The reader looks for the live values in the history, which the service may not have.
-                    Some(true) if matches!(outcome, Outcome::Refused { status: 200, .. }) => {
+                    (Some(true), OutcomeKind::Refused, Some(200)) => {
                         ImportResult::Skipped(SkipReason::Draft, outcome.to_string())
                     }
                     _ => ImportResult::Failed(outcome.to_string()),

@@ -8,7 +8,7 @@ use super::{ImportConfig, ImportError, ImportSource};
 use crate::authoring::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 use crate::document::{self, MOST_FILES, PathKind, Severity};
 use crate::git::is_full;
-use crate::model::{Blob, Format, Payload, ToggleId, chain, escaped, listed, words};
+use crate::model::{Blob, Format, OutcomeKind, Payload, ToggleId, chain, escaped, listed, words};
 use crate::service::Outcome;
 use crate::source;
 use crate::source::worktree::WorkTree;
@@ -333,19 +333,19 @@ impl ImportStop {
             Self::Interrupted => {
                 "run the command again to continue; documents that were written count as unchanged"
             }
-            Self::Service(Outcome::Unauthorized { .. } | Outcome::Forbidden { .. }) => {
-                "check that the token is valid and may read these projects"
-            }
-            Self::Service(Outcome::Misrouted { .. }) => {
-                "check the path of `--base-url`, and the proxy settings"
-            }
-            Self::Service(Outcome::Untrusted { .. }) => {
-                "check `--base-url`, `--ca-file` and the proxy settings"
-            }
-            Self::Service(Outcome::Refused { .. }) => {
-                "check `--base-url`, and that the service is a FeatureProbe (`--service-kind`)"
-            }
-            Self::Service(_) => "run the command again when the service is available",
+            Self::Service(failure) => match failure.kind {
+                OutcomeKind::Unauthorized | OutcomeKind::Forbidden => {
+                    "check that the token is valid and may read these projects"
+                }
+                OutcomeKind::Misrouted => "check the path of `--base-url`, and the proxy settings",
+                OutcomeKind::Untrusted => "check `--base-url`, `--ca-file` and the proxy settings",
+                OutcomeKind::Refused => {
+                    "check `--base-url`, and that the service is a FeatureProbe (`--service-kind`)"
+                }
+                OutcomeKind::Applied | OutcomeKind::Busy | OutcomeKind::Lost => {
+                    "run the command again when the service is available"
+                }
+            },
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) use leftover::{
     LastChange, Leftover, OwnerEntry, PassedRule, StaleReport, StaleToggle, WaivedToggle,
 };
 pub use live::{Live, LiveContent, LiveDraft, LiveEvent, LiveToggle, LiveVersion};
-pub use request::{Action, Certainty, PublishOutcome, RequestDigest, Sent, SentNote, TargetingDigest};
+pub use request::{Action, Certainty, OutcomeKind, RequestDigest, Sent, SentNote, TargetingDigest};
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
 pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,

@@ -157,7 +157,7 @@ pub enum Certainty {
 
 super::words! {
     /// How a request ended.
-    PublishOutcome {
+    OutcomeKind {
         /// The service confirmed the request.
         Applied = "applied",
         /// The service was overloaded or unreachable.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Commit, Hold, HoldKind, ToggleId, ToggleState, counted};
+use crate::model::{Commit, Hold, HoldKind, OutcomeKind, ToggleId, ToggleState, counted};
 use crate::pass::Error;
 use crate::plan::{Change, Plan};
 use crate::service::{Outcome, ServiceTrust};
@@ -25,6 +25,16 @@ pub enum ChangeResult {
 }
 
 impl ChangeResult {
+    /// Returns the result of a request with this outcome.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        let reason = outcome.reason.as_str();
+        match outcome.kind {
+            OutcomeKind::Applied => Self::Applied,
+            OutcomeKind::Refused => Self::failed(HoldKind::Refused, reason),
+            _ => Self::pending(reason),
+        }
+    }
+
     /// Creates the result of a request that the service has not confirmed.
     pub(crate) fn pending(reason: impl Into<String>) -> Self {
         Self::Held(Arc::new(Hold::undecided(ToggleState::Pending, reason)))
@@ -308,11 +318,16 @@ impl StopReason {
     /// which the reason must not contradict.
     pub(crate) fn from_outcome(outcome: &Outcome, trust: ServiceTrust) -> Self {
         let reason = outcome.to_string();
-        match outcome {
-            Outcome::Unauthorized { .. } => Self::Unauthorized(reason, trust),
-            Outcome::Untrusted { fault, .. } => Self::Untrusted { fault: *fault, reason },
-            Outcome::Busy { retry_after, .. } => Self::Patience { last: reason, wait: *retry_after },
-            _ => Self::Patience { last: reason, wait: None },
+        match outcome.kind {
+            OutcomeKind::Forbidden => Self::Forbidden(reason, trust),
+            OutcomeKind::Misrouted => Self::Misrouted(reason, trust),
+            OutcomeKind::Unauthorized => Self::Unauthorized(reason, trust),
+            OutcomeKind::Untrusted => {
+                Self::Untrusted { fault: outcome.fault.unwrap_or(CertificateFault::Other), reason }
+            }
+            OutcomeKind::Applied | OutcomeKind::Busy | OutcomeKind::Lost | OutcomeKind::Refused => {
+                Self::Patience { last: reason, wait: outcome.retry_after }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Outcome;
-use crate::model::{Certainty, cut};
+use crate::model::{Certainty, OutcomeKind, cut};
 use crate::transport::sanitized;
 
 /// Whether the service has accepted a request in this pass. Until then, a 404 or 405 may mean a wrong base
@@ -22,39 +22,33 @@ pub enum ServiceTrust {
 
 pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     let ServiceResponse { status, location, retry_after, body } = response;
-    let (status, certainty) = (*status, certainty(*status, body));
+    let (status, code) = (*status, code(body));
     // An error that names a time after which to ask again is about the moment, whatever its status.
     let is_passing = matches!(status, 408 | 425 | 429 | 500..) || (status >= 400 && retry_after.is_some());
-    match (status, code(body)) {
+    let (kind, reason) = match (status, code) {
         (200..=299, _) => success(status, body),
-        _ if is_passing => Outcome::Busy {
-            status: Some(status),
-            retry_after: *retry_after,
-            certainty,
-            reason: description(status, body),
-        },
+        _ if is_passing => (OutcomeKind::Busy, description(status, body)),
         // The code counts where the body has one (src/service/README.md, "Outcomes").
-        (401, _) | (400..=499, Some("unauthorized")) => unauthorized(status, body, certainty),
-        (403, _) | (400..=499, Some("forbidden")) => {
-            Outcome::Forbidden { certainty, reason: description(status, body) }
-        }
-        (404 | 405, None) if trust == ServiceTrust::Unproven => Outcome::Misrouted {
-            status,
-            certainty,
-            reason: format!(
+        (401, _) | (400..=499, Some("unauthorized")) => (
+            OutcomeKind::Unauthorized,
+            format!("the service rejected the token: {}", description(status, body)),
+        ),
+        (403, _) | (400..=499, Some("forbidden")) => (OutcomeKind::Forbidden, description(status, body)),
+        (404 | 405, None) if trust == ServiceTrust::Unproven => (
+            OutcomeKind::Misrouted,
+            format!(
                 "{}; check `--base-url`, and that the toggle exists on the service",
                 description(status, body)
             ),
-        },
-        (400.., code) => Outcome::Refused {
-            status,
-            code: code.map(Into::into),
-            certainty,
-            reason: refused(status, code, body),
-        },
-        (..=399, _) => {
-            Outcome::Misrouted { status, certainty, reason: redirected(status, location.as_deref()) }
-        }
+        ),
+        (400.., code) => (OutcomeKind::Refused, refused(status, code, body)),
+        (..=399, _) => (OutcomeKind::Misrouted, redirected(status, location.as_deref())),
+    };
+    Outcome {
+        status: Some(status).filter(|_| kind != OutcomeKind::Lost),
+        retry_after: retry_after.filter(|_| is_passing),
+        code: code.map(Into::into),
+        ..Outcome::new(kind, certainty(status, body), reason)
     }
 }
 
@@ -68,26 +62,16 @@ fn refused(status: u16, code: Option<&str>, body: &Body) -> String {
     }
 }
 
-fn success(status: u16, body: &Body) -> Outcome {
+fn success(status: u16, body: &Body) -> (OutcomeKind, String) {
     match body {
-        Body::Empty | Body::Json { .. } => Outcome::Applied { status },
-        Body::Broken => Outcome::Lost {
-            reason: format!("the service responded with {status}, but its body did not arrive completely"),
-        },
+        Body::Empty | Body::Json { .. } => {
+            (OutcomeKind::Applied, format!("the service responded with {status}"))
+        }
+        Body::Broken => (OutcomeKind::Lost, description(status, body)),
         // A login page or a portal responds with 200 as well, so this proves nothing.
-        Body::Other { .. } => Outcome::Misrouted {
-            status,
-            certainty: Certainty::Unknown,
-            reason: format!("{}; check `--base-url`", description(status, body)),
-        },
-    }
-}
-
-fn unauthorized(status: u16, body: &Body, certainty: Certainty) -> Outcome {
-    Outcome::Unauthorized {
-        status,
-        certainty,
-        reason: format!("the service rejected the token: {}", description(status, body)),
+        Body::Other { .. } => {
+            (OutcomeKind::Misrouted, format!("{}; check `--base-url`", description(status, body)))
+        }
     }
 }
 
@@ -321,7 +305,7 @@ mod tests {
         for (status, body, trust, word, certainty) in cases {
             let outcome = classify(&response(*status, body), *trust);
             assert_eq!(
-                (outcome.as_str(), outcome.certainty()),
+                (outcome.kind.as_str(), outcome.certainty),
                 (*word, *certainty),
                 "{status} {body:?} {trust:?}"
             );
@@ -403,7 +387,7 @@ mod tests {
     fn an_incomplete_response_proves_nothing() {
         for (status, word) in [(200, "lost"), (400, "refused"), (503, "busy"), (401, "unauthorized")] {
             let outcome = classify(&ServiceResponse { body: Body::Broken, ..response(status, "") }, Proven);
-            assert_eq!((outcome.as_str(), outcome.certainty()), (word, Unknown), "{status}");
+            assert_eq!((outcome.kind.as_str(), outcome.certainty), (word, Unknown), "{status}");
         }
     }
 
@@ -446,15 +430,13 @@ mod tests {
                 for trust in [Proven, Unproven] {
                     let response = ServiceResponse { retry_after: wait, ..response(status, body) };
                     let outcome = classify(&response, trust);
-                    assert!(
-                        matches!(outcome, Outcome::Busy { retry_after, .. } if retry_after == wait),
-                        "{status} {body:?}: {outcome:?}"
-                    );
+                    let (kind, after) = (outcome.kind, outcome.retry_after);
+                    assert_eq!((kind, after), (OutcomeKind::Busy, wait), "{status} {body:?}: {outcome:?}");
                 }
             }
         }
         let moved = ServiceResponse { retry_after: wait, ..response(302, "") };
-        assert_eq!(classify(&moved, Proven).as_str(), "misrouted");
+        assert_eq!(classify(&moved, Proven).kind.as_str(), "misrouted");
     }
 
     fn json(code: Option<&str>, message: Option<&str>) -> Body {

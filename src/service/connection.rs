@@ -15,7 +15,7 @@ use url::Url;
 
 use super::classify::LARGEST_BODY;
 use super::retry::TokenState;
-use crate::model::Certainty;
+use crate::model::{Certainty, OutcomeKind};
 use crate::service::{BaseUrl, Body, Outcome, ServiceResponse};
 use crate::transport::{
     CertificateFault, Network, NetworkError, Secret, SecretError, SecretSource, certificate_fault,
@@ -111,7 +111,7 @@ impl ServiceConnection {
     /// See [`super::Client::token_state`].
     pub(super) fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
         // FeatureProbe also answers 403 for a revoked token (src/service/featureprobe.md, "Tokens").
-        if matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorized { .. }) {
+        if matches!(outcome.kind, OutcomeKind::Forbidden | OutcomeKind::Unauthorized) {
             // The old token stays in use if the new one cannot be read.
             let _ = self.reload_token();
         }
@@ -316,26 +316,21 @@ pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Ou
         return untrusted(fault, host);
     }
     if is_without_tls(error) {
-        return Outcome::Untrusted {
-            fault: CertificateFault::Other,
-            reason: format!("`{host}` does not speak TLS, so nothing was sent"),
-        };
+        let reason = format!("`{host}` does not speak TLS, so nothing was sent");
+        return unsent(CertificateFault::Other, reason);
     }
     // A timeout while connecting has sent nothing, so this comes before the check for timeouts.
     if error.is_connect() || error.is_builder() {
-        return Outcome::Busy {
-            status: None,
-            retry_after: None,
-            certainty: Certainty::NotStored,
-            reason: format!("could not connect to `{host}`: {}", not_connected(error, secret)),
-        };
+        let reason = format!("could not connect to `{host}`: {}", not_connected(error, secret));
+        return Outcome::new(OutcomeKind::Busy, Certainty::NotStored, reason);
     }
     let why = if error.is_timeout() {
         "no complete response arrived within `--timeout`".to_owned()
     } else {
         format!("no response arrived: {}", sanitized(&reason(error).to_string(), secret))
     };
-    Outcome::Lost { reason: format!("the request was sent to `{host}`, but {why}") }
+    let reason = format!("the request was sent to `{host}`, but {why}");
+    Outcome::new(OutcomeKind::Lost, Certainty::Unknown, reason)
 }
 
 fn not_connected(error: &reqwest::Error, secret: &str) -> String {
@@ -361,7 +356,12 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
 
 /// Returns the outcome of a request to a `host` whose certificate was rejected.
 pub(crate) fn untrusted(fault: CertificateFault, host: &str) -> Outcome {
-    Outcome::Untrusted { fault, reason: certificate(fault, host) }
+    unsent(fault, certificate(fault, host))
+}
+
+/// Returns the outcome of a handshake that failed before the request was sent.
+fn unsent(fault: CertificateFault, reason: String) -> Outcome {
+    Outcome { fault: Some(fault), ..Outcome::new(OutcomeKind::Untrusted, Certainty::NotStored, reason) }
 }
 
 fn certificate(fault: CertificateFault, host: &str) -> String {
@@ -451,7 +451,7 @@ mod tests {
                     "has expired",
                 ),
             ] {
-                assert_eq!((outcome.as_str(), outcome.certainty()), (word, certainty), "{outcome}");
+                assert_eq!((outcome.kind.as_str(), outcome.certainty), (word, certainty), "{outcome}");
                 assert!(outcome.to_string().contains(reason), "{outcome}");
             }
         }

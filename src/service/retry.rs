@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::Outcome;
+use crate::model::OutcomeKind;
 use crate::transport::growing;
 pub use crate::transport::{LONGEST_WAIT, TRIES, backoff};
 
@@ -63,24 +64,68 @@ pub enum PassEffect {
     HoldBack(Duration),
 }
 
+/// What the kind of an outcome says about the service, and what follows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Effect {
+    pub evidence: Evidence,
+    pub repeat: Repeat,
+    /// Whether the outcome concerns the service as a whole, so that the pass ends.
+    pub ends_pass: bool,
+}
+
+/// What an outcome says about the service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Evidence {
+    /// It responds as it should.
+    Useful,
+    /// It failed, and may recover.
+    Passing,
+    /// It failed in a way that waiting does not change.
+    Lasting,
+    /// Nothing that a request for another toggle could confirm or refute.
+    Nothing,
+}
+
+/// When the request is sent again in the same pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Repeat {
+    Never,
+    /// After a pause, a few times.
+    AfterPause,
+    /// Once, after all others, because the refusal may have been about what was not applied yet.
+    AtTheEnd,
+    /// At once, if the token has changed since.
+    WithNewToken,
+}
+
+/// Returns what follows from an outcome of this kind: a row of the table in src/service/README.md, "Outcomes".
+pub const fn effect(kind: OutcomeKind) -> Effect {
+    let (evidence, repeat, ends_pass) = match kind {
+        OutcomeKind::Applied => (Evidence::Useful, Repeat::Never, false),
+        OutcomeKind::Busy | OutcomeKind::Lost => (Evidence::Passing, Repeat::AfterPause, false),
+        OutcomeKind::Forbidden => (Evidence::Lasting, Repeat::WithNewToken, false),
+        OutcomeKind::Misrouted => (Evidence::Lasting, Repeat::Never, false),
+        OutcomeKind::Refused => (Evidence::Useful, Repeat::AtTheEnd, false),
+        OutcomeKind::Unauthorized => (Evidence::Nothing, Repeat::WithNewToken, true),
+        OutcomeKind::Untrusted => (Evidence::Nothing, Repeat::Never, true),
+    };
+    Effect { evidence, repeat, ends_pass }
+}
+
 /// Decides what follows `outcome`.
 pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
     let RetryContext { tries, jitter, token } = context;
-    match outcome {
-        Outcome::Busy { retry_after, .. } => busy(tries, jitter, *retry_after),
+    let Effect { repeat, ends_pass, evidence: _ } = effect(outcome.kind);
+    match repeat {
         // The same body is sent again, which is idempotent in content.
-        Outcome::Lost { reason: _ } => busy(tries, jitter, None),
+        Repeat::AfterPause => busy(tries, jitter, outcome.retry_after),
         // The rejection concerns a token that is no longer in use.
-        Outcome::Forbidden { .. } | Outcome::Unauthorized { .. } if token == TokenState::Outdated => {
+        Repeat::WithNewToken if token == TokenState::Outdated => {
             RetryDecision { toggle: Again::Now, pass: PassEffect::GoOn }
         }
-        // These concern the service as a whole; every other outcome is charged to its toggle
-        // (src/service/README.md, "Outcomes").
-        Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
-        Outcome::Applied { .. }
-        | Outcome::Forbidden { .. }
-        | Outcome::Misrouted { .. }
-        | Outcome::Refused { .. } => never(PassEffect::GoOn),
+        Repeat::AtTheEnd | Repeat::Never | Repeat::WithNewToken => {
+            never(if ends_pass { PassEffect::End } else { PassEffect::GoOn })
+        }
     }
 }
 
@@ -124,45 +169,19 @@ mod tests {
 
     use super::*;
     use crate::model::Certainty;
-    use crate::transport::CertificateFault;
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
-    fn applied() -> Outcome {
-        Outcome::Applied { status: 200 }
+    fn outcome(kind: OutcomeKind) -> Outcome {
+        Outcome::new(kind, Certainty::Unknown, "")
     }
 
     fn busy(retry_after: Option<u64>) -> Outcome {
-        Outcome::Busy {
-            status: Some(503),
-            retry_after: retry_after.map(S),
-            certainty: Certainty::Unknown,
-            reason: String::new(),
-        }
+        Outcome { retry_after: retry_after.map(S), ..outcome(OutcomeKind::Busy) }
     }
 
     fn lost() -> Outcome {
-        Outcome::Lost { reason: String::new() }
-    }
-
-    fn misrouted() -> Outcome {
-        Outcome::Misrouted { status: 404, certainty: Certainty::Unknown, reason: String::new() }
-    }
-
-    fn forbidden() -> Outcome {
-        Outcome::Forbidden { certainty: Certainty::NotStored, reason: String::new() }
-    }
-
-    fn refused() -> Outcome {
-        Outcome::Refused { status: 400, code: None, certainty: Certainty::NotStored, reason: String::new() }
-    }
-
-    fn unauthorized() -> Outcome {
-        Outcome::Unauthorized { status: 401, certainty: Certainty::NotStored, reason: String::new() }
-    }
-
-    fn untrusted() -> Outcome {
-        Outcome::Untrusted { fault: CertificateFault::Untrusted, reason: String::new() }
+        outcome(OutcomeKind::Lost)
     }
 
     /// The decision about each outcome of a toggle that was tried this many times.
@@ -176,17 +195,18 @@ mod tests {
 
     #[test]
     fn a_final_outcome_is_tried_again_only_with_a_new_token() {
+        use OutcomeKind::{Applied, Forbidden, Misrouted, Refused, Unauthorized, Untrusted};
         use TokenState::{Current, Outdated};
 
         decides(&[
-            (applied(), 1, Current, Again::Never, PassEffect::GoOn),
-            (refused(), 1, Current, Again::Never, PassEffect::GoOn),
-            (forbidden(), 1, Current, Again::Never, PassEffect::GoOn),
-            (forbidden(), 1, Outdated, Again::Now, PassEffect::GoOn),
-            (misrouted(), 1, Current, Again::Never, PassEffect::GoOn),
-            (untrusted(), 1, Current, Again::Never, PassEffect::End),
-            (unauthorized(), 2, Outdated, Again::Now, PassEffect::GoOn),
-            (unauthorized(), 2, Current, Again::Never, PassEffect::End),
+            (outcome(Applied), 1, Current, Again::Never, PassEffect::GoOn),
+            (outcome(Refused), 1, Current, Again::Never, PassEffect::GoOn),
+            (outcome(Forbidden), 1, Current, Again::Never, PassEffect::GoOn),
+            (outcome(Forbidden), 1, Outdated, Again::Now, PassEffect::GoOn),
+            (outcome(Misrouted), 1, Current, Again::Never, PassEffect::GoOn),
+            (outcome(Untrusted), 1, Current, Again::Never, PassEffect::End),
+            (outcome(Unauthorized), 2, Outdated, Again::Now, PassEffect::GoOn),
+            (outcome(Unauthorized), 2, Current, Again::Never, PassEffect::End),
         ]);
     }
 

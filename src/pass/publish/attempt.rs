@@ -12,9 +12,10 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, debug_span};
 
 use super::dispatch::Job;
-use super::publisher::to_change_result;
 use super::{PublishJob, body, sent, stopped};
-use crate::model::{Certainty, Hold, Live, LiveToggle, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
+use crate::model::{
+    Certainty, Hold, Live, LiveToggle, LiveVersion, OutcomeKind, ReturnType, Sent, SentNote, ToggleId,
+};
 use crate::pass::event::{Event, PublishAnswer};
 use crate::pass::report::ChangeResult;
 use crate::plan::{
@@ -165,17 +166,22 @@ impl<'a> Attempt<'a> {
                 }
                 // A toggle can be created with all that its document asks for.
                 LiveDecision::Confirmed | LiveDecision::Converged => {
-                    let applied = AttemptEnd::Ended(Outcome::Applied { status: 200 });
+                    let applied = AttemptEnd::Ended(Outcome::applied(200));
                     return self.record(&change, None, applied).await;
                 }
                 LiveDecision::Hold(hold) => return Ok(AttemptEnd::Held(hold)),
                 // The service reports that the toggle exists, but does not return it.
                 LiveDecision::Create(_) if conflict.is_some() => break,
-                LiveDecision::Create(return_type) => match self.create(&change, return_type).await? {
-                    Outcome::Applied { .. } => self.progress.is_created = true,
-                    exists if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),
-                    failed => return Ok(self.unpublished(failed, started)),
-                },
+                LiveDecision::Create(return_type) => {
+                    let created = self.create(&change, return_type).await?;
+                    if created.kind == OutcomeKind::Applied {
+                        self.progress.is_created = true;
+                    } else if created.is_refused_with("conflict") {
+                        conflict = Some(name_taken(created));
+                    } else {
+                        return Ok(self.unpublished(created, started));
+                    }
+                }
                 LiveDecision::Publish { base_version: number } => {
                     match self.patch(Some(BaseVersion { number, note })).await? {
                         None => self.progress.base_version = None,
@@ -322,12 +328,11 @@ impl<'a> Attempt<'a> {
         let published = self.publish.service.publish(&change.id, body(&sent));
         let outcome = published.instrument(debug_span!("publish", attempt)).await;
         let took = self.now().saturating_duration_since(started);
-        let status = outcome.status();
-        self.progress.answer = Some(PublishAnswer { status, took });
+        self.progress.answer = Some(PublishAnswer { status: outcome.status, took });
         self.report(Event::Answered(&outcome, took));
         let (outcome, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
             None => {
-                let certainty = outcome.certainty();
+                let certainty = outcome.certainty;
                 (Some(outcome), certainty)
             }
             Some(base) => {
@@ -347,7 +352,7 @@ impl<'a> Attempt<'a> {
                 // Once a request has left, the report has its result (src/pass/README.md, "What a pass
                 // promises"), recorded or not.
                 if let Some(outcome) = &outcome {
-                    self.progress.result = to_change_result(outcome);
+                    self.progress.result = ChangeResult::of(outcome);
                 }
                 Err(error.into())
             }
@@ -401,24 +406,19 @@ fn overwrites(change: &Change, live: &Live) -> bool {
 
 /// Returns whether the versions of the toggle may show what the response does not.
 fn is_doubtful(outcome: &Outcome) -> bool {
-    match outcome {
-        // The service asked for a pause, so the next try finds out.
-        Outcome::Busy { retry_after: Some(_), .. } => false,
-        Outcome::Busy { certainty, .. } => *certainty == Certainty::Unknown,
-        Outcome::Lost { .. } => true,
+    match outcome.kind {
+        OutcomeKind::Lost => true,
+        // If the service asked for a pause, the next try finds out.
+        OutcomeKind::Busy => outcome.retry_after.is_none() && outcome.certainty == Certainty::Unknown,
         // A stale base version and an invalid document have the same code (src/service/featureprobe.md,
         // "Publishing").
-        Outcome::Refused { status, .. } => *status == 409 || has_code(outcome, "invalid_request"),
-        Outcome::Applied { .. }
-        | Outcome::Forbidden { .. }
-        | Outcome::Misrouted { .. }
-        | Outcome::Unauthorized { .. }
-        | Outcome::Untrusted { .. } => false,
+        OutcomeKind::Refused => outcome.status == Some(409) || outcome.is_refused_with("invalid_request"),
+        OutcomeKind::Applied
+        | OutcomeKind::Forbidden
+        | OutcomeKind::Misrouted
+        | OutcomeKind::Unauthorized
+        | OutcomeKind::Untrusted => false,
     }
-}
-
-fn has_code(outcome: &Outcome, expected: &str) -> bool {
-    matches!(outcome, Outcome::Refused { code: Some(code), .. } if code == expected)
 }
 
 /// Resolves a response that leaves doubt by the versions that are newer than the base version of the request. Returns no
@@ -434,38 +434,31 @@ fn resolved(
         Err(failed) => return (Some(failed), Certainty::Unknown),
     };
     match resolve(&sent.payload, &sent.comment, &newer) {
-        Resolution::Confirmed => (Some(Outcome::Applied { status: 200 }), Certainty::Stored),
+        Resolution::Confirmed => (Some(Outcome::applied(200)), Certainty::Stored),
         Resolution::Conflict => (None, Certainty::NotStored),
         Resolution::NotStored => {
             // The service may still execute a request whose response was lost.
-            let certainty = outcome.certainty();
+            let certainty = outcome.certainty;
             (Some(outcome), certainty)
         }
     }
 }
 
 fn too_late() -> Outcome {
-    Outcome::Lost {
-        reason: "confirmed so late that another process may have taken over the shared state".to_owned(),
-    }
+    let reason = "confirmed so late that another process may have taken over the shared state";
+    Outcome::new(OutcomeKind::Lost, Certainty::Unknown, reason)
 }
 
 /// Adds the way out to the refusal to create a toggle that the service does not have.
 fn name_taken(mut refusal: Outcome) -> Outcome {
-    if let Outcome::Refused { reason, .. } = &mut refusal {
-        reason.push_str(
-            "; another toggle of the project has this key as its name: rename that one, or create the toggle on the \
-             service",
-        );
-    }
+    refusal.reason.push_str(
+        "; another toggle of the project has this key as its name: rename that one, or create the toggle on the \
+         service",
+    );
     refusal
 }
 
 fn contended() -> Outcome {
-    Outcome::Busy {
-        status: None,
-        retry_after: None,
-        certainty: Certainty::NotStored,
-        reason: format!("the toggle was changed on the service {ROUNDS} times while it was being published"),
-    }
+    let reason = format!("the toggle was changed on the service {ROUNDS} times while it was being published");
+    Outcome::new(OutcomeKind::Busy, Certainty::NotStored, reason)
 }

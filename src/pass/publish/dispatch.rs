@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::Limits;
 use super::order::{Item, Order};
-use crate::model::Thresholds;
+use crate::model::{OutcomeKind, Thresholds};
 use crate::plan::Turn;
 use crate::service::{Outcome, ServiceTrust};
 
@@ -42,14 +42,14 @@ pub(crate) enum Response {
 
 impl Response {
     pub(crate) fn of(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Applied { .. } => Self::Applied,
-            Outcome::Busy { .. } | Outcome::Lost { .. } => Self::Busy,
-            Outcome::Forbidden { .. } => Self::Forbidden,
-            Outcome::Misrouted { status: 404 | 405, .. } => Self::Missing,
-            Outcome::Misrouted { .. } => Self::Misrouted,
-            Outcome::Refused { .. } => Self::Refused,
-            Outcome::Unauthorized { .. } | Outcome::Untrusted { .. } => Self::Void,
+        match (outcome.kind, outcome.status) {
+            (OutcomeKind::Applied, _) => Self::Applied,
+            (OutcomeKind::Busy | OutcomeKind::Lost, _) => Self::Busy,
+            (OutcomeKind::Forbidden, _) => Self::Forbidden,
+            (OutcomeKind::Misrouted, Some(404 | 405)) => Self::Missing,
+            (OutcomeKind::Misrouted, _) => Self::Misrouted,
+            (OutcomeKind::Refused, _) => Self::Refused,
+            (OutcomeKind::Unauthorized | OutcomeKind::Untrusted, _) => Self::Void,
         }
     }
 }

@@ -258,10 +258,8 @@ impl HttpService {
         }
         self.live(toggle, now).await.map_err(|mut failure| {
             // The project or the environment does not exist.
-            if let Outcome::Refused { code: Some(code), reason, .. } = &mut failure
-                && code == "not_found"
-            {
-                reason.push_str(CREATE_FIRST);
+            if failure.is_refused_with("not_found") {
+                failure.reason.push_str(CREATE_FIRST);
             }
             failure
         })

@@ -21,7 +21,7 @@ use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Error, Event, PublishAnswer, StopReason};
 use crate::plan::Change;
 use crate::service::Outcome;
-use crate::service::retry::{self, Again, PassEffect, RetryContext};
+use crate::service::retry::{self, Again, Evidence, PassEffect, RetryContext, effect};
 use crate::state::{self, EqualVersion};
 
 /// The longest `Retry-After` that is kept for one toggle.
@@ -122,7 +122,7 @@ impl<'a> Publisher<'a> {
     /// Ends a change that needed no publish. The read had a useful response.
     fn settle_without_request(&mut self, job: Job, result: ChangeResult, response: Response) {
         self.settle(job.change, result);
-        let (now, read) = (self.now(), Outcome::Applied { status: 200 });
+        let (now, read) = (self.now(), Outcome::applied(200));
         self.conclude(&read, |dispatcher| dispatcher.finish(job, response, now));
     }
 
@@ -147,7 +147,7 @@ impl<'a> Publisher<'a> {
                 None
             }
             Again::Never => {
-                self.settle(job.change, to_change_result(outcome));
+                self.settle(job.change, ChangeResult::of(outcome));
                 self.conclude(outcome, |dispatcher| dispatcher.finish(job, response, now))
             }
         };
@@ -164,7 +164,7 @@ impl<'a> Publisher<'a> {
 
     /// Ends a change that the service refused, unless it may be sent again at the end of the pass.
     fn refuse(&mut self, job: Job, outcome: &Outcome) {
-        let result = to_change_result(outcome);
+        let result = ChangeResult::of(outcome);
         let progress = &mut self.progress[job.change];
         (progress.result, progress.base_version) = (result.clone(), None);
         let now = self.now();
@@ -184,10 +184,7 @@ impl<'a> Publisher<'a> {
 
     /// Holds back a toggle, or everything, for the `Retry-After` of a response. `wait` is as long as a pass waits.
     fn hold(&mut self, job: Job, outcome: &Outcome, wait: Duration) -> bool {
-        let asked = match outcome {
-            Outcome::Busy { retry_after: Some(asked), .. } => (*asked).min(LONGEST_HOLD),
-            _ => wait,
-        };
+        let asked = outcome.retry_after.map_or(wait, |asked| asked.min(LONGEST_HOLD));
         let now = self.now();
         let holds_all = self.dispatcher.hold(job, now + asked, now + wait);
         if holds_all {
@@ -206,7 +203,7 @@ impl<'a> Publisher<'a> {
         let toggle = &self.changes()[job.change].id;
         let wait_s = at.saturating_duration_since(self.now()).as_secs_f64();
         tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "will be tried again");
-        self.progress[job.change].result = to_change_result(outcome);
+        self.progress[job.change].result = ChangeResult::of(outcome);
         let now = self.now();
         self.conclude(outcome, |dispatcher| dispatcher.retry(job, response, now, at))
     }
@@ -224,7 +221,7 @@ impl<'a> Publisher<'a> {
             self.report(Event::Doubted(doubt.map(|toggles| (toggles, outcome))));
         }
         // Before the pause, which takes ten time-outs of a service that hangs. Once a pass, because toggles may take turns.
-        let is_silent = matches!(outcome, Outcome::Busy { .. } | Outcome::Lost { .. });
+        let is_silent = effect(outcome.kind).evidence == Evidence::Passing;
         let is_doubted = is_silent && !is_paused && doubt.is_some_and(|toggles| toggles > 1);
         if is_doubted && !self.is_doubt_logged {
             self.is_doubt_logged = true;
@@ -369,18 +366,5 @@ pub(super) fn park_lone_failures(
         {
             *result = ChangeResult::failed(HoldKind::FailedAlone, hold.text.as_str());
         }
-    }
-}
-
-pub(super) fn to_change_result(outcome: &Outcome) -> ChangeResult {
-    match outcome {
-        Outcome::Applied { .. } => ChangeResult::Applied,
-        Outcome::Refused { reason, .. } => ChangeResult::failed(HoldKind::Refused, reason.as_str()),
-        Outcome::Busy { reason, .. }
-        | Outcome::Forbidden { reason, .. }
-        | Outcome::Lost { reason }
-        | Outcome::Misrouted { reason, .. }
-        | Outcome::Unauthorized { reason, .. }
-        | Outcome::Untrusted { reason, .. } => ChangeResult::pending(reason.as_str()),
     }
 }

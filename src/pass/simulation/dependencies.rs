@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::repository::folder;
 use super::world::lock;
 use crate::git::init;
-use crate::model::{Certainty, Live, LiveVersion, ServiceKind, ToggleId};
+use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ServiceKind, ToggleId};
 use crate::pass::event::PassContext;
 use crate::pass::publish::{Simulated, SimulatedService};
 use crate::pass::{Config, PassInputs, Reconciler, Runtime};
@@ -63,11 +63,10 @@ impl DependencyService {
         }
         if let Some(reason) = reason {
             *lock(&self.refused) += 1;
-            let (certainty, reason) = (Certainty::NotStored, reason.to_owned());
-            return Outcome::Refused { status: 400, code: None, certainty, reason };
+            return Outcome::new(OutcomeKind::Refused, Certainty::NotStored, reason);
         }
         stored.insert(toggle.clone(), needs);
-        Outcome::Applied { status: 200 }
+        Outcome::applied(200)
     }
 }
 

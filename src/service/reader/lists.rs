@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::model::{Certainty, EnvironmentId, Key, KeyError, ReturnType};
+use crate::model::{Certainty, EnvironmentId, Key, KeyError, OutcomeKind, ReturnType};
 use crate::service::Outcome;
 use crate::service::connection::Authorization;
-use crate::service::reader::{ByKey, LiveReader, parse, refused};
+use crate::service::reader::{ByKey, LiveReader, is_500, parse, refused};
 use crate::transport::Secret;
 
 /// The number of toggles of a page at the first attempt.
@@ -90,7 +90,7 @@ impl LiveReader {
             Ok(toggles) => Ok(listing(toggles, |key, wire| listed_toggle(key, &wire))),
             // One toggle without a targeting in this environment fails the whole list. The list of the
             // project contains the same toggles, without their states.
-            Err(Outcome::Busy { status: Some(500), .. }) => self.toggles_of_project(project).await,
+            Err(failure) if is_500(&failure) => self.toggles_of_project(project).await,
             Err(failure) => Err(failure),
         }
     }
@@ -128,14 +128,10 @@ impl LiveReader {
                 _ => size = size.max(total.unwrap_or_default().max(found.len()).saturating_add(PAGE)),
             }
         }
-        Err(Outcome::Busy {
-            status: None,
-            retry_after: None,
-            certainty: Certainty::NotStored,
-            reason: format!(
-                "the service's list of the toggles of `{project}` changed while it was read, in all of {ATTEMPTS} attempts"
-            ),
-        })
+        let reason = format!(
+            "the service's list of the toggles of `{project}` changed while it was read, in all of {ATTEMPTS} attempts"
+        );
+        Err(Outcome::new(OutcomeKind::Busy, Certainty::NotStored, reason))
     }
 
     /// Reads every page once. Returns the number of toggles, if the pages agree on it.

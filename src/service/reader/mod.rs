@@ -25,8 +25,8 @@ use tracing::Instrument as _;
 use url::Url;
 
 use super::classify::{Length, decoded};
-use super::retry::{Again, PassEffect, RetryContext, decide};
-use crate::model::{Certainty, Key};
+use super::retry::{Again, Evidence, PassEffect, RetryContext, decide, effect};
+use crate::model::{Certainty, Key, OutcomeKind};
 use crate::service::classify::description;
 use crate::service::connection::{Authorization, Received, ReceivedBody, ServiceConnection};
 use crate::service::{BaseUrl, Body, ClientConfig, ClientError, Outcome, ServiceTrust, classify};
@@ -205,9 +205,9 @@ impl ReadSession {
                 state.held_until = state.held_until.max(Some(Instant::now() + wait));
             }
         }
-        // A refusal concerns one toggle or environment, and proves that the service works.
-        match (decision.toggle, failure) {
-            (Again::Never, Outcome::Refused { .. }) => state.failures = 0,
+        match (decision.toggle, effect(failure.kind).evidence) {
+            // A refusal concerns one toggle or environment, and proves that the service works.
+            (Again::Never, Evidence::Useful) => state.failures = 0,
             (Again::Never, _) => state.failures += 1,
             (Again::After(_) | Again::Now, _) => {}
         }
@@ -249,20 +249,23 @@ pub(crate) fn parse<T: DeserializeOwned>(received: &Received, expected: &str) ->
 /// FeatureProbe responds with 400 if something does not exist, so a 404 always means a wrong base URL.
 pub(crate) fn failed(received: &Received) -> Outcome {
     let response = received.response();
-    match classify(&response, ServiceTrust::Unproven).of_read() {
+    let outcome = classify(&response, ServiceTrust::Unproven).of_read();
+    let description = || description(response.status, &response.body);
+    let reason = match (outcome.kind, outcome.status) {
         // The reason for a publish also names a missing toggle.
-        Outcome::Misrouted { status: status @ (404 | 405), certainty, .. } => Outcome::Misrouted {
-            status,
-            certainty,
-            reason: format!("{}; check `--base-url`", description(response.status, &response.body)),
-        },
+        (OutcomeKind::Misrouted, Some(404 | 405)) => format!("{}; check `--base-url`", description()),
         // The reason for a publish also advises to create what is missing. A refused list does not say what
         // that is.
-        Outcome::Refused { status, code, certainty, .. } => {
-            Outcome::Refused { status, code, certainty, reason: description(status, &response.body) }
-        }
-        other => other,
-    }
+        (OutcomeKind::Refused, _) => description(),
+        _ => return outcome,
+    };
+    Outcome { reason, ..outcome }
+}
+
+/// Returns whether the service failed, which FeatureProbe also does for what does not exist
+/// (src/service/featureprobe.md).
+fn is_500(failure: &Outcome) -> bool {
+    failure.kind == OutcomeKind::Busy && failure.status == Some(500)
 }
 
 fn unexpected(received: &Received, expected: &str, error: &serde_json::Error) -> Outcome {
@@ -299,16 +302,16 @@ fn too_long(status: u16, expected: &str) -> Outcome {
 }
 
 pub(crate) fn refused(status: u16, reason: String) -> Outcome {
-    Outcome::Refused { status, code: None, certainty: Certainty::NotStored, reason }
+    unread(OutcomeKind::Refused, status, reason)
 }
 
 fn cut_short(status: u16, expected: &str) -> Outcome {
-    Outcome::Busy {
-        status: Some(status),
-        retry_after: None,
-        certainty: Certainty::NotStored,
-        reason: format!("the service responded with {status} and only the beginning of {expected}"),
-    }
+    let reason = format!("the service responded with {status} and only the beginning of {expected}");
+    unread(OutcomeKind::Busy, status, reason)
+}
+
+fn unread(kind: OutcomeKind, status: u16, reason: String) -> Outcome {
+    Outcome { status: Some(status), ..Outcome::new(kind, Certainty::NotStored, reason) }
 }
 
 fn not_json(received: &Received, expected: &str) -> Outcome {
@@ -321,13 +324,9 @@ fn not_json(received: &Received, expected: &str) -> Outcome {
         }
         Body::Broken | Body::Json { .. } | Body::Other { .. } => "a body that is not JSON".to_owned(),
     };
-    Outcome::Misrouted {
-        status,
-        certainty: Certainty::NotStored,
-        reason: format!(
-            "the service responded with {status} and {what} instead of {expected}; check `--base-url`"
-        ),
-    }
+    let reason =
+        format!("the service responded with {status} and {what} instead of {expected}; check `--base-url`");
+    unread(OutcomeKind::Misrouted, status, reason)
 }
 
 /// Values by key, in the service's spelling. Lookups ignore case, because `feature_4` and `FEATURE_4` are one

@@ -16,7 +16,7 @@ use crate::service::Outcome;
 use crate::service::reader::lists::{
     InvalidKey, ListedToggle, WirePage, WireTargeting, WireToggle, WireVersion, WireVersions, listed_toggle,
 };
-use crate::service::reader::{ByKey, LiveReader, refused};
+use crate::service::reader::{ByKey, LiveReader, is_500, refused};
 
 /// The age at which a list is read again. A toggle that someone archives is held from then on.
 const LIST_LIFE: Duration = Duration::from_secs(10);
@@ -183,7 +183,7 @@ impl LiveReader {
         let url = self.base_url().toggle(id.project(), id.toggle());
         let wire: WireToggle = match self.json(url, "a toggle").await {
             Ok(wire) => wire,
-            Err(Outcome::Refused { code: Some(code), .. }) if code == "not_found" => return Ok(None),
+            Err(failure) if failure.is_refused_with("not_found") => return Ok(None),
             Err(failure) => return Err(failure),
         };
         match wire.key.parse() {
@@ -199,7 +199,7 @@ impl LiveReader {
         let url = self.base_url().targeting(id);
         let targeting: WireTargeting = match self.json(url, "a targeting").await {
             Ok(targeting) => targeting,
-            Err(failure @ Outcome::Busy { status: Some(500), .. }) => {
+            Err(failure) if is_500(&failure) => {
                 return self.without_targeting(id, failure).await;
             }
             Err(failure) => return Err(failure),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{Fate, TIMEOUT, ToggleService};
-use crate::model::{Certainty, Live, LiveVersion, ToggleId};
+use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ToggleId};
 use crate::pass::publish::{Simulated, SimulatedService};
 use crate::pass::simulation::live_store::LiveStore;
 use crate::pass::simulation::machine::Machine;
@@ -55,8 +55,7 @@ impl Connection {
         let outcome = match fate {
             Fate::AnswerLost | Fate::Late | Fate::RequestLost => {
                 self.wait(TIMEOUT).await;
-                let reason = "no answer came".to_owned();
-                Outcome::Lost { reason }
+                Outcome::new(OutcomeKind::Lost, Certainty::Unknown, "no answer came")
             }
             fate => {
                 // Longer on every clock, so that the request has been carried out by then.
@@ -64,7 +63,7 @@ impl Connection {
                 if service.state().conflicts.contains(&number) { conflict(fate) } else { answer(fate) }
             }
         };
-        machine.say(format_args!("{toggle}: {}", outcome.as_str()));
+        machine.say(format_args!("{toggle}: {}", outcome.kind.as_str()));
         if fate == Fate::Stored {
             self.confirm(number, toggle, sent);
         }
@@ -141,30 +140,23 @@ impl fmt::Debug for Connection {
 fn answer(fate: Fate) -> Outcome {
     match fate {
         Fate::Busy | Fate::StoredBusy => busy(Some(503), Certainty::Unknown),
-        Fate::Refused => Outcome::Refused {
-            status: 400,
-            code: None,
-            certainty: Certainty::NotStored,
-            reason: "refused".to_owned(),
-        },
-        _ => Outcome::Applied { status: 200 },
+        Fate::Refused => Outcome::new(OutcomeKind::Refused, Certainty::NotStored, "refused"),
+        _ => Outcome::applied(200),
     }
 }
 
 fn conflict(fate: Fate) -> Outcome {
     match fate {
         Fate::StoredBusy => answer(fate),
-        _ => Outcome::Refused {
-            status: 400,
+        _ => Outcome {
             code: Some("invalid_request".to_owned()),
-            certainty: Certainty::NotStored,
-            reason: "Request conflict, please try again".to_owned(),
+            ..Outcome::new(OutcomeKind::Refused, Certainty::NotStored, "Request conflict, please try again")
         },
     }
 }
 
 fn busy(status: Option<u16>, certainty: Certainty) -> Outcome {
-    Outcome::Busy { status, retry_after: None, certainty, reason: "busy".to_owned() }
+    Outcome { status, ..Outcome::new(OutcomeKind::Busy, certainty, "busy") }
 }
 
 pub(crate) fn meaning(body: &[u8]) -> u8 {
