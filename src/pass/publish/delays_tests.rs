@@ -7,10 +7,13 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::Limits;
-use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
+use super::dispatch::{Conclusion, Dispatcher, Job, Next, NextTry};
+use super::dispatch_tests::{Response, cause};
 use super::order::{Item, Order};
 use crate::model::Thresholds;
 use crate::plan::Turn;
+use crate::service::Outcome;
+use crate::service::retry::{TRIES, TokenState};
 
 const SEEDS: u64 = 50;
 
@@ -31,6 +34,13 @@ fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
     Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(seed))
 }
 
+/// Ends a job that is to be sent again after so many seconds.
+fn asks(dispatcher: &mut Dispatcher, job: Job, seconds: u64, now: Instant) -> Conclusion {
+    let retry_after = Some(Duration::from_secs(seconds));
+    let outcome = Outcome { retry_after, ..Response::Busy.outcome() };
+    dispatcher.conclude(job, &outcome, TokenState::Current, now)
+}
+
 fn sent(next: Next) -> Job {
     match next {
         Next::Send(job) => job,
@@ -47,12 +57,12 @@ fn the_pass_sends_the_other_toggles_and_then_waits() {
         for _ in 0..5 {
             let job = sent(dispatcher.next(now));
             assert_ne!(job.change, 0);
-            dispatcher.finish(job, Response::Applied, now);
+            Response::Applied.concludes(&mut dispatcher, job, now);
         }
         assert_eq!(dispatcher.next(now), Next::WaitUntil(due));
         let job = sent(dispatcher.next(due));
         assert_eq!((job.change, job.attempt), (0, 1));
-        dispatcher.finish(job, Response::Applied, due);
+        Response::Applied.concludes(&mut dispatcher, job, due);
         assert_eq!(dispatcher.next(due), Next::Done);
     }
 }
@@ -83,7 +93,7 @@ fn no_more_requests_are_open_than_the_limit() {
     let mut dispatcher = dispatcher(30, now, 1);
     let [first, ..] = [(); 3].map(|()| sent(dispatcher.next(now)));
     assert_eq!(dispatcher.next(now), Next::Wait, "nothing was applied");
-    dispatcher.finish(first, Response::Applied, now);
+    Response::Applied.concludes(&mut dispatcher, first, now);
     let more = std::iter::from_fn(|| match dispatcher.next(now) {
         Next::Send(job) => Some(job),
         _ => None,
@@ -94,31 +104,28 @@ fn no_more_requests_are_open_than_the_limit() {
 #[test]
 fn a_first_retry_after_holds_back_its_toggle_and_a_second_one_everything() {
     let now = Instant::now();
-    let [soon, held] = [1, 5].map(|seconds| now + Duration::from_secs(seconds));
     let mut dispatcher = dispatcher(4, now, 1);
     let first = sent(dispatcher.next(now));
-    assert!(!dispatcher.hold(first, soon, soon));
-    dispatcher.retry(first, Response::Busy, now, soon);
+    assert_eq!(asks(&mut dispatcher, first, 1, now).held_back, None);
     let second = sent(dispatcher.next(now));
     assert_ne!(second.change, first.change);
-    assert!(dispatcher.hold(second, held, held));
-    dispatcher.retry(second, Response::Busy, now, held);
-    assert_eq!(dispatcher.next(now), Next::WaitUntil(held));
-    sent(dispatcher.next(held));
+    let wait = Duration::from_secs(5);
+    assert_eq!(asks(&mut dispatcher, second, 5, now).held_back, Some(wait));
+    assert_eq!(dispatcher.next(now), Next::WaitUntil(now + wait));
+    sent(dispatcher.next(now + wait));
 }
 
 #[test]
 fn a_retry_after_of_the_only_toggle_holds_back_everything_unless_others_were_applied() {
     let now = Instant::now();
-    let held = now + Duration::from_secs(5);
     for (others, holds_all) in [(0, true), (1, false)] {
         let mut dispatcher = dispatcher(others, now, 1);
         for _ in 0..others {
             let other = sent(dispatcher.next(now));
-            dispatcher.finish(other, Response::Applied, now);
+            Response::Applied.concludes(&mut dispatcher, other, now);
         }
         let last = sent(dispatcher.next(now));
-        assert_eq!(dispatcher.hold(last, held, held), holds_all);
+        assert_eq!(asks(&mut dispatcher, last, 5, now).held_back.is_some(), holds_all);
     }
 }
 
@@ -127,9 +134,13 @@ fn the_same_toggle_that_asks_twice_holds_back_nothing_else() {
     let now = Instant::now();
     let mut dispatcher = dispatcher(1, now, 1);
     let job = sent(dispatcher.next(now));
-    for _ in 0..2 {
-        assert!(!dispatcher.hold(job, now, now));
-    }
+    assert_eq!(asks(&mut dispatcher, job, 1, now).held_back, None);
+    let other = sent(dispatcher.next(now));
+    Response::Applied.concludes(&mut dispatcher, other, now);
+    let Next::WaitUntil(at) = dispatcher.next(now) else { panic!("expected a wait for the first toggle") };
+    let again = sent(dispatcher.next(at));
+    assert_eq!(again.change, job.change);
+    assert_eq!(asks(&mut dispatcher, again, 1, at).held_back, None);
 }
 
 #[test]
@@ -139,7 +150,7 @@ fn a_closed_pass_starts_no_request_and_lets_open_ones_end() {
     let job = sent(dispatcher.next(now));
     dispatcher.close();
     assert_eq!(dispatcher.next(now), Next::Wait);
-    dispatcher.finish(job, Response::Applied, now);
+    Response::Applied.concludes(&mut dispatcher, job, now);
     assert_eq!(dispatcher.next(now), Next::Done);
 }
 
@@ -155,7 +166,7 @@ fn a_delayed_toggle_is_not_a_probe_before_it_is_due() {
                 Next::Send(job) if job.change == 0 => break job,
                 Next::Send(job) => {
                     assert!(time < due, "it has its turn as soon as it is due");
-                    dispatcher.retry(job, Response::Busy, time, time + Duration::from_secs(1));
+                    Response::Busy.concludes(&mut dispatcher, job, time);
                 }
                 Next::WaitUntil(at) => time = at,
                 other => panic!("{other:?}"),
@@ -173,7 +184,7 @@ fn a_pause_waits_for_a_delayed_toggle_if_no_other_is_left() {
     let mut dispatcher = dispatcher(ROW, due, 1);
     for _ in 0..ROW {
         let job = sent(dispatcher.next(now));
-        dispatcher.finish(job, Response::Busy, now);
+        dispatcher.finish(job, &Response::Busy.outcome(), now);
     }
     let mut time = now;
     let job = loop {
@@ -185,19 +196,14 @@ fn a_pause_waits_for_a_delayed_toggle_if_no_other_is_left() {
     assert_eq!((job.change, time), (0, due));
 }
 
-/// Sends one request after the other, each with the next of `responses`. Returns the first verdict and the requests.
-fn responds(
-    dispatcher: &mut Dispatcher,
-    now: Instant,
-    responses: &[Response],
-) -> (Option<ServiceVerdict>, usize) {
+/// Sends one request after the other, each with the next of `responses`. Returns why the pass ends and the requests.
+fn responds(dispatcher: &mut Dispatcher, now: Instant, responses: &[Response]) -> (Option<Response>, usize) {
     for (sent_before, response) in responses.iter().enumerate() {
         let Next::Send(job) = dispatcher.next(now) else {
             return (None, sent_before);
         };
-        let verdict = dispatcher.finish(job, *response, now);
-        if verdict.is_some() {
-            return (verdict, sent_before + 1);
+        if let Some(stop) = response.concludes(dispatcher, job, now).stop {
+            return (Some(cause(&stop)), sent_before + 1);
         }
     }
     (None, responses.len())
@@ -208,10 +214,10 @@ fn ten_different_toggles_in_a_row_without_a_success_end_the_pass_or_pause_it() {
     use Response::{Applied, Busy, Forbidden, Misrouted, Missing, Refused};
     let now = Instant::now();
     for (responses, expected) in [
-        (vec![Missing; 20], (Some(ServiceVerdict::Misrouted), 10)),
-        (vec![Misrouted; 20], (Some(ServiceVerdict::Misrouted), 10)),
-        (vec![Forbidden; 20], (Some(ServiceVerdict::Forbidden), 10)),
-        ([vec![Busy; 9], vec![Forbidden; 9]].concat(), (Some(ServiceVerdict::Forbidden), 10)),
+        (vec![Missing; 20], (Some(Misrouted), 10)),
+        (vec![Misrouted; 20], (Some(Misrouted), 10)),
+        (vec![Forbidden; 20], (Some(Forbidden), 10)),
+        ([vec![Busy; 9], vec![Forbidden; 9]].concat(), (Some(Forbidden), 10)),
         (vec![Busy; 20], (None, 10)),
         ([vec![Missing; 9], vec![Busy; 9]].concat(), (None, 10)),
         ([vec![Missing; 9], vec![Applied], vec![Missing; 9]].concat(), (None, 19)),
@@ -224,11 +230,11 @@ fn ten_different_toggles_in_a_row_without_a_success_end_the_pass_or_pause_it() {
 
 #[test]
 fn fewer_than_ten_say_what_they_have_in_common_after_all_were_tried() {
-    use Response::{Applied, Busy, Forbidden, Missing, Refused};
+    use Response::{Applied, Busy, Forbidden, Misrouted, Missing, Refused};
     let now = Instant::now();
     for (responses, verdict) in [
-        ([Missing; 3], Some(ServiceVerdict::Misrouted)),
-        ([Forbidden; 3], Some(ServiceVerdict::Forbidden)),
+        ([Missing; 3], Some(Misrouted)),
+        ([Forbidden; 3], Some(Forbidden)),
         ([Busy; 3], None),
         ([Forbidden, Missing, Missing], None),
         ([Applied, Missing, Missing], None),
@@ -260,33 +266,40 @@ fn the_waits_for_probes_grow_and_the_last_one_is_sent_at_the_end() {
     let start = Instant::now();
     let mut dispatcher = dispatcher(ROW, start, 1);
     let (mut now, mut waits) = (start, Vec::new());
-    let verdict = loop {
+    let stop = loop {
         match dispatcher.next(now) {
             Next::Send(job) if job.is_probe => {
                 waits.push((now - start).as_secs_f64());
-                let verdict = dispatcher.retry(job, Response::Busy, now, now);
-                if verdict.is_some() {
-                    break verdict;
+                if let Some(stop) = Response::Busy.concludes(&mut dispatcher, job, now).stop {
+                    break stop;
                 }
             }
-            Next::Send(job) => drop(dispatcher.retry(job, Response::Busy, now, now)),
+            Next::Send(job) => assert!(Response::Busy.concludes(&mut dispatcher, job, now).stop.is_none()),
             Next::WaitUntil(at) => now = at,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(verdict, Some(ServiceVerdict::GaveUp));
+    assert_eq!(cause(&stop), Response::Busy);
     assert_eq!(waits, [0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 60.0]);
 }
 
 #[test]
 fn a_toggle_counts_once_in_a_pass() {
     let now = Instant::now();
-    let mut dispatcher = dispatcher(2, now, 1);
-    for _ in 0..30 {
-        let job = sent(dispatcher.next(now));
-        assert!(!job.is_probe);
-        dispatcher.retry(job, Response::Busy, now, now);
+    let (mut dispatcher, mut now, mut requests) = (dispatcher(2, now, 1), now, 0);
+    loop {
+        match dispatcher.next(now) {
+            Next::Send(job) => {
+                assert!(!job.is_probe);
+                Response::Busy.concludes(&mut dispatcher, job, now);
+                requests += 1;
+            }
+            Next::WaitUntil(at) => now = at,
+            Next::Done => break,
+            Next::Wait => panic!("nothing is open"),
+        }
     }
+    assert_eq!(requests, 3 * TRIES);
 }
 
 #[test]
@@ -314,7 +327,7 @@ fn the_longest_untried_is_next_and_a_disabled_document_among_equals() {
     let mut found = Vec::new();
     while let Next::Send(job) = dispatcher.next(now) {
         found.push(job.change);
-        dispatcher.finish(job, Response::Applied, now);
+        Response::Applied.concludes(&mut dispatcher, job, now);
     }
     assert_eq!(found, [3, 2, 1, 4, 0]);
 }
@@ -346,7 +359,7 @@ fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_draw
         let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(seed));
         let first = sent(dispatcher.next(now));
         assert_eq!(first.change, 0);
-        dispatcher.finish(first, Response::Busy, now);
+        Response::Busy.concludes(&mut dispatcher, first, now);
         sent(dispatcher.next(now)).change
     };
     for (is_blank, expected) in [(false, 1), (true, 3)] {
@@ -359,14 +372,15 @@ fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_draw
 #[test]
 fn a_retry_waits_at_the_end_of_its_lane() {
     let now = Instant::now();
-    let later = now + Duration::from_secs(1);
     let order = Order { items: vec![Item::default(); 2], lanes: vec![vec![0, 1]], is_blank: false };
     let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(1));
     let first = sent(dispatcher.next(now));
-    dispatcher.retry(first, Response::Busy, now, later);
+    let NextTry::At(later) = Response::Busy.concludes(&mut dispatcher, first, now).next_try else {
+        panic!("expected another try");
+    };
     let second = sent(dispatcher.next(now));
     assert_eq!(second.change, 1);
-    dispatcher.finish(second, Response::Applied, now);
+    Response::Applied.concludes(&mut dispatcher, second, now);
     assert_eq!(dispatcher.next(now), Next::WaitUntil(later));
     let again = sent(dispatcher.next(later));
     assert_eq!((again.change, again.attempt), (0, 2));
@@ -382,28 +396,32 @@ fn with_turns(turns: &[Option<(usize, usize)>], in_flight_per_environment: usize
     // More than three may be open once a change was applied.
     let job = sent(dispatcher.next(Instant::now()));
     assert_eq!(job.change, 0);
-    dispatcher.finish(job, Response::Applied, Instant::now());
+    Response::Applied.concludes(&mut dispatcher, job, Instant::now());
     dispatcher
 }
 
 #[test]
 fn a_toggle_waits_until_those_that_it_needs_have_ended_and_blocks_no_other() {
     let now = Instant::now();
-    for last in [Response::Applied, Response::Refused, Response::Void, Response::Busy] {
+    for last in [Some(Response::Applied), Some(Response::Refused), Some(Response::Busy), None] {
         let mut dispatcher =
             with_turns(&[None, Some((1, 2)), Some((1, 0)), Some((1, 0)), None, Some((2, 0))], 16);
         let [first, second, free, other] = [(); 4].map(|()| sent(dispatcher.next(now)));
         assert_eq!([first, second, free, other].map(|job| job.change), [2, 3, 4, 5]);
         assert_eq!(dispatcher.next(now), Next::Wait);
-        dispatcher.finish(free, Response::Applied, now);
-        dispatcher.finish(first, Response::Applied, now);
+        Response::Applied.concludes(&mut dispatcher, free, now);
+        Response::Applied.concludes(&mut dispatcher, first, now);
         assert_eq!(dispatcher.next(now), Next::Wait);
-        dispatcher.retry(second, Response::Busy, now, now);
-        let second = sent(dispatcher.next(now));
+        Response::Busy.concludes(&mut dispatcher, second, now);
+        let Next::WaitUntil(later) = dispatcher.next(now) else { panic!("expected a wait for the retry") };
+        let second = sent(dispatcher.next(later));
         assert_eq!((second.change, second.attempt), (3, 2), "a retry has not ended");
-        assert_eq!(dispatcher.next(now), Next::Wait);
-        dispatcher.finish(second, last, now);
-        assert_eq!(sent(dispatcher.next(now)).change, 1, "{last:?}");
+        assert_eq!(dispatcher.next(later), Next::Wait);
+        match last {
+            Some(response) => assert_eq!(dispatcher.finish(second, &response.outcome(), later), None),
+            None => dispatcher.release(second, later),
+        }
+        assert_eq!(sent(dispatcher.next(later)).change, 1, "{last:?}");
     }
 }
 
@@ -411,13 +429,12 @@ fn a_toggle_waits_until_those_that_it_needs_have_ended_and_blocks_no_other() {
 fn what_the_service_refused_is_sent_once_more_after_everything_else() {
     let now = Instant::now();
     let mut dispatcher = with_turns(&[None, Some((1, 0)), Some((1, 1)), None], 1);
-    for (change, is_first) in [(1, true), (3, true), (2, true), (1, false), (2, false)] {
+    for (change, is_again) in [(1, true), (3, false), (2, true), (1, false), (2, false)] {
         let job = sent(dispatcher.next(now));
         assert_eq!(job.change, change);
-        match change {
-            3 => drop(dispatcher.finish(job, Response::Applied, now)),
-            _ => assert_eq!(dispatcher.refuse(job, now), is_first),
-        }
+        let response = if change == 3 { Response::Applied } else { Response::Refused };
+        let next_try = response.concludes(&mut dispatcher, job, now).next_try;
+        assert_eq!(next_try == NextTry::AtTheEnd, is_again);
     }
     assert_eq!(dispatcher.next(now), Next::Done);
 }
@@ -428,7 +445,8 @@ fn what_the_service_refused_is_not_sent_again_if_nothing_was_applied() {
     let mut dispatcher = dispatcher(2, now, 1);
     for _ in 0..3 {
         let job = sent(dispatcher.next(now));
-        assert!(dispatcher.refuse(job, now));
+        let next_try = Response::Refused.concludes(&mut dispatcher, job, now).next_try;
+        assert_eq!(next_try, NextTry::AtTheEnd);
     }
     assert_eq!(dispatcher.next(now), Next::Done);
 }

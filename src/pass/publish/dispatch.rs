@@ -17,53 +17,19 @@ use tokio::time::Instant;
 use super::Limits;
 use super::order::{Item, Order};
 use crate::model::{OutcomeKind, Thresholds};
+use crate::pass::StopReason;
 use crate::plan::Turn;
+use crate::service::retry::{self, Again, Evidence, PassEffect, Repeat, RetryContext, TokenState, effect};
 use crate::service::{Outcome, ServiceTrust};
+
+/// The longest `Retry-After` that is kept for one toggle.
+const LONGEST_HOLD: Duration = Duration::from_secs(3600);
 
 /// The waits before a probe, from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// The kind of a request's outcome.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Response {
-    Applied,
-    /// Busy or lost.
-    Busy,
-    Forbidden,
-    /// 404 or 405 without a code.
-    Missing,
-    /// Another answer that is not the service's.
-    Misrouted,
-    Refused,
-    /// No evidence: the pass ends because of it, or the request is repeated immediately with another token.
-    Void,
-}
-
-impl Response {
-    pub(crate) fn of(outcome: &Outcome) -> Self {
-        match (outcome.kind, outcome.status) {
-            (OutcomeKind::Applied, _) => Self::Applied,
-            (OutcomeKind::Busy | OutcomeKind::Lost, _) => Self::Busy,
-            (OutcomeKind::Forbidden, _) => Self::Forbidden,
-            (OutcomeKind::Misrouted, Some(404 | 405)) => Self::Missing,
-            (OutcomeKind::Misrouted, _) => Self::Misrouted,
-            (OutcomeKind::Refused, _) => Self::Refused,
-            (OutcomeKind::Unauthorized | OutcomeKind::Untrusted, _) => Self::Void,
-        }
-    }
-}
-
-/// A verdict about the service as a whole, which ends the pass.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum ServiceVerdict {
-    Forbidden,
-    /// No request succeeded for `--give-up-after`.
-    GaveUp,
-    Misrouted,
-}
-
-/// A request that is open until [`Dispatcher::finish`] or [`Dispatcher::retry`].
+/// A toggle whose turn it is, until the dispatcher learns how the attempt ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Job {
     /// An index into the plan's changes.
@@ -73,6 +39,26 @@ pub(crate) struct Job {
     pub(crate) lane: usize,
     /// Whether it finds out if the service works again.
     pub(crate) is_probe: bool,
+}
+
+/// What follows from the outcome of a job.
+#[derive(Debug)]
+pub(crate) struct Conclusion {
+    pub(crate) next_try: NextTry,
+    /// How long the service asked to hold back everything.
+    pub(crate) held_back: Option<Duration>,
+    /// Why the pass ends, if it does.
+    pub(crate) stop: Option<StopReason>,
+}
+
+/// The next try of a toggle in the same pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum NextTry {
+    /// At this time or later, at the end of its lane.
+    At(Instant),
+    /// After all others, if any was applied.
+    AtTheEnd,
+    Never,
 }
 
 /// The next step of a pass.
@@ -113,7 +99,7 @@ struct Pause {
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     change: usize,
-    response: Response,
+    kind: OutcomeKind,
     /// Whether its toggle had not failed before in this pass.
     is_first: bool,
 }
@@ -241,57 +227,104 @@ impl Dispatcher {
         next
     }
 
+    /// Ends a job with the outcome of its last request. `token` is the state of the token of that request.
+    pub(crate) fn conclude(
+        &mut self,
+        job: Job,
+        outcome: &Outcome,
+        token: TokenState,
+        now: Instant,
+    ) -> Conclusion {
+        let context = RetryContext { tries: job.attempt, jitter: self.rng.f64(), token };
+        let decision = retry::decide(outcome, context);
+        let held_back = match decision.pass {
+            // First, while the job counts as open.
+            PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) => self.hold(job, outcome, wait, now),
+            PassEffect::End | PassEffect::GoOn => None,
+        };
+        let evidence = effect(outcome.kind).evidence;
+        let (next_try, verdict) = match decision.toggle {
+            Again::After(wait) => self.retry(job, outcome, evidence, now, now + wait),
+            // The other token says nothing about this one.
+            Again::Now => self.retry(job, outcome, Evidence::Nothing, now, now),
+            Again::Never => {
+                let next_try = self.refuse(job, outcome);
+                (next_try, self.finish(job, outcome, now))
+            }
+        };
+        let is_over = match decision.pass {
+            PassEffect::End => true,
+            PassEffect::EndFor(_) => held_back.is_some(),
+            PassEffect::GoOn | PassEffect::HoldBack(_) => false,
+        };
+        let stop = is_over.then(|| StopReason::from_outcome(outcome, self.trust())).or(verdict);
+        Conclusion { next_try, held_back, stop }
+    }
+
     /// Ends a job whose toggle is finished in this pass. Returns why the pass ends, if it does.
-    pub(crate) fn finish(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
+    pub(crate) fn finish(&mut self, job: Job, outcome: &Outcome, now: Instant) -> Option<StopReason> {
+        self.end_turn(job);
+        self.end(job, outcome, effect(outcome.kind).evidence, now)
+    }
+
+    /// Ends a job that shows nothing about the service.
+    pub(crate) fn release(&mut self, job: Job, now: Instant) {
+        self.end_turn(job);
+        self.end_request(job);
+        self.end_probe(job, now);
+    }
+
+    fn end_turn(&mut self, job: Job) {
         if let Some(turn) = self.items[job.change].turn {
             let due = self.turns.close(turn);
             due.into_iter().for_each(|change| self.admit_one(change));
         }
-        self.end(job, response, now)
     }
 
-    /// Ends a job that the service refused. Returns whether the toggle may be sent again in this pass.
-    pub(crate) fn refuse(&mut self, job: Job, now: Instant) -> bool {
-        let is_first = !self.refused_before.contains(&job.change);
-        if is_first {
-            self.refused.push(job.change);
-        }
-        self.finish(job, Response::Refused, now);
-        is_first
-    }
-
-    fn end(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
+    fn end_request(&mut self, job: Job) {
         self.lanes[job.lane].in_flight -= 1;
         self.in_flight -= 1;
-        self.record(job, response, now)
+    }
+
+    /// Keeps a toggle that the service refused for the end of the pass, once.
+    fn refuse(&mut self, job: Job, outcome: &Outcome) -> NextTry {
+        let may_repeat = effect(outcome.kind).repeat == Repeat::AtTheEnd;
+        if !may_repeat || self.refused_before.contains(&job.change) {
+            return NextTry::Never;
+        }
+        self.refused.push(job.change);
+        NextTry::AtTheEnd
     }
 
     /// Ends a job whose toggle is tried again at `at` or later, at the end of its lane.
-    pub(crate) fn retry(
+    fn retry(
         &mut self,
         job: Job,
-        response: Response,
+        outcome: &Outcome,
+        evidence: Evidence,
         now: Instant,
         at: Instant,
-    ) -> Option<ServiceVerdict> {
+    ) -> (NextTry, Option<StopReason>) {
         let Job { change, attempt, lane, is_probe } = job;
         let attempt = attempt + u32::from(!is_probe);
         self.lanes[lane].retries.push_back(Retry { change, attempt, at });
-        self.end(job, response, now)
+        (NextTry::At(at), self.end(job, outcome, evidence, now))
     }
 
-    /// Records a `Retry-After` for an open job. It holds back its toggle until `until`; a second one, or one before anything
-    /// was applied that leaves nothing else to send, holds back everything until `all_until`. Returns whether it does.
-    pub(crate) fn hold(&mut self, job: Job, until: Instant, all_until: Instant) -> bool {
-        self.waits.insert(job.change, until);
+    /// Records a `Retry-After` for an open job. It holds back its toggle; a second one, or one before anything was applied
+    /// that leaves nothing else to send, holds back everything for `wait`, which is as long as a pass waits. Returns the
+    /// wait for everything.
+    fn hold(&mut self, job: Job, outcome: &Outcome, wait: Duration, now: Instant) -> Option<Duration> {
+        let asked = outcome.retry_after.map_or(wait, |asked| asked.min(LONGEST_HOLD));
+        self.waits.insert(job.change, now + asked);
         // The service names the time at which it responds again, so the wait for it begins there.
         self.silent_since = None;
         let is_alone = !self.is_applied && self.in_flight == 1 && self.is_empty();
         let holds_all = is_alone || self.waits.len() > 1;
         if holds_all {
-            self.held_until = self.held_until.max(Some(all_until));
+            self.held_until = self.held_until.max(Some(now + wait));
         }
-        holds_all
+        holds_all.then_some(wait)
     }
 
     /// Returns the end of the wait for everything.
@@ -325,7 +358,7 @@ impl Dispatcher {
     }
 
     /// Returns whether a request of this pass had a useful response.
-    pub(crate) fn trust(&self) -> ServiceTrust {
+    fn trust(&self) -> ServiceTrust {
         if self.is_applied { ServiceTrust::Proven } else { ServiceTrust::Unproven }
     }
 
@@ -434,57 +467,66 @@ impl Dispatcher {
         Next::Send(Job { change, attempt, lane, is_probe })
     }
 
-    fn record(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
-        match response {
-            Response::Void => {}
-            Response::Applied | Response::Refused => {
-                self.is_applied |= response == Response::Applied;
+    /// Ends a request that says this about the service. Returns why the pass ends, if it does.
+    fn end(&mut self, job: Job, outcome: &Outcome, evidence: Evidence, now: Instant) -> Option<StopReason> {
+        self.end_request(job);
+        match evidence {
+            Evidence::Nothing => {}
+            Evidence::Useful => {
+                self.is_applied |= outcome.kind == OutcomeKind::Applied;
                 self.end_row();
                 self.silent_since = None;
                 self.pause = None;
             }
-            Response::Busy | Response::Forbidden | Response::Missing | Response::Misrouted => {
+            Evidence::Lasting | Evidence::Passing => {
                 self.shuffle();
-                if let Some(verdict) = self.fail(job, response, now) {
+                if let Some(verdict) = self.fail(job, outcome, now) {
                     return Some(verdict);
                 }
             }
         }
-        if let Some(pause) = self.pause.as_mut().filter(|_| job.is_probe) {
-            pause.is_probing = false;
-            if now >= pause.give_up_at {
-                return Some(ServiceVerdict::GaveUp);
-            }
-            pause.wait = (pause.wait * 2).min(LONGEST_WAIT);
-            pause.probe_at = pause.give_up_at.min(now + pause.wait);
+        if self.end_probe(job, now) {
+            let (after, toggles) = (self.limits.give_up_after, self.row.len());
+            return Some(StopReason::Breaker { after, toggles, last: outcome.to_string() });
         }
         // Fewer than ten toggles say what they have in common as well, once all were tried.
         let is_over = self.in_flight == 0 && self.is_empty() && !self.is_applied;
-        let is_common = self.row.iter().all(|other| verdict(other.response) == verdict(response));
-        verdict(response).filter(|_| is_over && is_common && !self.row.is_empty())
+        let is_common = self.row.iter().all(|other| other.kind == outcome.kind);
+        self.verdict(outcome).filter(|_| is_over && is_common && !self.row.is_empty())
+    }
+
+    /// Prepares the next probe after one that did not succeed. Returns whether it was the last one.
+    fn end_probe(&mut self, job: Job, now: Instant) -> bool {
+        let Some(pause) = self.pause.as_mut().filter(|_| job.is_probe) else {
+            return false;
+        };
+        pause.is_probing = false;
+        pause.wait = (pause.wait * 2).min(LONGEST_WAIT);
+        pause.probe_at = pause.give_up_at.min(now + pause.wait);
+        now >= pause.give_up_at
     }
 
     /// Counts a failure. Returns the verdict if it puts the service in doubt and no probe can refute it.
-    fn fail(&mut self, job: Job, response: Response, now: Instant) -> Option<ServiceVerdict> {
+    fn fail(&mut self, job: Job, outcome: &Outcome, now: Instant) -> Option<StopReason> {
         let item = &self.items[job.change];
-        let is_exempt = item.is_alone || (response == Response::Missing && item.may_be_missing);
+        let is_missing = outcome.kind == OutcomeKind::Misrouted && matches!(outcome.status, Some(404 | 405));
+        let is_exempt = item.is_alone || (is_missing && item.may_be_missing);
         let is_in_row = self.row.iter().any(|failure| failure.change == job.change);
         let is_new = !is_exempt && !is_in_row && !self.lone.contains(&job.change);
         if is_new {
             let is_first = self.failed.insert(job.change);
-            self.row.push(Failure { change: job.change, response, is_first });
+            self.row.push(Failure { change: job.change, kind: outcome.kind, is_first });
         }
         let silence = now.saturating_duration_since(self.silent_since.unwrap_or(now));
         // Ten requests that time out one after the other take longer than a pass waits.
         let first = self.row.iter().filter(|failure| failure.is_first).count();
-        let is_late = response == Response::Busy
-            && silence >= self.limits.give_up_after
-            && first > self.lone_failures();
+        let is_passing = effect(outcome.kind).evidence == Evidence::Passing;
+        let is_late = is_passing && silence >= self.limits.give_up_after && first > self.lone_failures();
         let is_tenth = is_new && self.row.len() >= self.thresholds.failures_in_a_row;
         if self.pause.is_some() || !(is_late || is_tenth) {
             return None;
         }
-        if response == Response::Busy {
+        if is_passing {
             let give_up_at = if is_late { now } else { now + self.limits.give_up_after };
             self.pause = Some(Pause {
                 // The last probe is sent at the end of the pause, however short `--give-up-after` is.
@@ -494,7 +536,13 @@ impl Dispatcher {
                 is_probing: false,
             });
         }
-        verdict(response)
+        self.verdict(outcome)
+    }
+
+    /// Returns why the pass ends if toggles have nothing but this failure in common, and waiting does not change it.
+    fn verdict(&self, outcome: &Outcome) -> Option<StopReason> {
+        let is_lasting = effect(outcome.kind).evidence == Evidence::Lasting;
+        is_lasting.then(|| StopReason::from_outcome(outcome, self.trust()))
     }
 
     /// Begins to count anew after a success, so that a second outage of the pass is like the first.
@@ -514,11 +562,6 @@ impl Dispatcher {
     fn lone_failures(&self) -> usize {
         let is_queued = self.lanes.iter().any(|lane| !lane.queue.is_empty());
         usize::from(is_queued || !self.delayed.is_empty() || !self.turns.are_over())
-    }
-
-    /// Returns the number of different toggles in a row without a useful response.
-    pub(crate) fn row(&self) -> usize {
-        self.row.len()
     }
 
     /// Returns the number of toggles in a row without a useful response, if that puts the service in doubt.
@@ -580,13 +623,5 @@ impl Turns {
 
     fn are_over(&self) -> bool {
         self.waiting.is_empty()
-    }
-}
-
-fn verdict(response: Response) -> Option<ServiceVerdict> {
-    match response {
-        Response::Forbidden => Some(ServiceVerdict::Forbidden),
-        Response::Missing | Response::Misrouted => Some(ServiceVerdict::Misrouted),
-        Response::Applied | Response::Busy | Response::Refused | Response::Void => None,
     }
 }

@@ -8,16 +8,57 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::time::Instant;
 
-use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
+use super::dispatch::{Conclusion, Dispatcher, Job, Next};
 use super::order::{Item, Order};
-use crate::model::{HeldRequest, RequestDigest, Thresholds, ToggleId};
+use crate::model::{Certainty, HeldRequest, OutcomeKind, RequestDigest, Thresholds, ToggleId};
 use crate::pass::StopReason;
 use crate::pass::publish::{Limits, order};
 use crate::pass::report::ChangeResult;
-use crate::service::ServiceTrust;
-use crate::service::retry::{TRIES, backoff};
+use crate::service::Outcome;
+use crate::service::retry::TokenState;
 
 const SEEDS: u64 = 400;
+
+/// A response of the service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Response {
+    Applied,
+    Busy,
+    Forbidden,
+    /// 404 without a code.
+    Missing,
+    Misrouted,
+    Refused,
+}
+
+impl Response {
+    pub(super) fn outcome(self) -> Outcome {
+        let (kind, status) = match self {
+            Self::Applied => (OutcomeKind::Applied, 200),
+            Self::Busy => (OutcomeKind::Busy, 503),
+            Self::Forbidden => (OutcomeKind::Forbidden, 403),
+            Self::Missing => (OutcomeKind::Misrouted, 404),
+            Self::Misrouted => (OutcomeKind::Misrouted, 302),
+            Self::Refused => (OutcomeKind::Refused, 400),
+        };
+        Outcome { status: Some(status), ..Outcome::new(kind, Certainty::Unknown, "") }
+    }
+
+    /// Ends a job with this response.
+    pub(super) fn concludes(self, dispatcher: &mut Dispatcher, job: Job, now: Instant) -> Conclusion {
+        dispatcher.conclude(job, &self.outcome(), TokenState::Current, now)
+    }
+}
+
+/// Returns what the toggles have in common because of which the pass ended.
+pub(super) fn cause(stop: &StopReason) -> Response {
+    match stop {
+        StopReason::Breaker { .. } => Response::Busy,
+        StopReason::Forbidden(..) => Response::Forbidden,
+        StopReason::Misrouted(..) => Response::Misrouted,
+        other => panic!("{other:?}"),
+    }
+}
 
 /// Whether the state has any applied toggle.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -97,7 +138,7 @@ const LIMITS: Limits =
 #[derive(Debug, Default)]
 struct Pass {
     requests: usize,
-    verdict: Option<ServiceVerdict>,
+    stop: Option<StopReason>,
     took: Duration,
     open: usize,
 }
@@ -239,21 +280,14 @@ impl World {
                 Response::Applied => ChangeResult::Applied,
                 _ => pending(),
             };
-            let verdict = match response {
-                Response::Busy if job.attempt < TRIES => {
-                    let retry_at = at + backoff(job.attempt, self.rng.f64());
-                    dispatcher.retry(job, response, at, retry_at)
-                }
-                _ => dispatcher.finish(job, response, at),
-            };
-            if verdict.is_some() {
-                pass.verdict = pass.verdict.or(verdict);
+            let stop = response.concludes(&mut dispatcher, job, at).stop;
+            if stop.is_some() {
+                pass.stop = pass.stop.or(stop);
                 dispatcher.close();
             }
         }
         pass.took = self.now - began;
-        let stopped = pass.verdict.map(|_| StopReason::Forbidden(String::new(), ServiceTrust::Unproven));
-        super::publisher::park_lone_failures(&mut results, stopped.as_ref(), &dispatcher);
+        super::publisher::park_lone_failures(&mut results, pass.stop.as_ref(), &dispatcher);
         if self.disk == Disk::Kept {
             self.remember(&due, &results);
         }
@@ -373,7 +407,7 @@ fn a_service_that_is_down_costs_few_requests_and_the_configured_time() {
     for seed in 0..SEEDS {
         let mut world = World::new(Family::ManyErrors, Foundation::Applied, Disk::Kept, seed);
         let pass = world.pass(Service::All(Response::Busy));
-        assert_eq!(pass.verdict, Some(ServiceVerdict::GaveUp));
+        assert_eq!(pass.stop.as_ref().map(cause), Some(Response::Busy));
         assert!(pass.requests <= 20, "{pass:?}");
         assert!((60..62).contains(&pass.took.as_secs()), "{pass:?}");
     }
@@ -390,7 +424,7 @@ fn a_second_outage_in_one_pass_lasts_as_long_as_a_first_before_the_pass_gives_up
         let lasts = Duration::from_millis(world.rng.u64(1..50_000));
         world.outages = Some(Outages { first, lasts, ends: None, second, second_began: None });
         let pass = world.pass(Service::PerToggle);
-        assert_eq!(pass.verdict, Some(ServiceVerdict::GaveUp), "seed {seed}: {pass:?}");
+        assert_eq!(pass.stop.as_ref().map(cause), Some(Response::Busy), "seed {seed}: {pass:?}");
         let began = world.outages.and_then(|outages| outages.second_began).expect("a second outage");
         let waited = world.now.duration_since(began).as_secs();
         assert!((60..62).contains(&waited), "seed {seed}: {waited} s after the second began");
@@ -430,14 +464,14 @@ fn a_few_toggles_that_hang_starve_none() {
 #[test]
 fn a_wrong_base_url_and_a_revoked_token_cost_few_requests() {
     for seed in 0..SEEDS {
-        for (response, verdict) in [
-            (Response::Missing, ServiceVerdict::Misrouted),
-            (Response::Misrouted, ServiceVerdict::Misrouted),
-            (Response::Forbidden, ServiceVerdict::Forbidden),
+        for (response, expected) in [
+            (Response::Missing, Response::Misrouted),
+            (Response::Misrouted, Response::Misrouted),
+            (Response::Forbidden, Response::Forbidden),
         ] {
             let mut world = World::new(Family::FewErrors, Foundation::Nothing, Disk::Kept, seed);
             let pass = world.pass(Service::All(response));
-            assert_eq!(pass.verdict, Some(verdict), "{pass:?}");
+            assert_eq!(pass.stop.as_ref().map(cause), Some(expected), "{pass:?}");
             assert!(pass.requests <= 12, "{pass:?}");
         }
     }

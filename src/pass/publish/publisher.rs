@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::StreamExt as _;
@@ -13,19 +12,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::attempt::{Abandoned, Attempt, AttemptEnd, ChangeProgress};
-use super::dispatch::{Dispatcher, Job, Next, Response, ServiceVerdict};
+use super::dispatch::{Conclusion, Dispatcher, Job, Next, NextTry};
 use super::order::Order;
 use super::{PublishJob, stopped};
-use crate::model::{HoldKind, ToggleId};
+use crate::model::{Certainty, HoldKind, OutcomeKind, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Error, Event, PublishAnswer, StopReason};
 use crate::plan::Change;
 use crate::service::Outcome;
-use crate::service::retry::{self, Again, Evidence, PassEffect, RetryContext, effect};
+use crate::service::retry::{Evidence, effect};
 use crate::state::{self, EqualVersion};
-
-/// The longest `Retry-After` that is kept for one toggle.
-const LONGEST_HOLD: Duration = Duration::from_secs(3600);
 
 /// The owner of a pass that publishes.
 pub(super) struct Publisher<'a> {
@@ -98,125 +94,72 @@ impl<'a> Publisher<'a> {
         let (job, generation) = (attempt.job, attempt.generation);
         self.progress[job.change] = attempt.progress;
         match end {
-            Ok(AttemptEnd::Ended(outcome)) => self.decide(job, &outcome, generation),
+            Ok(AttemptEnd::Ended(outcome)) => self.conclude(job, &outcome, generation),
             Ok(AttemptEnd::Converged) => {
-                self.settle_without_request(job, ChangeResult::Converged, Response::Applied);
+                self.conclude_read(job, ChangeResult::Converged, &Outcome::applied(200));
             }
-            Ok(AttemptEnd::Held(hold)) if !hold.is_live() => {
-                self.settle(job.change, ChangeResult::Held(Arc::new(hold)));
-                self.dispatcher.finish(job, Response::Void, self.now());
+            Ok(AttemptEnd::Held(hold)) if hold.is_live() => {
+                let response = Outcome::new(OutcomeKind::Refused, Certainty::NotStored, hold.text.as_str());
+                self.conclude_read(job, ChangeResult::Held(Arc::new(hold)), &response);
             }
             Ok(AttemptEnd::Held(hold)) => {
-                self.settle_without_request(job, ChangeResult::Held(Arc::new(hold)), Response::Refused);
+                self.settle(job.change, ChangeResult::Held(Arc::new(hold)));
+                self.dispatcher.release(job, self.now());
             }
-            Err(Abandoned::PassEnded) => drop(self.dispatcher.finish(job, Response::Void, self.now())),
+            Err(Abandoned::PassEnded) => self.dispatcher.release(job, self.now()),
             Err(Abandoned::Journal(error)) => {
                 // Not returned here, so that the other open requests end first.
                 self.failure.get_or_insert(error);
                 self.end(None);
-                self.dispatcher.finish(job, Response::Void, self.now());
+                self.dispatcher.release(job, self.now());
             }
         }
     }
 
     /// Ends a change that needed no publish. The read had a useful response.
-    fn settle_without_request(&mut self, job: Job, result: ChangeResult, response: Response) {
+    fn conclude_read(&mut self, job: Job, result: ChangeResult, response: &Outcome) {
+        let before = self.doubt();
         self.settle(job.change, result);
-        let (now, read) = (self.now(), Outcome::applied(200));
-        self.conclude(&read, |dispatcher| dispatcher.finish(job, response, now));
+        self.dispatcher.finish(job, response, self.now());
+        self.report_doubt(before, response);
     }
 
-    fn decide(&mut self, job: Job, outcome: &Outcome, generation: u64) {
-        let context = RetryContext {
-            tries: job.attempt,
-            jitter: fastrand::f64(),
-            token: self.job.service.token_state(outcome, generation),
-        };
-        let decision = retry::decide(outcome, context);
-        let (now, response) = (self.now(), Response::of(outcome));
-        // First, while the job counts as open.
-        let holds_all = match decision.pass {
-            PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) => self.hold(job, outcome, wait),
-            PassEffect::End | PassEffect::GoOn => false,
-        };
-        let verdict = match decision.toggle {
-            Again::After(wait) => self.retry(job, outcome, response, now + wait),
-            Again::Now => self.retry(job, outcome, Response::Void, now),
-            Again::Never if response == Response::Refused => {
-                self.refuse(job, outcome);
-                None
-            }
-            Again::Never => {
-                self.settle(job.change, ChangeResult::of(outcome));
-                self.conclude(outcome, |dispatcher| dispatcher.finish(job, response, now))
-            }
-        };
-        let trust = self.dispatcher.trust();
-        match decision.pass {
-            PassEffect::End => self.end(Some(StopReason::from_outcome(outcome, trust))),
-            PassEffect::EndFor(_) if holds_all => self.end(Some(StopReason::from_outcome(outcome, trust))),
-            PassEffect::EndFor(_) | PassEffect::GoOn | PassEffect::HoldBack(_) => {}
-        }
-        if let Some(verdict) = verdict {
-            self.end(Some(self.stop_reason(verdict, outcome)));
-        }
-    }
-
-    /// Ends a change that the service refused, unless it may be sent again at the end of the pass.
-    fn refuse(&mut self, job: Job, outcome: &Outcome) {
-        let result = ChangeResult::of(outcome);
-        let progress = &mut self.progress[job.change];
-        (progress.result, progress.base_version) = (result.clone(), None);
-        let now = self.now();
-        let mut is_first = false;
-        self.conclude(outcome, |dispatcher| {
-            is_first = dispatcher.refuse(job, now);
-            None
-        });
-        if is_first {
-            self.unreported.insert(job.change);
-            let toggle = &self.changes()[job.change].id;
-            tracing::debug!(name: "refused", %toggle, reason = %outcome, "may be tried again at the end of the pass");
-        } else {
-            self.settle(job.change, result);
-        }
-    }
-
-    /// Holds back a toggle, or everything, for the `Retry-After` of a response. `wait` is as long as a pass waits.
-    fn hold(&mut self, job: Job, outcome: &Outcome, wait: Duration) -> bool {
-        let asked = outcome.retry_after.map_or(wait, |asked| asked.min(LONGEST_HOLD));
-        let now = self.now();
-        let holds_all = self.dispatcher.hold(job, now + asked, now + wait);
-        if holds_all {
+    fn conclude(&mut self, job: Job, outcome: &Outcome, generation: u64) {
+        let token = self.job.service.token_state(outcome, generation);
+        let (now, before) = (self.now(), self.doubt());
+        let Conclusion { next_try, held_back, stop } = self.dispatcher.conclude(job, outcome, token, now);
+        if let Some(wait) = held_back {
             self.report(Event::HeldBack(wait));
         }
-        holds_all
+        let (toggle, result) = (&self.changes()[job.change].id, ChangeResult::of(outcome));
+        match next_try {
+            NextTry::At(at) => {
+                let wait_s = at.saturating_duration_since(now).as_secs_f64();
+                tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "will be tried again");
+                self.progress[job.change].result = result;
+            }
+            NextTry::AtTheEnd => {
+                tracing::debug!(name: "refused", %toggle, reason = %outcome, "may be tried again at the end of the pass");
+                let progress = &mut self.progress[job.change];
+                (progress.result, progress.base_version) = (result, None);
+                self.unreported.insert(job.change);
+            }
+            NextTry::Never => self.settle(job.change, result),
+        }
+        self.report_doubt(before, outcome);
+        if stop.is_some() {
+            self.end(stop);
+        }
     }
 
-    fn retry(
-        &mut self,
-        job: Job,
-        outcome: &Outcome,
-        response: Response,
-        at: Instant,
-    ) -> Option<ServiceVerdict> {
-        let toggle = &self.changes()[job.change].id;
-        let wait_s = at.saturating_duration_since(self.now()).as_secs_f64();
-        tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "will be tried again");
-        self.progress[job.change].result = ChangeResult::of(outcome);
-        let now = self.now();
-        self.conclude(outcome, |dispatcher| dispatcher.retry(job, response, now, at))
+    /// Returns whether the pass waits for the service, and the toggles in a row that put it in doubt.
+    fn doubt(&self) -> (bool, Option<usize>) {
+        (self.dispatcher.is_paused(), self.dispatcher.doubt())
     }
 
-    /// Updates the dispatcher with an outcome, and reports what that shows about the service.
-    fn conclude(
-        &mut self,
-        outcome: &Outcome,
-        step: impl FnOnce(&mut Dispatcher) -> Option<ServiceVerdict>,
-    ) -> Option<ServiceVerdict> {
-        let (was_paused, trusted) = (self.dispatcher.is_paused(), self.dispatcher.doubt());
-        let verdict = step(&mut self.dispatcher);
-        let (is_paused, doubt) = (self.dispatcher.is_paused(), self.dispatcher.doubt());
+    /// Reports what an outcome has changed about the doubt of the service.
+    fn report_doubt(&mut self, before: (bool, Option<usize>), outcome: &Outcome) {
+        let ((was_paused, trusted), (is_paused, doubt)) = (before, self.doubt());
         if doubt != trusted {
             self.report(Event::Doubted(doubt.map(|toggles| (toggles, outcome))));
         }
@@ -231,20 +174,6 @@ impl<'a> Publisher<'a> {
             tracing::warn!(name: "paused", reason = %outcome, "no useful response from the service, pass paused");
         } else if was_paused && !is_paused {
             tracing::info!(name: "resumed", "the service responds, pass resumed");
-        }
-        verdict
-    }
-
-    fn stop_reason(&self, verdict: ServiceVerdict, outcome: &Outcome) -> StopReason {
-        let last = outcome.to_string();
-        match verdict {
-            ServiceVerdict::Forbidden => StopReason::Forbidden(last, self.dispatcher.trust()),
-            ServiceVerdict::GaveUp => StopReason::Breaker {
-                after: self.job.limits.give_up_after,
-                toggles: self.dispatcher.row(),
-                last,
-            },
-            ServiceVerdict::Misrouted => StopReason::Misrouted(last, self.dispatcher.trust()),
         }
     }
 
