@@ -444,7 +444,18 @@ impl ServeChecker<'_> {
                 let message =
                     format!("this weight is number {}, but there are only {index} variations", index + 1);
                 let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
-                let help = "write one weight for each variation, or percentages by name";
+                let halves = match split {
+                    // Each decimal comma ends an item.
+                    Some(RawSplit::ByIndex(weights)) if weights.len() == 2 * index => {
+                        let halves =
+                            weights.chunks(2).map(|pair| Text(format!("{},{}", pair[0].0, pair[1].0)));
+                        in_hundredths(&halves.collect::<Vec<_>>())
+                    }
+                    _ => None,
+                };
+                let help = halves.unwrap_or_else(|| {
+                    "write one weight for each variation, or percentages by name".to_owned()
+                });
                 add(self.findings, finding.help(help));
             }
             (SplitError::Sum(sum), split) => {

@@ -39,7 +39,10 @@ pub(crate) fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formattin
     };
     let tree = syntax::parse(source);
     let Some(formatted) = printed(&tree) else {
-        return Formatting::Unsupported("it has a YAML directive (`%`), or a comment at an unusual place");
+        return Formatting::Unsupported(match source.lines().any(|line| line.starts_with('%')) {
+            true => "it has a YAML directive: remove the line that begins with `%`",
+            false => "it has a comment at an unusual place: move the comment to a line of its own",
+        });
     };
     // A work tree may have the line breaks of Windows.
     let with_breaks = with_breaks_of(source, &formatted);

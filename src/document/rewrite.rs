@@ -78,6 +78,11 @@ impl<'a> Merger<'a> {
         if section == Section::Serve && self.serve(old).is_some_and(|serve| Some(serve) == self.serve(new)) {
             return old.clone();
         }
+        if section == Section::Serve
+            && let Some(served) = self.other_variation(old, new)
+        {
+            return served;
+        }
         match (&old.kind, &new.kind) {
             (NodeKind::Scalar(one, _), NodeKind::Scalar(other, _)) if one == other && !old.is_null() => {
                 old.clone()
@@ -106,6 +111,28 @@ impl<'a> Merger<'a> {
                 Node { id: old.id, ..self.added(new) }
             }
         }
+    }
+
+    /// Returns a serve of one variation as one of another variation, in its form.
+    fn other_variation(&mut self, old: &Node, new: &Node) -> Option<Node> {
+        let (NodeKind::Mapping(before), NodeKind::Mapping(after)) = (&old.kind, &new.kind) else {
+            return None;
+        };
+        let ([(key, value)], [(new_key, new_value)]) = (before.as_slice(), after.as_slice()) else {
+            return None;
+        };
+        let Some(Serve::Select(index)) = self.serve(new) else { return None };
+        let text = match (name(key), name(new_key)) {
+            ("select", _) => index.to_string(),
+            ("variation", "variation") => self.new.raw(new_value).into_owned(),
+            _ => return None,
+        };
+        if let Some(edits) = &mut self.edits {
+            edits.push((value.raw.clone(), text));
+        }
+        let key = Node { id: key.id, ..self.added(new_key) };
+        let value = Node { id: value.id, ..self.added(new_value) };
+        Some(Node { kind: NodeKind::Mapping(vec![(key, value)]), ..old.clone() })
     }
 
     fn serve(&self, node: &Node) -> Option<Serve> {

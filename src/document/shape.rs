@@ -183,6 +183,9 @@ impl ShapeReader<'_> {
                 "a document has no `comment`: the message of the commit that changes it is the comment";
             Finding::at(&check::COMMENT_KEY, span, message)
                 .help("remove it, and write the reason into the commit message")
+        } else if what == "a serve" && ROLLOUTS.contains(&name) {
+            let message = format!("a serve has no `{name}`");
+            Finding::at(&check::UNKNOWN_KEY, span, message).help(ROLLOUT)
         } else {
             let spaced = name.split_once(':').filter(|(key, value)| known.contains(key) && !value.is_empty());
             let spaced = spaced
@@ -279,6 +282,9 @@ pub(super) const RULE: &[&str] = &["name", "serve", "conditions"];
 pub(super) const CONDITION: &[&str] =
     &["type", "subject", "predicate", "objects", "leftPredicate", "rightPredicate", "rightObjects"];
 const SERVE: &[&str] = &["select", "variation", "split"];
+/// What other tools call a split.
+const ROLLOUTS: &[&str] =
+    &["distribution", "fractional", "percentage", "percentages", "rollout", "rolloutPercentage", "weights"];
 pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
 pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
 

@@ -138,7 +138,14 @@ fn a_document_that_the_service_calls_invalid_is_refused_and_not_a_conflict() {
     });
     assert_eq!(
         requests,
-        ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 1", "GET pay/targeting/versions/2"]
+        [
+            "GET toggles/pay",
+            "GET pay/targeting",
+            // The type of the other one.
+            "GET toggles/other",
+            "PATCH pay/targeting on 1",
+            "GET pay/targeting/versions/2",
+        ]
     );
     assert_eq!(service.versions("pay").len(), 1);
 }

@@ -100,7 +100,7 @@ impl Flow<'_> {
         self.byte += c.len_utf8();
         match c {
             ' ' | '\t' => Ok(()),
-            '#' if from == 0 || text[..from].ends_with([' ', '\t']) => {
+            '#' if from == 0 || text[..from].ends_with([' ', '\t', '[', '{', ',']) => {
                 self.hidden(from)?;
                 self.byte = text.len();
                 Ok(())

@@ -195,6 +195,12 @@ const MISTAKES: &[Mistake] = &[
         "[50, 50]",
     ),
     mistake(SPLIT, "{ split: [33.3, 66.7] }", "10:24 split-share: `33.3` is not a weight", "[33.3, 66.7]"),
+    mistake(
+        SPLIT,
+        "{ split: [50,5, 49,5] }",
+        "10:30 split-share: this weight is number 3, but there are only 2 variations",
+        "[50,5, 49,5]",
+    ),
     mistake(SPLIT, "{ split: [50%, 50%] }", "10:24 split-share: `50%` is not a weight", "[50%, 50%]"),
     mistake(SPLIT, "{ split: [0.25, 0.75] }", "10:24 split-share: `0.25` is not a weight", "[0.25, 0.75]"),
     mistake(

@@ -441,6 +441,19 @@ const INDENTATION: &[Mistake] = &[
     ),
 ];
 
+const COMMENTS: &[Mistake] = &[
+    (
+        "[\"a@example.com\", \"b@example.com\"]",
+        "[#a, b]",
+        "16:21 syntax: `#a` begins a comment | put it in quotes if it is a value: `\"#a\"`",
+    ),
+    (
+        "[\"a@example.com\", \"b@example.com\"]",
+        "[a,#b]",
+        "16:23 syntax: `#b` begins a comment | put it in quotes if it is a value: `\"#b\"`",
+    ),
+];
+
 const HABITS_FROM_JSON: &[Mistake] = &[
     (
         "disabled: false",
@@ -547,6 +560,7 @@ fn every_mistake_is_named_at_its_place_with_what_to_write_instead() {
         QUOTES,
         BRACKETS,
         INDENTATION,
+        COMMENTS,
         HABITS_FROM_JSON,
         OTHER_TEXT,
     ];

@@ -52,10 +52,14 @@ fn a_changed_value_is_the_only_line_that_changes() {
     changed.content.variations[1].value = "10".to_owned();
     changed.disabled = true;
     changed.content.rules[1].name = "others".to_owned();
+    changed.content.disabled_serve = Serve::Select(0);
+    changed.content.rules[1].serve = Serve::Select(1);
     let expected = DOCUMENT
         .replace("value: \"1\"", "value: \"10\"")
         .replace("disabled: false", "disabled: true")
-        .replace("name: rest", "name: others");
+        .replace("name: rest", "name: others")
+        .replace("disabledServe: { select: 1 }", "disabledServe: { select: 0 }")
+        .replace("serve: { variation: \"on\" }", "serve: { variation: \"off\" }");
     assert_eq!(rewritten(DOCUMENT, &changed), expected);
 }
 
