@@ -33,7 +33,7 @@ pub(crate) fn schema(kind: ServiceKind) -> Value {
             serve["oneOf"].as_array_mut().expect("a list").push(json!({ "required": ["split"] }));
             // Only the default serve may be empty, and only while the toggle is disabled.
             let mut default_serve = serve.clone();
-            default_serve["oneOf"].as_array_mut().expect("a list").push(json!({ "maxProperties": 0 }));
+            default_serve["oneOf"].as_array_mut().expect("a list").push(json!({ "const": {} }));
             definitions["serve"] = serve;
             definitions["defaultServe"] = default_serve;
             content["properties"]["defaultServe"]["$ref"] = json!("#/$defs/defaultServe");
