@@ -57,6 +57,9 @@ pub fn plan_range(
     let applied = AppliedSide::revision(&base);
     let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
     let mut input = decide(&files, applied, rules, compared)?;
+    if !files.are_committed() {
+        "work tree".clone_into(&mut input.source.reference);
+    }
     // With `--on-invalid stop`, `apply` counts the invalid documents that the step leaves as they are.
     if all_findings || rules.policy.on_invalid == OnInvalid::Stop {
         input.findings = findings_at(input.findings, &snapshot, folder, rules)?;
