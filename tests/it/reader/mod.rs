@@ -113,8 +113,8 @@ fn environment(text: &str) -> EnvironmentId {
 #[track_caller]
 fn failed<T: std::fmt::Debug>(result: Result<T, Outcome>, kind: &str, reason: &str) {
     let outcome = result.unwrap_err();
-    assert_eq!(outcome.certainty(), Certainty::NotStored);
-    assert_eq!((outcome.kind().as_str(), outcome.to_string().as_str()), (kind, reason));
+    assert_eq!(outcome.certainty, Certainty::NotStored);
+    assert_eq!((outcome.kind.as_str(), outcome.to_string().as_str()), (kind, reason));
 }
 
 #[test]

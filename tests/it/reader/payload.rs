@@ -137,7 +137,7 @@ async fn no_message_contains_an_sdk_key() {
     ] {
         let stand = Stand::answers(answers);
         let outcome = stand.reader.payload_versions(&prod, None).await.unwrap_err();
-        assert_eq!(outcome.kind().as_str(), kind, "{outcome}");
+        assert_eq!(outcome.kind.as_str(), kind, "{outcome}");
         assert!(!format!("{outcome:?} {outcome}").contains("server-a"), "{outcome}");
     }
 }
