@@ -10,7 +10,8 @@ use super::authorize::OperatorRequest;
 use super::{command, json, problem, problem_with_hint};
 use crate::admin::AdminState;
 use crate::daemon::{ControlError, Rejection, ScopedSuspensionJson};
-use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, duration, escaped, rfc3339};
+use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, duration, escaped, hinted, rfc3339};
+use crate::plan::hold::RESUME;
 
 /// In characters.
 const LONGEST_REASON: usize = 1000;
@@ -35,6 +36,7 @@ pub(super) async fn suspend(request: OperatorRequest) -> Result<Response, Respon
         %scope,
         reason = suspension.reason,
         until = suspension.until.map(rfc3339),
+        hint = %hinted(RESUME),
         "operator command carried out"
     );
     let suspended = ScopedSuspensionJson::from((&scope, &suspension));

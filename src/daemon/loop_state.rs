@@ -1,6 +1,6 @@
 //! Keeps the driver's state between passes, and logs what has changed from one pass to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ use crate::daemon::drift::DriftState;
 use crate::daemon::probe::HeadProbe;
 use crate::daemon::schedule::{DriftScans, PassOutcome, Schedule};
 use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{CommitId, HoldKind, Override, ToggleState};
+use crate::model::{CommitId, EnvironmentId, HoldKind, Override, ToggleState};
 use crate::pass::publish::order;
 use crate::pass::{ChangeResult, Error, PassInputs, Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, HISTORY_CUT, LiveDifferences, OnDrift, guessed};
@@ -33,6 +33,8 @@ pub(super) struct LoopState {
     /// The wall time at which a suspension ends or a change window opens, in seconds since 1970-01-01 UTC.
     /// Compared with the clock, because a wait would be wrong if that is set or the machine sleeps.
     pub(super) wakes_at: Option<i64>,
+    /// The environments of which a state folder had records that is no longer in its place.
+    pub(super) lost: BTreeSet<EnvironmentId>,
     /// Why the last pass failed.
     failure: Option<String>,
     notes: Vec<String>,
@@ -53,6 +55,7 @@ impl LoopState {
             probe,
             seen: None,
             wakes_at: None,
+            lost: BTreeSet::new(),
             failure: None,
             notes: Vec::new(),
             withheld: Withheld::default(),
@@ -246,7 +249,10 @@ pub(super) fn pass_result(result: &Result<Report, Error>) -> Option<PassResult> 
         Err(error) => PassResult::of_error(error),
         Ok(Report { error: Some(error), .. }) => PassResult::of_error(error),
         Ok(report) => match report.failure() {
-            Some(reason) => PassResult::Failed(reason),
+            Some(reason) => {
+                let stopped = report.stopped.as_ref();
+                PassResult::failed(reason, stopped.is_some_and(StopReason::needs_someone))
+            }
             // The next pass follows immediately, and its result counts.
             None if report.stopped == Some(StopReason::Interrupted) => return None,
             None if report.is_nothing() => PassResult::Noop,

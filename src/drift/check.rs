@@ -155,8 +155,10 @@ impl LiveScan {
     fn decide(&self, plan: Plan, config: &Config, context: &PassContext) -> Result<Plan, Error> {
         let Self { scanner, scan } = self;
         let newer = scanner.deciding_versions(&plan, &scan.live, config, context)?;
-        // A plan lists documents, and the missing toggles of new ones are held.
-        let report = DriftReport { undocumented: Vec::new(), archived: Vec::new(), ..scan.report.clone() };
+        // A plan lists documents. What keeps a change from being sent is the reason of its hold.
+        let documents = documents(&plan);
+        let mut report = DriftReport { undocumented: Vec::new(), ..scan.report.clone() };
+        report.archived.retain(|id| !documents.contains(id));
         Ok(plan.with_live(&scan.live, &newer, report, &config.rules.policy))
     }
 }

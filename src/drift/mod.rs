@@ -317,7 +317,8 @@ impl<'a> Scan<'a> {
         let differing = differing.chain(report.missing.iter().map(|missing| &missing.id));
         let others: BTreeSet<&ToggleId> =
             differing.chain(report.unread.iter().map(|unread| &unread.id)).collect();
-        report.in_sync = applied.iter().filter(|(id, _)| !others.contains(id)).count();
+        let is_equal = |id: &ToggleId| !others.contains(id) && !report.archived.contains(id);
+        report.in_sync = applied.iter().filter(|(id, _)| is_equal(id)).count();
         report.sort();
         DriftScan { report, live, unaccepted, failures, is_interrupted, is_outrun }
     }

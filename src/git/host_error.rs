@@ -111,6 +111,8 @@ const SIGNS: &[(&str, GitFault)] = &[
     ("does not allow request for unadvertised object", GitFault::NoRef),
     ("mismatched algorithms", GitFault::Sha256),
     ("No space left on device", GitFault::Disk),
+    // Git says so where a write was cut short.
+    ("Out of diskspace", GitFault::Disk),
     ("Disk quota exceeded", GitFault::Disk),
     ("Read-only file system", GitFault::Disk),
     ("proxy", GitFault::Proxy),
@@ -249,6 +251,20 @@ impl GitError {
         matches!(
             self.fault(),
             Some(GitFault::Forbidden | GitFault::NoCredentials | GitFault::WrongCredentials)
+        )
+    }
+
+    /// Returns whether only a person can end it: this process and the host do not accept each other, or a disk is full.
+    pub(crate) fn needs_someone(&self) -> bool {
+        matches!(
+            self.fault(),
+            Some(
+                GitFault::Certificate
+                    | GitFault::ChangedHostKey
+                    | GitFault::Disk
+                    | GitFault::NoCredentials
+                    | GitFault::WrongCredentials
+            )
         )
     }
 

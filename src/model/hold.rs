@@ -60,6 +60,8 @@ super::words! {
         Refused = "refused",
         /// A variation is not of the toggle's return type.
         ReturnType = "return_type",
+        /// Nothing is applied in the environment, because the state folder was lost.
+        StateLost = "state_lost",
         /// Another document is invalid, and `on_invalid: stop` holds everything.
         Stopped = "stopped",
         /// An operator suspended publishing.
@@ -216,7 +218,7 @@ impl HoldKind {
             Self::Environment | Self::Rail => Rule { releases: &[Override::MassChange], ..Rule::HELD },
             Self::FailedAlone => Rule { later: "failed alone, tried again after a while: ", ..Rule::FAILED },
             Self::Refused => Rule { is_tried: true, later: "refused by the service: ", ..Rule::FAILED },
-            Self::FirstPass => {
+            Self::FirstPass | Self::StateLost => {
                 Rule { releases: &[Override::FirstPassAdopt, Override::FirstPassAssert], ..Rule::HELD }
             }
             Self::Invalid => Rule { is_tried: true, decision: Decision::NotNeeded, ..Rule::HELD },
@@ -232,6 +234,11 @@ impl HoldKind {
             },
             Self::Window => Rule { releases: &[Override::Window], is_recordable: true, ..Rule::HELD },
         }
+    }
+
+    /// Returns whether a decision about a first pass is missing.
+    pub(crate) fn is_first_pass(self) -> bool {
+        matches!(self, Self::FirstPass | Self::StateLost)
     }
 
     /// Returns whether it is about the live state of the toggle.

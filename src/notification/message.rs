@@ -13,11 +13,13 @@ use crate::model::{CommitId, ToggleId, cut, escaped, words};
 const MOST_NAMED: usize = 50;
 /// Slack cuts a text at 4000 characters; this number of lines with short reasons is shorter.
 const MOST_LINES: usize = 20;
-/// In characters.
-const LONGEST_REASON: usize = 300;
-const LONGEST_LINE_REASON: usize = 100;
-/// A whole pass is held for one reason, which ends with the way out.
-const LONGEST_PASS_REASON: usize = 1000;
+/// A reason ends with the way out. In characters.
+const LONGEST_REASON: usize = 1000;
+/// The characters of all reasons of a message, and of one to Slack.
+const MOST_REASONS: usize = 24_000;
+const MOST_LINE_REASONS: usize = 2_000;
+/// The repository and a revision are shorter.
+const LONGEST_NAME: usize = 100;
 
 /// Returns the body of a Standard Webhook: a type, a time, and data.
 pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
@@ -25,7 +27,9 @@ pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
     let mut data = json!({ "repo": repo, "ref": reference, "revision": revision });
     let name = match news {
         News::Changes(changes) => {
-            let named: Vec<Value> = changes.iter().take(MOST_NAMED).map(named).collect();
+            let longest = longest_reason(MOST_REASONS, changes.len().min(MOST_NAMED));
+            let named: Vec<Value> =
+                changes.iter().take(MOST_NAMED).map(|change| named(change, longest)).collect();
             data["counts"] = ChangeKind::ALL
                 .into_iter()
                 .map(|kind| (kind.as_str().to_owned(), json!(count(changes, kind))))
@@ -36,7 +40,7 @@ pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
             "toggles.changed"
         }
         News::PassHeld(reason) => {
-            data["reason"] = json!(cut(&escaped(reason).to_string(), LONGEST_PASS_REASON));
+            data["reason"] = json!(cut(&escaped(reason).to_string(), LONGEST_REASON));
             "pass.held"
         }
         News::PassReleased => "pass.released",
@@ -44,8 +48,13 @@ pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
     json!({ "type": name, "timestamp": timestamp, "data": data })
 }
 
-fn named(change: &ToggleChange) -> Value {
-    let reason = change.reason.as_deref().map(|reason| cut(&escaped(reason).to_string(), LONGEST_REASON));
+/// Returns how long each reason of `count` changes may be: few reasons are complete, with their advice at the end.
+fn longest_reason(all: usize, count: usize) -> usize {
+    (all / count.max(1)).min(LONGEST_REASON)
+}
+
+fn named(change: &ToggleChange, longest: usize) -> Value {
+    let reason = change.reason.as_deref().map(|reason| cut(&escaped(reason).to_string(), longest));
     json!({ "toggle": change.toggle, "change": change.change, "reason": reason })
 }
 
@@ -63,22 +72,23 @@ pub(super) fn slack(notification: &Notification) -> Value {
     };
     let mut text = format!("gitoggle: {headline}");
     if let Some(revision) = &notification.revision {
-        text.push_str(&format!(" at {}", code(&revision.short(), LONGEST_LINE_REASON)));
+        text.push_str(&format!(" at {}", code(&revision.short(), LONGEST_NAME)));
     }
-    text.push_str(&format!(" of {}", code(&notification.repo, LONGEST_LINE_REASON)));
+    text.push_str(&format!(" of {}", code(&notification.repo, LONGEST_NAME)));
     let changes = match &notification.news {
         News::Changes(changes) => changes.as_slice(),
         News::PassHeld(reason) => {
-            text.push_str(&format!(": {}", code(reason, LONGEST_PASS_REASON)));
+            text.push_str(&format!(": {}", code(reason, LONGEST_REASON)));
             &[]
         }
         News::PassReleased => &[],
     };
+    let longest = longest_reason(MOST_LINE_REASONS, changes.len().min(MOST_LINES));
     for change in changes.iter().take(MOST_LINES) {
         let toggle = code(change.toggle.as_str(), usize::MAX);
         text.push_str(&format!("\n• {} {toggle}", change.change.as_str()));
         if let Some(reason) = change.reason.as_deref().filter(|reason| !reason.is_empty()) {
-            text.push_str(&format!(": {}", code(reason, LONGEST_LINE_REASON)));
+            text.push_str(&format!(": {}", code(reason, longest)));
         }
     }
     if changes.len() > MOST_LINES {
@@ -336,6 +346,18 @@ mod tests {
             let text = slack(&notification)["text"].as_str().unwrap().to_owned();
             assert!(text.ends_with("\n… and 99980 more"), "{text}");
             assert!(text.chars().count() < 4000, "{}", text.chars().count());
+        }
+
+        #[test]
+        fn few_reasons_are_sent_in_full() {
+            let long = format!("{}: `gitoggle allow`", "x".repeat(900));
+            let notification = notification(
+                (0..12).map(|n| change(&format!("a/b/c{n}"), ChangeKind::Held, Some(&long))).collect(),
+            );
+            assert_eq!(standard(&notification, "")["data"]["changes"][11]["reason"], *long);
+            let one = self::notification(vec![change("a/b/c", ChangeKind::Held, Some(&long))]);
+            let text = slack(&one)["text"].as_str().unwrap().to_owned();
+            assert!(text.ends_with(": 'gitoggle allow'`"), "{text}");
         }
 
         #[test]

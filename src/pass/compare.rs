@@ -95,6 +95,7 @@ pub(super) fn compare(
     drifted: &LiveDifferences,
 ) -> Result<Compared, Error> {
     let mut overrides = Overrides::at(files.snapshot.revision(), applied.view.allowances());
+    overrides.lost.clone_from(applied.view.lost());
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
     let mut comparison = compared(files, applied, rules, &overwritten)?;
     if rules.policy.on_remove == OnRemove::Disable {

@@ -224,6 +224,17 @@ impl Error {
         )
     }
 
+    /// Returns whether only a person can end it, as opposed to an outage.
+    pub(crate) fn needs_someone(&self) -> bool {
+        self.is_hold()
+            || match self {
+                Self::NoDocuments { .. } => true,
+                Self::Source(error) => error.needs_someone(),
+                Self::State(error) => error.needs_someone(),
+                _ => false,
+            }
+    }
+
     /// Returns the found revision if it was refused because the recorded one is not its ancestor.
     pub(crate) fn refused_revision(&self) -> Option<CommitId> {
         match self {

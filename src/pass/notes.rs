@@ -6,17 +6,26 @@ use crate::git::CommitVerifier;
 use crate::pass::Error;
 use crate::pass::config::{Config, Rules};
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
-use crate::plan::hold;
+use crate::plan::hold::{self, Unapplied};
 use crate::source::{self, Snapshot, SourceConfig};
 use crate::state::StateSnapshot;
 use crate::state::folder::{self, Place};
 
-/// Returns whether the step from the recorded revision leads forward, and the notes of a read-only command about it.
+/// What a read-only command finds out about the step from the recorded revision.
+pub(super) struct StepNotes {
+    /// Whether it leads forward.
+    pub(super) is_forward: bool,
+    /// Whether a pass would refuse it, and send nothing.
+    pub(super) is_refused: bool,
+    pub(super) notes: Vec<String>,
+}
+
+/// Looks at the step from the recorded revision, at the signature, and at the place of the state.
 pub(super) fn step_notes(
     snapshot: &Snapshot,
     view: &StateSnapshot,
     config: &Config,
-) -> Result<(bool, Vec<String>), Error> {
+) -> Result<StepNotes, Error> {
     let step = RevisionStep::of(snapshot, view)?;
     let is_forward = step.is_none_or(|step| step.is_forward());
     let decision = step.map(|step| step.decide(Circumstances::of(config, false), config.history()));
@@ -30,13 +39,15 @@ pub(super) fn step_notes(
     let other_place = folder::check_place(&config.state_dir, &other_place, view.is_fetched());
     let other_place = other_place.err().map(Error::from);
     let unsigned = signer(&mut CommitVerifier::new(config.trusted_keys.clone()), snapshot).err();
+    let is_refused =
+        matches!(decision, Some(StepDecision::Refuse(_))) || unsigned.is_some() || other_place.is_some();
     let notes = decision
         .and_then(StepDecision::into_note)
         .into_iter()
         .chain(unsigned.and_then(|error| StepDecision::Refuse(error).into_note()))
         .chain(other_place.and_then(|error| StepDecision::Refuse(error).into_note()))
         .chain(holder);
-    Ok((is_forward, notes.chain(deleted_ref(view, config)).collect()))
+    Ok(StepNotes { is_forward, is_refused, notes: notes.chain(deleted_ref(view, config)).collect() })
 }
 
 /// Returns a warning about a first pass on shared state: the ref may have been deleted.
@@ -46,7 +57,7 @@ pub(crate) fn deleted_ref(view: &StateSnapshot, config: &Config) -> Option<Strin
         format!(
             "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
              that repository does: {}",
-            hold::lost_state(&config.rules.policy)
+            hold::first_pass_advice(Unapplied::Lost, &config.rules.policy)
         )
     })
 }

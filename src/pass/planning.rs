@@ -1,6 +1,6 @@
 //! Plans without side effects, for `plan` and `status`, and the checks before documents are compared.
 
-use super::notes::{step_notes, uncommitted};
+use super::notes::{StepNotes, step_notes, uncommitted};
 use super::validate::LIMITS;
 use crate::git::CommitVerifier;
 use crate::model::CommitId;
@@ -62,11 +62,11 @@ fn plan_work_tree(
 ) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
-    let (is_forward, notes) = step_notes(snapshot, view, config)?;
+    let StepNotes { is_forward, is_refused, notes } = step_notes(snapshot, view, config)?;
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
     let files = PlanFiles::of_work_tree(folder, source, snapshot, LIMITS)?;
-    let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?;
+    let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?.refused(is_refused);
     Ok(Planned { notes: notes.into_iter().chain(plan.idle_trailers()).collect(), plan, is_forward })
 }
 
@@ -97,12 +97,13 @@ pub(crate) fn plan_read_only(
 ) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
-    let (is_forward, notes) = step_notes(snapshot, view, config)?;
+    let StepNotes { is_forward, is_refused, notes } = step_notes(snapshot, view, config)?;
     let is_same = notes.is_empty() && drifted.is_empty();
     let plan = match is_same && is_done(snapshot, view, rules)? {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => plan_files(&PlanFiles::committed(snapshot), AppliedSide::state(view), config, drifted)?,
     };
+    let plan = plan.refused(is_refused);
     Ok(Planned { notes: notes.into_iter().chain(plan.idle_trailers()).collect(), plan, is_forward })
 }
 

@@ -344,6 +344,11 @@ impl StopReason {
         }
     }
 
+    /// Returns whether only a person can end it, as opposed to an outage.
+    pub(crate) fn needs_someone(&self) -> bool {
+        matches!(self, Self::Forbidden(..) | Self::Unauthorized(..) | Self::Untrusted { .. })
+    }
+
     /// Returns what the outcome means for the pass, for readers who have the outcome already.
     pub(crate) fn verdict(&self) -> String {
         let verdict = match self {
@@ -421,22 +426,16 @@ impl StopReason {
 }
 
 impl std::fmt::Display for StopReason {
+    /// Formats the verdict with the last outcome, unless one has the other already.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verdict = self.verdict();
         match self {
-            Self::Breaker { last, .. } => write!(f, "{}; the last: {last}", self.verdict()),
-            Self::Forbidden(last, _)
-            | Self::Misrouted(last, ServiceTrust::Proven)
-            | Self::Unauthorized(last, ServiceTrust::Proven) => write!(f, "{last}; {}", self.verdict()),
-            Self::Interrupted => f.write_str("interrupted"),
-            Self::Patience { last, wait: Some(wait) } => write!(
-                f,
-                "{last} and asked for a wait of {} s (Retry-After), longer than a pass waits",
-                wait.as_secs()
-            ),
-            Self::Misrouted(last, ServiceTrust::Unproven)
-            | Self::Patience { last, wait: None }
-            | Self::Unauthorized(last, ServiceTrust::Unproven)
-            | Self::Untrusted { reason: last, .. } => f.write_str(last),
+            Self::Interrupted => f.write_str(&verdict),
+            Self::Breaker { last, .. } => write!(f, "{verdict}; the last: {last}"),
+            _ => match self.last().filter(|last| !last.starts_with(&verdict)) {
+                Some(last) => write!(f, "{verdict}: {last}"),
+                None => f.write_str(self.last().unwrap_or(&verdict)),
+            },
         }
     }
 }

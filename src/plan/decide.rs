@@ -95,7 +95,11 @@ impl DecidedToggle {
             ToggleDecision::Publish(change) => matches!(change.before, Before::Unknown { .. }),
             ToggleDecision::Edit(_) | ToggleDecision::Orphan(_) | ToggleDecision::Withhold(_) => false,
         };
-        let hold = if is_unknown { hold::unknown_invalid() } else { hold::invalid() };
+        let is_new = matches!(
+            &self.decision,
+            ToggleDecision::Publish(change) if matches!(change.before, Before::Nothing)
+        );
+        let hold = if is_unknown { hold::unknown_invalid() } else { hold::invalid(!is_new) };
         self.decision = ToggleDecision::Withhold(Arc::new(hold));
     }
 }
@@ -152,7 +156,8 @@ fn decide(
         return unknown(hold::unknown_outside_scope()).unwrap_or(ToggleDecision::Nothing);
     }
     match desired {
-        Desired::Invalid => unknown(hold::unknown_invalid()).unwrap_or_else(|| withhold(hold::invalid())),
+        Desired::Invalid => unknown(hold::unknown_invalid())
+            .unwrap_or_else(|| withhold(hold::invalid(!matches!(applied, AppliedVersion::Nothing)))),
         Desired::Absent { .. } | Desired::Renamed if matches!(applied, AppliedVersion::Nothing) => {
             ToggleDecision::Nothing
         }

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use super::{OnMissing, hold};
 use crate::model::{
-    Content, EnvironmentId, Hold, Live, LiveContent, LiveEvent, LiveToggle, ObjectId, Payload, Targeting,
-    ToggleId, Version, escaped, rfc3339,
+    Action, Content, EnvironmentId, Hold, Live, LiveContent, LiveEvent, LiveToggle, ObjectId, Payload,
+    Targeting, ToggleId, Version, escaped, rfc3339,
 };
 
 /// The differences, each list sorted by toggle.
@@ -122,7 +122,7 @@ impl DriftReport {
             (self.missing.len(), "missing"),
             (self.unread.len(), "not compared"),
             (self.drafts.len(), "awaiting approval"),
-            (self.archived.len(), "archived"),
+            (self.archived().count(), "archived"),
             (self.undocumented.len(), "without a document"),
             (self.in_sync, "in sync"),
         ];
@@ -138,7 +138,14 @@ impl DriftReport {
 
     /// Returns whether there is nothing to report.
     pub fn is_quiet(&self) -> bool {
-        self.drifted.is_empty() && self.missing.is_empty() && self.unread.is_empty() && self.drafts.is_empty()
+        let lists = [self.drifted.len(), self.missing.len(), self.unread.len(), self.drafts.len()];
+        lists.iter().sum::<usize>() + self.archived.len() == 0
+    }
+
+    /// Returns the archived toggles that have not drifted as well, so that each toggle counts once.
+    pub(crate) fn archived(&self) -> impl Iterator<Item = &ToggleId> {
+        let drifted: BTreeSet<&ToggleId> = self.drifted.iter().map(|drifted| &drifted.applied.id).collect();
+        self.archived.iter().filter(move |id| !drifted.contains(id))
     }
 
     /// Returns why not every toggle was compared.
@@ -174,7 +181,8 @@ impl DriftReport {
             let may_create = missing.is_gone() && on_missing == OnMissing::Create;
             (missing.id.clone(), hold::gone(missing.advice(), may_create))
         });
-        drifted.chain(missing).collect()
+        let archived = self.archived().map(|id| (id.clone(), hold::archived(Action::Update)));
+        drifted.chain(missing).chain(archived).collect()
     }
 }
 

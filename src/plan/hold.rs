@@ -179,8 +179,13 @@ pub(crate) fn environment(reason: &str) -> Hold {
     Hold::new(HoldKind::Environment, escaped(reason).to_string())
 }
 
-pub(super) fn invalid() -> Hold {
-    Hold::new(HoldKind::Invalid, "the document is invalid; the last applied version stays")
+/// The document is invalid. `is_applied`: an earlier version of it was applied.
+pub(super) fn invalid(is_applied: bool) -> Hold {
+    let text = match is_applied {
+        true => "the document is invalid; the last applied version stays",
+        false => "the document is invalid; nothing is published for this toggle before it is valid",
+    };
+    Hold::new(HoldKind::Invalid, text)
 }
 
 /// The toggle does not exist, and its documents do not agree about its type.
@@ -218,29 +223,58 @@ fn unknown(why: &str) -> Hold {
     Hold::new(HoldKind::Unknown, format!("the outcome of the last publish is unknown, {why}"))
 }
 
+/// The end of a suspension.
+pub(crate) const RESUME: &str = "`gitoggle resume` publishes again";
+
 fn suspended(scope: &SuspensionScope, suspension: &Suspension) -> Hold {
     let scope = scope.globs().map(|globs| format!(" to `{}`", escaped(&globs)));
     let reason = suspension.reason.as_ref().map(|reason| format!(": {}", escaped(reason)));
     let (scope, reason) = (scope.unwrap_or_default(), reason.unwrap_or_default());
-    Hold::new(HoldKind::Suspended, format!("publishing{scope} is suspended{reason}"))
+    Hold::new(HoldKind::Suspended, format!("publishing{scope} is suspended{reason}; {RESUME}"))
 }
 
-/// Returns what to decide about first passes if the state had records and lost them.
-pub(crate) fn lost_state(policy: &Policy) -> &'static str {
-    match policy.reads_live() {
-        true => {
+/// Why nothing is applied in an environment, as far as the state shows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Unapplied {
+    /// The state had records of it, which were lost.
+    Lost,
+    /// Nothing was ever applied.
+    New,
+}
+
+/// Returns what to decide about a first pass: the better choice first, if the reason leaves one.
+pub(crate) fn first_pass_advice(why: Unapplied, policy: &Policy) -> &'static str {
+    match (why, policy.reads_live()) {
+        (Unapplied::New, true) => {
+            "`--first-pass assert` publishes everything, `--first-pass adopt` records what the service has already and holds \
+             the rest"
+        }
+        (Unapplied::New, false) => {
+            "`--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied"
+        }
+        (Unapplied::Lost, true) => {
             "use `--first-pass adopt`, which records what the service has already and holds what differs; `--first-pass assert` \
              would publish over what was changed on the service"
         }
-        false => {
-            "`--first-pass adopt` would then record documents that the service may not have, so use `--first-pass assert`"
+        (Unapplied::Lost, false) => {
+            "use `--first-pass assert`, which publishes everything once more; `--first-pass adopt` would record documents that \
+             the service may not have"
         }
     }
 }
 
+/// What a lost state folder means, for the hold of each environment and for the log.
+pub(crate) const STATE_LOST: &str =
+    "the state folder was deleted or replaced, so what was applied is unknown";
+
 /// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers contradict each
 /// other.
-pub(super) fn first_pass(environment: &EnvironmentId, policy: &Policy, is_disputed: bool) -> Hold {
+pub(super) fn first_pass(
+    environment: &EnvironmentId,
+    why: Unapplied,
+    policy: &Policy,
+    is_disputed: bool,
+) -> Hold {
     let dispute = if is_disputed {
         format!(", and commits ask for both `{FIRST_PASS_TRAILER}: assert` and `adopt`")
     } else {
@@ -250,18 +284,26 @@ pub(super) fn first_pass(environment: &EnvironmentId, policy: &Policy, is_disput
         true => format!("put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit, or "),
         false => String::new(),
     };
-    let adopts = match policy.reads_live() {
-        true => "records what the service has already and holds the rest",
-        false => "records it as already applied",
+    let (kind, fact) = match why {
+        Unapplied::Lost => (HoldKind::StateLost, STATE_LOST),
+        Unapplied::New => (HoldKind::FirstPass, "nothing is applied here yet"),
     };
-    Hold::new(
-        HoldKind::FirstPass,
+    let restore = if why == Unapplied::Lost { "restore it; without it, " } else { "" };
+    let advice = first_pass_advice(why, policy);
+    let hold = Hold::new(
+        kind,
         format!(
-            "nothing is applied here yet{dispute}: `--first-pass assert` publishes everything, `--first-pass adopt` \
-             {adopts}; to decide for this environment only, {by_trailer}run `gitoggle allow first-pass-assert \
-             {environment}` or `first-pass-adopt` for a running daemon"
+            "{fact}{dispute}: {restore}{advice}; to decide for this environment only, {by_trailer}run `gitoggle allow \
+             first-pass-assert {environment}` or `first-pass-adopt` for a running daemon"
         ),
-    )
+    );
+    match (why, policy.reads_live()) {
+        // What comes first is what the page offers first.
+        (Unapplied::Lost, false) => {
+            Hold { releases: vec![Override::FirstPassAssert, Override::FirstPassAdopt], ..hold }
+        }
+        _ => hold,
+    }
 }
 
 /// No review lists the change.
@@ -307,7 +349,7 @@ pub(super) fn approval_required() -> Hold {
     )
 }
 
-pub(super) fn archived(action: Action) -> Hold {
+pub(crate) fn archived(action: Action) -> Hold {
     let text = match action {
         Action::Disable => {
             "the toggle is archived on the service, so SDKs do not get it anymore: forget it with `--on-remove forget`, or \

@@ -276,6 +276,8 @@ impl Plan {
         }
         let mut parts = match changes {
             0 => vec!["nothing to publish".to_owned()],
+            // The note above says why, and how to release it.
+            _ if self.is_refused => vec![format!("nothing is sent, waiting: {}", kinds.join(", "))],
             number => vec![format!("{number} to publish: {}", kinds.join(", "))],
         };
         if adopted > 0 {
@@ -283,10 +285,16 @@ impl Plan {
         }
         let drift = self.drift();
         let drifted = drift.map_or(0, |drift| drift.drifted.len() + drift.missing.len());
+        let archived = drift.map_or(0, |drift| drift.archived().count());
         for state in [ToggleState::Drifted, ToggleState::Held, ToggleState::Pending, ToggleState::Failed] {
             let number = self.withheld().iter().filter(|withheld| withheld.hold.state == state).count();
             // Those that a change of their documents is withheld for, and the others.
-            let number = number + if state == ToggleState::Drifted { drifted } else { 0 };
+            let others = match state {
+                ToggleState::Drifted => drifted,
+                ToggleState::Held => archived,
+                _ => 0,
+            };
+            let number = number + others;
             if number > 0 {
                 parts.push(format!("{number} {}", state.as_str()));
             }

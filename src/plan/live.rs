@@ -367,7 +367,7 @@ impl Plan {
         // Either decision on the first pass records what the service has already, and publishes nothing.
         let is_undecided = |held: &WithheldToggle| {
             let compared = held.change.as_deref().zip(live.get(&held.id));
-            held.hold.kind == Some(HoldKind::FirstPass)
+            held.hold.kind.is_some_and(HoldKind::is_first_pass)
                 && compared.is_some_and(|(change, live)| is_same(change, live))
         };
         (self.undecided, self.withheld) = self.withheld.into_iter().partition(is_undecided);

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::change::same_environment;
 use super::decide::{DraftChange, PassOrder};
+use super::hold::Unapplied;
 use super::{Change, Windows, hold};
 use crate::model::{
     ALLOW_TRAILER, Action, Allowance, Attribution, Commit, CommitId, EnvironmentId, FIRST_PASS_TRAILER, Hold,
@@ -222,7 +223,11 @@ impl FirstPassRules<'_> {
             [] if self.compares_revisions => FirstPassChoice::Decided(FirstPass::Assert),
             // Two contradicting trailers decide nothing, because only one of them can be right.
             requested => {
-                let hold = hold::first_pass(environment, self.policy, !requested.is_empty());
+                let why = match self.overrides.lost.contains(environment) {
+                    true => Unapplied::Lost,
+                    false => Unapplied::New,
+                };
+                let hold = hold::first_pass(environment, why, self.policy, !requested.is_empty());
                 let commits = lane.iter().filter_map(|one| self.attributions.get(&*one.version.path));
                 let hold = self.overrides.explained(hold, commits, environment, self.policy.allows_trailers);
                 FirstPassChoice::Undecided(Arc::new(hold))
@@ -264,6 +269,8 @@ pub(crate) fn by_operator(
 /// The overrides that are valid for the revision of a plan (src/model/README.md, "Decisions and holds").
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Overrides {
+    /// The environments of which the state had records and lost them.
+    pub lost: BTreeSet<EnvironmentId>,
     /// The decisions on first passes, by environment.
     pub first_pass: BTreeMap<EnvironmentId, FirstPass>,
     /// The revision that may be applied although it does not descend from the recorded one.

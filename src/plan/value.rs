@@ -37,6 +37,8 @@ pub struct Plan {
     /// The toggles whose documents have values of different types, and whether a waiver accepts that.
     pub(super) mixed: BTreeMap<ToggleId, bool>,
     pub(super) stopped: Option<Stopped>,
+    /// Whether a pass refuses the revision or the state, as a note says, and sends nothing.
+    pub(super) is_refused: bool,
     /// What differs on the service; none if it was not read.
     pub(super) drift: Option<Box<DriftReport>>,
 }
@@ -131,6 +133,7 @@ impl Plan {
             needs: Needs::new(),
             mixed: BTreeMap::new(),
             stopped: None,
+            is_refused: false,
             drift: None,
         }
     }
@@ -142,6 +145,15 @@ impl Plan {
             && self.orphans.is_empty()
             && self.environment_holds.is_empty()
             && !self.has_invalid()
+    }
+
+    /// Returns the plan of a pass that refuses the revision or the state.
+    pub(crate) fn refused(self, is_refused: bool) -> Self {
+        Self { is_refused, ..self }
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     pub fn source(&self) -> &SourceInfo {
@@ -242,7 +254,7 @@ impl Plan {
             // A file with a bad key has no toggle, and two files can claim one, so either count can be the larger one.
             invalid: count(|hold| hold.kind == Some(HoldKind::Invalid)).max(files.len()),
             held: count(Hold::needs_decision).max(self.environment_holds.len()),
-            first_pass: count(|hold| hold.kind == Some(HoldKind::FirstPass)),
+            first_pass: count(|hold| hold.kind.is_some_and(HoldKind::is_first_pass)),
             failed: count(|hold| hold.kind == Some(HoldKind::Refused)),
         }
     }

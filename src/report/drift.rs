@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::difference::{difference, paint};
 use super::markup::{block, code, fitting};
 use super::{Note, defused};
-use crate::model::{Color, ToggleId, counted, cut, escaped, rfc3339};
-use crate::plan::{DriftReport, DriftedToggle};
+use crate::model::{Action, Color, ToggleId, counted, cut, escaped, rfc3339};
+use crate::plan::{DriftReport, DriftedToggle, hold};
 
 /// The number of drifted toggles that are shown with a diff.
 const IN_FULL: usize = 50;
@@ -100,7 +100,7 @@ fn others(report: &DriftReport) -> impl Iterator<Item = Note<'_>> {
         (&draft.id, text)
     });
     let archived = report.archived.iter();
-    let archived = archived.map(|id| (id, "SDKs do not get an archived toggle".to_owned()));
+    let archived = archived.map(|id| (id, hold::archived(Action::Update).text));
     let undocumented = report.undocumented.iter();
     let undocumented = undocumented.map(|id| (id, "on the service without a document".to_owned()));
     let missing = grouped("missing", missing).chain(grouped("not compared", unread));

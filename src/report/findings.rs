@@ -342,7 +342,7 @@ pub(crate) fn junit_results<'a>(
         let kind = match hold.kind {
             // The document fails below, with its errors.
             _ if is_invalid && !documents.cases.is_empty() => continue,
-            Some(HoldKind::FirstPass) => holds.first_pass,
+            Some(kind) if kind.is_first_pass() => holds.first_pass,
             _ if is_invalid => JunitKind::Failure,
             _ if hold.needs_decision() => holds.other,
             _ => JunitKind::Skipped,

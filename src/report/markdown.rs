@@ -148,6 +148,8 @@ fn plan_page(lines: &Lines<'_>, limit: usize, overview: &str) -> Page {
 /// The changes and notes of one environment, or the changes that are the same in several.
 struct Section<'a> {
     environments: Vec<EnvironmentId>,
+    /// Whether a pass sends nothing, as a note says.
+    is_refused: bool,
     /// Changes that are one row, because they are the same in each of the environments.
     published: Vec<Vec<&'a Change>>,
     notes: Vec<Note<'a>>,
@@ -159,6 +161,7 @@ fn sections<'a>(lines: &Lines<'a>) -> Vec<Section<'a>> {
     for same in lines.same_changes(plan) {
         let environments: Vec<EnvironmentId> = same.iter().map(|change| change.id.environment()).collect();
         let section = sections.entry(environments.clone()).or_insert_with(|| Section::new(environments));
+        section.is_refused = plan.is_refused();
         section.published.push(same);
     }
     for note in notes(plan) {
@@ -179,7 +182,7 @@ fn is_production(environment: &EnvironmentId) -> bool {
 
 impl<'a> Section<'a> {
     fn new(environments: Vec<EnvironmentId>) -> Self {
-        Self { environments, published: Vec::new(), notes: Vec::new() }
+        Self { environments, is_refused: false, published: Vec::new(), notes: Vec::new() }
     }
 
     fn heading(&self) -> String {
@@ -187,7 +190,8 @@ impl<'a> Section<'a> {
         const MOST_NAMED: usize = 20;
         let mut counts = StateCounts::default();
         if !self.published.is_empty() {
-            counts.add("to publish", self.published.len());
+            let state = if self.is_refused { "waiting" } else { "to publish" };
+            counts.add(state, self.published.len());
         }
         self.notes.iter().for_each(|note| counts.add(note.state, note.toggles.len()));
         match self.environments.as_slice() {

@@ -245,6 +245,14 @@ impl Error {
         }
     }
 
+    /// Returns whether only a person can end it, as opposed to an outage.
+    pub(crate) fn needs_someone(&self) -> bool {
+        match self {
+            Self::Remote(error) => error.needs_someone(),
+            _ => self.kind() == ErrorKind::Absent,
+        }
+    }
+
     /// Returns whether the repository itself is at fault, not the connection or the disk, so that a new clone may help.
     pub(crate) fn is_damage(&self) -> bool {
         match self {

@@ -104,12 +104,17 @@ impl Lock {
     }
 }
 
+/// Refuses a file in the place of the state folder, of which a read and a write would each report something else.
+pub(crate) fn check(dir: &Path) -> Result<(), Error> {
+    match dir.exists() && !dir.is_dir() {
+        true => Err(Error::NotAFolder(dir.to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Creates the state folder if it is missing.
 pub(crate) fn create(dir: &Path) -> Result<(), Error> {
-    // `create_dir_all` reports only that the file exists.
-    if dir.exists() && !dir.is_dir() {
-        return Err(Error::NotAFolder(dir.to_owned()));
-    }
+    check(dir)?;
     fs::create_dir_all(dir).map_err(|error| cannot_write(dir, "create", dir, error))
 }
 

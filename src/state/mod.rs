@@ -166,6 +166,20 @@ impl Error {
         })
     }
 
+    /// Returns whether only a person can end it: the folder cannot be written or read.
+    pub(crate) fn needs_someone(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => is_full(source),
+            Self::BrokenJournal { .. }
+            | Self::BrokenRepository { .. }
+            | Self::ForeignCommit { .. }
+            | Self::NotAFolder(_)
+            | Self::ReadOnly { .. }
+            | Self::Suspension { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Returns whether a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {

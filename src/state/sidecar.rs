@@ -1,7 +1,7 @@
 //! Keeps failures, the last clean pass, the versions that are live, and the orders of operators beside the
 //! record. Losing the first three costs a lookup, a line of `status`, or the order of the next pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,7 @@ use crate::model::{
 
 const VERSION: u32 = 1;
 const FAILURES: &str = "failures.json";
+const LOST: &str = "lost.json";
 const PASS: &str = "pass.json";
 
 /// The last pass, if it left no toggle withheld, pending, failed or unknown.
@@ -53,6 +54,25 @@ pub(crate) fn failures(dir: &Path) -> Failures {
 
 pub(crate) fn pass(dir: &Path) -> Option<CleanPass> {
     or_ignored(&dir.join(PASS))
+}
+
+/// The environments of which a folder before this one had records.
+#[derive(Default, Deserialize, Serialize)]
+struct LostRecords {
+    environments: BTreeSet<EnvironmentId>,
+}
+
+pub(crate) fn lost(dir: &Path) -> BTreeSet<EnvironmentId> {
+    or_ignored::<LostRecords>(&dir.join(LOST)).unwrap_or_default().environments
+}
+
+pub(crate) fn keep_lost(
+    dir: &Path,
+    environments: BTreeSet<EnvironmentId>,
+    failpoints: &Failpoints,
+) -> Result<(), Error> {
+    let kept = (!environments.is_empty()).then_some(LostRecords { environments });
+    keep(&dir.join(LOST), kept, failpoints)
 }
 
 pub(crate) fn keep_failures(dir: &Path, failures: Failures, failpoints: &Failpoints) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Reads state without the lock and without writing, even while a writer works.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::shared::head;
 use super::shared::head::SharedHead;
 use super::shared::protocol::{JournalAge, merge, unlist_unstarted};
 use super::sidecar::{self, CleanPass, Failures};
-use super::{files, journal};
+use super::{files, folder, journal};
 use crate::git::{ObjectReader, RepositoryPool};
 use crate::model::{
     Allowance, CommitId, EnvironmentId, ObjectId, RequestDigest, Sent, Suspensions, ToggleId,
@@ -45,6 +45,7 @@ pub struct StateSnapshot {
     let_through: BTreeMap<ToggleId, RequestDigest>,
     failures: Failures,
     clean_pass: Option<CleanPass>,
+    lost: BTreeSet<EnvironmentId>,
     suspensions: Suspensions,
     allowances: Vec<Allowance>,
     /// The allowances of this run, which no file has.
@@ -54,6 +55,7 @@ pub struct StateSnapshot {
 impl StateSnapshot {
     /// Reads the state in `dir`. The state of a missing folder is empty.
     pub fn open(dir: &Path) -> Result<Self, Error> {
+        folder::check(dir)?;
         let read = || Ok::<_, Error>(files::read(&dir.join("journal"))?.unwrap_or_default());
         let mut tries = 0;
         loop {
@@ -199,6 +201,7 @@ impl StateSnapshot {
     pub(crate) fn reload(&mut self, dir: &Path) -> Result<(), Error> {
         self.failures = sidecar::failures(dir);
         self.clean_pass = sidecar::pass(dir);
+        self.lost = sidecar::lost(dir);
         self.suspensions = sidecar::suspensions(dir)?;
         self.allowances = sidecar::allowances(dir);
         self.allowances.extend_from_slice(&self.given);
@@ -256,6 +259,11 @@ impl StateSnapshot {
     pub fn has_applied(&self) -> bool {
         // A commit that records only a revision, or forgets the last toggle, has an empty tree.
         self.tip.as_ref().is_some_and(|tip| tip.tree != EMPTY_TREE)
+    }
+
+    /// Returns the environments of which a folder before this one had records, which were lost.
+    pub(crate) fn lost(&self) -> &BTreeSet<EnvironmentId> {
+        &self.lost
     }
 
     pub fn last_clean_pass(&self) -> Option<&CleanPass> {

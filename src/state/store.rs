@@ -16,7 +16,7 @@ use super::sidecar::Orders;
 use super::sidecar::{self, CleanPass, Failures};
 use super::{Clock, SharedOptions, StateSnapshot, Stop};
 use crate::git::{FailpointHook, Failpoints};
-use crate::model::{Allowance, CommitId, RequestDigest, Sent, Thresholds, ToggleId};
+use crate::model::{Allowance, CommitId, EnvironmentId, RequestDigest, Sent, Thresholds, ToggleId};
 
 /// How to open a [`Store`].
 #[derive(Clone)]
@@ -324,6 +324,12 @@ impl Store {
         self.view.see(revision);
     }
 
+    /// Records that a folder before this one had records of these environments, which are lost.
+    pub fn lose(&mut self, environments: BTreeSet<EnvironmentId>) -> Result<(), Error> {
+        sidecar::keep_lost(&self.dir, environments, &self.failpoints)?;
+        self.view.reload(&self.dir)
+    }
+
     /// Closes the journal, and keeps the pass, if it was clean, and the unconfirmed requests for the next pass.
     pub fn finish_pass(&mut self, clean_pass: Option<CleanPass>, failures: Failures) -> Result<(), Error> {
         if self.journal.is_running() {
@@ -340,8 +346,13 @@ impl Store {
         if failures != *self.view.failures() {
             sidecar::keep_failures(&self.dir, failures, &self.failpoints)?;
         }
+        let is_clean = clean_pass.is_some();
         if clean_pass.as_ref() != self.view.last_clean_pass() {
             sidecar::keep_pass(&self.dir, clean_pass, &self.failpoints)?;
+        }
+        // Every environment has records again.
+        if is_clean && !self.view.lost().is_empty() {
+            sidecar::keep_lost(&self.dir, BTreeSet::new(), &self.failpoints)?;
         }
         self.show();
         self.view.reload(&self.dir)

@@ -90,7 +90,11 @@ impl NetworkError {
             Self::Clock => {
                 Some("set the clock, on which the verification of certificates depends".to_owned())
             }
-            Self::Proxy(_) => Some("write `http://HOST:PORT`, or unset the variable".to_owned()),
+            Self::Proxy(_) => Some(
+                "write `http://HOST:PORT`, or unset the variable; in a user name or a password, write `#` as `%23`, `/` as `%2F` \
+                 and `?` as `%3F`"
+                    .to_owned(),
+            ),
             Self::Tls(_) => None,
         }
     }
@@ -243,8 +247,11 @@ fn is_proxy(value: &OsString) -> bool {
     let (Some(value), Ok(target)) = (value.to_str(), "https://host.example".parse()) else {
         return false;
     };
+    // The client takes what precedes such a character for the host, and prints it: a part of a password.
+    let after_scheme = value.split_once("://").map_or(value, |(_, rest)| rest);
+    let credentials = after_scheme.rsplit_once('@').map_or("", |(credentials, _)| credentials);
     let matcher = Matcher::builder().https(value.to_owned()).build();
-    matcher.intercept(&target).is_some()
+    !credentials.contains(['/', '?', '#']) && matcher.intercept(&target).is_some()
 }
 
 // Describes failed requests: the cause in plain words instead of a library's, and the proxy if it is at
@@ -510,6 +517,9 @@ mod proxy_setting_tests {
             (&[("https_proxy", "proxy example")], "https_proxy"),
             (&[("HTTPS_PROXY", "ftp://proxy.example")], "HTTPS_PROXY"),
             (&[("HTTPS_PROXY", ""), ("all_proxy", "/proxy")], "all_proxy"),
+            (&[("HTTPS_PROXY", "http://user:se#cret@proxy.example:3128")], "HTTPS_PROXY"),
+            (&[("HTTPS_PROXY", "http://user:se/cret@proxy.example:3128")], "HTTPS_PROXY"),
+            (&[("HTTPS_PROXY", "user:se?cret@proxy.example:3128")], "HTTPS_PROXY"),
         ] {
             assert_eq!(checked(unusable), Err(ProxySettingError(name)), "{unusable:?}");
         }

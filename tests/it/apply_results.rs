@@ -122,7 +122,7 @@ fn a_reason_that_toggles_share_is_printed_once() {
     let report = ran.json();
     assert_eq!(
         report["stopped"],
-        format!("{REASON}; the token may be revoked, or may lack access to these environments")
+        format!("the token may be revoked, or may lack access to these environments: {REASON}")
     );
 }
 

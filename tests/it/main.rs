@@ -13,6 +13,7 @@ mod browser;
 mod build;
 mod caches;
 mod change_windows;
+mod channels;
 mod checking;
 mod ci;
 mod commands;

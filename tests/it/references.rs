@@ -144,7 +144,7 @@ fn an_invalid_reference_holds_its_document_and_publishes_the_others() {
     plan.stdout_contains(&[
         "shop/prod/search.yaml:7:26",
         "held shop/prod/search",
-        "the document is invalid; the last applied version stays",
+        "the document is invalid; nothing is published for this toggle before it is valid",
         "1 to publish: 1 create",
     ]);
 }

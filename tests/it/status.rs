@@ -138,7 +138,7 @@ fn the_markdown_lists_toggles_that_are_not_in_sync() {
     let markdown = "### gitoggle status\n\n\
          2 toggles: 1 held, 1 pending\n\n\
          ` $REPO ` ` refs/heads/main ` ` <short> `\n\n\
-         * **held** ` shop/prod/bad `: ` the document is invalid; the last applied version stays `\n\
+         * **held** ` shop/prod/bad `: ` the document is invalid; nothing is published for this toggle before it is valid `\n\
          * **pending** ` shop/prod/pay `: ` update is due `\n";
     world.status().set("output", "markdown").exit(3).stdout(markdown);
     let summary = world.path("summary.md");

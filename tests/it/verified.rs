@@ -315,7 +315,10 @@ fn a_branch_that_is_moved_back_to_an_older_signed_commit_is_not_followed_unless_
     world.nothing_sent();
     daemon.stops_cleanly();
     let plan = remote.plan().set("allowed-signers", &file).set("state-dir", world.state());
-    plan.exit(0).stderr_contains(&["`apply` sends nothing"]).any_stdout();
+    plan.exit(0)
+        .stderr_contains(&["`apply` sends nothing"])
+        .stdout_contains(&["\nnothing is sent, waiting: 1 "])
+        .never_says(&["to publish"]);
     let daemon = run(Some("follow"));
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);

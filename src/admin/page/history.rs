@@ -46,7 +46,10 @@ pub(super) fn render(view: &View<'_>, recent: &Recent) -> Markup {
                 @match recent {
                     Err(reason) => p.empty { "The history could not be read: " (safe(&cut(reason, MOST_CHARS))) },
                     Ok(page) if page.deployments.is_empty() => p.empty {
-                        @if view.query.before.is_empty() { "Nothing has been applied yet." } @else { "Nothing was applied before." }
+                        @if !view.query.before.is_empty() { "Nothing was applied before." }
+                        @else if view.status.toggles.iter().any(|toggle| toggle.revision.is_some()) {
+                            "The state has no record of what was applied."
+                        } @else { "Nothing has been applied yet." }
                     },
                     Ok(page) => {
                         ol.rows #history-list { @for deployment in &page.deployments { (row(view, deployment)) } }

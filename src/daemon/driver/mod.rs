@@ -25,6 +25,7 @@ use crate::daemon::status::{Status, ToggleStatus, toggles};
 use crate::daemon::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, Suspension, chain, rfc3339};
 use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report};
+use crate::plan::hold::{STATE_LOST, Unapplied, first_pass_advice};
 use crate::state;
 use crate::state::Revisions;
 
@@ -118,7 +119,8 @@ impl Driver {
                 },
                 wakeup if self.is_due(&wakeup, &mut state) => {
                     // Another process may hold the lock of a folder that has replaced this one.
-                    let Some(reconciler) = leader.take().filter(is_usable) else {
+                    let Some(reconciler) = leader.take().filter(|leader| self.is_usable(leader, &mut state))
+                    else {
                         continue;
                     };
                     leader = self.pass(reconciler, &mut state, &mut stop).await;
@@ -287,19 +289,6 @@ fn toggles_after(
         .ok()
 }
 
-/// Returns whether the state is still at the place where it was opened; if not, it must be opened again.
-fn is_usable(reconciler: &Reconciler) -> bool {
-    if !reconciler.is_in_place() {
-        tracing::error!(name: "state_folder_replaced", "the state folder is not the one that was opened; opening the new one");
-        return false;
-    }
-    let is_same_remote = reconciler.is_same_remote();
-    if !is_same_remote {
-        tracing::info!(name: "origin_changed", "`origin` of the source has changed; opening the shared state there");
-    }
-    is_same_remote
-}
-
 /// Returns a span that gives the log lines of one pass the same short id.
 fn pass_span() -> Span {
     // The level keeps the span enabled at every log level.
@@ -367,7 +356,8 @@ impl Driver {
             }
         };
         match opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
-            Ok(reconciler) => {
+            Ok(mut reconciler) => {
+                self.record_loss(&mut reconciler, state);
                 tracing::info!(name: "writer", "this process is the writer");
                 self.status.send_modify(|status| status.role = Role::Writer);
                 self.metrics.writer(true);
@@ -393,6 +383,50 @@ impl Driver {
                 self.on_open_failed(&error, began.elapsed(), state);
                 Err(state.schedule.due())
             }
+        }
+    }
+
+    /// Returns whether the state is still at the place where it was opened; if not, it must be opened again.
+    fn is_usable(&self, reconciler: &Reconciler, state: &mut LoopState) -> bool {
+        if !reconciler.is_in_place() {
+            self.lose(reconciler, state);
+            return false;
+        }
+        let is_same_remote = reconciler.is_same_remote();
+        if !is_same_remote {
+            tracing::info!(name: "origin_changed", "`origin` of the source has changed; opening the shared state there");
+        }
+        is_same_remote
+    }
+
+    /// Notes what the state folder had that is no longer in its place.
+    fn lose(&self, reconciler: &Reconciler, state: &mut LoopState) {
+        let config = reconciler.config();
+        let (dir, policy) = (config.state_dir.display(), &config.rules.policy);
+        if config.shared.is_some() {
+            tracing::error!(name: "state_folder_replaced", %dir, "the state folder is not the one that was opened; the shared state has the records");
+            return;
+        }
+        let status = self.status.borrow();
+        let applied = status.toggles.iter().filter(|toggle| toggle.revision.is_some());
+        state.lost = applied.map(|toggle| toggle.toggle.environment()).collect();
+        state.lost.extend(reconciler.view().lost().iter().cloned());
+        tracing::error!(
+            name: "state_folder_replaced",
+            %dir,
+            hint = format!("restore it; without it, {}", first_pass_advice(Unapplied::Lost, policy)),
+            "{STATE_LOST}; the state folder is not the one that was opened; opening the new one"
+        );
+    }
+
+    /// Records in a new state folder what the one before it had.
+    fn record_loss(&self, reconciler: &mut Reconciler, state: &mut LoopState) {
+        let lost = std::mem::take(&mut state.lost);
+        if lost.is_empty() || reconciler.view().has_applied() {
+            return;
+        }
+        if let Err(error) = reconciler.store().lose(lost) {
+            tracing::warn!(name: "loss_unrecorded", reason = chain(&error), "could not record that the state folder was lost");
         }
     }
 

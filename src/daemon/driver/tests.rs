@@ -136,7 +136,7 @@ fn settings(repo: &Path, state: &Path, first_pass: FirstPass) -> Config {
 }
 
 fn failed(result: &PassResult) -> bool {
-    matches!(result, PassResult::Failed(_))
+    result.failure().is_some()
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,9 +17,10 @@ use tokio::time::Instant;
 
 use crate::model::{
     Commit, CommitId, EnvironmentId, Format, Hold, HoldKind, Suspension, SuspensionScope, Suspensions,
-    ToggleId, ToggleState, rfc3339,
+    ToggleId, ToggleState, hinted, rfc3339,
 };
 use crate::pass::Error;
+use crate::plan::hold::RESUME;
 use crate::plan::{DriftedToggle, HISTORY_CUT, Plan};
 use crate::state::Clock;
 
@@ -116,14 +117,19 @@ pub enum PassResult {
     Noop,
     /// The pass could not run or finish, such as without source, state or token. Holds the reason.
     Failed(String),
-    /// Nothing was sent, and nothing will be until someone decides or the source moves on. Holds the reason.
+    /// The same, and only a person can end it: by a decision, a commit, or a repair. Holds the reason.
     Held(String),
 }
 
 impl PassResult {
     pub(super) fn of_error(error: &Error) -> Self {
-        let result = if error.is_hold() { Self::Held } else { Self::Failed };
-        result(error.in_full())
+        Self::failed(error.in_full(), error.needs_someone())
+    }
+
+    /// Returns the result of a pass that failed for this reason, which only a person can end if `needs_someone`.
+    pub(super) fn failed(reason: String, needs_someone: bool) -> Self {
+        let result = if needs_someone { Self::Held } else { Self::Failed };
+        result(reason)
     }
 
     /// Returns why the pass was not a success.
@@ -309,10 +315,11 @@ fn suspended((scope, suspension): (&SuspensionScope, &Suspension)) -> String {
     let until = until.map(|until| format!(" until {}", rfc3339(until)));
     let reason = reason.as_deref().map(|reason| format!(": {reason}"));
     format!(
-        "suspended{}{}{}",
+        "suspended{}{}{}; {}",
         globs.unwrap_or_default(),
         until.unwrap_or_default(),
-        reason.unwrap_or_default()
+        reason.unwrap_or_default(),
+        hinted(RESUME)
     )
 }
 
@@ -480,15 +487,21 @@ impl Status {
         match self.waiting.filter(|waiting| now < waiting.until) {
             // The wait is the cause of the problem; a ready daemon only remarks on it.
             Some(waiting) if readiness != Readiness::Ready => Readiness::Unready(waiting.to_string()),
-            _ => match (readiness, &self.doubt) {
+            // A pass that failed says the same of the service.
+            _ => match (readiness, self.doubt.as_ref().filter(|_| self.failure().is_none())) {
                 (Readiness::Unready(reason), Some(doubt)) => Readiness::Unready(format!("{reason}; {doubt}")),
                 (readiness, _) => readiness,
             },
         }
     }
 
+    /// Returns why the last pass failed, if it did.
+    fn failure(&self) -> Option<&str> {
+        self.last_pass.as_ref()?.result.failure()
+    }
+
     fn freshness(&self, now: Instant, stale_after: Duration) -> Readiness {
-        if let Some(reason) = self.last_pass.as_ref().and_then(|pass| pass.result.failure()) {
+        if let Some(reason) = self.failure() {
             return Readiness::Unready(format!("the last pass failed: {reason}"));
         }
         let Some(success) = self.last_success else {
@@ -522,7 +535,7 @@ mod tests {
         assert_eq!(
             status.remarks(),
             [
-                "suspended until 1970-01-01T00:00:00Z: freeze",
+                "suspended until 1970-01-01T00:00:00Z: freeze; `gitoggle resume` publishes again",
                 "1 held in shop/prod (rail)",
                 "the history is cut: comments can be guesses, for which trailers do not count"
             ]

@@ -122,7 +122,6 @@ impl ToggleStatus {
     pub(crate) fn explanation(&self) -> Option<String> {
         let reason = self.reason()?;
         Some(match self.kind() {
-            Some(HoldKind::Suspended) => format!("{reason}; `gitoggle resume` publishes again"),
             Some(HoldKind::FailedAlone) => format!("{reason}; `gitoggle reconcile` tries it now"),
             Some(HoldKind::Refused) => {
                 format!(

@@ -137,5 +137,8 @@ fn a_suspension_of_a_part_holds_that_part_only() {
     let plan = world.plan(&Policy::default());
     assert_eq!(published(&plan), [("q/e/x", Action::Update)]);
     assert_eq!(reasons(&plan), [("p/e/t000", "suspended")]);
-    assert_eq!(plan.withheld()[0].hold.text, "publishing to `p/**` is suspended: sale");
+    assert_eq!(
+        plan.withheld()[0].hold.text,
+        "publishing to `p/**` is suspended: sale; `gitoggle resume` publishes again"
+    );
 }

@@ -67,7 +67,7 @@ fn the_text_is_for_people() {
              defaultServe: { variation: a }
 
     held p/e/bad
-        the document is invalid; the last applied version stays
+        the document is invalid; nothing is published for this toggle before it is valid
 
     failed q/e/refused
         refused by the service: ::error::no\n
@@ -231,7 +231,7 @@ fn the_json_is_for_machines() {
         {
           "change": null,
           "kind": "invalid",
-          "reason": "the document is invalid; the last applied version stays",
+          "reason": "the document is invalid; nothing is published for this toggle before it is valid",
           "state": "held",
           "toggle": "p/e/bad"
         }

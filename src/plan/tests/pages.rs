@@ -41,7 +41,7 @@ fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
       * **update** ` t000 `: variation `a` value: `1` → `2`
       * **update** ` t001 `: variation `a` value: `1` → `2`
       * **update** ` t002 `: variation `a` value: `1` → `2`
-    * **held** ` bad `: the document is invalid; the last applied version stays
+    * **held** ` bad `: the document is invalid; nothing is published for this toggle before it is valid
 
     #### ` q/e ` 2 to publish · 1 failed · 1 orphan
 

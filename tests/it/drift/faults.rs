@@ -37,12 +37,30 @@ fn an_archived_toggle_is_listed_and_not_drifted() {
         "Drift on https://$LIVE · 3 applied toggles in 1 environment
 
 archived shop/prod/pay
-    SDKs do not get an archived toggle
+    the toggle is archived on the service: restore it there, or remove its file
 
-no drift: 1 archived · 3 in sync
+no drift: 1 archived · 2 in sync
 Changes on the service after <time> may be missing.
 ",
     );
+    // The second run knows versions from the first.
+    for _ in 0..2 {
+        let held = "archived shop/prod/pay\n    the toggle is archived on the service";
+        stand.command("plan").arg("--live").exit(0).stdout_contains(&[held, "nothing to publish · 1 held"]);
+        stand.command("status").arg("--live").exit(0).stdout_contains(&[
+            "held     shop/prod/pay",
+            "the toggle is archived on the service: restore it there, or remove its file",
+        ]);
+        stand.drift().exit(0).stdout_contains(&["1 archived · 2 in sync"]);
+    }
+    // A change of its document is held for the same reason, and counts once.
+    stand.world.repo.commit_pay(21, "Change pay");
+    stand.command("plan").arg("--live").exit(4).stdout_contains(&["held shop/prod/pay", "· 1 held\n"]);
+    stand
+        .command("status")
+        .arg("--live")
+        .exit_in(&[0, 4])
+        .stdout_contains(&["1 held in shop/prod (archived)"]);
 }
 
 #[test]

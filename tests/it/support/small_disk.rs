@@ -43,8 +43,15 @@ impl SmallDisk {
     }
 }
 
+impl SmallDisk {
+    /// Takes the disk away, as a lost volume is.
+    pub(crate) fn is_taken_away(&self) {
+        drop(std::process::Command::new("umount").arg("-l").arg(&self.folder).status());
+    }
+}
+
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        drop(std::process::Command::new("umount").arg("-l").arg(&self.folder).status());
+        self.is_taken_away();
     }
 }

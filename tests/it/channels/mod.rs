@@ -1,0 +1,360 @@
+//! A failure says the same in every channel, with every kind of service: the cause in the same words, and the same advice.
+//!
+//! [`ROWS`] has a row for each failure. A row that is missing here is a failure of which some channel may say nothing.
+
+mod stage;
+
+use gitoggle::model::ServiceKind::{self, Documented, FeatureProbe};
+use serde_json::json;
+
+use crate::support::{Answer, Daemon, Gitoggle, body, targeting};
+use stage::{Channels, Stage, TOGGLES};
+
+/// What is expected of the channels while something is wrong.
+struct Row {
+    name: &'static str,
+    kinds: &'static [ServiceKind],
+    /// The settings of the daemon and of the command.
+    settings: fn(&Stage, Gitoggle) -> Gitoggle,
+    /// What goes wrong once the daemon is ready.
+    breaks: fn(&Stage, &Daemon),
+    cause: fn(ServiceKind) -> &'static str,
+    advice: fn(ServiceKind) -> &'static str,
+    /// The status of `/readyz`, and the verdict of the page.
+    ready: (u16, &'static str),
+    /// A metric that is above 0.
+    metric: fn(ServiceKind) -> &'static str,
+    /// The type of the notification; none if nobody has to act, or somebody has just done so.
+    message: Option<&'static str>,
+    /// A command that meets the same failure, and its exit code.
+    command: (&'static str, i32),
+}
+
+/// A failure of whole passes, of which only the difference is stated.
+const FAILURE: Row = Row {
+    name: "",
+    kinds: &[Documented, FeatureProbe],
+    settings: |_, run| run,
+    breaks: |_, _| {},
+    cause: |_| "",
+    advice: |_| "",
+    ready: (503, "bad"),
+    metric: |_| r#"gitoggle_passes_total{result="error"}"#,
+    message: Some("pass.held"),
+    command: ("apply", 1),
+};
+
+/// Something that waits for a decision, likewise.
+const HOLD: Row =
+    Row { ready: (200, "warn"), message: Some("toggles.changed"), command: ("apply", 4), ..FAILURE };
+
+const LIVE: &[ServiceKind] = &[FeatureProbe];
+
+const ROWS: [Row; 19] = [
+    Row {
+        name: "the token is refused",
+        breaks: |stage, _| {
+            stage.world.write("token", "wrong");
+            stage.change(2, 21, "Change two");
+        },
+        cause: |kind| match kind {
+            Documented => "the token may be revoked, or may lack access to these environments",
+            FeatureProbe => "the service rejected the token",
+        },
+        advice: |kind| match kind {
+            Documented => "replace the token; its file is read again at every pass",
+            FeatureProbe => "check the token; its file is read again at every pass",
+        },
+        metric: |kind| match kind {
+            Documented => r#"gitoggle_publishes_total{outcome="forbidden"}"#,
+            FeatureProbe => r#"gitoggle_publishes_total{outcome="unauthorized"}"#,
+        },
+        ..FAILURE
+    },
+    Row {
+        name: "another server responds",
+        breaks: |stage, _| {
+            stage.service_is_another(Answer::html(404));
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "the server that responds may not be the service",
+        advice: |_| "check `--base-url`",
+        metric: |_| r#"gitoggle_publishes_total{outcome="misrouted"}"#,
+        message: None,
+        ..FAILURE
+    },
+    Row {
+        name: "the service is down",
+        breaks: |stage, _| {
+            stage.service_is_down();
+            stage.change(3, 21, "Change three");
+        },
+        cause: |_| "the service gave no useful response for 1 s (`--give-up-after`)",
+        advice: |_| "check the service; the next pass sends the unconfirmed changes",
+        metric: |_| r#"gitoggle_publishes_total{outcome="busy"}"#,
+        message: None,
+        ..FAILURE
+    },
+    Row {
+        name: "the certificate was replaced",
+        breaks: |stage, _| {
+            stage.trust(&[]);
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "the certificate of the service could not be verified",
+        advice: |_| "to trust its CA, pass the CA certificate with `--ca-file`",
+        metric: |_| r#"gitoggle_publishes_total{outcome="untrusted"}"#,
+        ..FAILURE
+    },
+    Row {
+        name: "the certificate was replaced, and nothing is published",
+        kinds: LIVE,
+        settings: |_, run| run.set("drift-interval", "1s"),
+        breaks: |stage, _| stage.trust(&[]),
+        cause: |_| "is not signed by a trusted CA",
+        advice: |_| "to trust its CA, pass the CA certificate with `--ca-file`",
+        ready: (200, "warn"),
+        metric: |_| r#"gitoggle_drift_failures_total{outcome="untrusted"}"#,
+        message: None,
+        command: ("drift", 1),
+        ..FAILURE
+    },
+    Row {
+        name: "the host of the repository is down",
+        breaks: |stage, _| stage.host_answers(Answer::status(503)),
+        cause: |_| "could not communicate with `localhost:",
+        advice: |_| "check the address, the network, and the proxy",
+        message: None,
+        ..FAILURE
+    },
+    Row {
+        name: "the host of the repository wants other credentials",
+        breaks: |stage, _| {
+            stage.host_answers(Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""));
+        },
+        cause: |_| "requires credentials",
+        advice: |_| "`--git-password-file`",
+        ..FAILURE
+    },
+    Row {
+        name: "the branch was deleted",
+        breaks: |stage, _| drop(stage.hosted().git(&["update-ref", "-d", "refs/heads/main"])),
+        cause: |_| "could not find a branch, tag, or commit `main`",
+        advice: |_| "pass an existing ref as `--ref`; a missing branch removes no toggle",
+        ..FAILURE
+    },
+    Row {
+        name: "the history was rewritten",
+        settings: |_, run| run.set("history", "refuse"),
+        breaks: |stage, _| {
+            stage.world.repo.git(&["commit", "--quiet", "--amend", "--message", "Rewrite"]);
+            stage.push();
+        },
+        cause: |_| "history was rewritten",
+        advice: |_| "`--history follow` applies the rewritten history",
+        command: ("apply", 4),
+        ..FAILURE
+    },
+    Row {
+        name: "all documents were removed",
+        breaks: |stage, _| {
+            stage.world.repo.git(&["rm", "--quiet", "-r", "shop"]);
+            stage.world.repo.file("README.md", "nothing here\n").commit("Remove all");
+            stage.push();
+        },
+        cause: |_| "is a document: read 1 file",
+        advice: |_| "check `--ref`, `--root` and `--layout`",
+        ..FAILURE
+    },
+    Row {
+        name: "the disk is full",
+        // A clone would be on that disk, too.
+        settings: |stage, run| run.set("repo", stage.world.repo.path()),
+        breaks: |stage, _| {
+            stage.disk.as_ref().inspect(|disk| disk.fill_up_to(0));
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "No space left on device",
+        advice: |_| "the disk is full; gitoggle sends no request that it cannot record",
+        ..FAILURE
+    },
+    Row {
+        name: "a file is in the place of the state folder",
+        breaks: |stage, _| {
+            stage.lose_state();
+            std::fs::write(stage.world.state(), "").unwrap();
+        },
+        cause: |_| "is not a folder",
+        advice: |_| "pass a writable folder with `--state-dir`; gitoggle sends only what it can record",
+        ..FAILURE
+    },
+    Row {
+        name: "the state folder was deleted",
+        breaks: |stage, _| stage.lose_state(),
+        cause: |_| "the state folder was deleted or replaced, so what was applied is unknown",
+        advice: |kind| match kind {
+            Documented => "restore it; without it, use `--first-pass assert`",
+            FeatureProbe => "restore it; without it, use `--first-pass adopt`",
+        },
+        metric: |_| r#"gitoggle_withheld{reason="state_lost"}"#,
+        ..HOLD
+    },
+    Row {
+        name: "a document is invalid",
+        breaks: |stage, _| {
+            stage.world.repo.file("shop/prod/t00.yaml", "nonsense\n").commit("Spoil one");
+            stage.push();
+        },
+        cause: |_| "not a document: it has neither `disabled` nor `content`",
+        advice: |_| "the document is invalid; the last applied version stays",
+        metric: |_| r#"gitoggle_withheld{reason="invalid"}"#,
+        command: ("apply", 3),
+        ..HOLD
+    },
+    Row {
+        name: "a mass change is held",
+        breaks: |stage, _| stage.change(TOGGLES, 21, "Change all"),
+        cause: |_| "12 of 12 applied toggles would be updated or disabled (100 %)",
+        advice: |_| "`gitoggle allow mass-change shop/prod",
+        metric: |_| r#"gitoggle_withheld{reason="rail"}"#,
+        ..HOLD
+    },
+    Row {
+        name: "no window is open",
+        settings: |_, run| run.arg("--config=frozen.yaml"),
+        breaks: |stage, _| stage.change(2, 21, "Change two"),
+        cause: |_| "outside the change windows (deny `shop/**` at `2020-01-01 - 2099-12-31`, UTC)",
+        advice: |_| "`gitoggle allow window shop/prod",
+        metric: |_| r#"gitoggle_withheld{reason="window"}"#,
+        ..HOLD
+    },
+    Row {
+        name: "somebody changed a toggle on the service",
+        kinds: LIVE,
+        breaks: |stage, _| {
+            stage.someone("PATCH", &targeting("t00"), &body(30, "by hand"));
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "changed on the service since it was last applied",
+        advice: |_| "to publish over it, `gitoggle apply --overwrite-drift --only shop/prod/t00",
+        metric: |_| r#"gitoggle_withheld{reason="drifted"}"#,
+        ..HOLD
+    },
+    Row {
+        name: "somebody archived a toggle",
+        kinds: LIVE,
+        breaks: |stage, _| {
+            stage.someone("PATCH", "/api/projects/shop/toggles/t00/offline", &json!({}));
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "the toggle is archived on the service",
+        advice: |_| "restore it there, or remove its file",
+        metric: |_| r#"gitoggle_withheld{reason="archived"}"#,
+        ..HOLD
+    },
+    Row {
+        name: "an operator suspended publishing",
+        breaks: |stage, daemon| {
+            assert_eq!(daemon.order("/suspend", r#"{"reason": "release freeze", "for": "2h"}"#), 200);
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "release freeze",
+        advice: |_| "`gitoggle resume",
+        metric: |_| "gitoggle_suspended",
+        message: None,
+        ..HOLD
+    },
+];
+
+#[test]
+fn every_failure_has_the_same_cause_and_advice_in_every_channel() {
+    let cases = ROWS.iter().flat_map(|row| row.kinds.iter().map(move |kind| (row, *kind)));
+    let cases: Vec<_> = cases.collect();
+    // Most of the time is waiting, for the daemons of all of them.
+    let faults: Vec<String> = std::thread::scope(|scope| {
+        let checks: Vec<_> = cases.iter().map(|(row, kind)| scope.spawn(|| faults(row, *kind))).collect();
+        checks.into_iter().flat_map(|check| check.join().unwrap()).collect()
+    });
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Returns what is wrong with the channels for one failure and one kind of service.
+fn faults(row: &Row, kind: ServiceKind) -> Vec<String> {
+    let stage = Stage::applied(kind);
+    let (cause, advice) = (plain((row.cause)(kind)), plain((row.advice)(kind)));
+    let daemon = stage.daemon(|run| (row.settings)(&stage, run));
+    stage.forget_messages();
+    (row.breaks)(&stage, &daemon);
+    let says = |text: &str| plain(text).contains(&cause) && plain(text).contains(&advice);
+    let mut found = Vec::new();
+    let mut expect = |holds: bool, channel: &str, what: &dyn std::fmt::Debug| {
+        if !holds {
+            found.push(format!("{} ({}), {channel}: {what:?}", row.name, kind.as_str()));
+        }
+    };
+    let is_reported = stage::in_time(|| {
+        let ready = daemon.endpoint.get("/readyz").is_some_and(|reply| plain(&reply.body).contains(&cause));
+        ready && stage.messages().len() >= usize::from(row.message.is_some())
+    });
+    let channels = Channels::of(&daemon);
+    expect(is_reported, "in time", &channels.readyz);
+    expect(channels.readyz.0 == row.ready.0 && says(&channels.readyz.1), "/readyz", &channels.readyz);
+    expect(channels.verdict == row.ready.1, "verdict of the page", &channels.verdict);
+    expect(says(&channels.page), "page", &channels.page);
+    expect(channels.is_outdated == (row.ready.0 == 503), "age on the page", &channels.page);
+    let is_idle = channels.page.contains("Nothing is waiting");
+    expect(!is_idle || channels.waiting() == 0, "what is waiting", &channels.page);
+    expect(says(&channels.status.to_string().replace("\\\"", "\"")), "/api/status", &channels.status);
+    expect(channels.log.iter().any(|line| says(line)), "log", &channels.log);
+    expect(daemon.metric((row.metric)(kind)) > Some(0.0), "metrics", &(row.metric)(kind));
+    let messages = stage.messages();
+    let is_sent = match row.message {
+        None => messages.is_empty(),
+        Some(name) => messages.iter().any(|message| message["type"] == name && says(&message.to_string())),
+    };
+    expect(is_sent, "notification", &messages);
+    daemon.stops_cleanly();
+    let (command, code) = row.command;
+    let (found_code, printed) = stage.command(command, |run| (row.settings)(&stage, run));
+    expect(found_code == Some(code), "exit code", &(found_code, code));
+    expect(says(&printed), command, &printed);
+    found
+}
+
+#[test]
+fn a_webhook_that_is_too_large_has_the_same_cause_and_advice_in_every_channel() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        let secret = stage.world.write("webhook-secret", "a secret");
+        let daemon = stage.daemon(|run| run.set("webhook-secret-file", &secret));
+        stage.forget_messages();
+        let body = vec![b' '; 33 * 1024 * 1024];
+        let refused = daemon.endpoint.post("/webhook/github", &[("X-GitHub-Event", "push")], &body);
+        assert_eq!(refused.status, 413, "{}", refused.body);
+        let says = |text: &str| {
+            let text = plain(text);
+            assert!(
+                text.contains("the body is larger than 32 MiB") && !text.contains("secret that"),
+                "{text}"
+            );
+            assert!(text.contains("let the Git host send pushes only"), "{text}");
+        };
+        let channels = Channels::of(&daemon);
+        assert_eq!(
+            (channels.readyz.0, channels.verdict.as_str()),
+            (200, "good"),
+            "nobody can do harm with one"
+        );
+        says(&channels.readyz.1);
+        says(&channels.page);
+        says(channels.log.iter().find(|line| line.contains("webhook")).unwrap());
+        assert_eq!(daemon.metric(r#"gitoggle_webhooks_total{result="refused"}"#), Some(1.0));
+        assert_eq!(stage.messages(), Vec::<serde_json::Value>::new());
+        daemon.stops_cleanly();
+    }
+}
+
+/// Returns text without the marks of code, which the page shows as a font.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
+}
