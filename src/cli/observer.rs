@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::config::LogFormat;
 use crate::daemon::Metrics;
-use crate::model::{HoldKind, ToggleId, ToggleState, counted, escaped};
+use crate::model::{HoldKind, LiveToggle, ToggleId, ToggleState, counted, escaped};
 use crate::pass::{ChangeResult, Event, PublishAnswer, Report};
 use crate::plan::{Change, Plan};
 use crate::telemetry::{ANNOUNCEMENT, Stream};
@@ -76,7 +76,10 @@ impl Progress {
         let adopted = plan.adoptions();
         match self.format {
             // A consumer of JSON log lines cannot read plain text among them.
-            Some(LogFormat::Json) => log_begin(&self.host, plan),
+            Some(LogFormat::Json) => {
+                log_begin(&self.host, plan);
+                log_listed(plan);
+            }
             Some(LogFormat::Pretty) | None => {
                 let (host, reference) = (escaped(&self.host), escaped(&source.reference));
                 let published = changes.len() - adopted;
@@ -103,6 +106,12 @@ impl Progress {
                 begin(&self.bar, plan.changes().len());
             }
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
+            Event::Overwrites(change, live) => match self.format {
+                Some(LogFormat::Json) => log_over(change, live),
+                Some(LogFormat::Pretty) | None => {
+                    let _ = self.bar.suspend(|| Stream::Stderr.print(&over_text(change, live)));
+                }
+            },
             Event::Answered(..)
             | Event::Doubted(_)
             | Event::Failed(..)
@@ -154,8 +163,11 @@ impl ResultLines {
 }
 
 fn over(change: &Change) -> Option<String> {
-    let live = change.overwrites()?;
-    Some(format!("  {} publishes over what was changed on the service: {live}\n", change.id))
+    Some(over_text(change, change.overwrites()?))
+}
+
+fn over_text(change: &Change, live: &LiveToggle) -> String {
+    format!("  {} publishes over what was changed on the service: {live}\n", change.id)
 }
 
 /// Returns a bar with count, rate and remaining time, which is shown on a terminal only, and not before it
@@ -217,8 +229,10 @@ impl RunObserver {
                 // A pass that only tries again what was held or failed is no news.
                 if plan.requests().any(|change| !self.is_logged(&change.id)) {
                     log_begin(&self.host, plan);
+                    log_listed(plan);
                 }
             }
+            Event::Overwrites(change, live) => log_over(change, live),
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
             Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) => {}
         }
@@ -254,6 +268,17 @@ fn log_begin(host: &str, plan: &Plan) {
         changes = plan.changes().len(),
         "publishing"
     );
+}
+
+/// Logs what a plan publishes over.
+fn log_listed(plan: &Plan) {
+    let over = plan.changes().iter().filter_map(|change| Some((change, change.overwrites()?)));
+    over.for_each(|(change, live)| log_over(change, live));
+}
+
+fn log_over(change: &Change, live: &LiveToggle) {
+    let (toggle, over) = (&change.id, live.to_string());
+    tracing::warn!(name: "overwrites", %toggle, over, "publishes over what was changed on the service");
 }
 
 fn log_result(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {

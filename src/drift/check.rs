@@ -7,11 +7,11 @@ use super::reading::{AppliedDocuments, ScanMemory};
 use super::{DriftScan, Scan, ScanDepth, ScanRequest, versions_from};
 use crate::drift::reading::{EnvironmentPlan, ExpectedLive};
 use crate::model::{
-    Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Scope, ToggleId, chain,
+    Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Payload, Scope, ToggleId, chain,
 };
 use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, Report, Rules, planning};
 use crate::plan::{
-    DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan, decide_live,
+    Before, DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan, decide_live,
     needed_types,
 };
 use crate::service::{ClientConfig, LiveReader, SdkKeys};
@@ -103,7 +103,8 @@ impl LiveScan {
         let request =
             ScanRequest { documents: Some(&documents), wanted: Some(&documents), ..ScanRequest::of(view) };
         let mut scanner = DriftScanner::open(config)?;
-        let scan = scanner.scan(config, request, context)?;
+        let mut scan = scanner.scan(config, request, context)?;
+        scanner.add_events(plan, &mut scan.live, config, context)?;
         if scan.is_interrupted { Err(Error::Cancelled) } else { Ok(Self { scanner, scan }) }
     }
 
@@ -262,6 +263,33 @@ impl DriftScanner {
     pub(crate) fn forget_replaced(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
         if !self.memory.earlier.is_empty() {
             self.memory.forget(&AppliedDocuments::of(view, rules, None)?, true);
+        }
+        Ok(())
+    }
+
+    /// Reads who configured the toggles of which nothing was applied, and why, if their documents differ.
+    fn add_events(
+        &self,
+        plan: &Plan,
+        live: &mut BTreeMap<ToggleId, Live>,
+        config: &Config,
+        context: &PassContext,
+    ) -> Result<(), Error> {
+        let held = plan.withheld().iter().filter_map(|held| held.change.as_deref());
+        let changes = plan.changes().iter().chain(held).filter(|change| change.before == Before::Nothing);
+        let changed: BTreeMap<&ToggleId, &Payload> = changes
+            .filter_map(|change| {
+                live.get(&change.id)?.overwritten_by(change)?;
+                Some((&change.id, &change.payload))
+            })
+            .collect();
+        // The creation of a toggle makes its first version.
+        let wanted = changed.keys().map(|id| ((*id).clone(), 2)).collect();
+        for (id, versions) in versions_from(&self.reader(config)?, wanted, config.limits.in_flight, context)?
+        {
+            if let (Some(Live::Toggle(live)), Some(payload)) = (live.get_mut(&id), changed.get(&id)) {
+                live.add_events(&versions, Some(1), payload);
+            }
         }
         Ok(())
     }

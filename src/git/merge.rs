@@ -82,12 +82,14 @@ impl From<std::io::Error> for MergeError {
     }
 }
 
-/// Merges `head` into `target`, in the repository whose objects are in exactly `lender`.
+/// Merges `head` into `target`, in the repository whose objects are in exactly `lender`. A document that is a folder on one
+/// side is a file that cannot be merged.
 pub(crate) fn merge(
     lender: &Path,
     target: CommitId,
     head: CommitId,
     names: SideNames<'_>,
+    is_document: &dyn Fn(&[u8]) -> bool,
 ) -> Result<MergeResult, MergeError> {
     check_version()?;
     let folder = tempfile::tempdir()?;
@@ -104,7 +106,7 @@ pub(crate) fn merge(
     // libgit2 adds no file to a tree that does not exist.
     merger.absent.insert(MISSING);
     merger.replace(MISSING)?;
-    let (tree, conflicts) = merger.resolve(&merged)?;
+    let (tree, conflicts) = merger.resolve(&merged, is_document)?;
     // Whoever reads them finds out that they are missing.
     for id in &merger.absent {
         fs::remove_file(merger.loose(*id))?;
@@ -137,6 +139,8 @@ struct Printed {
     paths: BTreeMap<Vec<u8>, Vec<ObjectId>>,
     /// The kinds of their conflicts, such as `rename/delete`.
     kinds: BTreeMap<Vec<u8>, String>,
+    /// The paths of files that Git has moved out of the way of a folder, with the paths that they had.
+    moved: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Merger<'_> {
@@ -188,10 +192,25 @@ impl Merger<'_> {
     }
 
     /// Returns the merged tree, in which the file at each path that cannot be merged has conflict markers, and these paths.
-    fn resolve(&self, merged: &Printed) -> Result<(ObjectId, BTreeMap<String, Option<String>>), MergeError> {
+    fn resolve(
+        &self,
+        merged: &Printed,
+        is_document: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<(ObjectId, BTreeMap<String, Option<String>>), MergeError> {
         let mut tree = self.repository.find_tree(oid(merged.tree))?;
         let mut conflicts = BTreeMap::new();
         for (path, versions) in &merged.paths {
+            let original = merged.moved.get(path);
+            if let Some(original) = original.filter(|original| is_document(original)) {
+                for path in [path, original] {
+                    let mut update = TreeUpdateBuilder::new();
+                    update.remove(path.as_slice());
+                    if let Ok(updated) = update.create_updated(&self.repository, &tree) {
+                        tree = self.repository.find_tree(updated)?;
+                    }
+                }
+            }
+            let path = original.unwrap_or(path);
             let shown = String::from_utf8_lossy(path).into_owned();
             let file = match versions.iter().any(|id| self.absent.contains(id)) {
                 // Only its own toggle is withheld, as for any content that the clone lacks.
@@ -237,7 +256,8 @@ fn parsed(output: &[u8]) -> Option<Printed> {
     let mut records = output.split(|byte| *byte == 0);
     let text = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
     let tree = text(records.next()?).parse().ok()?;
-    let mut printed = Printed { tree, paths: BTreeMap::new(), kinds: BTreeMap::new() };
+    let mut printed =
+        Printed { tree, paths: BTreeMap::new(), kinds: BTreeMap::new(), moved: BTreeMap::new() };
     for record in records.by_ref().take_while(|record| !record.is_empty()) {
         let tab = record.iter().position(|byte| *byte == b'\t')?;
         let id = text(&record[..tab]).split(' ').nth(1)?.parse().ok()?;
@@ -250,6 +270,9 @@ fn parsed(output: &[u8]) -> Option<Printed> {
         let Some(kind) = kind.strip_prefix("CONFLICT").map(|kind| kind.trim_matches([' ', '(', ')'])) else {
             continue;
         };
+        if let ("file/directory", [moved, original]) = (kind, paths.as_slice()) {
+            printed.moved.insert(moved.to_vec(), original.to_vec());
+        }
         for path in paths {
             printed.kinds.entry(path.to_vec()).or_insert_with(|| kind.to_owned());
         }

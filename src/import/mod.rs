@@ -47,15 +47,23 @@ pub(crate) struct ImportConfig {
 /// Where the toggles of an import come from.
 #[derive(Clone, Debug)]
 pub(crate) enum ImportSource {
-    /// What the service has of toggles that differ from what was applied, with what was applied. A document
-    /// that means that is replaced.
-    Drifted(BTreeMap<ToggleId, (Payload, LiveContent)>),
+    /// Toggles that differ from what was applied.
+    Drifted(BTreeMap<ToggleId, DriftedImport>),
     /// The service's JSON in files below a folder.
     Folder(PathBuf),
     /// A service, with this many open requests.
     Service(ClientConfig, usize),
     /// The service's JSON in lines of the standard input.
     Stdin,
+}
+
+/// A toggle that was changed on the service since it was applied.
+#[derive(Clone, Debug)]
+pub(crate) struct DriftedImport {
+    pub live: LiveContent,
+    /// What was applied, and what the service had since then. Nobody wrote a document that means one of these, so it is
+    /// replaced.
+    pub earlier: Vec<Payload>,
 }
 
 /// Why an import could not begin.
@@ -274,9 +282,9 @@ enum Found {
 }
 
 /// Sends what the service has of drifted toggles.
-async fn give(toggles: BTreeMap<ToggleId, (Payload, LiveContent)>, to: Sender<Found>) {
+async fn give(toggles: BTreeMap<ToggleId, DriftedImport>, to: Sender<Found>) {
     let mut all = vec![Found::Listed(toggles.len())];
-    all.extend(toggles.into_iter().map(|(id, (_, live))| match live {
+    all.extend(toggles.into_iter().map(|(id, drifted)| match drifted.live {
         LiveContent::Known(payload) => Found::Targeting(id, payload),
         LiveContent::Inexpressible(reason) => {
             Found::Result(id.to_string(), ImportResult::Skipped(SkipReason::Inexpressible, reason))

@@ -91,14 +91,13 @@ impl DocumentWriter<'_> {
         if read.as_ref() == Some(payload) {
             return Ok(ImportResult::Unchanged { path, spelling });
         }
-        // What nobody changed in the repository is what was applied.
-        let is_applied = match &self.config.from {
-            ImportSource::Drifted(toggles) => {
-                read.is_some() && toggles.get(id).map(|(applied, _)| applied) == read.as_ref()
+        let is_earlier = match (&self.config.from, &read) {
+            (ImportSource::Drifted(toggles), Some(read)) => {
+                toggles.get(id).is_some_and(|drifted| drifted.earlier.contains(read))
             }
             _ => false,
         };
-        if self.config.on_different == Existing::Keep && !is_applied {
+        if self.config.on_different == Existing::Keep && !is_earlier {
             let reason = match read {
                 None => "the document is invalid",
                 Some(_) => "the document has another meaning",

@@ -34,17 +34,7 @@ pub struct LiveToggle {
     pub needs_approval: bool,
     pub return_type: Option<ReturnType>,
     /// The versions that replaced what was applied, oldest first; empty if they were not read.
-    pub events: Vec<LiveEvent>,
-}
-
-/// A version on the service, without its targeting: who published it, when and why.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LiveEvent {
-    pub version: u64,
-    pub by: Option<String>,
-    /// In seconds since 1970-01-01 UTC.
-    pub at: Option<i64>,
-    pub comment: String,
+    pub events: Vec<LiveVersion>,
 }
 
 impl LiveToggle {
@@ -72,7 +62,7 @@ impl LiveToggle {
             // Which version was applied is unknown, so only the last one is certainly newer.
             None => versions.len().min(1),
         };
-        self.events = versions[..count].iter().rev().map(LiveVersion::event).collect();
+        self.events = versions[..count].iter().rev().cloned().collect();
     }
 }
 
@@ -113,17 +103,6 @@ pub struct LiveVersion {
 }
 
 impl LiveVersion {
-    fn event(&self) -> LiveEvent {
-        LiveEvent {
-            version: self.version,
-            by: self.created_by.clone(),
-            at: self.created_at,
-            comment: self.comment.clone(),
-        }
-    }
-}
-
-impl LiveEvent {
     /// Returns the comment without white space around it, unless it is blank.
     pub(crate) fn shown_comment(&self) -> Option<&str> {
         Some(self.comment.trim()).filter(|comment| !comment.is_empty())

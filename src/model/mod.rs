@@ -44,7 +44,7 @@ pub use leftover::LeftoverKind;
 pub(crate) use leftover::{
     LastChange, Leftover, OwnerEntry, PassedRule, StaleReport, StaleToggle, WaivedToggle,
 };
-pub use live::{Live, LiveContent, LiveDraft, LiveEvent, LiveToggle, LiveVersion};
+pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use request::{Action, Certainty, OutcomeKind, RequestDigest, Sent, SentNote, TargetingDigest};
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
 pub use scope::{

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::report::ChangeResult;
 use super::runtime::Runtime;
-use crate::model::CommitId;
+use crate::model::{CommitId, LiveToggle};
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 
@@ -51,6 +51,8 @@ pub enum Event<'a> {
     Doubted(Option<(usize, &'a Outcome)>),
     /// The service asked for a pause of this length (`Retry-After`).
     HeldBack(Duration),
+    /// A change is about to be sent over what someone changed on the service, which its plan does not list.
+    Overwrites(&'a Change, &'a LiveToggle),
 }
 
 impl PassContext {

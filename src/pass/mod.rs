@@ -241,6 +241,7 @@ impl Reconciler {
         };
         let published = self.publish(&approved, &snapshot, inputs, context)?;
         let recorded = self.record(&approved, &snapshot, published, context)?;
+        drop(approved);
         Ok(report.with(recorded))
     }
 

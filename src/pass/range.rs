@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::document::{Diagnostic, layout};
+use crate::document::{Diagnostic, PathKind, layout};
 use crate::model::{
     ALLOW_TRAILER, CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trees, Unlisted,
     escaped, similar_names,
@@ -41,7 +41,7 @@ pub fn plan_range(
     // The work tree of another commit differs from the planned one in any case.
     let is_checked_out = revisions.find("HEAD").is_ok_and(|found| found.commit == ends.head.commit);
     let (snapshot, conflicts) = if ends.is_merge {
-        revisions.merge(&ends.base, &ends.head)?
+        revisions.merge(&ends.base, &ends.head, &|path| is_document(path, rules))?
     } else {
         (revisions.snapshot(&ends.head)?, BTreeMap::new())
     };
@@ -84,6 +84,13 @@ pub fn plan_range(
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
     let notes = notes.chain(plan.idle_trailers()).chain(dropped.flatten());
     Ok(Planned { notes: notes.collect(), plan, is_forward: true })
+}
+
+/// Returns whether a file at `path` would be a document.
+fn is_document(path: &[u8], rules: &Rules) -> bool {
+    let inner = path.strip_prefix(rules.root.as_bytes()).unwrap_or(path);
+    let inner = inner.strip_prefix(b"/").unwrap_or(inner);
+    matches!(rules.layout.classify(inner), PathKind::Document { .. })
 }
 
 /// Returns `found`, in which are those about the base, and the findings in all files.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Commit, Hold, HoldKind, OutcomeKind, ToggleId, ToggleState, counted};
+use crate::model::{Commit, Hold, HoldKind, LiveToggle, OutcomeKind, ToggleId, ToggleState, counted};
 use crate::pass::Error;
 use crate::plan::{Change, Plan};
 use crate::service::{Outcome, ServiceTrust};
@@ -119,6 +119,8 @@ pub(crate) struct PublishSummary {
     pub(crate) held_back: Option<Duration>,
     /// The waits that the service asked for, of toggles that are not recorded.
     pub(crate) waits: BTreeMap<ToggleId, Duration>,
+    /// What changes were sent over that someone changed on the service, unless the plan lists it.
+    pub(crate) overwritten: BTreeMap<ToggleId, LiveToggle>,
     /// The error that ended publishing or recording, if one did.
     pub(crate) error: Option<Error>,
 }
@@ -184,8 +186,11 @@ impl Report {
         }
     }
 
-    pub(super) fn with(self, summary: PublishSummary) -> Self {
-        let PublishSummary { results, live, stopped, held_back, waits: _, error } = summary;
+    pub(super) fn with(mut self, summary: PublishSummary) -> Self {
+        let PublishSummary { results, live, stopped, held_back, waits: _, overwritten, error } = summary;
+        if !overwritten.is_empty() {
+            Arc::make_mut(&mut self.plan).note_overwritten(overwritten);
+        }
         Self { results, live, stopped, held_back, error: error.map(Arc::new), ..self }
     }
 

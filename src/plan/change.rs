@@ -84,6 +84,15 @@ impl Change {
         self.replaces.as_ref()?.live.as_ref()
     }
 
+    /// Returns the targeting that it replaces, as far as that is known: what was last applied or sent, or what the service
+    /// has of a toggle of which nothing was applied.
+    pub fn replaced(&self) -> Option<&Payload> {
+        match &self.before {
+            Before::Nothing => self.overwrites()?.content.payload(),
+            before => before.payload(),
+        }
+    }
+
     /// Returns the attribution; none of an adoption, which is recorded without a comment, so that its commit is not
     /// looked up.
     pub fn known_attribution(&self) -> Option<&Attribution> {
@@ -263,7 +272,7 @@ impl Change {
     pub fn diff(&self) -> Vec<String> {
         let of_file = self.replaces.as_ref().and_then(|replaced| replaced.file.as_ref()?.diff());
         of_file.unwrap_or_else(|| {
-            let lines = diff(self.before.payload(), Some(&self.payload));
+            let lines = diff(self.replaced(), Some(&self.payload));
             lines.into_iter().map(without_numbers).collect()
         })
     }

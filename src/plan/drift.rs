@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::{OnMissing, hold};
 use crate::model::{
-    Action, Content, EnvironmentId, Hold, Live, LiveContent, LiveEvent, LiveToggle, ObjectId, Payload,
+    Action, Content, EnvironmentId, Hold, Live, LiveContent, LiveToggle, LiveVersion, ObjectId, Payload,
     Targeting, ToggleId, Version, escaped, rfc3339,
 };
 
@@ -213,12 +213,12 @@ impl DriftedToggle {
     /// or the last one.
     pub(crate) fn events(&self) -> (String, Vec<String>) {
         let comment =
-            |event: &LiveEvent| event.shown_comment().map(|text| format!("comment: {}", escaped(text)));
+            |event: &LiveVersion| event.shown_comment().map(|text| format!("comment: {}", escaped(text)));
         match self.live.events.as_slice() {
             [] => (self.live.author(), Vec::new()),
             [one] => (self.live.author(), comment(one).into_iter().collect()),
             several => {
-                let line = |event: &LiveEvent| match comment(event) {
+                let line = |event: &LiveVersion| match comment(event) {
                     None => event.author(),
                     Some(comment) => format!("{}, {comment}", event.author()),
                 };
@@ -361,9 +361,9 @@ struct EventJson<'a> {
 }
 
 impl<'a> EventJson<'a> {
-    fn of(event: &'a LiveEvent) -> Self {
-        let LiveEvent { version, by, at, comment } = event;
-        Self { version: *version, by: by.as_deref(), at: at.map(rfc3339), comment }
+    fn of(event: &'a LiveVersion) -> Self {
+        let LiveVersion { version, content: _, comment, created_by, created_at } = event;
+        Self { version: *version, by: created_by.as_deref(), at: created_at.map(rfc3339), comment }
     }
 }
 

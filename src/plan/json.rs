@@ -196,7 +196,7 @@ struct Commit<'a> {
 
 impl<'a> Change<'a> {
     fn of(change: &'a plan::Change, users: Option<&'a UserImpact>) -> Self {
-        let before = change.before.payload();
+        let before = change.replaced();
         let after = change.payload.targeting();
         Self {
             toggle: &change.id,

@@ -12,8 +12,8 @@ use super::{
     StateEdit, WithheldToggle, hold,
 };
 use crate::model::{
-    Action, Hold, HoldKind, Live, LiveContent, LiveEvent, LiveToggle, LiveVersion, Payload, ReturnType, Sent,
-    ToggleId, escaped, rfc3339, variation_fits,
+    Action, Hold, HoldKind, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, ToggleId,
+    escaped, rfc3339, variation_fits,
 };
 
 impl LiveToggle {
@@ -27,8 +27,9 @@ impl LiveToggle {
 
     /// Returns every event since it was applied; the newest ones if there are many.
     fn history(&self) -> String {
-        let events =
-            |events: &[LiveEvent]| events.iter().map(LiveEvent::sentence).collect::<Vec<_>>().join("; then ");
+        let events = |events: &[LiveVersion]| {
+            events.iter().map(LiveVersion::sentence).collect::<Vec<_>>().join("; then ")
+        };
         match self.events.len() {
             0 => self.author(),
             1..=Self::MOST_NAMED => events(&self.events),
@@ -60,10 +61,10 @@ impl LiveToggle {
     }
 }
 
-impl LiveEvent {
+impl LiveVersion {
     /// Returns the version, who made it, and when.
     pub(crate) fn author(&self) -> String {
-        author(self.version, self.by.as_deref(), self.at)
+        author(self.version, self.created_by.as_deref(), self.created_at)
     }
 
     fn sentence(&self) -> String {
@@ -78,6 +79,23 @@ fn author(version: u64, by: Option<&str>, at: Option<i64>) -> String {
     let by = by.map(|by| format!(" by {}", escaped(by)));
     let at = at.map(|at| format!(" at {}", rfc3339(at)));
     format!("version {version}{}{}", by.unwrap_or_default(), at.unwrap_or_default())
+}
+
+impl Live {
+    /// Returns the toggle if a request for `change` replaces other targeting that another program wrote.
+    pub(crate) fn overwritten_by(&self, change: &Change) -> Option<&LiveToggle> {
+        let Self::Toggle(live) = self else {
+            return None;
+        };
+        let is_other = match &change.before {
+            Before::Applied(before) => live.content.payload() != Some(before),
+            Before::Live(_) => true,
+            // The creation of a toggle makes its first version.
+            Before::Nothing => live.version > 1,
+            Before::Unknown { .. } | Before::Unreadable => false,
+        };
+        (is_other && live.content.payload() != Some(&change.payload)).then_some(live)
+    }
 }
 
 impl fmt::Display for LiveToggle {
@@ -314,7 +332,7 @@ impl Plan {
         policy: &Policy,
     ) -> Self {
         let all = live;
-        for change in std::mem::take(&mut self.changes) {
+        for mut change in std::mem::take(&mut self.changes) {
             // With `--on-drift ignore`, a pass sends the change whatever the service has.
             let live = live.get(&change.id);
             let live = live.filter(|_| policy.on_drift != OnDrift::Ignore);
@@ -361,7 +379,22 @@ impl Plan {
                 Some(LiveDecision::Hold(hold)) => {
                     self.withheld.push(WithheldToggle::of(Arc::new(hold), change));
                 }
-                Some(_) | None => self.changes.push(change),
+                Some(_) | None => {
+                    if let Some(live) = live.and_then(|live| live.overwritten_by(&change)) {
+                        change.replaces.get_or_insert_default().live.get_or_insert_with(|| live.clone());
+                    }
+                    self.changes.push(change);
+                }
+            }
+        }
+        // Whoever decides on a first pass sees what an asserted one replaces.
+        for held in &mut self.withheld {
+            let undecided =
+                held.change.as_deref_mut().filter(|_| held.hold.kind == Some(HoldKind::FirstPass));
+            if let Some(change) = undecided
+                && let Some(over) = live.get(&held.id).and_then(|live| live.overwritten_by(change)).cloned()
+            {
+                change.replaces.get_or_insert_default().live = Some(over);
             }
         }
         // Either decision on the first pass records what the service has already, and publishes nothing.
@@ -388,6 +421,15 @@ impl Plan {
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
         self.drift = Some(Box::new(drift));
         self
+    }
+
+    /// Notes what changes were sent over.
+    pub(crate) fn note_overwritten(&mut self, mut overwritten: BTreeMap<ToggleId, LiveToggle>) {
+        for change in &mut self.changes {
+            if let Some(live) = overwritten.remove(&change.version.id) {
+                change.replaces.get_or_insert_default().live = Some(live);
+            }
+        }
     }
 
     /// Returns whether the document of a changed toggle asks for what the service has.

@@ -27,7 +27,7 @@ pub fn sentences(before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
 
 impl Change {
     pub fn sentences(&self) -> Vec<String> {
-        let before = self.before.payload().map(Payload::targeting);
+        let before = self.replaced().map(Payload::targeting);
         in_words(self, before.as_ref(), &self.payload.targeting())
     }
 }

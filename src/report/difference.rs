@@ -24,7 +24,7 @@ pub(crate) struct Preview {
 
 impl Preview {
     pub(crate) fn of_change(change: &Change) -> Self {
-        let diff = match change.before.payload() {
+        let diff = match change.replaced() {
             Some(_) => change.diff(),
             None => {
                 let document = document_text(&change.payload);

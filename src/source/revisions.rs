@@ -190,9 +190,10 @@ impl RevisionLookup {
         self,
         target: &NamedCommit,
         head: &NamedCommit,
+        is_document: &dyn Fn(&[u8]) -> bool,
     ) -> Result<(Snapshot, BTreeMap<String, Option<String>>), Error> {
         let labels = SideNames { target: &target.name, head: &head.name };
-        let merged = merge(self.repository.commondir(), target.commit, head.commit, labels);
+        let merged = merge(self.repository.commondir(), target.commit, head.commit, labels, is_document);
         let (resolved, config) = (head.resolved(), self.config.clone());
         let MergeResult { tree, repository, conflicts } = match merged {
             Ok(merged) => merged,

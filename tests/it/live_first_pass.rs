@@ -1,6 +1,6 @@
 //! An asserted first pass on a service that has other targeting, when it is interrupted.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::live_publish::{by_hand, toggle};
 use crate::support::{LiveService, doc, eventually};
@@ -70,4 +70,85 @@ fn a_decision_to_adopt_ends_an_asserted_first_pass() {
         service.apply().exit(4).stdout_contains(&["held shop/prod/c"]).any_stderr();
     });
     assert!(!requests.iter().any(|request| request.starts_with("PATCH c/")), "{requests:?}");
+}
+
+/// Starts a service on which someone has changed `new` twice, and nobody `fresh`, and commits a document of
+/// both.
+fn configured_by_people() -> LiveService {
+    let service = LiveService::start(&json!([toggle("new"), toggle("fresh")]));
+    for (disabled, comment) in [(true, "INCIDENT 6: off until Monday"), (false, "typo in a rule name")] {
+        service.edit("new", json!({ "comment": comment, "disabled": disabled }));
+    }
+    for toggle in ["new", "fresh"] {
+        service.commit(toggle, doc(18), &format!("Add {toggle}"));
+    }
+    service
+}
+
+const REPLACED: [&str; 3] = [
+    "publishes over what was changed on the service: version 2 by api:sandbox at ",
+    "with the comment \"INCIDENT 6: off until Monday\"; then version 3 by api:sandbox at ",
+    "typo in a rule name",
+];
+
+/// Checks the sentences on a change of `new` and of `fresh`.
+fn lists_what_is_replaced(plan: &Value) {
+    let sentences = |toggle: &str| {
+        let changes = plan["changes"].as_array().unwrap();
+        let change = changes.iter().find(|change| change["toggle"] == format!("shop/prod/{toggle}"));
+        change.unwrap()["sentences"].to_string()
+    };
+    for expected in REPLACED {
+        assert!(sentences("new").contains(&json!(expected).to_string().trim_matches('"')), "{plan:#}");
+    }
+    assert!(!sentences("new").contains("new, ENABLED"), "{plan:#}");
+    assert!(sentences("fresh").contains("new, ENABLED"), "{plan:#}");
+}
+
+#[test]
+fn an_asserted_first_pass_lists_what_it_replaces() {
+    let service = configured_by_people();
+    let plan = || service.connected(service.world.plan()).unset("timeout");
+    // Whoever decides sees it, too.
+    plan().arg("--live").exit(0).stdout_contains(&REPLACED);
+    let asserted = || plan().set("first-pass", "assert");
+    asserted().arg("--live").exit(0).stdout_contains(&REPLACED);
+    lists_what_is_replaced(&asserted().args("--live -o json").exit(0).json());
+    asserted()
+        .exit(0)
+        .stdout_contains(&["new, ENABLED"])
+        .stderr_contains(&["`gitoggle plan --live` lists it"]);
+    let apply = service.apply().set("first-pass", "assert").args("-o json");
+    lists_what_is_replaced(&apply.exit(0).stderr_contains(&REPLACED).json());
+    assert_eq!(service.versions("new").len(), 4);
+}
+
+#[test]
+fn an_asserted_first_pass_logs_what_it_replaces() {
+    let service = configured_by_people();
+    let run = service.apply().set("first-pass", "assert").set("log-format", "json");
+    let logged = run.exit(0).any_stdout().stderr_contains(&[&REPLACED[1].replace('"', r#"\""#)]);
+    drop(logged);
+    // A trailer decides, too.
+    let service = configured_by_people();
+    let message = "Add other\n\nGitoggle-First-Pass: assert";
+    service.commit("other", doc(18), message);
+    let listed = service.apply().exit_in(&[0, 4]).any_stdout();
+    listed.stderr_contains(&REPLACED);
+}
+
+#[test]
+fn what_was_never_applied_is_overwritten_with_all_its_comments() {
+    let service = configured_by_people();
+    service.world.repo.git(&["mv", "shop/prod/new.yaml", "new.yaml"]);
+    service.world.repo.commit("Move new away");
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    service.world.repo.git(&["mv", "new.yaml", "shop/prod/new.yaml"]);
+    service.world.repo.commit("Add new");
+    let held = service.apply().exit(4).any_stderr();
+    held.stdout_contains(&["held shop/prod/new (create)", REPLACED[1], REPLACED[2]]);
+    let plan = service.connected(service.world.plan()).unset("timeout");
+    plan.arg("--overwrite-drift").exit(0).stdout_contains(&REPLACED);
+    let apply = service.apply().arg("--overwrite-drift").exit(0).any_stdout();
+    apply.stderr_contains(&REPLACED);
 }

@@ -17,8 +17,8 @@ use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
 use crate::drift::ScanDepth;
 use crate::import::{
-    ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope, ImportSource,
-    SkipReason, import,
+    DriftedImport, ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope,
+    ImportSource, SkipReason, import,
 };
 use crate::model::{Scope, ToggleId, command_line, counted, escaped, listed, shell_word};
 use crate::pass;
@@ -36,7 +36,7 @@ use crate::source::worktree::is_same_folder;
                   given, and does not change the exit code. Run it again to continue after an interruption. Needs \
                   --service-kind featureprobe, or --from. With --drifted, compares the service with what was last \
                   applied, as drift does, and imports exactly the toggles that differ. A document that was changed \
-                  in the repository as well stays, unless --overwrite is given."
+                  in the repository as well stays, unless it has what the service had since then, or --overwrite is given."
 )]
 pub(crate) struct ImportArgs {
     /// Import only the toggles that this glob matches [everything]
@@ -106,7 +106,9 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
         .partition(|drifted| !settings.overwrite && scan.report.orphans.contains(&drifted.applied.id));
     let toggles = drifted.iter().map(|drifted| {
         let DriftedToggle { applied, live, .. } = drifted;
-        (applied.id.clone(), (applied.payload.clone(), live.content.clone()))
+        let since = live.events.iter().filter_map(|version| version.content.payload());
+        let earlier = std::iter::once(&applied.payload).chain(since).cloned().collect();
+        (applied.id.clone(), DriftedImport { live: live.content.clone(), earlier })
     });
     let report = import_with_bar(ImportConfig {
         from: ImportSource::Drifted(toggles.collect()),

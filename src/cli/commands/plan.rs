@@ -9,9 +9,9 @@ use crate::cli::output::{Formats, color, note, print, print_json, show, step_sum
 use crate::cli::{audience, forge, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
-use crate::model::escaped;
+use crate::model::{Action, escaped};
 use crate::pass;
-use crate::plan::{DriftReport, Plan, PlanJson, json_for};
+use crate::plan::{Change, DriftReport, OnDrift, Overwrite, Plan, PlanJson, json_for};
 use crate::report::{self, Links, PlanView};
 use crate::source::CacheMode;
 
@@ -126,6 +126,7 @@ fn page(
             if !planned.is_forward {
                 planned.notes.extend(forge::pull_request_hint());
             }
+            planned.notes.extend(unread_note(settings, &planned.plan));
             planned
         }
     };
@@ -182,6 +183,17 @@ impl PlanPage {
         print(&report::junit_plan(&self.plan, &self.notes))?;
         note_unread(&self.plan)
     }
+}
+
+/// Returns how to see what an asserted first pass replaces, unless the service was read.
+fn unread_note(settings: &Settings, plan: &Plan) -> Option<String> {
+    let may_read = settings.service_kind.can().read_live && settings.on_drift != OnDrift::Ignore;
+    let replaces =
+        |change: &Change| change.overwrite == Overwrite::Asserted && change.action != Action::Adopt;
+    let replaces = plan.changes().iter().any(replaces);
+    (may_read && replaces && plan.drift().is_none()).then(|| {
+        "an asserted first pass replaces what the service has; `gitoggle plan --live` lists it".to_owned()
+    })
 }
 
 fn live(config: &pass::Config, files: pass::Files) -> Result<pass::Planned, Failure> {

@@ -73,6 +73,8 @@ pub(super) struct ChangeProgress {
     pub(super) live_version: Option<u64>,
     /// Whether its toggle was created, perhaps in an earlier try.
     pub(super) is_created: bool,
+    /// What its last request was sent over that someone changed on the service, unless the plan lists it.
+    pub(super) overwritten: Option<Box<LiveToggle>>,
     /// The end of its last request.
     pub(super) answer: Option<PublishAnswer>,
 }
@@ -224,8 +226,14 @@ impl<'a> Attempt<'a> {
         }
         let decided = decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides());
         let decision = match (decided, &live) {
-            (LiveDecision::Hold(hold), Live::Toggle(live)) if hold.version.is_some() => {
-                LiveDecision::Hold(self.with_events(change, live, hold).await)
+            (LiveDecision::Hold(hold), Live::Toggle(live))
+                if hold.version.is_some() && !self.is_only_one(change, live) =>
+            {
+                let live = Live::Toggle(Box::new(self.with_events(change, live).await));
+                match decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides()) {
+                    LiveDecision::Hold(hold) => LiveDecision::Hold(hold),
+                    _ => LiveDecision::Hold(hold),
+                }
             }
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = service.versions_from(&change.id, after + 1).await?;
@@ -254,7 +262,11 @@ impl<'a> Attempt<'a> {
             }
             decision => decision,
         };
-        Ok((decision, overwrites(change, &live).then_some(SentNote::Overwrites)))
+        let overwritten = live.overwritten_by(change);
+        if let (LiveDecision::Publish { .. }, Some(live)) = (&decision, overwritten) {
+            self.list_overwritten(change, live).await;
+        }
+        Ok((decision, overwritten.map(|_| SentNote::Overwrites)))
     }
 
     /// Returns why a change may not be sent whose prerequisite has another type on the service.
@@ -268,27 +280,44 @@ impl<'a> Attempt<'a> {
         Ok(None)
     }
 
-    /// Returns a hold because of changes on the service that names all of them, as far as they can be read.
-    async fn with_events(&self, change: &Change, live: &LiveToggle, hold: Hold) -> Hold {
-        let (Before::Applied(applied) | Before::Live(applied)) = &change.before else {
-            return hold;
-        };
-        // The version that this folder knows may be older than what another process has applied since.
+    /// Reports what the next request replaces, unless the plan lists it, or an earlier try has reported it.
+    async fn list_overwritten(&mut self, change: &Change, live: &LiveToggle) {
+        let known = self.progress.overwritten.as_deref().or(change.overwrites());
+        if known.is_some_and(|known| known.version == live.version) {
+            return;
+        }
+        let live = self.with_events(change, live).await;
+        self.report(Event::Overwrites(change, &live));
+        self.progress.overwritten = Some(Box::new(live));
+    }
+
+    /// Returns whether the live version is known to be the only one since the document was applied.
+    fn is_only_one(&self, change: &Change, live: &LiveToggle) -> bool {
         let known = self.publish.versions.get(&change.id).copied();
-        if known.is_some_and(|known| known + 1 >= live.version) {
-            return hold;
+        known.is_some_and(|known| known + 1 >= live.version)
+    }
+
+    /// Adds who changed the toggle since the document was applied, and why, as far as that can be read.
+    async fn with_events(&self, change: &Change, live: &LiveToggle) -> LiveToggle {
+        let mut live = live.clone();
+        let (known, applied) = match &change.before {
+            // The version that this folder knows may be older than what another process has applied since.
+            Before::Applied(applied) | Before::Live(applied) => {
+                (self.publish.versions.get(&change.id).copied(), applied)
+            }
+            // The creation of a toggle makes its first version.
+            Before::Nothing => (Some(1), &change.payload),
+            Before::Unknown { .. } | Before::Unreadable => return live,
+        };
+        if !live.events.is_empty() {
+            return live;
         }
         let versions = self.publish.service.versions_from(&change.id, live.first_event(known)).await;
         let versions = versions.unwrap_or_default();
         let is_applied = |version: &LiveVersion| version.content.payload() == Some(applied);
-        let known = known.filter(|_| !versions.iter().any(is_applied));
-        let mut live = live.clone();
-        live.add_events(&versions, known, applied);
-        let live = Live::Toggle(Box::new(live));
-        match decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides()) {
-            LiveDecision::Hold(hold) => hold,
-            _ => hold,
-        }
+        let is_outdated = change.before != Before::Nothing && versions.iter().any(is_applied);
+        live.add_events(&versions, known.filter(|_| !is_outdated), applied);
+        live
     }
 
     /// Records a change that needs no request.
@@ -387,20 +416,6 @@ impl<'a> Attempt<'a> {
             granted = self.publish.journal.granted() => Ok(granted?),
             () = stopped(self.closed.clone()) => Err(Abandoned::PassEnded),
         }
-    }
-}
-
-/// Returns whether a request for `change` replaces targeting that another program wrote.
-fn overwrites(change: &Change, live: &Live) -> bool {
-    let Live::Toggle(live) = live else {
-        return false;
-    };
-    match &change.before {
-        Before::Applied(before) => live.content.payload() != Some(before),
-        Before::Live(_) => true,
-        // The creation of a toggle makes its first version.
-        Before::Nothing => live.version > 1,
-        Before::Unknown { .. } | Before::Unreadable => false,
     }
 }
 

@@ -215,6 +215,12 @@ impl<'a> Publisher<'a> {
     fn summary(mut self) -> PublishSummary {
         let changes = std::mem::take(&mut self.progress);
         let live = self.live_versions(&changes);
+        let overwritten = self
+            .changes()
+            .iter()
+            .zip(&changes)
+            .filter_map(|(change, progress)| Some((change.id.clone(), *progress.overwritten.clone()?)));
+        let overwritten = overwritten.collect();
         let ended = changes.into_iter().map(|progress| (progress.result, progress.answer));
         let (mut results, answers): (Vec<_>, Vec<_>) = ended.unzip();
         let (now, dispatcher) = (self.now(), &self.dispatcher);
@@ -240,6 +246,7 @@ impl<'a> Publisher<'a> {
             live,
             held_back: held_until.and_then(|until| until.checked_duration_since(now)),
             waits,
+            overwritten,
             stopped: self.stopped,
             error: self.failure.map(Error::from),
         }

@@ -65,11 +65,11 @@ impl Hosted {
         assert_eq!((self.drift_branch(), main()), (None, before));
     }
 
-    /// Returns the title and the description of each pull request.
+    /// Returns the title and the description of each pull request of this repository.
     pub(super) fn requests(&self) -> Vec<String> {
         let held = self.forge.held();
         let text = |request: &Value, name: &str| request[name].as_str().unwrap().to_owned();
-        let all = held.opened.values();
+        let all = held.opened.values().filter(|request| *request != &strangers());
         all.map(|request| {
             assert_eq!(
                 (text(request, "base"), text(request, "head")),
@@ -79,6 +79,49 @@ impl Hosted {
         })
         .collect()
     }
+
+    /// Returns the number of open pull requests of this repository.
+    pub(super) fn open_requests(&self) -> usize {
+        let held = self.forge.held();
+        let opened = held.opened.values().filter(|request| *request != &strangers());
+        opened.filter(|request| request["state"] != "closed").count()
+    }
+
+    /// Runs the job beside a stranger's request, after an older request was closed, and where the forge refuses it.
+    pub(super) fn drifts_beside_others(&self, job: impl Fn(&str) -> Job, refusal: &[&str]) {
+        self.forge.held().opened.insert(5, strangers());
+        self.drifts(&job, || self.requests());
+        let closed = |request: &mut Value| request["state"] = serde_json::json!("closed");
+        self.forge.held().opened.values_mut().filter(|request| **request != strangers()).for_each(closed);
+        self.changes(50, "once more");
+        job("reopened").exits(0, &["replaced shop/prod/pay"]);
+        assert_eq!(self.open_requests(), 1);
+        self.changes(60, "and again");
+        job("known").exits(0, &["replaced shop/prod/pay"]);
+        assert_eq!(self.open_requests(), 1);
+        // The open one has the new text, although a closed one of the branch is older.
+        let texts = self.requests();
+        let with = |text: &str| texts.iter().filter(|request| request.contains(text)).count();
+        assert_eq!(
+            (texts.len(), with("comment: and again"), with("comment: higher")),
+            (2, 1, 1),
+            "{texts:?}"
+        );
+        assert_eq!(self.forge.held().opened.get(&5), Some(&strangers()));
+        // What the forge says of a refusal is shown.
+        self.forge.held().opened.clear();
+        self.forge.held().is_read_only = true;
+        job("refused").exits(1, refusal);
+        self.forge.held().is_read_only = false;
+        self.forge.held().is_away = true;
+        job("away").exits(1, &["the forge is away"]);
+        self.forge.held().is_away = false;
+    }
+}
+
+/// Returns the request of a stranger's fork, whose branch has the same name.
+fn strangers() -> Value {
+    serde_json::json!({ "title": "t", "body": "b", "head": "stranger:gitoggle-drift", "base": "main" })
 }
 
 #[test]
@@ -86,7 +129,7 @@ fn the_workflow_of_github_turns_drift_into_one_pull_request() {
     let hosted = Hosted::with_service(Kind::GitHub, "featureprobe");
     let event = [("GITHUB_REF", "refs/heads/main"), ("GITHUB_REF_NAME", "main")];
     let job = |name: &str| github(&hosted, "drift", &hosted.clone(name, "origin/main"), &event);
-    hosted.drifts(job, || hosted.requests());
+    hosted.drifts_beside_others(job, &["403", "Resource not accessible by integration"]);
 }
 
 #[test]

@@ -113,34 +113,9 @@ fn the_workflow_of_gitea_runs_from_a_pull_request_to_the_applied_merge() {
 fn the_workflow_of_gitea_turns_drift_into_one_pull_request() {
     let (hosted, registry) = (Hosted::with_service(Kind::Gitea, "featureprobe"), registry());
     let event = [("GITHUB_REF", "refs/heads/main"), ("GITHUB_REF_NAME", "main")];
-    // The branch of a stranger's fork with the same name.
-    let other =
-        serde_json::json!({ "title": "t", "body": "b", "head": "stranger:gitoggle-drift", "base": "main" });
-    hosted.forge.held().opened.insert(5, other.clone());
     let job = |name: &str| gitea(&hosted, &registry, "drift", &hosted.clone(name, "origin/main"), &event);
-    hosted.drifts(job, || {
-        assert_eq!(hosted.forge.held().opened.remove(&5), Some(other.clone()));
-        let requests = hosted.requests();
-        hosted.forge.held().opened.insert(5, other.clone());
-        requests
-    });
-    // An older request of the branch was closed.
-    let closed = |request: &mut serde_json::Value| request["state"] = serde_json::json!("closed");
-    hosted.forge.held().opened.values_mut().for_each(closed);
-    let open = || {
-        let opened = hosted.forge.held().opened.clone();
-        opened.into_values().filter(|request| request["state"] != "closed").count()
-    };
-    hosted.changes(50, "once more");
-    job("reopened").exits(0, &["replaced shop/prod/pay"]);
-    assert_eq!(open(), 1);
-    hosted.changes(60, "and again");
-    job("known").exits(0, &["a pull request already exists"]);
-    assert_eq!(open(), 1);
-    // What the forge says of a refusal is shown.
-    hosted.forge.held().opened.clear();
-    hosted.forge.held().is_read_only = true;
-    job("refused").exits(1, &["the forge responded with 403", "Resource not accessible by integration"]);
+    let refusal = ["the forge responded with 403", "Resource not accessible by integration"];
+    hosted.drifts_beside_others(job, &refusal);
 }
 
 #[test]

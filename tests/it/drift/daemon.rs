@@ -204,6 +204,54 @@ fn a_suspension_interrupts_a_scan_which_then_starts_again() {
 }
 
 #[test]
+fn a_suspension_does_not_hold_what_is_only_recorded() {
+    let stand = Stand::applied();
+    let daemon = scanning(&stand, "1h");
+    assert_eq!(daemon.order("/suspend", ""), 200);
+    stand.requests();
+    stand.changes("pay", 30, "by hand");
+    for (toggle, age) in [("pay", 30), ("ship", 21)] {
+        stand.world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age));
+    }
+    stand.world.repo.commit("Take over what was changed by hand");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.says(&["\"converged\"", "shop/prod/pay"]);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.becomes("shop/prod/ship", "pending");
+    stand.reads();
+    assert!(!daemon.status().unwrap()["suspended"].is_null());
+    assert_eq!(daemon.order("/resume", ""), 200);
+    daemon.becomes("shop/prod/ship", "in_sync");
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_daemon_names_every_change_on_the_service_everywhere() {
+    let stand = Stand::applied();
+    let daemon = scanning(&stand, "1h");
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
+    let comments = ["INCIDENT 6: off until Monday", "typo in a rule name"];
+    for (age, comment) in [21, 22].into_iter().zip(comments) {
+        stand.changes("pay", age, comment);
+    }
+    // The first change is made before the first request, and the other one before a later one.
+    eventually("both changes", || {
+        daemon.order("/reconcile", "");
+        daemon.endpoint.get("/readyz")?.body.contains(comments[1]).then_some(())
+    });
+    let status = daemon.status().unwrap();
+    let toggles = status["toggles"].as_array().unwrap();
+    let pay = toggles.iter().find(|line| line["toggle"] == "shop/prod/pay").unwrap().to_string();
+    let (ready, page) = (daemon.endpoint.get("/readyz").unwrap(), daemon.endpoint.get("/").unwrap());
+    for comment in comments {
+        for text in [&ready.body, &page.body, &pay, &daemon.log()] {
+            assert!(text.contains(comment), "{comment}: {text}");
+        }
+    }
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn a_held_toggle_does_not_hide_that_the_service_stores_nothing() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");

@@ -91,6 +91,32 @@ fn a_document_that_was_changed_in_the_repository_as_well_stays() {
 }
 
 #[test]
+fn what_was_imported_and_changed_again_is_imported_again() {
+    let stand = Stand::applied();
+    let message = stand.world.path("message");
+    let merges = || {
+        stand.world.repo.git(&["commit", "--quiet", "--all", "--file", message.to_str().unwrap()]);
+    };
+    stand.changes("pay", 30, "first");
+    import(&stand, &message).exit(0).any_output();
+    // Before that is merged, somebody changes it again, twice.
+    stand.changes("pay", 40, "second");
+    stand.changes("pay", 50, "third");
+    merges();
+    stand.apply().exit(4).stdout_contains(&["held shop/prod/pay (update)"]).any_stderr();
+    import(&stand, &message).exit(0).stdout_contains(&["replaced shop/prod/pay"]).any_stderr();
+    let text = std::fs::read_to_string(&message).unwrap();
+    assert!(["first", "second", "third"].iter().all(|comment| text.contains(comment)), "{text}");
+    merges();
+    stand.apply().exit(0).stdout_contains(&["converged shop/prod/pay"]).any_stderr();
+    // What somebody wrote in the repository stays.
+    stand.changes("pay", 60, "fourth");
+    stand.world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Ask for 21 years");
+    stand.changes("pay", 70, "fifth");
+    import(&stand, &message).exit(0).stdout_contains(&["different shop/prod/pay"]).any_stderr();
+}
+
+#[test]
 fn globs_limit_it_and_what_could_not_be_compared_is_an_error() {
     let stand = Stand::uncached();
     let message = stand.world.path("message");

@@ -247,8 +247,11 @@ fn opened(
     match (method, rest) {
         ("GET", []) => {
             let wanted = query.split('&').find_map(|pair| pair.strip_prefix("head=shop:"));
-            let all =
-                held.opened.iter().filter(|(_, request)| wanted.is_none_or(|head| branch(request) == head));
+            let is_open = |request: &Value| !query.contains("state=open") || request["state"] != "closed";
+            let all = held
+                .opened
+                .iter()
+                .filter(|(_, request)| wanted.is_none_or(|head| branch(request) == head) && is_open(request));
             // In the order of the fields that both forges send.
             let all = all.map(|(number, request)| {
                 let head = branch(request);
@@ -269,15 +272,16 @@ fn opened(
                 },
             ))
         }
-        ("POST", [])
-            if held
-                .opened
-                .values()
-                .any(|request| branch(request) == branch(body) && request["state"] != "closed") =>
-        {
-            Some(refused(if kind == Kind::Gitea { 409 } else { 422 }, "a pull request already exists"))
-        }
         ("POST", []) => {
+            let is_same = |request: &Value| branch(request) == branch(body) && request["state"] != "closed";
+            if let Some((number, _)) = held.opened.iter().find(|(_, request)| is_same(request)) {
+                let (head, base) = (branch(body), &body["base"]);
+                let text = format!(
+                    "pull request already exists for these targets [id: 1{number}, issue_id: {number}, head_repo_id: 3, \
+                     base_repo_id: 3, head_branch: {head}, base_branch: {base}]"
+                );
+                return Some(refused(if kind == Kind::Gitea { 409 } else { 422 }, &text));
+            }
             let number = held.opened.keys().max().unwrap_or(&7) + 1;
             held.opened.insert(number, body.clone());
             Some(ok(201, &json!({ "number": number })))

@@ -238,6 +238,37 @@ fn a_document_in_a_folder_that_the_other_side_renamed_is_an_error_at_its_file() 
 }
 
 #[test]
+fn a_document_that_is_a_folder_on_one_side_is_an_error_at_its_path() {
+    for (on_file, on_folder) in [("main", "feature"), ("feature", "main")] {
+        // Both add it, or one edits it where the other has a folder.
+        for (toggle, age) in [("new", 5), ("pay", 21)] {
+            let world = forked();
+            set(world.repo.checkout(on_file), toggle, age).commit("Write the document");
+            world.repo.checkout(on_folder);
+            if toggle == "pay" {
+                world.repo.remove("shop/prod/pay.yaml");
+            }
+            world.repo.file(&format!("shop/prod/{toggle}.yaml/notes.txt"), "notes\n").commit("Add a folder");
+            set(world.repo.checkout("feature"), "cart", 30).commit("Change another");
+            let plan = pull_request(&world).set("output", "json").exit(3).json();
+            assert_eq!(changes(&plan), ["update shop/prod/cart"], "{plan:#}");
+            let id = format!("shop/prod/{toggle}");
+            let held = plan["held"].as_array().unwrap();
+            assert!(held.iter().any(|held| held["toggle"] == id.as_str()), "{plan:#}");
+            let path = format!("shop/prod/{toggle}.yaml");
+            let found = &plan["findings"][0];
+            assert_eq!(
+                (&found["file"], &found["id"]),
+                (&Value::from(path), &Value::from("conflict-marker")),
+                "{plan:#}"
+            );
+            let message = found["message"].as_str().unwrap();
+            assert!(message.contains("in ways that cannot be merged ("), "{message}");
+        }
+    }
+}
+
+#[test]
 fn a_merge_needs_a_new_enough_git() {
     let world = forked();
     set(&world.repo, "pay", 21).commit("Ask for 21 years");
