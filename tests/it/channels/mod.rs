@@ -180,9 +180,11 @@ const ROWS: [Row; 19] = [
     },
     Row {
         name: "a file is in the place of the state folder",
-        breaks: |stage, _| {
-            stage.lose_state();
-            std::fs::write(stage.world.state(), "").unwrap();
+        breaks: |stage, daemon| {
+            stage.paused(daemon, || {
+                stage.lose_state();
+                std::fs::write(stage.world.state(), "").unwrap();
+            });
         },
         cause: |_| "is not a folder",
         advice: |_| "pass a writable folder with `--state-dir`; gitoggle sends only what it can record",
@@ -190,7 +192,7 @@ const ROWS: [Row; 19] = [
     },
     Row {
         name: "the state folder was deleted",
-        breaks: |stage, _| stage.lose_state(),
+        breaks: |stage, daemon| stage.paused(daemon, || stage.lose_state()),
         cause: |_| "the state folder was deleted or replaced, so what was applied is unknown",
         advice: |kind| match kind {
             Documented => "restore it; without it, use `--first-pass assert`",

@@ -144,6 +144,17 @@ impl Stage {
         self.host.always(move |_| answer.clone());
     }
 
+    /// Does `work` while the daemon stands still, which would otherwise see half of it.
+    pub(super) fn paused(&self, daemon: &Daemon, work: impl FnOnce()) {
+        let signal = |name: &str| {
+            let id = daemon.id().to_string();
+            assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
+        };
+        signal("-STOP");
+        work();
+        signal("-CONT");
+    }
+
     /// Takes the state folder away.
     pub(super) fn lose_state(&self) {
         let state = self.world.state();
