@@ -6,6 +6,7 @@
 
 use std::io;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,7 +24,7 @@ use crate::plan::{OnDrift, Policy};
 use crate::report::MOST_SHOWN;
 use crate::service::{BaseUrl, ClientConfig, ClientError};
 use crate::source::{CacheMode, Parents, SourceConfig};
-use crate::state::{self, Clock, SharedRemote};
+use crate::state::{self, SharedRemote, SystemClock};
 use crate::telemetry::Stream;
 use crate::transport::{Network, Secret, SecretSource};
 
@@ -65,7 +66,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         reviews: None,
         limits,
         thresholds: Thresholds::default(),
-        clock: Clock::System,
+        clock: Arc::new(SystemClock),
     })
 }
 

@@ -17,7 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{BUILD, HoldKind, OutcomeKind, Suspensions, ToggleState, words};
-use crate::state::Clock;
+use crate::state::{Clock as _, SystemClock};
 
 /// The metrics of one process. Clones share them.
 #[derive(Clone, Debug)]
@@ -260,7 +260,7 @@ impl Inner {
 
 fn start() -> Gauge {
     let start = Gauge::default();
-    start.set(Clock::System.unix());
+    start.set(SystemClock.unix());
     start
 }
 

@@ -1,6 +1,7 @@
 //! What a pass needs to know: where documents and state are, what shapes a plan, and the service.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -14,7 +15,7 @@ use crate::pass::publish::Limits;
 use crate::plan::{HistoryRule, Policy};
 use crate::service::{Client, ClientConfig};
 use crate::source::{CacheMode, Parents, Source, SourceConfig};
-use crate::state::{Clock, SharedRemote};
+use crate::state::{Clock, SharedRemote, SystemClock};
 use crate::transport::{Network, SecretSource};
 
 /// Everything a pass needs to know.
@@ -43,7 +44,7 @@ pub struct Config {
     /// Where functions take another path.
     pub thresholds: Thresholds,
     /// Where the time comes from.
-    pub clock: Clock,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// What shapes a plan, besides the documents.
@@ -137,7 +138,7 @@ impl Config {
                 give_up_after: Duration::from_secs(60),
             },
             thresholds: Thresholds::default(),
-            clock: Clock::System,
+            clock: Arc::new(SystemClock),
         }
     }
 

@@ -101,7 +101,7 @@ impl Reconciler {
         let remote = shared.as_ref().map(|shared| shared.remote.clone());
         let timeout = config.service.as_ref().map(|service| service.timeout);
         let timeout = timeout.unwrap_or_default();
-        let shared = shared.map(|remote| SharedOptions { remote, clock: config.clock.clone() });
+        let shared = shared.map(|remote| SharedOptions { remote, clock: Arc::clone(&config.clock) });
         let options = Options {
             wait,
             base_url: config.rules.base_url.clone().unwrap_or_default(),
@@ -155,7 +155,7 @@ impl Reconciler {
     /// Makes one pass. What goes wrong with one toggle is in the report. Blocks.
     pub fn pass(&mut self, context: &PassContext, mut inputs: PassInputs) -> Result<Report, Error> {
         self.store.give(std::mem::take(&mut inputs.orders));
-        let clock = self.config.clock.clone();
+        let clock = Arc::clone(&self.config.clock);
         let (began, mut is_repaired) = (clock.elapsed(), false);
         let mut earlier = None;
         loop {
@@ -348,7 +348,7 @@ impl Reconciler {
             journal,
             limits: self.config.limits,
             thresholds: self.config.thresholds,
-            clock: self.config.clock.clone(),
+            clock: Arc::clone(&self.config.clock),
             context: context.clone(),
         };
         publish_with_checkpoints(&mut self.store, job, head)

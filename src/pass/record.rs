@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::runtime::Waited;
 use crate::document::{LARGEST_DOCUMENT, Layout};
@@ -173,7 +174,8 @@ pub(super) fn publish_with_checkpoints(
     job: PublishJob,
     head: PassHead,
 ) -> Result<PublishSummary, Error> {
-    let (clock, context, checkpoint) = (job.clock.clone(), job.context.clone(), job.thresholds.checkpoint);
+    let (clock, context, checkpoint) =
+        (Arc::clone(&job.clock), job.context.clone(), job.thresholds.checkpoint);
     // The lanes run beside this thread, which may hang in a checkpoint: they watch `stop` and the lease themselves.
     let lanes = context.runtime.spawn(publish(job));
     let mut broken = None;

@@ -62,75 +62,47 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
 pub type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// The source of the time and of waits.
-#[derive(Clone, Debug, Default)]
-pub enum Clock {
-    #[default]
-    System,
-    /// A clock that a test advances.
-    #[cfg(test)]
-    Simulated(std::sync::Arc<dyn SimulatedClock>),
-}
-
-/// A clock that a test advances.
-#[cfg(test)]
-pub trait SimulatedClock: std::fmt::Debug + Send + Sync {
-    /// See [`Clock::elapsed`].
+pub trait Clock: std::fmt::Debug + Send + Sync {
+    /// Returns the time since an arbitrary moment. It never goes backward, and includes time in which the
+    /// machine was suspended.
     fn elapsed(&self) -> Duration;
-    /// See [`Clock::unix`].
+
+    /// Returns the wall time, in seconds since 1970-01-01 UTC.
     fn unix(&self) -> i64;
-    /// See [`Clock::instant`].
+
+    /// Returns the time for computing deadlines. It may stand still while the machine is suspended.
     fn instant(&self) -> Instant;
-    /// See [`Clock::sleep`].
+
+    /// Blocks the thread.
     fn sleep(&self, duration: Duration);
-    /// See [`Clock::sleep_until`].
+
+    /// Waits until `at`, a moment of [`Clock::instant`].
     fn sleep_until(&self, at: Instant) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-impl Clock {
-    /// Returns the time since an arbitrary moment. It never goes backward, and includes time in which the
-    /// machine was suspended.
-    pub fn elapsed(&self) -> Duration {
-        match self {
-            Self::System => since_boot(),
-            #[cfg(test)]
-            Self::Simulated(clock) => clock.elapsed(),
-        }
+/// The clock of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn elapsed(&self) -> Duration {
+        since_boot()
     }
 
-    /// Returns the wall time, in seconds since 1970-01-01 UTC.
-    pub fn unix(&self) -> i64 {
-        match self {
-            Self::System => jiff::Timestamp::now().as_second(),
-            #[cfg(test)]
-            Self::Simulated(clock) => clock.unix(),
-        }
+    fn unix(&self) -> i64 {
+        jiff::Timestamp::now().as_second()
     }
 
-    /// Returns the time for computing deadlines. It may stand still while the machine is suspended.
-    pub fn instant(&self) -> Instant {
-        match self {
-            Self::System => Instant::now(),
-            #[cfg(test)]
-            Self::Simulated(clock) => clock.instant(),
-        }
+    fn instant(&self) -> Instant {
+        Instant::now()
     }
 
-    /// Blocks the thread.
-    pub fn sleep(&self, duration: Duration) {
-        match self {
-            Self::System => std::thread::sleep(duration),
-            #[cfg(test)]
-            Self::Simulated(clock) => clock.sleep(duration),
-        }
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
     }
 
-    /// Waits until `at`, a moment of [`Clock::instant`].
-    pub async fn sleep_until(&self, at: Instant) {
-        match self {
-            Self::System => tokio::time::sleep_until(at).await,
-            #[cfg(test)]
-            Self::Simulated(clock) => clock.sleep_until(at).await,
-        }
+    fn sleep_until(&self, at: Instant) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep_until(at))
     }
 }
 
@@ -150,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_system_clock_advances() {
-        let clock = Clock::default();
+        let clock = SystemClock;
         let (elapsed, instant, unix) = (clock.elapsed(), clock.instant(), clock.unix());
         clock.sleep(Duration::from_millis(5));
         assert!(clock.elapsed() - elapsed >= Duration::from_millis(5));

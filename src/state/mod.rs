@@ -16,9 +16,7 @@ pub use applied::{
     AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead,
     RecordsSince, Revisions, Tip,
 };
-#[cfg(test)]
-pub use files::SimulatedClock;
-pub use files::{Clock, Stop};
+pub use files::{Clock, Stop, SystemClock};
 pub use folder::{Holder, foreign, this_process};
 pub use journal::{Begun, Journal};
 #[cfg(test)]

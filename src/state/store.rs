@@ -14,7 +14,7 @@ use super::shared::{Lease, MayRestore};
 use super::shared::{PassAnnouncement, SharedSession};
 use super::sidecar::Orders;
 use super::sidecar::{self, CleanPass, Failures};
-use super::{Clock, SharedOptions, StateSnapshot, Stop};
+use super::{SharedOptions, StateSnapshot, Stop, SystemClock};
 use crate::git::{FailpointHook, Failpoints};
 use crate::model::{Allowance, CommitId, EnvironmentId, RequestDigest, Sent, Thresholds, ToggleId};
 
@@ -193,7 +193,7 @@ impl Store {
         self.applied.keep(objects, documents)?;
         let lease = match &self.shared {
             Some(session) => session.lease(),
-            None => Lease::new(Clock::default(), None),
+            None => Lease::new(Arc::new(SystemClock), None),
         };
         let mark = self.shared.is_some().then(fresh_id);
         let tip = self.applied.tip().map(|tip| tip.commit);

@@ -20,7 +20,7 @@ use crate::pass::{ChangeResult, Config, Event, PassContext, PassInputs, Reconcil
 use crate::plan::FirstPass;
 use crate::service::ClientConfig;
 use crate::source::testing::Repo;
-use crate::state::{Clock, SimulatedClock};
+use crate::state::{Clock, SystemClock};
 use crate::transport::{Network, Secret, SecretSource};
 
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -242,9 +242,9 @@ async fn a_clock_that_jumps_a_day_causes_one_pass_and_no_burst() {
 #[derive(Debug)]
 struct WallClock(AtomicI64);
 
-impl SimulatedClock for WallClock {
+impl Clock for WallClock {
     fn elapsed(&self) -> Duration {
-        Clock::System.elapsed()
+        SystemClock.elapsed()
     }
     fn unix(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
@@ -253,7 +253,7 @@ impl SimulatedClock for WallClock {
         Instant::now()
     }
     fn sleep(&self, duration: Duration) {
-        Clock::System.sleep(duration);
+        SystemClock.sleep(duration);
     }
     fn sleep_until(&self, at: Instant) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(tokio::time::sleep_until(at))
@@ -268,7 +268,7 @@ async fn a_change_window_opens_when_the_wall_clock_says_so_however_it_jumps() {
     jump("2027-01-02T23:50:00Z");
     let mut driver = RunningDriver::with(state.path(), FirstPass::Adopt, |driver| {
         driver.poll_interval = Duration::from_secs(30 * 86_400);
-        driver.config.clock = Clock::Simulated(Arc::clone(&clock) as Arc<dyn SimulatedClock>);
+        driver.config.clock = Arc::<WallClock>::clone(&clock);
         let windows = r#"[{ "deny": "**", "at": "2026-12-24 - 2027-01-02", "zone": "UTC" }]"#;
         driver.config.rules.policy.windows = windows.parse().unwrap();
     });

@@ -22,7 +22,7 @@ use crate::model::{
 use crate::pass::Error;
 use crate::plan::hold::RESUME;
 use crate::plan::{DriftedToggle, HISTORY_CUT, Plan};
-use crate::state::Clock;
+use crate::state::{Clock as _, SystemClock};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToggleStatus {
@@ -214,7 +214,7 @@ pub struct ServiceWait {
 impl ServiceWait {
     pub(super) fn from_now(wait: Duration) -> Self {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
-        Self { until: Instant::now() + wait, at: Clock::System.unix().saturating_add(seconds) }
+        Self { until: Instant::now() + wait, at: SystemClock.unix().saturating_add(seconds) }
     }
 }
 

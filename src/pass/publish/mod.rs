@@ -62,7 +62,7 @@ pub(crate) struct PublishJob {
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
     pub(crate) thresholds: Thresholds,
-    pub(crate) clock: Clock,
+    pub(crate) clock: std::sync::Arc<dyn Clock>,
     pub(crate) context: PassContext,
 }
 

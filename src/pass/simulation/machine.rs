@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::world::{Baton, Killed, World, lock};
 use crate::git::simulated;
 use crate::pass::runtime::SimulatedRuntime;
-use crate::state::SimulatedClock;
+use crate::state::Clock;
 
 /// How often a process is suspended and killed: a probability for each wait.
 #[derive(Clone, Copy, Debug)]
@@ -249,7 +249,7 @@ impl SimulatedRuntime for Machine {
     }
 }
 
-impl SimulatedClock for Machine {
+impl Clock for Machine {
     fn elapsed(&self) -> Duration {
         self.local()
     }

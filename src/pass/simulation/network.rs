@@ -10,7 +10,7 @@ use super::repository::Revisions;
 use super::service::ToggleService;
 use super::world::{World, lock};
 use crate::git::simulated::REFUSED;
-use crate::state::SimulatedClock as _;
+use crate::state::Clock as _;
 
 /// How many lookups find the same before the network gets slow, so that waiting for an hour does not take an hour.
 const FAST_LOOKUPS: u32 = 3;

@@ -19,6 +19,7 @@ pub use remote::SharedRemote;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use head::{Announcement, FoundState, SharedHead, StateOrigin};
@@ -41,7 +42,7 @@ use crate::model::{CommitId, Sent, ToggleId};
 #[derive(Clone, Debug)]
 pub struct SharedOptions {
     pub remote: SharedRemote,
-    pub clock: Clock,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Decides whether the record of a revision may be pushed to a remote that has lost it.
@@ -256,7 +257,7 @@ impl SharedSession {
     /// Returns the lease for the requests of the next pass.
     pub(crate) fn lease(&self) -> Lease {
         let term = Term { began: self.now(), timeout: self.timeout };
-        Lease::new(self.tracked.clock.clone(), Some(term))
+        Lease::new(Arc::clone(&self.tracked.clock), Some(term))
     }
 
     /// Announces the requests of a pass. No request may be sent unless this succeeds.
@@ -411,7 +412,7 @@ impl SharedSession {
 /// The permission to start requests until the pass ends; on shared state, only within the term of the last push.
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
-    clock: Clock,
+    clock: Arc<dyn Clock>,
     state: watch::Sender<LeaseState>,
 }
 
@@ -425,7 +426,7 @@ struct LeaseState {
 }
 
 impl Lease {
-    pub(crate) fn new(clock: Clock, term: Option<Term>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, term: Option<Term>) -> Self {
         let (state, _) = watch::channel(LeaseState { term, is_over: false, is_refused: false });
         Self { clock, state }
     }

@@ -296,7 +296,7 @@ impl Patience {
 /// The shared ref as this process saw it last.
 pub(super) struct TrackedRef {
     pub(super) remote: SharedRemote,
-    pub(super) clock: Clock,
+    pub(super) clock: Arc<dyn Clock>,
     /// The commit at the ref; none if the ref does not exist.
     pub(super) at: Option<CommitId>,
     /// The content of that commit.
@@ -310,7 +310,7 @@ pub(super) struct TrackedRef {
 }
 
 impl TrackedRef {
-    pub(super) fn new(remote: SharedRemote, clock: Clock, failpoints: Failpoints) -> Self {
+    pub(super) fn new(remote: SharedRemote, clock: Arc<dyn Clock>, failpoints: Failpoints) -> Self {
         Self {
             remote,
             clock,

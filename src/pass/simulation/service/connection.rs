@@ -14,7 +14,7 @@ use crate::pass::simulation::live_store::LiveStore;
 use crate::pass::simulation::machine::Machine;
 use crate::plan::Plan;
 use crate::service::Outcome;
-use crate::state::SimulatedClock as _;
+use crate::state::Clock as _;
 
 /// The connection of one process.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use super::{NAME, NOTHING, ONE, Process, one, remote};
 use crate::git::{FailpointHook, simulated};
 use crate::model::{Action, Certainty};
 use crate::state::tests::*;
-use crate::state::{Begun, Error, Failures, Journal, SimulatedClock, Store};
+use crate::state::{Begun, Clock as _, Error, Failures, Journal, Store};
 
 #[test]
 fn requests_of_a_dead_process_are_unknown_to_its_successor_which_settles_them() {

@@ -10,8 +10,7 @@ use crate::git::{FailpointHook, GitAccess, RepoUrl, UserConfig};
 use crate::model::{Action, Certainty, Sent, ToggleId};
 use crate::state::tests::*;
 use crate::state::{
-    Clock, Error, Failures, Journal, Options, SharedOptions, SharedRemote, SimulatedClock, StateSnapshot,
-    Store,
+    Clock, Error, Failures, Journal, Options, SharedOptions, SharedRemote, StateSnapshot, Store,
 };
 use crate::transport::Network;
 
@@ -27,7 +26,7 @@ impl ManualClock {
     }
 }
 
-impl SimulatedClock for ManualClock {
+impl Clock for ManualClock {
     fn elapsed(&self) -> Duration {
         *self.0.lock().unwrap()
     }
@@ -86,7 +85,7 @@ impl Process {
         Options {
             shared: Some(SharedOptions {
                 remote: shared(remote, self.name),
-                clock: Clock::Simulated(Arc::clone(&self.clock) as Arc<dyn SimulatedClock>),
+                clock: Arc::<ManualClock>::clone(&self.clock),
             }),
             crash,
             ..options()
