@@ -305,7 +305,7 @@ pub(super) fn stoppable() -> Result<(CommandRuntime, watch::Receiver<bool>), Fai
 /// Starts the runtime of a command that only reads the service, and the context that a signal stops.
 pub(super) fn requests() -> Result<(CommandRuntime, PassContext), Failure> {
     let (runtime, stop) = stoppable()?;
-    let context = PassContext::new(Runtime::Tokio(runtime.handle().clone()), stop, |_| {});
+    let context = PassContext::new(Runtime::new(runtime.handle().clone()), stop, |_| {});
     Ok((runtime, context))
 }
 

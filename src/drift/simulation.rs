@@ -131,7 +131,7 @@ impl History {
                 holder: "test".to_owned(),
             }));
         }
-        let context = PassContext::unobserved(Runtime::Tokio(threads.handle().clone()));
+        let context = PassContext::unobserved(Runtime::new(threads.handle().clone()));
         let toggles = TOGGLES.map(|toggle| (toggle, Toggle { version: 1, live: 0, applied: 0 }));
         let mut history = Self {
             rng: Rng::with_seed(seed),

@@ -36,8 +36,6 @@ pub(crate) mod simulated {
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
 
-    use tokio::sync::oneshot;
-
     /// Is asked at every failpoint. May end the process by a panic, and may make a step on the network fail.
     type Hook = Rc<dyn Fn(&'static str) -> Result<(), &'static str>>;
 
@@ -73,19 +71,6 @@ pub(crate) mod simulated {
     /// Returns whether this thread is a simulated process.
     fn is_entered() -> bool {
         HOOK.with_borrow(Option::is_some)
-    }
-
-    /// Waits for an answer of another thread in real time if this thread is a simulated process: no virtual
-    /// time passes then.
-    pub(crate) fn received<T>(answer: oneshot::Receiver<T>) -> oneshot::Receiver<T> {
-        if !is_entered() {
-            return answer;
-        }
-        let (sender, receiver) = oneshot::channel();
-        if let Ok(answer) = answer.blocking_recv() {
-            drop(sender.send(answer));
-        }
-        receiver
     }
 
     /// Reaches a failpoint.

@@ -35,8 +35,8 @@ pub use range::{BranchRange, FetchHints, Range, RangeError, plan_range};
 pub(crate) use record::applied_tree;
 pub use report::{ChangeResult, Report, StopReason};
 pub(crate) use reviews::ReviewSource;
-pub use runtime::Runtime;
 pub(crate) use runtime::cores;
+pub use runtime::{Executor, Runtime};
 pub(crate) use stale::{StaleQuery, stale};
 pub use validate::{CheckTarget, Checked, Checks, check};
 

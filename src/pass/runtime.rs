@@ -2,11 +2,9 @@
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, resume_unwind};
-#[cfg(test)]
 use std::pin::Pin;
-#[cfg(test)]
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,27 +19,48 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
+/// Runs tasks.
+pub trait Executor: std::fmt::Debug + Send + Sync {
+    /// Accepts a task.
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
+
+    /// Blocks until `ended` receives or is disconnected, at most for `timeout`. It must not be called by a task.
+    fn wait(&self, ended: &Receiver<()>, timeout: Duration) -> Result<(), RecvTimeoutError>;
+
+    /// Awaits what another thread is about to finish. Virtual time does not pass meanwhile.
+    fn recorded<'a>(
+        &self,
+        future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+}
+
+/// The threads of a Tokio runtime. A pass must not run on one of them.
+impl Executor for Handle {
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        drop(Handle::spawn(self, task));
+    }
+
+    fn wait(&self, ended: &Receiver<()>, timeout: Duration) -> Result<(), RecvTimeoutError> {
+        ended.recv_timeout(timeout)
+    }
+
+    fn recorded<'a>(
+        &self,
+        future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        future
+    }
+}
+
 /// Where the lanes of a pass run.
 #[derive(Clone, Debug)]
-pub enum Runtime {
-    /// On the threads of a Tokio runtime. A pass must not run on one of them.
-    Tokio(Handle),
-    /// On the thread of the pass, whenever it waits.
-    #[cfg(test)]
-    Simulated(Arc<dyn SimulatedRuntime>),
-}
-
-/// A runtime without threads, in which a test decides what runs when.
-#[cfg(test)]
-pub trait SimulatedRuntime: std::fmt::Debug + Send + Sync {
-    /// Accepts a task. Runs nothing yet.
-    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
-    /// Runs the tasks until `is_done` returns true, or for `timeout` of simulated time.
-    fn run(&self, is_done: &mut dyn FnMut() -> bool, timeout: Duration);
-}
+pub struct Runtime(Arc<dyn Executor>);
 
 /// A task that [`Runtime::wait`] waits for.
-pub(crate) struct Task<T>(mpsc::Receiver<thread::Result<T>>);
+pub(crate) struct Task<T> {
+    ended: Receiver<()>,
+    result: Receiver<thread::Result<T>>,
+}
 
 /// How waiting for a task ended.
 #[derive(Debug)]
@@ -54,40 +73,31 @@ pub(crate) enum Waited<T> {
 }
 
 impl Runtime {
+    pub fn new(executor: impl Executor + 'static) -> Self {
+        Self(Arc::new(executor))
+    }
+
     /// Starts a task in the current tracing span.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Task<T> {
-        let (sender, receiver) = mpsc::channel();
-        // Without this, a panic would drop the sender, and `wait` would take it for a shutdown.
+        let ((end, ended), (sender, result)) = (mpsc::channel(), mpsc::channel());
+        // Without this, a panic would drop the senders, and `wait` would take it for a shutdown.
         let future = AssertUnwindSafe(future).catch_unwind().in_current_span();
-        // The send fails only if the pass no longer waits, so the error does not matter.
-        let task = async move { drop(sender.send(future.await)) };
-        match self {
-            Self::Tokio(handle) => drop(handle.spawn(task)),
-            #[cfg(test)]
-            Self::Simulated(runtime) => runtime.spawn(Box::pin(task)),
-        }
-        Task(receiver)
+        self.0.spawn(Box::pin(async move {
+            // The sends fail only if the pass no longer waits, so the errors do not matter.
+            drop(sender.send(future.await));
+            drop(end.send(()));
+        }));
+        Task { ended, result }
     }
 
     /// Awaits what another thread is about to finish. A simulation does not let time pass meanwhile.
-    pub(crate) async fn recorded<T>(&self, future: impl Future<Output = T>) -> T {
-        match self {
-            Self::Tokio(_) => future.await,
-            #[cfg(test)]
-            Self::Simulated(_) => {
-                let (mut future, mut context) =
-                    (std::pin::pin!(future), std::task::Context::from_waker(std::task::Waker::noop()));
-                loop {
-                    if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
-                        return value;
-                    }
-                    thread::yield_now();
-                }
-            }
-        }
+    pub(crate) async fn recorded<T: Send>(&self, future: impl Future<Output = T> + Send) -> T {
+        let mut value = None;
+        self.0.recorded(Box::pin(async { value = Some(future.await) })).await;
+        value.expect("the future has ended")
     }
 
     /// Blocks until the task ends.
@@ -103,34 +113,13 @@ impl Runtime {
 
     /// Blocks until the task ends, at most for `timeout`. A panic of the task continues here.
     pub(crate) fn wait<T>(&self, task: &Task<T>, timeout: Duration) -> Waited<T> {
-        let received = match self {
-            Self::Tokio(_) => task.0.recv_timeout(timeout),
-            #[cfg(test)]
-            Self::Simulated(runtime) => simulated(runtime.as_ref(), task, timeout),
-        };
-        match received {
+        if let Err(RecvTimeoutError::Timeout) = self.0.wait(&task.ended, timeout) {
+            return Waited::Elapsed;
+        }
+        match task.result.try_recv() {
             Ok(Ok(value)) => Waited::Done(value),
             Ok(Err(panic)) => resume_unwind(panic),
-            Err(RecvTimeoutError::Timeout) => Waited::Elapsed,
-            Err(RecvTimeoutError::Disconnected) => Waited::Cancelled,
+            Err(_) => Waited::Cancelled,
         }
     }
-}
-
-#[cfg(test)]
-fn simulated<T>(
-    runtime: &dyn SimulatedRuntime,
-    task: &Task<T>,
-    timeout: Duration,
-) -> Result<thread::Result<T>, RecvTimeoutError> {
-    let mut received = Err(RecvTimeoutError::Timeout);
-    let mut is_done = || {
-        received = task.0.try_recv().map_err(|error| match error {
-            mpsc::TryRecvError::Empty => RecvTimeoutError::Timeout,
-            mpsc::TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-        });
-        !matches!(received, Err(RecvTimeoutError::Timeout))
-    };
-    runtime.run(&mut is_done, timeout);
-    received
 }

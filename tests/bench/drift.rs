@@ -39,7 +39,7 @@ pub(crate) fn measure(folder: &Path) {
     let repo = folder.join("repo");
     import(&sandbox, &ca, &repo);
     let config = config(&sandbox, ca, &repo, folder.join("state"));
-    let context = PassContext::unobserved(Runtime::Tokio(requests.handle().clone()));
+    let context = PassContext::unobserved(Runtime::new(requests.handle().clone()));
     let pass = || {
         let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is readable");
         reconciler.pass(&context, PassInputs::default()).expect("there is a pass")

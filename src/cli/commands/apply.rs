@@ -103,7 +103,7 @@ fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPa
     };
     let progress = Arc::new(Progress::new(host, settings.log_format, results));
     let observer = Arc::clone(&progress);
-    let handle = Runtime::Tokio(runtime.handle().clone());
+    let handle = Runtime::new(runtime.handle().clone());
     let context = PassContext::new(handle, stop, move |event| observer.observe(event));
     let (inputs, drift) =
         if overwrites(settings) { overwritable(reconciler.config(), &context)? } else { Default::default() };

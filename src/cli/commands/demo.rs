@@ -267,7 +267,7 @@ impl Demo {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce(PassContext) -> Result<T, pass::Error> + Send + 'static,
 ) -> Result<T, Failure> {
-    let context = PassContext::unobserved(Runtime::Tokio(Handle::current()));
+    let context = PassContext::unobserved(Runtime::new(Handle::current()));
     Ok(tokio::task::spawn_blocking(|| work(context)).await.map_err(Failure::failed)??)
 }
 

@@ -57,7 +57,7 @@ impl RunningPass {
         let answered = Arc::clone(&missing);
         let count = move || answered.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
         let begun = Arc::clone(&missing);
-        let runtime = Runtime::Tokio(Handle::current());
+        let runtime = Runtime::new(Handle::current());
         let context = PassContext::new(runtime, stopped, move |event| {
             match event {
                 Event::Looked(revision) => drop(found.send_replace(Some(*revision))),

@@ -355,7 +355,7 @@ async fn a_pass_that_is_stopped_while_it_plans_sends_nothing() {
         network: Network::default(),
         timeout: Duration::from_secs(1),
     });
-    let runtime = Runtime::Tokio(Handle::current());
+    let runtime = Runtime::new(Handle::current());
     let context = PassContext::new(runtime, watch::channel(true).1, |event| {
         assert!(!matches!(event, Event::Answered(..)), "a request left: {event:?}");
     });

@@ -202,7 +202,7 @@ fn toggles_that_need_each_other_are_all_applied_in_every_order_of_the_lanes() {
         reconciler.simulated = Some(Arc::new(Handle(Arc::clone(&service))));
         let mut pass = || {
             let (_stop, stop) = watch::channel(false);
-            let context = PassContext::new(Runtime::Tokio(runtime.handle().clone()), stop, |_| {});
+            let context = PassContext::new(Runtime::new(runtime.handle().clone()), stop, |_| {});
             reconciler.pass(&context, PassInputs::default()).unwrap()
         };
         assert!(pass().is_complete(), "seed {seed}");

@@ -268,7 +268,7 @@ impl Site {
 }
 
 fn runtime(machine: &Machine) -> Runtime {
-    Runtime::Simulated(Arc::new(machine.clone()))
+    Runtime::new(machine.clone())
 }
 
 /// How a job is run.

@@ -6,6 +6,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 
 use super::world::{Baton, Killed, World, lock};
 use crate::git::simulated;
-use crate::pass::runtime::SimulatedRuntime;
+use crate::pass::runtime::Executor;
 use crate::state::Clock;
 
 /// How often a process is suspended and killed: a probability for each wait.
@@ -229,23 +230,35 @@ impl<F: FnOnce()> Drop for Ended<F> {
     }
 }
 
-impl SimulatedRuntime for Machine {
+impl Executor for Machine {
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         lock(&self.0.state).tasks.push(Task { future: task, woken: Arc::new(Woken(AtomicBool::new(true))) });
     }
 
-    fn run(&self, is_done: &mut dyn FnMut() -> bool, timeout: Duration) {
+    fn wait(&self, ended: &Receiver<()>, timeout: Duration) -> Result<(), RecvTimeoutError> {
         let end = self.instant() + timeout;
         loop {
             self.poll_woken();
             // A process that was killed in a task ends here.
-            if is_done() || self.instant() >= end {
-                return;
+            match ended.try_recv() {
+                Ok(()) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                Err(TryRecvError::Empty) if self.instant() >= end => return Err(RecvTimeoutError::Timeout),
+                Err(TryRecvError::Empty) => {}
             }
             let timer = lock(&self.0.state).timers.keys().next().map(|(at, _)| *at);
             self.wait_until(timer.map_or(end, |at| at.min(end)));
             self.fire_timers();
         }
+    }
+
+    fn recorded<'a>(
+        &self,
+        future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        let threads = tokio::runtime::Builder::new_current_thread().build();
+        threads.expect("a runtime").block_on(future);
+        Box::pin(std::future::ready(()))
     }
 }
 

@@ -267,8 +267,6 @@ impl Journal {
         let (reply, done) = oneshot::channel();
         let command = JournalCommand::Begin(line, Box::new((id.clone(), entry)), reply);
         self.commands.send(command).map_err(|_| Error::JournalClosed)?;
-        #[cfg(test)]
-        let done = crate::git::simulated::received(done);
         done.await.map_err(|_| Error::JournalClosed)??;
         let begun = Begun { number };
         // The clock is checked last, because the sync may have taken long.
