@@ -116,7 +116,8 @@ impl Progress {
             | Event::Doubted(_)
             | Event::Failed(..)
             | Event::HeldBack(_)
-            | Event::Looked(_) => {}
+            | Event::Looked(_)
+            | Event::Sends(..) => {}
         }
     }
 
@@ -234,7 +235,7 @@ impl RunObserver {
             }
             Event::Overwrites(change, live) => log_over(change, live),
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
-            Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) => {}
+            Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) | Event::Sends(..) => {}
         }
     }
 

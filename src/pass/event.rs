@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::report::ChangeResult;
 use super::runtime::Runtime;
-use crate::model::{CommitId, LiveToggle};
+use crate::model::{CommitId, LiveToggle, Sent, ToggleId};
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 
@@ -40,6 +40,8 @@ pub enum Event<'a> {
     Looked(CommitId),
     /// The first request of this plan is about to be sent.
     Begins(&'a Plan),
+    /// This request is about to be recorded, and then sent.
+    Sends(&'a ToggleId, &'a Sent),
     /// A request ended after this time, with or without a response.
     Answered(&'a Outcome, Duration),
     /// An attempt failed after this time before its publish: the toggle could not be read or created.

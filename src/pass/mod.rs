@@ -50,8 +50,8 @@ use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{self, LiveVersions, Options, PassHead, SharedOptions, StateSnapshot, Store};
 use compare::{AppliedSide, PlanFiles, attribute, compare, decide, hold};
-use publish::Service;
 use publish::order::{Inherited, Order};
+use publish::{HttpServices, Services};
 use publish::{PublishJob, sent};
 use record::{Documents, abandon, publish_with_checkpoints};
 use report::PublishSummary;
@@ -88,8 +88,7 @@ pub struct Reconciler {
     remote: Option<RepoUrl>,
     inherited: Inherited,
     verifier: CommitVerifier,
-    #[cfg(test)]
-    pub(super) simulated: Option<Arc<dyn publish::SimulatedService>>,
+    services: Arc<dyn Services>,
 }
 
 impl Reconciler {
@@ -122,8 +121,7 @@ impl Reconciler {
             config,
             store,
             remote,
-            #[cfg(test)]
-            simulated: None,
+            services: Arc::new(HttpServices),
         })
     }
 
@@ -329,7 +327,7 @@ impl Reconciler {
         if plan.changes().is_empty() {
             return Ok(PublishSummary::default());
         }
-        let service = self.service(plan, std::mem::take(&mut inputs.scanned))?;
+        let service = self.services.open(&self.config, plan, std::mem::take(&mut inputs.scanned))?;
         let head = self.head(snapshot);
         let changes = plan.changes().iter();
         let changes: Vec<_> = changes.map(|change| (change.id.clone(), sent(change, plan))).collect();
@@ -360,14 +358,5 @@ impl Reconciler {
         let Some(service) = service else { return BTreeMap::new() };
         let versions = LiveVersions::open(&self.config.state_dir, &service.base_url.to_string());
         versions.toggles.into_iter().map(|(id, equal)| (id, equal.version)).collect()
-    }
-
-    fn service(&self, plan: &Approved, scanned: BTreeMap<ToggleId, Live>) -> Result<Service, Error> {
-        #[cfg(test)]
-        if let Some(simulated) = &self.simulated {
-            simulated.approved(plan);
-            return Ok(Service::Simulated(Arc::clone(simulated)));
-        }
-        Ok(Service::http(self.config.client()?, plan.changes(), scanned))
     }
 }

@@ -68,7 +68,7 @@ impl RunningPass {
                     count();
                 }
                 // The end of its change counts.
-                Event::Failed(..) | Event::Ended(..) | Event::Overwrites(..) => {}
+                Event::Failed(..) | Event::Ended(..) | Event::Overwrites(..) | Event::Sends(..) => {}
             }
             observe(event);
         });

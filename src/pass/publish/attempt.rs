@@ -344,10 +344,7 @@ impl<'a> Attempt<'a> {
             note: base.and_then(|base| base.note),
             ..sent(change, &self.publish.plan)
         };
-        #[cfg(test)]
-        if let super::Service::Simulated(service) = &self.publish.service {
-            service.begins(&change.id, &body(&sent));
-        }
+        self.report(Event::Sends(&change.id, &sent));
         let begun = self.begin(&change.id, &sent).await?;
         if base.is_some() {
             self.progress.base_version = base;

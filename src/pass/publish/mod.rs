@@ -13,11 +13,9 @@ mod dispatch_tests;
 pub(crate) mod order;
 mod publisher;
 
-#[cfg(test)]
-use std::pin::Pin;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +31,7 @@ use super::report::PublishSummary;
 use crate::model::{
     Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Serve, Thresholds, ToggleId, Variation,
 };
+use crate::pass::{Config, Error};
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
 use crate::service::retry::TokenState;
 use crate::service::{
@@ -56,7 +55,7 @@ pub(crate) struct PublishJob {
     pub(crate) plan: Approved,
     pub(crate) policy: Policy,
     pub(crate) order: Order,
-    pub(crate) service: Service,
+    pub(crate) service: Box<dyn Service>,
     /// The versions on the service that this folder has published or found equal last.
     pub(crate) versions: BTreeMap<ToggleId, u64>,
     pub(crate) journal: Journal,
@@ -122,18 +121,82 @@ pub(super) fn body(sent: &Sent) -> Bytes {
     body.into()
 }
 
-// Sends requests to the service, or in tests to a simulated one.
+/// Gives each pass its service.
+pub(crate) trait Services: std::fmt::Debug + Send + Sync {
+    /// Returns the service of a pass that publishes `plan` and has just `scanned` these toggles.
+    fn open(
+        &self,
+        config: &Config,
+        plan: &Approved,
+        scanned: BTreeMap<ToggleId, Live>,
+    ) -> Result<Box<dyn Service>, Error>;
+}
 
-/// The receiver of requests.
-pub(crate) enum Service {
-    /// The service behind a base URL.
-    Http(Box<HttpService>),
-    #[cfg(test)]
-    Simulated(std::sync::Arc<dyn SimulatedService>),
+/// What a service does until it has responded.
+pub(crate) type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The receiver of the requests of one pass.
+pub(crate) trait Service: Send + Sync {
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome>;
+
+    /// Returns the live state of a toggle at `now`.
+    fn read<'a>(&'a self, toggle: &'a ToggleId, now: Instant) -> Pending<'a, Result<Live, Outcome>>;
+
+    /// Returns the versions of a toggle from `first` on, newest first.
+    fn versions_from<'a>(
+        &'a self,
+        toggle: &'a ToggleId,
+        first: u64,
+    ) -> Pending<'a, Result<Vec<LiveVersion>, Outcome>>;
+
+    /// Returns the type of a toggle of a project of the pass; none if the service does not have it.
+    fn return_type<'a>(
+        &'a self,
+        toggle: &'a ToggleId,
+        now: Instant,
+    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>>;
+
+    /// Creates the toggle of `change` with values of this type.
+    fn create<'a>(&'a self, change: &'a Change, return_type: ReturnType) -> Pending<'a, Outcome>;
+
+    /// See [`Client::token_generation`].
+    fn token_generation(&self) -> u64;
+
+    /// See [`Client::token_state`].
+    fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState;
+}
+
+/// Services behind a base URL.
+#[derive(Debug)]
+pub(crate) struct HttpServices;
+
+impl Services for HttpServices {
+    fn open(
+        &self,
+        config: &Config,
+        plan: &Approved,
+        scanned: BTreeMap<ToggleId, Live>,
+    ) -> Result<Box<dyn Service>, Error> {
+        let client = config.client()?;
+        let (reader, changes) = (client.reader(), plan.changes());
+        let environments: BTreeSet<EnvironmentId> =
+            changes.iter().map(|change| change.id.environment()).collect();
+        let environments = environments.into_iter().map(|environment| {
+            let reader = EnvironmentReader::new(reader.clone(), environment.clone());
+            (environment, reader)
+        });
+        Ok(Box::new(HttpService {
+            projects: projects(&reader, changes),
+            environments: environments.collect(),
+            client,
+            session: Session::default(),
+            scanned: Mutex::new(scanned),
+        }))
+    }
 }
 
 /// The service behind a base URL during one pass.
-pub(crate) struct HttpService {
+struct HttpService {
     client: Client,
     session: Session,
     projects: BTreeMap<Key, ProjectReader>,
@@ -143,114 +206,46 @@ pub(crate) struct HttpService {
     scanned: Mutex<BTreeMap<ToggleId, Live>>,
 }
 
-#[cfg(test)]
-pub(crate) type Simulated<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-#[cfg(test)]
-pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
-    /// Notes that what the rails let through of `plan` is about to be journaled.
-    fn approved(&self, _plan: &Plan) {}
-
-    /// Notes that a request for `toggle` is about to be journaled.
-    fn begins(&self, _toggle: &ToggleId, _body: &[u8]) {}
-
-    /// Handles a request to store `body` for `toggle`.
-    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome>;
-
-    /// Handles a read of the live state of `toggle`.
-    fn read(&self, toggle: &ToggleId) -> Simulated<Result<Live, Outcome>>;
-
-    /// Handles a read of the versions of `toggle` from `first` on.
-    fn versions_from(&self, toggle: &ToggleId, first: u64) -> Simulated<Result<Vec<LiveVersion>, Outcome>>;
-}
-
-impl Service {
-    /// Returns the service of `client`, for a pass that publishes `changes` and just `scanned` these toggles.
-    pub(crate) fn http(client: Client, changes: &[Change], scanned: BTreeMap<ToggleId, Live>) -> Self {
-        let reader = client.reader();
-        let environments: BTreeSet<EnvironmentId> =
-            changes.iter().map(|change| change.id.environment()).collect();
-        let environments = environments.into_iter().map(|environment| {
-            let reader = EnvironmentReader::new(reader.clone(), environment.clone());
-            (environment, reader)
-        });
-        Self::Http(Box::new(HttpService {
-            projects: projects(&reader, changes),
-            environments: environments.collect(),
-            client,
-            session: Session::default(),
-            scanned: Mutex::new(scanned),
-        }))
+impl Service for HttpService {
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome> {
+        Box::pin(self.client.publish(toggle, body, &self.session))
     }
 
-    async fn publish(&self, toggle: &ToggleId, body: Bytes) -> Outcome {
-        match self {
-            Self::Http(http) => http.client.publish(toggle, body, &http.session).await,
-            #[cfg(test)]
-            Self::Simulated(service) => service.publish(toggle, body).await,
-        }
+    fn read<'a>(&'a self, toggle: &'a ToggleId, now: Instant) -> Pending<'a, Result<Live, Outcome>> {
+        Box::pin(self.read_once(toggle, now))
     }
 
-    /// Returns the live state of a toggle at `now`.
-    async fn read(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
-        match self {
-            Self::Http(http) => http.read(toggle, now).await,
-            #[cfg(test)]
-            Self::Simulated(service) => service.read(toggle).await,
-        }
+    fn versions_from<'a>(
+        &'a self,
+        toggle: &'a ToggleId,
+        first: u64,
+    ) -> Pending<'a, Result<Vec<LiveVersion>, Outcome>> {
+        Box::pin(async move { self.client.reader().versions_from(toggle, first).await })
     }
 
-    /// Returns the type of a toggle of a project of the pass; none if the service does not have it.
-    async fn return_type(&self, toggle: &ToggleId, now: Instant) -> Result<Option<ReturnType>, Outcome> {
-        match self {
-            Self::Http(http) => http.return_type(toggle, now).await,
-            #[cfg(test)]
-            Self::Simulated(_) => Ok(None),
-        }
+    fn return_type<'a>(
+        &'a self,
+        toggle: &'a ToggleId,
+        now: Instant,
+    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>> {
+        Box::pin(self.listed_type(toggle, now))
     }
 
-    /// Returns the versions of a toggle from `first` on, newest first.
-    async fn versions_from(&self, toggle: &ToggleId, first: u64) -> Result<Vec<LiveVersion>, Outcome> {
-        match self {
-            Self::Http(http) => http.client.reader().versions_from(toggle, first).await,
-            #[cfg(test)]
-            Self::Simulated(service) => service.versions_from(toggle, first).await,
-        }
+    fn create<'a>(&'a self, change: &'a Change, return_type: ReturnType) -> Pending<'a, Outcome> {
+        Box::pin(self.client.create(&change.id, creation(change, return_type), &self.session))
     }
 
-    /// Creates the toggle of `change` with values of this type.
-    async fn create(&self, change: &Change, return_type: ReturnType) -> Outcome {
-        match self {
-            Self::Http(http) => {
-                let body = creation(change, return_type);
-                http.client.create(&change.id, body, &http.session).await
-            }
-            #[cfg(test)]
-            Self::Simulated(_) => unreachable!("a simulated toggle exists"),
-        }
-    }
-
-    /// See [`Client::token_generation`].
     fn token_generation(&self) -> u64 {
-        match self {
-            Self::Http(http) => http.client.token_generation(),
-            #[cfg(test)]
-            Self::Simulated(_) => 0,
-        }
+        self.client.token_generation()
     }
 
-    /// See [`Client::token_state`].
     fn token_state(&self, outcome: &Outcome, generation: u64) -> TokenState {
-        match self {
-            Self::Http(http) => http.client.token_state(outcome, generation),
-            #[cfg(test)]
-            Self::Simulated(_) => TokenState::Current,
-        }
+        self.client.token_state(outcome, generation)
     }
 }
 
 impl HttpService {
-    async fn read(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
+    async fn read_once(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
         let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner).remove(toggle);
         if let Some(live) = scanned {
             // If the service has a newer version by now, it refuses the publish, and the next read asks it.
@@ -265,7 +260,7 @@ impl HttpService {
         })
     }
 
-    async fn return_type(&self, toggle: &ToggleId, now: Instant) -> Result<Option<ReturnType>, Outcome> {
+    async fn listed_type(&self, toggle: &ToggleId, now: Instant) -> Result<Option<ReturnType>, Outcome> {
         let project = self.projects.get(&toggle.environment().project);
         let project = project.expect("a prerequisite is in the project of its change");
         Ok(project.find(toggle, now).await?.and_then(|listed| listed.return_type))

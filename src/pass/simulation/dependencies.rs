@@ -10,15 +10,17 @@ use bytes::Bytes;
 use fastrand::Rng;
 use git2::{Oid, Repository, RepositoryInitOptions, Signature};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::repository::folder;
 use super::world::lock;
 use crate::git::init;
-use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ServiceKind, ToggleId};
+use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ReturnType, ServiceKind, ToggleId};
 use crate::pass::event::PassContext;
-use crate::pass::publish::{Simulated, SimulatedService};
-use crate::pass::{Config, PassInputs, Reconciler, Runtime};
-use crate::plan::FirstPass;
+use crate::pass::publish::{Pending, Service, Services};
+use crate::pass::{Config, Error, PassInputs, Reconciler, Runtime};
+use crate::plan::{Approved, Change, FirstPass};
+use crate::service::retry::TokenState;
 use crate::service::{ClientConfig, Outcome};
 use crate::transport::{Network, Secret, SecretSource};
 
@@ -74,28 +76,57 @@ impl DependencyService {
 #[derive(Clone, Debug)]
 struct Handle(Arc<DependencyService>);
 
-impl SimulatedService for Handle {
-    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome> {
-        let (service, toggle) = (self.clone(), toggle.clone());
+impl Services for Handle {
+    fn open(&self, _: &Config, _: &Approved, _: BTreeMap<ToggleId, Live>) -> Result<Box<dyn Service>, Error> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Service for Handle {
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome> {
         Box::pin(async move {
             // Other requests come in between.
-            let turns = lock(&service.0.rng).u8(0..4);
+            let turns = lock(&self.0.rng).u8(0..4);
             for _ in 0..turns {
                 tokio::task::yield_now().await;
             }
             let body: serde_json::Value = serde_json::from_slice(&body).expect("a JSON body");
             let needs = body["content"]["prerequisites"].as_array().cloned().unwrap_or_default();
             let keys = needs.iter().map(|one| one["key"].as_str().expect("a key").to_owned());
-            service.0.store(&toggle, keys.collect())
+            self.0.store(toggle, keys.collect())
         })
     }
 
-    fn read(&self, _: &ToggleId) -> Simulated<Result<Live, Outcome>> {
+    fn read<'a>(&'a self, _: &'a ToggleId, _: Instant) -> Pending<'a, Result<Live, Outcome>> {
         unreachable!("nothing is read")
     }
 
-    fn versions_from(&self, _: &ToggleId, _: u64) -> Simulated<Result<Vec<LiveVersion>, Outcome>> {
+    fn versions_from<'a>(
+        &'a self,
+        _: &'a ToggleId,
+        _: u64,
+    ) -> Pending<'a, Result<Vec<LiveVersion>, Outcome>> {
         unreachable!("nothing is read")
+    }
+
+    fn return_type<'a>(
+        &'a self,
+        _: &'a ToggleId,
+        _: Instant,
+    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn create<'a>(&'a self, _: &'a Change, _: ReturnType) -> Pending<'a, Outcome> {
+        unreachable!("a toggle exists")
+    }
+
+    fn token_generation(&self) -> u64 {
+        0
+    }
+
+    fn token_state(&self, _: &Outcome, _: u64) -> TokenState {
+        TokenState::Current
     }
 }
 
@@ -199,7 +230,7 @@ fn toggles_that_need_each_other_are_all_applied_in_every_order_of_the_lanes() {
         });
         commit(&repository, &documents(&mut rng, false));
         let mut reconciler = Reconciler::open(config, Duration::from_secs(60)).unwrap();
-        reconciler.simulated = Some(Arc::new(Handle(Arc::clone(&service))));
+        reconciler.services = Arc::new(Handle(Arc::clone(&service)));
         let mut pass = || {
             let (_stop, stop) = watch::channel(false);
             let context = PassContext::new(Runtime::new(runtime.handle().clone()), stop, |_| {});

@@ -105,12 +105,12 @@ impl Site {
     fn open(&self, machine: &Machine, config: Config, order: &Arc<AtomicUsize>) -> Result<Reconciler, Error> {
         let is_permitted = config.rules.policy.first_pass.is_some();
         let mut reconciler = Reconciler::open(config, Duration::from_secs(60))?;
-        reconciler.simulated = Some(Arc::new(Connection {
+        reconciler.services = Arc::new(Connection {
             service: self.service.clone(),
             machine: machine.clone(),
             revision: Arc::clone(order),
             is_permitted,
-        }));
+        });
         Ok(reconciler)
     }
 
@@ -179,11 +179,13 @@ impl Site {
         let order = Arc::new(AtomicUsize::new(self.revisions.order(revision)));
         match self.open(machine, config, &order) {
             Ok(mut reconciler) => {
-                let (own, is_misplaced) = (machine.clone(), self.is_misplaced);
-                let context = PassContext::new(runtime(machine), job.stop, move |event| {
-                    if matches!(event, Event::Begins(_)) && is_misplaced {
+                let (own, is_misplaced, service) = (machine.clone(), self.is_misplaced, self.service.clone());
+                let context = PassContext::new(runtime(machine), job.stop, move |event| match event {
+                    Event::Begins(_) if is_misplaced => {
                         own.fault("a pass begins with the folder of another place");
                     }
+                    Event::Sends(toggle, sent) => service.starts(toggle, sent),
+                    _ => {}
                 });
                 drop(self.pass(machine, &mut reconciler, &context, &order, PassInputs::default()));
             }
@@ -237,14 +239,16 @@ impl Site {
         let (halt, halted) = watch::channel(*stop.borrow());
         let looked = Arc::new(Mutex::new(None));
         lock(&self.passes).push(Underway { halt, about: Arc::clone(&looked) });
-        let (revisions, about, order_now) =
-            (Arc::clone(&self.revisions), Arc::clone(&looked), Arc::clone(order));
-        let context = PassContext::new(runtime(machine), halted, move |event| {
-            if let Event::Looked(commit) = event {
+        let (revisions, about, order_now, service) =
+            (Arc::clone(&self.revisions), Arc::clone(&looked), Arc::clone(order), self.service.clone());
+        let context = PassContext::new(runtime(machine), halted, move |event| match event {
+            Event::Looked(commit) => {
                 let number = revisions.number(*commit).expect("a commit of the history");
                 order_now.store(revisions.order(number), Ordering::SeqCst);
                 *lock(&about) = Some(number);
             }
+            Event::Sends(toggle, sent) => service.starts(toggle, sent),
+            _ => {}
         });
         let head = self.revisions.head();
         let result = self.pass(machine, reconciler, &context, order, inputs);

@@ -1,19 +1,23 @@
 //! The connection of one client, whose requests may be late, lost, or refused.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::{Fate, TIMEOUT, ToggleService};
-use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ToggleId};
-use crate::pass::publish::{Simulated, SimulatedService};
+use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ReturnType, ToggleId};
+use crate::pass::publish::{Pending, Service, Services};
 use crate::pass::simulation::live_store::LiveStore;
 use crate::pass::simulation::machine::Machine;
-use crate::plan::Plan;
+use crate::pass::{Config, Error};
+use crate::plan::{Approved, Change};
 use crate::service::Outcome;
+use crate::service::retry::TokenState;
 use crate::state::Clock as _;
 
 /// The connection of one process.
@@ -82,22 +86,16 @@ impl Connection {
     }
 
     /// Answers a read.
-    fn look<T>(
-        &self,
-        read: impl FnOnce(&mut LiveStore) -> T + Send + 'static,
-    ) -> Simulated<Result<T, Outcome>> {
-        let connection = self.clone();
-        Box::pin(async move {
-            let Self { service, .. } = &connection;
-            let seconds = service.world.between(0.01, 0.3);
-            connection.wait(Duration::from_secs_f64(seconds)).await;
-            let fails = service.state().is_down || service.world.trouble(0.03);
-            if fails && !service.world.is_calm() {
-                Err(busy(Some(503), Certainty::NotStored))
-            } else {
-                Ok(read(&mut service.state().live))
-            }
-        })
+    async fn look<T>(&self, read: impl FnOnce(&mut LiveStore) -> T) -> Result<T, Outcome> {
+        let Self { service, .. } = self;
+        let seconds = service.world.between(0.01, 0.3);
+        self.wait(Duration::from_secs_f64(seconds)).await;
+        let fails = service.state().is_down || service.world.trouble(0.03);
+        if fails && !service.world.is_calm() {
+            Err(busy(Some(503), Certainty::NotStored))
+        } else {
+            Ok(read(&mut service.state().live))
+        }
     }
 
     async fn wait(&self, duration: Duration) {
@@ -105,29 +103,53 @@ impl Connection {
     }
 }
 
-impl SimulatedService for Connection {
-    fn approved(&self, plan: &Plan) {
+impl Services for Connection {
+    fn open(
+        &self,
+        _: &Config,
+        plan: &Approved,
+        _: BTreeMap<ToggleId, Live>,
+    ) -> Result<Box<dyn Service>, Error> {
         self.service.check_permission(plan, self.is_permitted);
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Service for Connection {
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome> {
+        Box::pin(async move { self.request(toggle, &body).await })
     }
 
-    fn begins(&self, toggle: &ToggleId, body: &[u8]) {
-        let request = (toggle.clone(), meaning(body));
-        self.service.state().started.insert(request);
+    fn read<'a>(&'a self, toggle: &'a ToggleId, _: Instant) -> Pending<'a, Result<Live, Outcome>> {
+        Box::pin(self.look(move |live| live.live(toggle)))
     }
 
-    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome> {
-        let (connection, toggle) = (self.clone(), toggle.clone());
-        Box::pin(async move { connection.request(&toggle, &body).await })
+    fn versions_from<'a>(
+        &'a self,
+        toggle: &'a ToggleId,
+        first: u64,
+    ) -> Pending<'a, Result<Vec<LiveVersion>, Outcome>> {
+        Box::pin(self.look(move |live| live.from(toggle, first)))
     }
 
-    fn read(&self, toggle: &ToggleId) -> Simulated<Result<Live, Outcome>> {
-        let toggle = toggle.clone();
-        self.look(move |live| live.live(&toggle))
+    fn return_type<'a>(
+        &'a self,
+        _: &'a ToggleId,
+        _: Instant,
+    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
-    fn versions_from(&self, toggle: &ToggleId, first: u64) -> Simulated<Result<Vec<LiveVersion>, Outcome>> {
-        let toggle = toggle.clone();
-        self.look(move |live| live.from(&toggle, first))
+    fn create<'a>(&'a self, _: &'a Change, _: ReturnType) -> Pending<'a, Outcome> {
+        unreachable!("a simulated toggle exists")
+    }
+
+    fn token_generation(&self) -> u64 {
+        0
+    }
+
+    fn token_state(&self, _: &Outcome, _: u64) -> TokenState {
+        TokenState::Current
     }
 }
 

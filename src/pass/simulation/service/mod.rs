@@ -18,7 +18,7 @@ use fastrand::Rng;
 use super::live_store::{LiveStore, Patch, Stored};
 use super::machine::Machine;
 use super::world::{World, lock};
-use crate::model::{Hold, ServiceKind, ToggleId};
+use crate::model::{Hold, Sent, ServiceKind, ToggleId};
 use crate::pass::simulation::job::MOST_CHANGES;
 use crate::plan::Plan;
 
@@ -161,6 +161,12 @@ impl ToggleService {
                 self.world.fault(format!("{count} changes of {environment} are sent without permission"));
             }
         }
+    }
+
+    /// Notes that a process is about to journal a request.
+    pub(super) fn starts(&self, toggle: &ToggleId, sent: &Sent) {
+        let request = (toggle.clone(), meaning(sent.payload.body("").as_bytes()));
+        self.state().started.insert(request);
     }
 
     /// Changes a toggle as another writer.
