@@ -115,16 +115,6 @@ impl ReferenceProblem {
         found.iter().any(|one| one.id == check::TYPE_DISAGREEMENT.id && one.waived.is_some())
     }
 
-    #[cfg(test)]
-    pub(super) fn message(&self) -> &str {
-        &self.message
-    }
-
-    #[cfg(test)]
-    pub(super) fn label(&self) -> String {
-        format!("{} {}", self.check.severity.as_str(), self.check.id)
-    }
-
     fn finding(self) -> Finding {
         let mut path = vec![PathStep::Key("content")];
         let part = match self.place {
@@ -535,4 +525,15 @@ pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<ReferenceProble
     let mut diagnostics = finding::diagnose(path, text, tree.root.as_ref(), findings);
     waiver::apply_to_references(path, &tree, &mut diagnostics);
     diagnostics
+}
+
+#[cfg(test)]
+impl ReferenceProblem {
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) fn label(&self) -> String {
+        format!("{} {}", self.check.severity.as_str(), self.check.id)
+    }
 }

@@ -240,12 +240,6 @@ impl GitError {
         }
     }
 
-    /// Makes the error of a simulated network.
-    #[cfg(test)]
-    pub(crate) fn unreachable(url: RepoUrl, why: &str) -> Self {
-        Self::Failed(Box::new(GitFailure { url, fault: GitFault::Network, words: GitWords::of(why) }))
-    }
-
     /// Returns whether the host refused access, which may last only a moment.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
@@ -493,6 +487,14 @@ fn cut(text: &str) -> String {
     }
     short.push('…');
     short
+}
+
+#[cfg(test)]
+impl GitError {
+    /// Makes the error of a simulated network.
+    pub(crate) fn unreachable(url: RepoUrl, why: &str) -> Self {
+        Self::Failed(Box::new(GitFailure { url, fault: GitFault::Network, words: GitWords::of(why) }))
+    }
 }
 
 #[cfg(test)]

@@ -45,13 +45,6 @@ impl ToggleStatus {
         Self { toggle, hold, revision: None, applied_at: None, format: None }
     }
 
-    /// Returns a toggle in a state that nothing is known about.
-    #[cfg(test)]
-    pub(crate) fn in_state(toggle: &str, state: ToggleState) -> Self {
-        let hold = (state != ToggleState::InSync).then(|| Arc::new(Hold::undecided(state, "why")));
-        Self::new(toggle.parse().unwrap(), hold)
-    }
-
     /// Returns its state after the last pass.
     pub fn state(&self) -> ToggleState {
         self.hold.as_ref().map_or(ToggleState::InSync, |hold| hold.state)
@@ -516,6 +509,15 @@ impl Status {
             ));
         }
         Readiness::Ready
+    }
+}
+
+#[cfg(test)]
+impl ToggleStatus {
+    /// Returns a toggle in a state that nothing is known about.
+    pub(crate) fn in_state(toggle: &str, state: ToggleState) -> Self {
+        let hold = (state != ToggleState::InSync).then(|| Arc::new(Hold::undecided(state, "why")));
+        Self::new(toggle.parse().unwrap(), hold)
     }
 }
 

@@ -53,8 +53,7 @@ struct Inner {
     counts: HashMap<String, u64>,
     script: Script,
     held: Vec<Call>,
-    #[cfg(test)]
-    clock: Option<Timestamp>,
+    clock: Box<dyn Fn() -> Timestamp + Send>,
 }
 
 impl Api {
@@ -75,8 +74,7 @@ impl Api {
                 counts: HashMap::new(),
                 script: Script::default(),
                 held: Vec::new(),
-                #[cfg(test)]
-                clock: None,
+                clock: Box::new(Timestamp::now),
             }),
         }))
     }
@@ -104,18 +102,6 @@ impl Api {
 
     fn now(&self) -> Timestamp {
         self.lock().now()
-    }
-
-    #[cfg(test)]
-    fn set_clock(&self, at: Timestamp) {
-        self.lock().clock = Some(at);
-    }
-
-    /// Adds another writer, who sends this authorization.
-    #[cfg(test)]
-    fn add_account(&self, authorization: &str, name: &str) {
-        let accounts = &mut self.lock().world.accounts;
-        accounts.insert(authorization.to_owned(), name.to_owned());
     }
 
     /// Carries out a request of the account `Admin`, now.
@@ -167,11 +153,7 @@ impl Api {
 
 impl Inner {
     fn now(&self) -> Timestamp {
-        #[cfg(test)]
-        if let Some(at) = self.clock {
-            return at;
-        }
-        Timestamp::now()
+        (self.clock)()
     }
 
     /// Carries a request out, with what the script arranged for it. Returns none if it gets no response.
@@ -342,6 +324,19 @@ impl Script {
             !is_next
         });
         taken
+    }
+}
+
+#[cfg(test)]
+impl Api {
+    fn set_clock(&self, at: Timestamp) {
+        self.lock().clock = Box::new(move || at);
+    }
+
+    /// Adds another writer, who sends this authorization.
+    fn add_account(&self, authorization: &str, name: &str) {
+        let accounts = &mut self.lock().world.accounts;
+        accounts.insert(authorization.to_owned(), name.to_owned());
     }
 }
 
