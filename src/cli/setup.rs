@@ -24,7 +24,7 @@ use crate::plan::{OnDrift, Policy};
 use crate::report::MOST_SHOWN;
 use crate::service::{BaseUrl, ClientConfig, ClientError};
 use crate::source::{CacheMode, Parents, SourceConfig};
-use crate::state::{self, SharedRemote, SystemClock};
+use crate::state::{self, GitProgram, SharedRemote, SystemClock};
 use crate::telemetry::Stream;
 use crate::transport::{Network, Secret, SecretSource};
 
@@ -67,6 +67,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         limits,
         thresholds: Thresholds::default(),
         clock: Arc::new(SystemClock),
+        remote_ref: Arc::new(GitProgram),
     })
 }
 

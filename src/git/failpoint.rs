@@ -33,7 +33,7 @@ impl fmt::Debug for Failpoints {
 /// What a simulated process does at each failpoint. A process runs on one thread.
 #[cfg(test)]
 pub(crate) mod simulated {
-    use std::cell::{Cell, RefCell};
+    use std::cell::RefCell;
     use std::rc::Rc;
 
     /// Is asked at every failpoint. May end the process by a panic, and may make a step on the network fail.
@@ -44,7 +44,6 @@ pub(crate) mod simulated {
 
     thread_local! {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
-        static HAS_NO_PROGRAMS: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Makes this thread a simulated process.
@@ -55,22 +54,6 @@ pub(crate) mod simulated {
     /// Makes this thread an ordinary one again.
     pub(crate) fn leave() {
         HOOK.set(None);
-        HAS_NO_PROGRAMS.set(false);
-    }
-
-    /// Makes this thread use state remotes without running `git`, which takes a hundred times as long.
-    pub(crate) fn leave_out_programs() {
-        HAS_NO_PROGRAMS.set(true);
-    }
-
-    /// Returns whether this thread runs no programs.
-    pub(crate) fn has_no_programs() -> bool {
-        is_entered() || HAS_NO_PROGRAMS.get()
-    }
-
-    /// Returns whether this thread is a simulated process.
-    fn is_entered() -> bool {
-        HOOK.with_borrow(Option::is_some)
     }
 
     /// Reaches a failpoint.

@@ -15,7 +15,7 @@ use crate::pass::publish::Limits;
 use crate::plan::{HistoryRule, Policy};
 use crate::service::{Client, ClientConfig};
 use crate::source::{CacheMode, Parents, Source, SourceConfig};
-use crate::state::{Clock, SharedRemote, SystemClock};
+use crate::state::{Clock, GitProgram, RemoteRef, SharedRemote, SystemClock};
 use crate::transport::{Network, SecretSource};
 
 /// Everything a pass needs to know.
@@ -45,6 +45,8 @@ pub struct Config {
     pub thresholds: Thresholds,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
+    /// What reads and moves the ref of shared state.
+    pub(crate) remote_ref: Arc<dyn RemoteRef>,
 }
 
 /// What shapes a plan, besides the documents.
@@ -139,6 +141,7 @@ impl Config {
             },
             thresholds: Thresholds::default(),
             clock: Arc::new(SystemClock),
+            remote_ref: Arc::new(GitProgram),
         }
     }
 

@@ -100,7 +100,11 @@ impl Reconciler {
         let remote = shared.as_ref().map(|shared| shared.remote.clone());
         let timeout = config.service.as_ref().map(|service| service.timeout);
         let timeout = timeout.unwrap_or_default();
-        let shared = shared.map(|remote| SharedOptions { remote, clock: Arc::clone(&config.clock) });
+        let shared = shared.map(|remote| SharedOptions {
+            remote,
+            clock: Arc::clone(&config.clock),
+            host: Arc::clone(&config.remote_ref),
+        });
         let options = Options {
             wait,
             base_url: config.rules.base_url.clone().unwrap_or_default(),

@@ -88,7 +88,7 @@ impl Runtime {
         self.0.spawn(Box::pin(async move {
             // The sends fail only if the pass no longer waits, so the errors do not matter.
             drop(sender.send(future.await));
-            drop(end.send(()));
+            let _ = end.send(());
         }));
         Task { ended, result }
     }

@@ -20,7 +20,10 @@ pub use files::{Clock, Stop, SystemClock};
 pub use folder::{Holder, foreign, this_process};
 pub use journal::{Begun, Journal};
 #[cfg(test)]
+pub(crate) use shared::SimulatedRemote;
+#[cfg(test)]
 pub(crate) use shared::head::SharedHead;
+pub(crate) use shared::{GitProgram, RemoteRef};
 pub use shared::{MayRestore, RemoteFault, SharedOptions, SharedRemote};
 pub use sidecar::Orders;
 pub use sidecar::{CleanPass, Failures};

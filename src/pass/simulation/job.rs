@@ -23,7 +23,7 @@ use crate::pass::report::ChangeResult;
 use crate::pass::{Config, Error, PassInputs, Reconciler, Report, Runtime, SharedState, StopReason};
 use crate::plan::{FirstPass, HistoryRule, OnDrift};
 use crate::service::ClientConfig;
-use crate::state::{Clock as _, SharedRemote};
+use crate::state::{Clock as _, SharedRemote, SimulatedRemote};
 use crate::transport::{Network as Https, Secret, SecretSource};
 
 /// How often a daemon looks at its source, and at whether the branch has moved.
@@ -65,7 +65,7 @@ impl Site {
             network: Https::default(),
             timeout: TIMEOUT,
         });
-        config.clock = Arc::new(machine.clone());
+        (config.clock, config.remote_ref) = (Arc::new(machine.clone()), Arc::new(SimulatedRemote));
         (config.thresholds, config.source.thresholds) = (self.thresholds, self.thresholds);
         config.rules.policy.fewest_for_ratio = self.thresholds.fewest_for_share;
         let policy = &mut config.rules.policy;

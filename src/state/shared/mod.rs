@@ -16,6 +16,9 @@ mod tests;
 
 pub use remote::RemoteFault;
 pub use remote::SharedRemote;
+pub(crate) use remote::{GitProgram, RemoteRef};
+#[cfg(test)]
+pub(crate) use simulated_remote::SimulatedRemote;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,6 +46,8 @@ use crate::model::{CommitId, Sent, ToggleId};
 pub struct SharedOptions {
     pub remote: SharedRemote,
     pub clock: Arc<dyn Clock>,
+    /// What reads and moves the ref.
+    pub(crate) host: Arc<dyn RemoteRef>,
 }
 
 /// Decides whether the record of a revision may be pushed to a remote that has lost it.
@@ -76,11 +81,10 @@ struct OpenAnnouncement {
 
 impl SharedSession {
     pub(crate) fn new(dir: &Path, options: SharedOptions, timeout: Duration, failpoints: Failpoints) -> Self {
-        let SharedOptions { remote, clock } = options;
         Self {
             dir: dir.to_owned(),
-            opened: clock.elapsed(),
-            tracked: TrackedRef::new(remote, clock, failpoints),
+            opened: options.clock.elapsed(),
+            tracked: TrackedRef::new(options, failpoints),
             timeout,
             list: UnknownList::found(BTreeMap::new()),
             open: None,

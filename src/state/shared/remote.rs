@@ -3,9 +3,6 @@
 //! A push moves the ref only if it still points to the expected commit. The remote's verdict for the ref decides; without
 //! one, the ref is looked up again.
 
-#[cfg(test)]
-use super::simulated_remote;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +10,7 @@ use std::time::Duration;
 
 use git2::{Repository, RepositoryInitOptions};
 
+use super::SharedOptions;
 use super::head;
 use super::head::SharedHead;
 use crate::git::{
@@ -51,6 +49,55 @@ impl std::fmt::Debug for SharedRemote {
     }
 }
 
+/// Reads and moves the ref of a shared state.
+pub(crate) trait RemoteRef: std::fmt::Debug + Send + Sync {
+    /// Copies the commit at the ref with everything it reaches into `into`. Returns none if the ref does not exist.
+    fn fetch(
+        &self,
+        remote: &SharedRemote,
+        into: &Repository,
+        failpoints: &Failpoints,
+    ) -> Result<Option<CommitId>, Error>;
+
+    /// Moves the ref from `expected`, or from not existing, to `new` in `from`.
+    fn push(
+        &self,
+        remote: &SharedRemote,
+        from: &Repository,
+        expected: Option<CommitId>,
+        new: CommitId,
+        failpoints: &Failpoints,
+    ) -> Result<Pushed, Error>;
+}
+
+/// The `git` program.
+#[derive(Debug)]
+pub(crate) struct GitProgram;
+
+impl RemoteRef for GitProgram {
+    fn fetch(
+        &self,
+        remote: &SharedRemote,
+        into: &Repository,
+        _: &Failpoints,
+    ) -> Result<Option<CommitId>, Error> {
+        remote.fetch_to(into)
+    }
+
+    fn push(
+        &self,
+        remote: &SharedRemote,
+        from: &Repository,
+        expected: Option<CommitId>,
+        new: CommitId,
+        failpoints: &Failpoints,
+    ) -> Result<Pushed, Error> {
+        let pushed = remote.try_push(from, expected, new)?;
+        failpoints.at("shared: pushed")?;
+        Ok(pushed)
+    }
+}
+
 impl SharedRemote {
     /// Returns the names of the states on `remote`, sorted.
     pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
@@ -76,19 +123,6 @@ impl SharedRemote {
     }
 
     /// Copies the commit at the ref with everything it reaches into `into`. Returns none if the ref does not exist.
-    pub(crate) fn fetch(
-        &self,
-        into: &Repository,
-        #[cfg_attr(not(test), expect(unused_variables, reason = "only a simulation has a point here"))]
-        failpoints: &Failpoints,
-    ) -> Result<Option<CommitId>, Error> {
-        #[cfg(test)]
-        if let Some(simulated) = simulated_remote::of(self) {
-            return simulated.fetch(into, &self.reference()?, failpoints);
-        }
-        self.fetch_to(into)
-    }
-
     fn fetch_to(&self, into: &Repository) -> Result<Option<CommitId>, Error> {
         self.reference()?;
         check(&self.remote)?;
@@ -124,23 +158,6 @@ impl SharedRemote {
     }
 
     /// Moves the ref from `expected`, or from not existing, to `new` in `from`.
-    pub(crate) fn push(
-        &self,
-        from: &Repository,
-        expected: Option<CommitId>,
-        new: CommitId,
-        failpoints: &Failpoints,
-    ) -> Result<Pushed, Error> {
-        failpoints.at("shared: to be pushed")?;
-        #[cfg(test)]
-        if let Some(simulated) = simulated_remote::of(self) {
-            return simulated.push(from, &self.reference()?, expected, new, failpoints);
-        }
-        let pushed = self.try_push(from, expected, new)?;
-        failpoints.at("shared: pushed")?;
-        Ok(pushed)
-    }
-
     fn try_push(
         &self,
         from: &Repository,
@@ -297,6 +314,7 @@ impl Patience {
 pub(super) struct TrackedRef {
     pub(super) remote: SharedRemote,
     pub(super) clock: Arc<dyn Clock>,
+    host: Arc<dyn RemoteRef>,
     /// The commit at the ref; none if the ref does not exist.
     pub(super) at: Option<CommitId>,
     /// The content of that commit.
@@ -310,10 +328,12 @@ pub(super) struct TrackedRef {
 }
 
 impl TrackedRef {
-    pub(super) fn new(remote: SharedRemote, clock: Arc<dyn Clock>, failpoints: Failpoints) -> Self {
+    pub(super) fn new(options: SharedOptions, failpoints: Failpoints) -> Self {
+        let SharedOptions { remote, clock, host } = options;
         Self {
             remote,
             clock,
+            host,
             at: None,
             head: SharedHead::default(),
             failpoints,
@@ -325,7 +345,7 @@ impl TrackedRef {
     /// Looks up the ref, and copies its commit into the state folder.
     pub(super) fn fetch(&mut self, into: &AppliedRepository, stop: Stop<'_>) -> Result<(), Error> {
         self.at = self.retry(Patience::failures(RETRY), stop, |tracked| {
-            tracked.remote.fetch(into.repository(), &tracked.failpoints)
+            tracked.host.fetch(&tracked.remote, into.repository(), &tracked.failpoints)
         })?;
         self.unconfirmed.clear();
         Ok(())
@@ -361,7 +381,9 @@ impl TrackedRef {
             // Before the push: another process may see the commit long before this one receives the verdict.
             let began = self.unconfirmed.get(&new).copied();
             let began = began.unwrap_or_else(|| self.clock.elapsed());
-            let pushed = self.remote.push(applied.repository(), self.at, new, &self.failpoints);
+            let pushed = self.failpoints.at("shared: to be pushed").map_err(Error::from).and_then(|()| {
+                self.host.push(&self.remote, applied.repository(), self.at, new, &self.failpoints)
+            });
             match pushed {
                 Ok(Pushed::Done) => {
                     (self.at, self.head) = (Some(new), head.clone());

@@ -4,83 +4,80 @@
 use git2::{ObjectType, OdbLookupFlags, Repository};
 
 use super::remote::RemoteFault;
-use super::remote::{Pushed, SharedRemote, failed};
+use super::remote::{Pushed, RemoteRef, SharedRemote, failed};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints, GitError, object_id, oid, simulated};
 use crate::model::{CommitId, ObjectId};
 use crate::state::Error;
 
-/// The remote of a simulated process.
-pub(super) struct SimulatedRemote<'a>(&'a SharedRemote);
+/// The remotes of simulated processes.
+#[derive(Debug)]
+pub(crate) struct SimulatedRemote;
 
-/// Returns the simulated remote if this thread runs no programs.
-pub(super) fn of(remote: &SharedRemote) -> Option<SimulatedRemote<'_>> {
-    simulated::has_no_programs().then_some(SimulatedRemote(remote))
-}
-
-impl SimulatedRemote<'_> {
-    pub(super) fn fetch(
+impl RemoteRef for SimulatedRemote {
+    fn fetch(
         &self,
+        at: &SharedRemote,
         into: &Repository,
-        name: &str,
         failpoints: &Failpoints,
     ) -> Result<Option<CommitId>, Error> {
-        self.step("fetch")?;
-        let remote = self.open()?;
-        let tip = refs::look_up(&remote, name)?;
+        let name = at.reference()?;
+        step(at, "fetch")?;
+        let remote = open(at)?;
+        let tip = refs::look_up(&remote, &name)?;
         if let Some(tip) = tip {
             copy(&remote, into, tip, failpoints)?;
         }
         Ok(tip)
     }
 
-    pub(super) fn push(
+    fn push(
         &self,
+        at: &SharedRemote,
         from: &Repository,
-        name: &str,
         expected: Option<CommitId>,
         new: CommitId,
         failpoints: &Failpoints,
     ) -> Result<Pushed, Error> {
-        self.step("push")?;
-        let remote = self.open()?;
+        let name = at.reference()?;
+        step(at, "push")?;
+        let remote = open(at)?;
         copy(from, &remote, new, failpoints)?;
-        let moved = refs::move_ref(&remote, name, expected, new, failpoints)?;
+        let moved = refs::move_ref(&remote, &name, expected, new, failpoints)?;
         failpoints.at("shared: pushed")?;
         match moved {
             Moved::Done => {
-                self.step("pushed")?;
+                step(at, "pushed")?;
                 Ok(Pushed::Done)
             }
             Moved::Raced => {
-                self.step("raced")?;
-                let now = refs::look_up(&remote, name)?;
+                step(at, "raced")?;
+                let now = refs::look_up(&remote, &name)?;
                 match now == expected {
                     // A killed process left its lock.
-                    true => Err(self.unreachable("the ref is locked")),
+                    true => Err(unreachable(at, "the ref is locked")),
                     false => Ok(Pushed::Moved(now)),
                 }
             }
         }
     }
+}
 
-    fn open(&self) -> Result<Repository, Error> {
-        let path = self.0.remote.local_path().expect("a simulated remote is a path");
-        git::open(path).map_err(failed(&self.0.remote))
-    }
+fn open(at: &SharedRemote) -> Result<Repository, Error> {
+    let path = at.remote.local_path().expect("a simulated remote is a path");
+    git::open(path).map_err(failed(&at.remote))
+}
 
-    /// Makes a step on a simulated network, which takes time and fails now and then.
-    fn step(&self, step: &'static str) -> Result<(), Error> {
-        simulated::network(step).map_err(|error| match error {
-            simulated::REFUSED => failed(&self.0.remote)(RemoteFault::Rejected(error.to_owned())),
-            error => self.unreachable(error),
-        })
-    }
+/// Makes a step on a simulated network, which takes time and fails now and then.
+fn step(at: &SharedRemote, step: &'static str) -> Result<(), Error> {
+    simulated::network(step).map_err(|error| match error {
+        simulated::REFUSED => failed(&at.remote)(RemoteFault::Rejected(error.to_owned())),
+        error => unreachable(at, error),
+    })
+}
 
-    fn unreachable(&self, why: &str) -> Error {
-        let url = self.0.remote.clone();
-        failed(&self.0.remote)(GitError::unreachable(url, why))
-    }
+fn unreachable(at: &SharedRemote, why: &str) -> Error {
+    failed(&at.remote)(GitError::unreachable(at.remote.clone(), why))
 }
 
 /// Copies the objects that `tip` reaches and `to` lacks.

@@ -57,6 +57,25 @@ const IMPURE: &[&str] = &[
     "tokio",
 ];
 
+/// With a branch or a field that only tests have, another program is tested than the one that runs. What tests replace is a
+/// trait: the clock, the runtime, the service and the ref of shared state.
+#[test]
+fn no_production_item_has_a_part_for_tests() {
+    // A simulated process is a thread, and its failpoints are those of that thread only.
+    const EXCEPTION: &str = "git/failpoint.rs";
+    for (path, code) in code_by_path() {
+        let parts = code.lines().filter(|line| {
+            let attribute = line.trim_start();
+            attribute != *line && attribute.starts_with("#[cfg(test)]")
+                || line.contains("cfg!(test)")
+                || line.contains("cfg_attr(test")
+                || line.contains("cfg(not(test))")
+                || line.contains("cfg_attr(not(test)")
+        });
+        assert_eq!(parts.count(), usize::from(path == EXCEPTION), "{path}");
+    }
+}
+
 #[test]
 fn every_heavy_dependency_has_one_home() {
     let mut strangers = Vec::new();

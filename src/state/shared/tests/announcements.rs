@@ -96,7 +96,7 @@ fn suspended(remote: &TempDir) -> (Process, Journal, Begun) {
 #[test]
 fn a_term_begins_with_the_first_push_of_its_announcement_even_if_a_later_one_gets_the_verdict() {
     let remote = remote();
-    let mut process = Process::new("first").open(&remote);
+    let mut process = Process::without_programs("first").open(&remote);
     process.queue().unwrap();
     let (clock, lost) = (Arc::clone(&process.clock), Cell::new(0));
     simulated::enter(move |point| match (point, lost.get()) {
@@ -340,10 +340,9 @@ fn the_announcement_of_another_service_is_not_taken_over() {
 
 #[test]
 fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
-    simulated::leave_out_programs();
     for at in 0.. {
         let remote = remote();
-        let process = Process::new("first");
+        let process = Process::without_programs("first");
         let count = Arc::new(AtomicUsize::new(0));
         let crash: FailpointHook = {
             let count = Arc::clone(&count);
@@ -363,7 +362,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
                 .and_then(|()| store.finish_pass(None, Failures::default()));
             Some(toggle)
         })();
-        for mut next in [Process::new("elsewhere"), process] {
+        for mut next in [Process::without_programs("elsewhere"), process] {
             next = next.restart(&remote);
             next.queue().unwrap();
             if let Some(toggle) = &sent_to {
@@ -380,5 +379,4 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
             break;
         }
     }
-    simulated::leave();
 }

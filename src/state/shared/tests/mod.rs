@@ -10,7 +10,8 @@ use crate::git::{FailpointHook, GitAccess, RepoUrl, UserConfig};
 use crate::model::{Action, Certainty, Sent, ToggleId};
 use crate::state::tests::*;
 use crate::state::{
-    Clock, Error, Failures, Journal, Options, SharedOptions, SharedRemote, StateSnapshot, Store,
+    Clock, Error, Failures, GitProgram, Journal, Options, RemoteRef, SharedOptions, SharedRemote,
+    SimulatedRemote, StateSnapshot, Store,
 };
 use crate::transport::Network;
 
@@ -73,12 +74,24 @@ struct Process {
     dir: tempfile::TempDir,
     clock: Arc<ManualClock>,
     name: &'static str,
+    host: Arc<dyn RemoteRef>,
     store: Option<Store>,
 }
 
 impl Process {
     fn new(name: &'static str) -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), clock: Arc::default(), name, store: None }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            clock: Arc::default(),
+            name,
+            host: Arc::new(GitProgram),
+            store: None,
+        }
+    }
+
+    /// Creates a process that runs no programs, which take a hundred times as long.
+    fn without_programs(name: &'static str) -> Self {
+        Self { host: Arc::new(SimulatedRemote), ..Self::new(name) }
     }
 
     fn options(&self, remote: &Path, crash: Option<FailpointHook>) -> Options {
@@ -86,6 +99,7 @@ impl Process {
             shared: Some(SharedOptions {
                 remote: shared(remote, self.name),
                 clock: Arc::<ManualClock>::clone(&self.clock),
+                host: Arc::clone(&self.host),
             }),
             crash,
             ..options()
