@@ -99,7 +99,7 @@ fn lists_what_is_replaced(plan: &Value) {
         change.unwrap()["sentences"].to_string()
     };
     for expected in REPLACED {
-        assert!(sentences("new").contains(&json!(expected).to_string().trim_matches('"')), "{plan:#}");
+        assert!(sentences("new").contains(json!(expected).to_string().trim_matches('"')), "{plan:#}");
     }
     assert!(!sentences("new").contains("new, ENABLED"), "{plan:#}");
     assert!(sentences("fresh").contains("new, ENABLED"), "{plan:#}");
