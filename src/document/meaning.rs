@@ -18,7 +18,7 @@ use super::resolve::{
 };
 use super::syntax;
 use crate::model::{
-    Limits, Payload, ReturnType, Serve, ServiceKind, WHOLE, escaped, listed, percent, variation_fits,
+    Payload, ReturnType, Serve, ServiceKind, ServiceLimits, WHOLE, escaped, listed, percent, variation_fits,
 };
 
 /// Returns all findings on the meaning of `document`.
@@ -590,11 +590,11 @@ pub(super) const LARGEST_CONTENT: usize = 1024 * 1024;
 /// Reports names and values that the service cannot store.
 fn variation_lengths(
     variations: &[RawVariation],
-    limits: &Limits,
+    limits: &ServiceLimits,
     list: &At<'_>,
     findings: &mut Vec<Finding>,
 ) {
-    let Limits { variation_name: longest_name, variation_value: longest_value, .. } = *limits;
+    let ServiceLimits { variation_name: longest_name, variation_value: longest_value, .. } = *limits;
     for (index, variation) in variations.iter().enumerate() {
         let at = list.item(index);
         let name = variation.name.as_deref().unwrap_or_default().chars().count();
@@ -624,7 +624,7 @@ fn size_of_splits(content: &RawContent, variations: usize) -> Option<Finding> {
 }
 
 /// Returns an error if the content of `payload` is larger than the service accepts.
-pub(super) fn size_as_sent(payload: &Payload, limits: &Limits) -> Option<Finding> {
+pub(super) fn size_as_sent(payload: &Payload, limits: &ServiceLimits) -> Option<Finding> {
     let size = payload.content_len();
     (size > limits.content).then(|| too_large(size, "", limits.content))
 }

@@ -1,29 +1,8 @@
 //! A commit with the comment and the trailers of its message.
 
-use std::fmt;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
-use super::{EnvironmentId, ObjectId, Override, cut};
-
-/// The id of a commit, shown in full.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(transparent)]
-pub struct CommitId(pub ObjectId);
-
-impl CommitId {
-    /// Returns the first ten digits.
-    pub(crate) fn short(&self) -> String {
-        self.0.to_string()[..10].to_owned()
-    }
-}
-
-impl fmt::Display for CommitId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+use super::{CommitId, EnvironmentId, Override, cut};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Commit {
@@ -192,6 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::ObjectId;
 
     fn commit(message: &str) -> Commit {
         Commit { id: CommitId(ObjectId([0xab; 20])), message: message.to_owned(), committed_at: 0 }

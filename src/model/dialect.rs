@@ -10,7 +10,7 @@ use super::ServiceKind;
 pub struct Dialect {
     pub can: Abilities,
     /// What the service refuses or breaks on; none if no limit is known.
-    pub limits: Option<Limits>,
+    pub limits: Option<ServiceLimits>,
 }
 
 /// What a kind of service can do.
@@ -33,7 +33,7 @@ pub struct Abilities {
 
 /// The limits of a kind of service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limits {
+pub struct ServiceLimits {
     /// In characters.
     pub comment: usize,
     /// In characters.
@@ -67,7 +67,7 @@ const FEATURE_PROBE: Dialect = Dialect {
         unconfigured: true,
         evaluate: true,
     },
-    limits: Some(Limits {
+    limits: Some(ServiceLimits {
         // It responds to a longer comment with a 500, which looks like an outage.
         comment: 1024,
         variation_name: 128,

@@ -346,6 +346,24 @@ impl<'de> Deserialize<'de> for ObjectId {
     }
 }
 
+/// The id of a commit, shown in full.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct CommitId(pub ObjectId);
+
+impl CommitId {
+    /// Returns the first ten digits.
+    pub(crate) fn short(&self) -> String {
+        self.0.to_string()[..10].to_owned()
+    }
+}
+
+impl fmt::Display for CommitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

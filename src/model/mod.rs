@@ -26,18 +26,19 @@ mod version;
 pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, HistoryEvidence};
 pub(crate) use commit::AuthoredCommit;
-pub use commit::{ALLOW_TRAILER, Commit, CommitId, FIRST_PASS_TRAILER};
+pub use commit::{ALLOW_TRAILER, Commit, FIRST_PASS_TRAILER};
 pub(crate) use condition::{
     CONDITION_TYPES, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, TextComparison,
     TimeComparison,
 };
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
-pub(crate) use dialect::Limits;
+pub(crate) use dialect::ServiceLimits;
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
 pub use hold::{Alone, HeldRequest, Hold, HoldKind, ToggleState};
 pub use id::{
-    EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError, ToggleId,
+    CommitId, EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError,
+    ToggleId,
 };
 pub(crate) use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use leftover::LeftoverKind;

@@ -117,7 +117,6 @@ const ROWS: [Row; 19] = [
         metric: |_| r#"gitoggle_drift_failures_total{outcome="untrusted"}"#,
         message: None,
         command: ("drift", 1),
-        ..FAILURE
     },
     Row {
         name: "the host of the repository is down",

@@ -128,7 +128,7 @@ impl Stage {
         let to = self.world.path("hosted/toggles.git");
         match to.exists() {
             true => {
-                drop(self.world.repo.git(&["push", "--quiet", "--force", &to.display().to_string(), "main"]))
+                drop(self.world.repo.git(&["push", "--quiet", "--force", &to.display().to_string(), "main"]));
             }
             false => drop(self.world.repo.clone_bare(&to)),
         }
