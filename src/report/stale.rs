@@ -9,7 +9,7 @@ use super::difference::paint;
 use super::markup::{code, fitting};
 use crate::model::{
     AuthoredCommit, Color, CommitId, LeftoverKind, OwnerEntry, PassedRule, StaleReport, StaleToggle,
-    ToggleId, WaivedToggle, counted, cut, escaped, rfc3339,
+    ToggleId, WaivedToggle, counted, cut, escaped, hinted, rfc3339,
 };
 use crate::plan::FETCH_ALL;
 
@@ -132,7 +132,7 @@ fn notes(report: &StaleReport) -> impl Iterator<Item = String> {
     let invalid = !report.invalid.is_empty();
     let cut =
         is_cut.then(|| format!("the history is cut, so the age of some toggles is unknown: {FETCH_ALL}"));
-    let invalid = invalid.then(|| "`gitoggle validate` shows why documents are invalid".to_owned());
+    let invalid = invalid.then(|| hinted("`gitoggle validate` shows why documents are invalid").into_owned());
     cut.into_iter().chain(invalid)
 }
 

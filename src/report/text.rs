@@ -6,7 +6,7 @@ use super::difference::{difference, paint, sign};
 use super::{defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity, render};
 use crate::evaluate::UserImpact;
-use crate::model::{Color, DeploymentEffect, counted, escaped};
+use crate::model::{Color, DeploymentEffect, counted, escaped, hinted};
 use crate::plan::{Change, FETCH_ALL, Plan, guessed};
 
 /// The number of changes that are shown with contents.
@@ -68,7 +68,8 @@ pub(crate) fn rest(plan: &Plan, color: Color) -> String {
     let warnings = plan.findings().len() - errors.len();
     if warnings > 0 {
         let warnings = counted(warnings, "warning");
-        line(&mut out, &format!("\n{warnings} in changed documents; `gitoggle validate` lists them"));
+        let text = format!("\n{warnings} in changed documents; `gitoggle validate` lists them");
+        line(&mut out, &hinted(&text));
     }
     defused(&out)
 }
@@ -95,7 +96,7 @@ fn findings(out: &mut String, plan: &Plan, color: Color) {
     }
     if warnings > MOST_WARNINGS {
         let more = counted(warnings - MOST_WARNINGS, "more warning");
-        line(out, &format!("… and {more}: `gitoggle validate` lists them"));
+        line(out, &hinted(&format!("… and {more}: `gitoggle validate` lists them")));
     }
 }
 

@@ -174,3 +174,31 @@ fn what_holds_an_unreviewed_change_leads_to_a_review_that_counts() {
     assert!(plan.contains(" --overwrite-drift") && plan.ends_with(" >plan.json"), "{plan}");
     assert_eq!(service.versions("pay").last(), Some(&(4, "Raise the age".to_owned())), "{commands:#?}");
 }
+
+/// The ways to the function that completes a command, and where a text takes one of them.
+const ROUTES: [&str; 8] =
+    ["hinted(", "command_line(", "Hold::", "Failure", "note(", ".hint(", "fn hint", "way_out"];
+
+/// The files whose texts others complete or nobody does, and why.
+const ELSEWHERE: [(&str, &str); 7] = [
+    ("cli/args/program.rs", "help has no run"),
+    ("config/checks.rs", "a failure of the settings"),
+    ("document/waiver.rs", "a finding, which names a command for any file"),
+    ("pass/compare.rs", "the text of a hold"),
+    ("plan/drift.rs", "the text of a hold"),
+    ("plan/live.rs", "the text of a hold"),
+    ("report/drift.rs", "a commit message, which is read elsewhere"),
+];
+
+#[test]
+fn every_command_in_a_message_is_completed_by_one_function() {
+    let code: std::collections::BTreeMap<String, String> = code_by_path().into_iter().collect();
+    let printing: std::collections::BTreeSet<String> = quoted()
+        .into_iter()
+        .filter(|(_, text)| text.starts_with("gitoggle "))
+        .map(|(path, _)| path)
+        .collect();
+    let is_routed = |path: &String| ROUTES.iter().any(|route| code[path].contains(route));
+    let elsewhere: Vec<&str> = printing.iter().filter(|path| !is_routed(path)).map(String::as_str).collect();
+    assert_eq!(elsewhere, ELSEWHERE.map(|(path, _)| path));
+}

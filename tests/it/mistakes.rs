@@ -13,6 +13,9 @@ use serde::Deserialize;
 /// The seeds of a simulation that has to notice a mistake.
 const SEEDS: &str = "400";
 
+/// The histories of pull requests of a test that has to notice a mistake.
+const HISTORIES: &str = "100";
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mistake {
@@ -77,7 +80,8 @@ impl Copy {
         cargo
             .current_dir(&self.0)
             .env("CARGO_TARGET_DIR", self.0.join("target"))
-            .env("GITOGGLE_SEEDS", SEEDS);
+            .env("GITOGGLE_SEEDS", SEEDS)
+            .env("GITOGGLE_HISTORIES", HISTORIES);
         cargo.args(["test", "--offline"]).args(match kind {
             "lib" => vec!["--lib"],
             kind => vec!["--test", kind],

@@ -11,7 +11,7 @@ use crate::cli::output::{note, print};
 use crate::config::Settings;
 use crate::document::{self};
 use crate::git::Sample;
-use crate::model::{ServiceKind, escaped, shell_word};
+use crate::model::{ServiceKind, command_line, escaped, shell_word};
 use crate::source::worktree::{is_bare, is_same_folder, top_of};
 
 /// Create a starter repository
@@ -83,18 +83,24 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
         true => String::new(),
         false => format!(" --service-kind {}", kind.as_str()),
     };
+    let then = |verb: &str, words: &str| command_line(&format!("gitoggle {verb}{kind}{words}"));
     note(&format!(
-        "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate{kind}\n  gitoggle test{kind}\n  gitoggle plan{kind}\n\
+        "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  {}\n  {}\n  {}\n\
          before the first push, decide about what the service has; the workflow publishes only what a pull request has shown:\n  \
-         gitoggle apply{kind} --state-remote origin --first-pass assert   (publish these documents)\n  \
-         gitoggle apply{kind} --state-remote origin --first-pass adopt    (the service has them already)\n\
+         {}   (publish these documents)\n  \
+         {}    (the service has them already)\n\
          to have the first publish reviewed as well, do this instead, from an empty repository on the forge:\n  \
          1. create the secret and the variables that .github/workflows/gitoggle.yaml names\n  \
          2. git add .github && git commit -m 'Add the workflow [skip ci]' && git push -u origin main\n  \
          3. git checkout -b first && git add --all && git commit -m 'Add the first toggles' -m 'Gitoggle-First-Pass: assert'   (adopt: the service has them already)\n  \
          4. git push -u origin first, and open a pull request: its comment shows what the merge will publish\n  \
          5. merge it with a merge commit; a squash merge drops the trailer, unless the message of its commit has it\n  \
-         6. the job for main publishes the documents, and the commit gets the status success\n"
+         6. the job for main publishes the documents, and the commit gets the status success\n",
+        then("validate", ""),
+        then("test", ""),
+        then("plan", ""),
+        then("apply", " --state-remote origin --first-pass assert"),
+        then("apply", " --state-remote origin --first-pass adopt"),
     ))?;
     Ok(ExitStatus::Clean)
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde::{Serialize, Serializer};
 
 use crate::daemon::status::{Status, ToggleStatus};
-use crate::model::{EnvironmentId, HoldKind, ToggleState};
+use crate::model::{EnvironmentId, HoldKind, ToggleState, hinted};
 
 /// The toggles that are withheld in one state, in one environment, for one reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -122,11 +122,19 @@ impl ToggleStatus {
     pub(crate) fn explanation(&self) -> Option<String> {
         let reason = self.reason()?;
         Some(match self.kind() {
+<<<<<<< ours
             Some(HoldKind::FailedAlone) => format!("{reason}; `gitoggle reconcile` tries it now"),
+=======
+            Some(HoldKind::Suspended) => {
+                format!("{reason}; {}", hinted("`gitoggle resume` publishes again"))
+            }
+            Some(HoldKind::FailedAlone) => {
+                format!("{reason}; {}", hinted("`gitoggle reconcile` tries it now"))
+            }
+>>>>>>> theirs
             Some(HoldKind::Refused) => {
-                format!(
-                    "{reason}; correct the document or the service, then `gitoggle reconcile` tries it again"
-                )
+                let again = "correct the document or the service, then `gitoggle reconcile` tries it again";
+                format!("{reason}; {}", hinted(again))
             }
             _ => reason.to_owned(),
         })

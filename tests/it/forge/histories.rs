@@ -8,7 +8,7 @@ use fastrand::Rng;
 
 use super::reviews::{Merge, Team};
 use super::stand_in::{KINDS, OURS, THEIRS};
-use crate::support::{Answer, Request};
+use crate::support::{Answer, Repo, Request};
 
 const TOGGLES: [&str; 4] = ["t0", "t1", "t2", "t3"];
 
@@ -228,6 +228,13 @@ impl History {
         if is_refused {
             service.answers([Answer::json(400, "{}")]);
         }
+        let is_killed = !is_refused && !due.is_empty() && self.rng.u8(..4) == 0;
+        if is_killed {
+            // Its next run repeats what was open.
+            self.team.world.kill_in_first_request(self.team.job().set("max-change-ratio", "1"));
+            crate::shared::age(&Repo::at(&self.team.world.path("remote.git")));
+            self.log.push("a job was killed".to_owned());
+        }
         let ran = self.team.job().set("max-change-ratio", "1").exit_in(&[0, 1, 4]).any_output();
         let sent: Vec<String> = service.take().iter().map(Request::toggle).collect();
         let published: BTreeSet<&str> = sent.iter().map(|id| id.rsplit('/').next().unwrap()).collect();
@@ -287,6 +294,11 @@ impl History {
 
 #[test]
 fn a_job_publishes_what_a_comment_that_counts_lists_and_nothing_else() {
+    draw(|seed| History::new(seed).run());
+}
+
+/// Plays random histories, each from its seed.
+pub(super) fn draw(play: impl Fn(u64) + Sync) {
     // `GITOGGLE_HISTORIES=1000` draws as many; `GITOGGLE_HISTORY_SEED` is that of the first one.
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let count = number("GITOGGLE_HISTORIES").unwrap_or(8);
@@ -302,7 +314,7 @@ fn a_job_publishes_what_a_comment_that_counts_lists_and_nothing_else() {
                     if number >= count {
                         break;
                     }
-                    History::new(first + number).run();
+                    play(first + number);
                 }
             });
         }

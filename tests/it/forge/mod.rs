@@ -4,6 +4,7 @@ mod comments;
 mod failures;
 mod histories;
 mod invalid_settings;
+mod live_histories;
 mod older_jobs;
 mod replay;
 mod reviews;

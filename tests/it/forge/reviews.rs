@@ -23,6 +23,35 @@ pub(super) enum Merge {
     Squash,
 }
 
+/// Runs the job of a pull request, whose branch is checked out.
+pub(super) fn plan(forge: &StandIn, world: &World, number: u64) {
+    let run = forge.job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
+    let run = run.args("--pull-request --max-change-ratio 1");
+    run.set("comment-on", forge.name()).exit(0).any_output();
+}
+
+/// Merges a pull request.
+pub(super) fn merge(forge: &StandIn, repo: &Repo, number: u64, how: Merge) {
+    let branch = format!("r{number}");
+    if matches!(how, Merge::Rebase) {
+        repo.git(&["rebase", "--quiet", "main", &branch]);
+    }
+    repo.checkout("main");
+    match how {
+        Merge::Commit => {
+            repo.merge(&branch, "Merge it");
+        }
+        Merge::FastForward | Merge::Rebase => {
+            repo.git(&["merge", "--quiet", "--ff-only", &branch]);
+        }
+        Merge::Squash => {
+            repo.git(&["merge", "--quiet", "--squash", &branch]);
+            repo.commit(&format!("Squash it (#{number})"));
+        }
+    }
+    forge.merge(number, repo.head());
+}
+
 impl Team {
     /// Starts with the toggles `t0` to `t11` applied.
     pub(super) fn new(kind: Kind) -> Self {
@@ -54,10 +83,7 @@ impl Team {
 
     /// Runs the job of a pull request, whose branch is checked out.
     pub(super) fn plan(&self, number: u64) -> &Self {
-        let world = &self.world;
-        let run = self.forge.job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
-        let run = run.args("--pull-request --max-change-ratio 1");
-        run.set("comment-on", self.forge.name()).exit(0).any_output();
+        plan(&self.forge, &self.world, number);
         self
     }
 
@@ -73,24 +99,7 @@ impl Team {
 
     /// Merges a pull request.
     pub(super) fn merge(&self, number: u64, how: Merge) -> &Self {
-        let (repo, branch) = (&self.world.repo, format!("r{number}"));
-        if matches!(how, Merge::Rebase) {
-            repo.git(&["rebase", "--quiet", "main", &branch]);
-        }
-        repo.checkout("main");
-        match how {
-            Merge::Commit => {
-                repo.merge(&branch, "Merge it");
-            }
-            Merge::FastForward | Merge::Rebase => {
-                repo.git(&["merge", "--quiet", "--ff-only", &branch]);
-            }
-            Merge::Squash => {
-                repo.git(&["merge", "--quiet", "--squash", &branch]);
-                repo.commit(&format!("Squash it (#{number})"));
-            }
-        }
-        self.forge.merge(number, repo.head());
+        merge(&self.forge, &self.world.repo, number, how);
         self
     }
 
