@@ -29,6 +29,11 @@ pub fn top_of(path: &Path) -> Option<PathBuf> {
     repository.workdir().map(|_| folder.to_owned())
 }
 
+/// Returns whether the repository with this top has a remote `origin`, which jobs share state through.
+pub fn has_origin(top: &Path) -> bool {
+    revisions::origin_url(top).is_ok_and(|url| url.is_some())
+}
+
 /// Returns whether both paths lead to the same existing folder.
 pub fn is_same_folder(one: &Path, other: &Path) -> bool {
     let [one, other] = [one, other].map(Path::canonicalize);

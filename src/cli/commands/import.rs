@@ -24,7 +24,7 @@ use crate::model::{Scope, ToggleId, command_line, counted, escaped, listed, shel
 use crate::pass;
 use crate::plan::DriftedToggle;
 use crate::report::{ANY_COMMENT, code, drift_message, fitting};
-use crate::source::worktree::is_same_folder;
+use crate::source::worktree::{has_origin, is_same_folder};
 
 /// Write the documents of toggles that exist on the service
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -401,6 +401,10 @@ const OF_DOCUMENTED: &str = "note: `--first-pass adopt` records the documents of
      in the others, `apply` publishes the imported documents that differ from what gitoggle applied last, because it cannot \
      read a `documented` service\n";
 
+/// Why the state belongs beside a repository that has an `origin`.
+const OF_JOBS: &str = "note: with `--state-remote origin`, jobs of CI and other clones know what was recorded; leave it out if one \
+     daemon with its own disk publishes from this repository\n";
+
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
 fn next_commands(report: &ImportReport, all: &Settings) -> String {
     let written = report.results.values().filter_map(|result| match result {
@@ -424,8 +428,14 @@ fn next_commands(report: &ImportReport, all: &Settings) -> String {
         // An import finds the top of a work tree from a folder below it; the other commands take the folder as it is.
         false => format!(" --repo {}", shell_word(&top(report))),
     };
+    // Jobs of CI have no other state than a shared one. To them, what is adopted locally would be a first pass.
+    let shared = match all.state_remote.is_none() && all.base_url.is_some() && has_origin(&report.top) {
+        true => " --state-remote origin",
+        false => "",
+    };
     let mut then = |words: &str| {
-        let _ = writeln!(text, "  {}", command_line(&format!("gitoggle {words}{repo}")));
+        let shared = if words == "validate" { "" } else { shared };
+        let _ = writeln!(text, "  {}", command_line(&format!("gitoggle {words}{repo}{shared}")));
     };
     match all.base_url {
         // Without the address of a service, nothing can be adopted.
@@ -441,6 +451,9 @@ fn next_commands(report: &ImportReport, all: &Settings) -> String {
             match written {
                 0 => then("apply"),
                 _ => then("apply --first-pass adopt"),
+            }
+            if !shared.is_empty() {
+                text.push_str(OF_JOBS);
             }
             if !is_readable {
                 text.push_str(OF_DOCUMENTED);

@@ -122,16 +122,9 @@ impl ToggleStatus {
     pub(crate) fn explanation(&self) -> Option<String> {
         let reason = self.reason()?;
         Some(match self.kind() {
-<<<<<<< ours
-            Some(HoldKind::FailedAlone) => format!("{reason}; `gitoggle reconcile` tries it now"),
-=======
-            Some(HoldKind::Suspended) => {
-                format!("{reason}; {}", hinted("`gitoggle resume` publishes again"))
-            }
             Some(HoldKind::FailedAlone) => {
                 format!("{reason}; {}", hinted("`gitoggle reconcile` tries it now"))
             }
->>>>>>> theirs
             Some(HoldKind::Refused) => {
                 let again = "correct the document or the service, then `gitoggle reconcile` tries it again";
                 format!("{reason}; {}", hinted(again))

@@ -92,6 +92,27 @@ fn the_next_commands_of_an_import_in_a_subfolder_work_when_copied() {
 }
 
 #[test]
+fn the_next_commands_of_an_import_share_the_state_with_jobs_if_there_is_an_origin() {
+    let world = World::new();
+    world.repo.write("README.md", "").commit("Begin");
+    let remote = world.path("remote.git");
+    world.repo.clone_bare(&remote);
+    world.repo.git(&["remote", "add", "origin", &remote.display().to_string()]);
+    let input = line("shop/prod/pay", 18);
+    let printed = import_lines(&world, &input).set("base-url", world.service.url()).exit(0).both();
+    let commands: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    for command in &commands[2..] {
+        assert!(command.contains(" --state-remote origin"), "{command}");
+    }
+    let stdout = run_copied(&world, &commands);
+    assert!(stdout.contains("recorded without publishing: 1 toggle"), "{stdout}");
+    // A job has an empty disk.
+    let job = world.apply().set("state-remote", "origin").set("state-dir", world.path("job"));
+    job.exit(0).any_output();
+    assert_eq!(world.service.take().len(), 0);
+}
+
+#[test]
 fn a_toggle_whose_path_would_be_reserved_gets_another_extension() {
     let world = World::new();
     import_lines(&world, &line("shop/prod/pay.test", 18)).exit(0).any_output();
