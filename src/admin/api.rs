@@ -32,8 +32,8 @@ const EXAMPLE: &str =
 const PLAN_EXAMPLE: &str =
     "for example /api/plan?limit=100; the next page is after=NEXT, with `next` of the response";
 
-/// The toggles of a page of the plan, if the request gives no limit, and the most that it may ask for. Each has its
-/// sentences and its document twice, and a response has to end before its connection does.
+/// The toggles of a page of the plan, if the request gives no limit, and the most that it may ask for. Each
+/// has its sentences and its document twice, and a response has to end before its connection does.
 const PLAN_LIMIT: usize = 100;
 const MOST_PLANNED: usize = 1_000;
 
@@ -392,8 +392,8 @@ fn commit(text: &str) -> Result<CommitId, String> {
 /// Pieces are joined up to this size.
 const CHUNK: usize = 16 * 1024;
 
-/// Responds with the JSON whose pieces `begin` returns, each a few characters or one toggle. All work is done on threads
-/// that serve no other requests, in turns with other pages.
+/// Responds with the JSON whose pieces `begin` returns, each a few characters or one toggle. All work is done
+/// on threads that serve no other requests, in turns with other pages.
 pub(super) fn json_stream<I>(
     shared: AdminState,
     begin: impl FnOnce(&AdminState) -> I + Send + 'static,

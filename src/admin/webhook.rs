@@ -1,8 +1,9 @@
-//! Handles webhooks (`POST /webhook/…`). A webhook is a hint: an authentic one fires the trigger, whatever it is about.
+//! Handles webhooks (`POST /webhook/…`). A webhook is a hint: an authentic one fires the trigger, whatever it
+//! is about.
 //!
-//! Nothing else is read from it. A trigger carries no data, triggers coalesce, and looking up the ref costs less than
-//! deciding from a payload whether to look. So no name that only the forge knows, such as that of a renamed repository,
-//! can cost a delivery, which forges do not repeat.
+//! Nothing else is read from it. A trigger carries no data, triggers coalesce, and looking up the ref costs
+//! less than deciding from a payload whether to look. So no name that only the forge knows, such as that of a
+//! renamed repository, can cost a delivery, which forges do not repeat.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,8 +24,8 @@ use crate::model::rfc3339;
 
 /// The largest webhook, in bytes.
 const LARGEST_BODY: usize = 32 << 20;
-/// In bytes. A body over the limit is read this much further, so that its sender receives the response instead of a
-/// broken connection.
+/// In bytes. A body over the limit is read this much further, so that its sender receives the response
+/// instead of a broken connection.
 const DISCARDED: usize = 4 << 20;
 /// How long a webhook may take to arrive: a little less than any request may, so that a slow one is recorded.
 const LONGEST_DELIVERY: Duration = LONGEST_REQUEST.saturating_sub(Duration::from_millis(500));
@@ -79,7 +80,8 @@ impl AdminState {
     /// Checks the signature while the body arrives.
     async fn judge(&self, kind: WebhookKind, head: &Parts, body: Body) -> Result<(), Refusal> {
         let mut check = self.check(kind, &head.headers).await;
-        // A webhook that is refused because of its headers takes no turn, so that a flood of them keeps nobody waiting.
+        // A webhook that is refused because of its headers takes no turn, so that a flood of them keeps
+        // nobody waiting.
         let _turn = match &check {
             Ok(_) => {
                 let turn = timeout(LONGEST_WAIT, self.0.webhook_bodies.acquire()).await;
@@ -152,7 +154,8 @@ impl Refusal {
 /// Passes the body to `sink` while it arrives.
 ///
 /// # Errors
-/// If the body is incomplete or larger than [`LARGEST_BODY`], in any framing. `sink` has then received a part of it.
+/// If the body is incomplete or larger than [`LARGEST_BODY`], in any framing. `sink` has then received a part
+/// of it.
 async fn stream(head: &Parts, mut body: Body, mut sink: impl FnMut(&[u8])) -> Result<(), Refusal> {
     // A sender that waits for permission can be refused before it has sent anything.
     if head.headers.contains_key(header::EXPECT) && body.size_hint().lower() > LARGEST_BODY as u64 {
@@ -221,7 +224,8 @@ impl Tally {
 const COMPARE: &str = "give the webhook at the Git host the secret that `--webhook-secret-file` contains";
 
 impl Deliveries {
-    /// Returns one line about the last refused webhook; none if there is none, or if a later one was accepted.
+    /// Returns one line about the last refused webhook; none if there is none, or if a later one was
+    /// accepted.
     pub(super) fn explanation(&self) -> Option<String> {
         let last = self.refused.iter().max_by(|a, b| a.tally.last_at.cmp(&b.tally.last_at))?;
         if self.accepted.as_ref().is_some_and(|accepted| accepted.last_at >= last.tally.last_at) {
@@ -236,8 +240,8 @@ impl Deliveries {
         self.accepted.get_or_insert_default().add();
     }
 
-    /// Counts a refused webhook, and logs it unless its reason was logged in the last minute: a flood of forged webhooks
-    /// must not fill the log.
+    /// Counts a refused webhook, and logs it unless its reason was logged in the last minute: a flood of
+    /// forged webhooks must not fill the log.
     fn refuse(&mut self, kind: WebhookKind, reason: &'static str, hint: &'static str) {
         let now = Instant::now();
         let found = self.refused.binary_search_by_key(&reason, |one| one.reason);

@@ -1,5 +1,5 @@
-//! The audience of `plan --audience`: counts the users whom changes affect. `Lookup` finds the documents for it, and for
-//! `explain` and `test`.
+//! The audience of `plan --audience`: counts the users whom changes affect. `Lookup` finds the documents for
+//! it, and for `explain` and `test`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -99,7 +99,8 @@ fn sides(change: &Change) -> (ToggleId, (Result<Option<Payload>, ()>, Payload)) 
     (change.id.clone(), (before, change.payload.clone()))
 }
 
-/// The toggles that do not change, which prerequisites may name. Their files are listed only if one is needed.
+/// The toggles that do not change, which prerequisites may name. Their files are listed only if one is
+/// needed.
 struct OtherToggles<'a> {
     /// Where to look for a document. The first place that has a valid one counts.
     places: Vec<(CheckTarget, Option<DocumentFiles>)>,

@@ -1,5 +1,5 @@
-//! What `plan` and `apply` know of the forge, and call it for: the revisions of a pull request, links to its pages, the comment,
-//! the status, and the reviews.
+//! What `plan` and `apply` know of the forge, and call it for: the revisions of a pull request, links to its
+//! pages, the comment, the status, and the reviews.
 
 use std::cmp::Ordering;
 use std::error::Error;
@@ -42,8 +42,8 @@ pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
     }
 }
 
-/// Returns the advice for a plan whose source does not descend from the recorded revision, if this is a job for a pull
-/// request.
+/// Returns the advice for a plan whose source does not descend from the recorded revision, if this is a job
+/// for a pull request.
 pub(super) fn pull_request_hint() -> Option<String> {
     let request = of_job()?;
     Some(format!(
@@ -53,7 +53,8 @@ pub(super) fn pull_request_hint() -> Option<String> {
     ))
 }
 
-/// Returns the newest commit of the pull request of this job; `None` if the plan is about a revision of the user's choice.
+/// Returns the newest commit of the pull request of this job; `None` if the plan is about a revision of the
+/// user's choice.
 fn head(settings: &Settings) -> Option<String> {
     match settings.from_revision {
         Some(_) => None,
@@ -61,8 +62,8 @@ fn head(settings: &Settings) -> Option<String> {
     }
 }
 
-/// Compares the ages of two commits: less if `one` is an ancestor of `other`. Returns `None` if neither is an ancestor
-/// of the other one, or if this clone does not show it.
+/// Compares the ages of two commits: less if `one` is an ancestor of `other`. Returns `None` if neither is an
+/// ancestor of the other one, or if this clone does not show it.
 fn order(settings: &Settings, one: &str, other: &str) -> Option<Ordering> {
     let source = Source::new(setup::source(settings, CacheMode::Untouched));
     let revisions = source.revisions().ok()??;
@@ -116,8 +117,8 @@ fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
     }
 }
 
-/// Returns what the merge of a pull request has changed, if it is merged and its job is run again. Without `plan`, which has
-/// nothing then, nobody could review what an earlier run has missed.
+/// Returns what the merge of a pull request has changed, if it is merged and its job is run again. Without
+/// `plan`, which has nothing then, nobody could review what an earlier run has missed.
 pub(super) fn merged(settings: &Settings, range: &Range, plan: &Plan) -> Option<Range> {
     let Range::PullRequest(branch) = range else {
         return None;
@@ -176,7 +177,8 @@ pub(super) fn comment(
     put(settings, request, &key, Some(&head), &body)
 }
 
-/// Makes the comment say that the plan failed. Otherwise it would show the plan of an older commit as if it were current.
+/// Makes the comment say that the plan failed. Otherwise it would show the plan of an older commit as if it
+/// were current.
 pub(super) fn comment_failure(
     settings: &Settings,
     request: RequestTarget,
@@ -207,8 +209,8 @@ pub(super) fn comment_misconfigured(
     }
 }
 
-/// Makes `body`, about the commit `head`, the text of the comment. Prints a warning if the forge does not accept it, because
-/// a job for a fork has no token that may write.
+/// Makes `body`, about the commit `head`, the text of the comment. Prints a warning if the forge does not
+/// accept it, because a job for a fork has no token that may write.
 fn put(
     settings: &Settings,
     request: RequestTarget,
@@ -365,7 +367,8 @@ fn usage(flag: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure 
     Failure::new(ExitStatus::Usage, error).hint(format!("`{flag}` calls the API of a forge"))
 }
 
-/// Returns the pages of the source, from the variables of a CI job in its repository, or of a well-known forge.
+/// Returns the pages of the source, from the variables of a CI job in its repository, or of a well-known
+/// forge.
 pub(super) fn links(settings: &Settings) -> Option<Links> {
     let source = Source::new(setup::source(settings, CacheMode::Untouched));
     let url = source.origin_url().ok().flatten()?;

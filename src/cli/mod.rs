@@ -161,8 +161,8 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// The settings that say what this invocation compares and how it prints, and confirmations of its own: another command has
-/// others.
+/// The settings that say what this invocation compares and how it prints, and confirmations of its own:
+/// another command has others.
 const OF_THIS_INVOCATION: &[&str] = &[
     "all_findings",
     "allow_empty",
@@ -208,7 +208,8 @@ fn run_flags(this: Command, flags: &Flags, all: &Settings) -> RunFlags {
         };
         let is_taken = |command: &&Command| match **command {
             Command::Import => !NOT_OF_IMPORT.contains(&setting.name),
-            // They are for a terminal that may be on another machine, so the daemon's files mean nothing there.
+            // They are for a terminal that may be on another machine, so the daemon's files mean nothing
+            // there.
             command => !TO_DAEMON.contains(&command) || TO_DAEMON.contains(&this),
         };
         for command in setting.commands().iter().filter(is_taken) {

@@ -1,4 +1,5 @@
-//! How results are printed: each command has a table of the forms that it prints, and each form shows failures, too.
+//! How results are printed: each command has a table of the forms that it prints, and each form shows
+//! failures, too.
 
 use std::io::Write as _;
 
@@ -10,8 +11,8 @@ use crate::model::{Color, HarmlessJsonWriter, escaped, hinted, junit};
 use crate::report::{self, JOB_SUMMARY};
 use crate::telemetry::Stream;
 
-/// The forms of a command's result: a row each, with the function that prints it. The values of `--output` in its help and
-/// in completions follow.
+/// The forms of a command's result: a row each, with the function that prints it. The values of `--output` in
+/// its help and in completions follow.
 pub(super) type Formats<R> = &'static [(OutputFormat, fn(&R, &Settings) -> Result<(), Failure>)];
 
 /// The forms of a command that takes no `--output`.
@@ -32,8 +33,8 @@ pub(super) fn unsupported(output: OutputFormat) -> Failure {
         .hint("`--help` lists the commands; `-o human` and `-o json` always work")
 }
 
-/// Prints a failure in the form of the results. A script that parses stdout needs the error there; stderr has it in words.
-/// `command` is none if it is not known.
+/// Prints a failure in the form of the results. A script that parses stdout needs the error there; stderr has
+/// it in words. `command` is none if it is not known.
 pub(super) fn show_failure(
     command: Option<Command>,
     output: OutputFormat,

@@ -1,8 +1,9 @@
-//! Converts settings to the configuration of a pass, and reads every secret and the CA file at startup, so that a missing
-//! file is reported before a pass needs it.
+//! Converts settings to the configuration of a pass, and reads every secret and the CA file at startup, so
+//! that a missing file is reported before a pass needs it.
 //!
-//! Handles signals, too. SIGHUP triggers a pass of the daemon. The first SIGINT or SIGTERM stops new requests and waits for open
-//! ones, for 25 s at most; the second ends the process. Processes of `git` end with this one.
+//! Handles signals, too. SIGHUP triggers a pass of the daemon. The first SIGINT or SIGTERM stops new requests
+//! and waits for open ones, for 25 s at most; the second ends the process. Processes of `git` end with this
+//! one.
 
 use std::io;
 use std::ops::Deref;
@@ -265,8 +266,8 @@ pub(super) fn runtime(threads: usize) -> Result<CommandRuntime, Failure> {
     start(tokio::runtime::Builder::new_multi_thread().worker_threads(threads))
 }
 
-/// Starts a runtime. It has one thread for blocking work from the start: without one, it would panic if the system has no
-/// thread left; with one, the work waits for a thread.
+/// Starts a runtime. It has one thread for blocking work from the start: without one, it would panic if the
+/// system has no thread left; with one, the work waits for a thread.
 pub(super) fn start(runtime: &mut tokio::runtime::Builder) -> Result<CommandRuntime, Failure> {
     let built = quietly(|| {
         let runtime = runtime.enable_all().build()?;
@@ -291,7 +292,8 @@ fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Starts the runtime of a command that sends requests from its main thread, and returns the flag that a signal sets.
+/// Starts the runtime of a command that sends requests from its main thread, and returns the flag that a
+/// signal sets.
 pub(super) fn stoppable() -> Result<(CommandRuntime, watch::Receiver<bool>), Failure> {
     let runtime = runtime(1)?;
     let stop = {
@@ -410,8 +412,8 @@ pub(super) fn stop_on_signal() -> io::Result<watch::Receiver<bool>> {
     Ok(stopped)
 }
 
-/// Ends a command that was told to end and has not ended after a while: a request that is still open is then unknown, and
-/// the journal has it. Must be called within a runtime.
+/// Ends a command that was told to end and has not ended after a while: a request that is still open is then
+/// unknown, and the journal has it. Must be called within a runtime.
 fn limit_stop(mut stop: watch::Receiver<bool>) {
     tokio::spawn(async move {
         if stop.wait_for(|stop| *stop).await.is_ok() {
@@ -423,7 +425,8 @@ fn limit_stop(mut stop: watch::Receiver<bool>) {
     });
 }
 
-/// Ends the process at the first signal, together with its processes of `git`, which do not get the signals of a terminal.
+/// Ends the process at the first signal, together with its processes of `git`, which do not get the signals
+/// of a terminal.
 pub(super) fn exit_on_signal() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = {

@@ -43,8 +43,9 @@ pub fn load(
     }
 }
 
-/// Returns the settings about a forge if those of the whole invocation are invalid; all others have their defaults. Returns
-/// `None` if they are invalid as well, or if the file could name another host for the token.
+/// Returns the settings about a forge if those of the whole invocation are invalid; all others have their
+/// defaults. Returns `None` if they are invalid as well, or if the file could name another host for the
+/// token.
 pub fn forge_settings(flags: &Flags, environment: &ProcessEnvironment) -> Option<Settings> {
     let names: Vec<&SettingInfo> =
         settings().iter().filter(|setting| setting.heading() == FORGE || setting.name == "ca_file").collect();

@@ -62,8 +62,8 @@ impl Command {
         matches!(self, Self::Apply | Self::Drift | Self::Log | Self::Plan | Self::Run | Self::Status)
     }
 
-    /// Returns whether this command ends by itself after a signal: it waits for the requests that are open, or stops a
-    /// server. Any other ends at once.
+    /// Returns whether this command ends by itself after a signal: it waits for the requests that are open,
+    /// or stops a server. Any other ends at once.
     pub fn handles_signals(self) -> bool {
         self.contacts_service() || matches!(self, Self::Demo | Self::Import | Self::Sandbox)
     }

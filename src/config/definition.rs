@@ -1,4 +1,5 @@
-//! Describes settings: names, help and default, the values of their fields, and the commands and sources that may set them.
+//! Describes settings: names, help and default, the values of their fields, and the commands and sources that
+//! may set them.
 
 use std::error::Error as _;
 use std::sync::OnceLock;
@@ -174,7 +175,8 @@ impl SettingInfo {
             .help(self.short_help())
             .long_help(self.long_help());
         if !self.is_switch() {
-            // Values stay text, because all three sources are checked by the same rules, and all mistakes are one message.
+            // Values stay text, because all three sources are checked by the same rules, and all mistakes are
+            // one message.
             return vec![arg.value_parser(StringValueParser::new())];
         }
         let arg = arg.action(ArgAction::SetTrue);
@@ -191,7 +193,8 @@ impl SettingInfo {
         vec![arg.overrides_with(opposite.to_owned()), other]
     }
 
-    /// Returns the argument that parses the values of all sources. Two settings may share a flag, but not a name.
+    /// Returns the argument that parses the values of all sources. Two settings may share a flag, but not a
+    /// name.
     fn parsed(&self) -> Arg {
         let arg = self.arg.clone().short(None).long(self.name).action(ArgAction::Set);
         match self.preset().filter(|_| self.is_switch()) {
@@ -278,8 +281,8 @@ pub(super) trait SettingArg {
     /// Sets the heading in the help, and the group whose commands accept the flag.
     fn of(self, heading: &'static str, group: Group) -> Self;
     fn only(self, sources: Sources) -> Self;
-    /// Marks a setting that decides where secrets and data go, or which hosts to trust. A file in the source's work tree
-    /// cannot set it.
+    /// Marks a setting that decides where secrets and data go, or which hosts to trust. A file in the
+    /// source's work tree cannot set it.
     fn trusted(self) -> Self;
     /// Sets the words of a choice.
     fn words(self, words: &'static [&'static str]) -> Self;

@@ -1,5 +1,5 @@
-//! Reads the flat YAML file: each key has a scalar or a list of scalars. Finds the folders: the state folder by default, and the
-//! work tree that makes a file untrusted.
+//! Reads the flat YAML file: each key has a scalar or a list of scalars. Finds the folders: the state folder
+//! by default, and the work tree that makes a file untrusted.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -72,7 +72,8 @@ fn column(line: &str, key: &str) -> Option<usize> {
     rest.starts_with(':').then(|| line.len() - quoted.len() + 1)
 }
 
-/// Returns the error for a file that is not a flat mapping. The parser's own message may quote a value, which may be a secret.
+/// Returns the error for a file that is not a flat mapping. The parser's own message may quote a value, which
+/// may be a secret.
 fn unreadable(name: &str, error: &serde_yaml::Error) -> ConfigError {
     let place = error.location().map(|at| format!("{name}:{}:{}", at.line(), at.column()));
     let text = error.to_string();
@@ -162,7 +163,8 @@ impl From<Option<Scalars>> for OneOrMany {
 /// Returns the state folder of the source `repo` under `home`, the platform's state folder.
 pub(crate) fn state_dir(home: &Path, repo: &RepoUrl, given: &str, folder: &Path) -> PathBuf {
     let source = match repo.local_path() {
-        // Links are not resolved: a sidecar swaps its link at every sync, and the state folder must stay the same.
+        // Links are not resolved: a sidecar swaps its link at every sync, and the state folder must stay the
+        // same.
         Some(path) => absolute(&folder.join(path)).to_string_lossy().into_owned(),
         None => given.to_owned(),
     };
@@ -191,14 +193,15 @@ fn readable(source: &str) -> String {
     }
 }
 
-/// Returns the work tree that makes `file` untrusted, if documents come from `repo` and `folder` is the working directory:
-/// the tree contains the file, and is the source or contains the working directory. Anyone who can open a pull request can
-/// write such a file. Elsewhere, the operator writes it.
+/// Returns the work tree that makes `file` untrusted, if documents come from `repo` and `folder` is the
+/// working directory: the tree contains the file, and is the source or contains the working directory. Anyone
+/// who can open a pull request can write such a file. Elsewhere, the operator writes it.
 pub(super) fn untrusted_tree(file: &Path, repo: &str, folder: &Path) -> Option<PathBuf> {
     let source = source(repo, folder);
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let is_source = |tree: &PathBuf| Some(tree) == source.as_ref() || folder.starts_with(tree);
-    // Both the link and its target count: authors of the work tree control a link inside it and a target inside it.
+    // Both the link and its target count: authors of the work tree control a link inside it and a target
+    // inside it.
     let names = names(&folder.join(file));
     // Only the parents: a link in a work tree is part of it, wherever the target is.
     let mut trees = names.iter().filter_map(|name| name.parent()).flat_map(work_trees);

@@ -176,8 +176,8 @@ fn read_file(stronger: &[Reading], environment: &ProcessEnvironment) -> (Vec<Rea
         Ok(lines) => lines,
         Err(error) => return (vec![Reading::Mistake(error)], BTreeSet::new()),
     };
-    // The source is the repository that a flag or a variable names, else the one that the file itself names, else the
-    // working directory.
+    // The source is the repository that a flag or a variable names, else the one that the file itself names,
+    // else the working directory.
     let own = lines.iter().find(|line| line.key == "repo");
     let own = own.and_then(|line| line.values.first()).map(String::as_str);
     let tree = untrusted_tree(path, given("repo").or(own).unwrap_or("."), &environment.folder);
@@ -210,7 +210,8 @@ fn read_line(line: &FileLine) -> Option<Reading> {
     (!line.values.is_empty()).then(|| Reading::values(setting, place, &line.values))
 }
 
-/// Returns the mistake of settings that the file at `path` must not set, because it is in the work tree `tree`.
+/// Returns the mistake of settings that the file at `path` must not set, because it is in the work tree
+/// `tree`.
 fn untrusted(path: &Path, tree: &Path, lines: &[&FileLine]) -> Reading {
     let keys: Vec<String> =
         lines.iter().map(|line| format!("`{}` (line {})", line.key, line.number())).collect();

@@ -42,27 +42,31 @@ const NOTIFICATIONS: &str = "Notifications";
 pub(super) const FORGE: &str = "Forge";
 const OUTPUT: &str = "Output";
 
-/// An address to listen on; none for `none`. clap reads a field of the type `Option` as a flag without a default.
+/// An address to listen on; none for `none`. clap reads a field of the type `Option` as a flag without a
+/// default.
 type ListenAddress = Option<SocketAddr>;
 
-/// The settings of one invocation, complete and consistent. `token` and `base_url` are always set for `apply`, `run`,
-/// `drift`, and with `--live`, and `state_dir` for the commands that plan. `Debug` does not print secrets.
+/// The settings of one invocation, complete and consistent. `token` and `base_url` are always set for
+/// `apply`, `run`, `drift`, and with `--live`, and `state_dir` for the commands that plan. `Debug` does not
+/// print secrets.
 ///
-/// The first line of a field's comment is the short help; a default that is not a value ends it in brackets. The name of the
-/// field is the key in the file, and `GITOGGLE_` before it is the variable. `of` names the heading in the help and the group,
-/// whose commands take the flag; a setting that is `trusted` decides where secrets and data go, or which hosts to trust.
+/// The first line of a field's comment is the short help; a default that is not a value ends it in brackets.
+/// The name of the field is the key in the file, and `GITOGGLE_` before it is the variable. `of` names the
+/// heading in the help and the group, whose commands take the flag; a setting that is `trusted` decides where
+/// secrets and data go, or which hosts to trust.
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
     /// Read settings from this flat YAML file
     ///
-    /// Flags win over variables, variables over the file. A file in the source's work tree may change the plan, but not
-    /// where secrets go.
+    /// Flags win over variables, variables over the file. A file in the source's work tree may change the
+    /// plan, but not where secrets go.
     // The file cannot name the file to read.
     #[arg(long, of(SOURCE, Common), only(FlagAndVariable), hide_short_help(false), value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Read documents from this Git repository
     ///
-    /// An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched.
+    /// An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never
+    /// fetched.
     #[arg(
         long,
         of(SOURCE, Repository),
@@ -94,7 +98,8 @@ pub struct Settings {
     pub to: Option<String>,
     /// Plan what the pull request of this CI job changes
     ///
-    /// Compares the tip of the target branch with the result of the merge. Needs Git 2.38 or later, and no state.
+    /// Compares the tip of the target branch with the result of the merge. Needs Git 2.38 or later, and no
+    /// state.
     #[arg(long, of(SOURCE, Comparison), only(Flag), hide_short_help(false))]
     pub pull_request: bool,
     /// Compare with this target branch with --pull-request [that of the CI job]
@@ -120,8 +125,8 @@ pub struct Settings {
     pub layout: Layout,
     /// Manage only the toggles that this glob matches [everything]
     ///
-    /// Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs
-    /// by spaces.
+    /// Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or
+    /// separate globs by spaces.
     #[arg(
         long, of(SOURCE, Selection), hide_short_help(false), value_name = "GLOB",
         action = ArgAction::Append, default_value = "", value_parser = scope
@@ -129,8 +134,8 @@ pub struct Settings {
     pub only: Scope,
     /// Import the service's own JSON instead of reading the service
     ///
-    /// DIR contains files `project/environment/toggle.json`, `-` is the standard input with one `{"toggle": …,
-    /// "disabled": …, "content": …}` per line.
+    /// DIR contains files `project/environment/toggle.json`, `-` is the standard input with one `{"toggle":
+    /// …, "disabled": …, "content": …}` per line.
     #[arg(long, of(SOURCE, Import), only(Flag), hide_short_help(false), value_name = "DIR|-")]
     pub from: Option<PathBuf>,
     /// Replace documents that have another meaning
@@ -158,7 +163,8 @@ pub struct Settings {
     pub git_password: Option<SecretSource>,
     /// Read the Git password or token from this file
     ///
-    /// Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.
+    /// Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every
+    /// attempt.
     #[arg(long, of(SOURCE, State), trusted(), value_name = "FILE")]
     pub git_password_file: Option<PathBuf>,
     /// End a fetch or push that takes longer than this
@@ -180,7 +186,8 @@ pub struct Settings {
     pub token: Option<SecretSource>,
     /// Read the service's token from this file
     ///
-    /// Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the token.
+    /// Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the
+    /// token.
     #[arg(long, of(SERVICE, Requests), trusted(), hide_short_help(false), value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Trust these certificate authorities as well as the system's
@@ -197,7 +204,8 @@ pub struct Settings {
     pub service_kind: ServiceKind,
     /// Warn where these SDKs do not agree about a document
     ///
-    /// Those that the team's services use: `go`, `java`, `node`, `python` and `rust`. Repeat it, or separate them by spaces.
+    /// Those that the team's services use: `go`, `java`, `node`, `python` and `rust`. Repeat it, or separate
+    /// them by spaces.
     #[arg(
         long, of(SERVICE, Kind), value_name = "SDK", action = ArgAction::Append,
         default_value = "rust go java node python", value_parser = sdks
@@ -231,8 +239,8 @@ pub struct Settings {
 
     /// Keep state and clones in this folder [the platform's state folder, by source]
     ///
-    /// By default `gitoggle/<source>-<hash>` in the platform's state folder, with the hash of the source's absolute
-    /// path or URL, links not resolved.
+    /// By default `gitoggle/<source>-<hash>` in the platform's state folder, with the hash of the source's
+    /// absolute path or URL, links not resolved.
     #[arg(long, of(STATE, State), trusted(), value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Share state with other runs through this Git remote [none: state stays local]
@@ -251,7 +259,8 @@ pub struct Settings {
     pub state_git_password: Option<SecretSource>,
     /// Read the state remote's password or token from this file
     ///
-    /// Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed if the remote is on another host than the source.
+    /// Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed if the remote is on another host than the
+    /// source.
     #[arg(long, of(STATE, State), trusted(), value_name = "FILE")]
     pub state_git_password_file: Option<PathBuf>,
 
@@ -262,8 +271,8 @@ pub struct Settings {
     pub first_pass: Option<FirstPass>,
     /// Hold an environment when more than this share of it would change
     ///
-    /// Counts updates and disables, divided by the toggles applied there. Environments with fewer than 10 applied
-    /// toggles are not limited.
+    /// Counts updates and disables, divided by the toggles applied there. Environments with fewer than 10
+    /// applied toggles are not limited.
     #[arg(long, of(SAFETY, Planning), value_name = "RATIO", default_value = "0.3", value_parser = ratio)]
     pub max_change_ratio: f64,
     /// Hold an environment when more toggles of it would change [none]
@@ -280,8 +289,8 @@ pub struct Settings {
     pub allow_mass_change: bool,
     /// Publish only within these change windows [at any time]
     ///
-    /// A list of `{ deny: SCOPE, at: SCHEDULE, zone: NAME }`, or with `allow`. A schedule is `Fri 16:00 - Mon 08:00`,
-    /// `Mon-Thu 09:00-16:00` or `2026-12-20 - 2027-01-02`. A switch-off is always published.
+    /// A list of `{ deny: SCOPE, at: SCHEDULE, zone: NAME }`, or with `allow`. A schedule is `Fri 16:00 - Mon
+    /// 08:00`, `Mon-Thu 09:00-16:00` or `2026-12-20 - 2027-01-02`. A switch-off is always published.
     #[arg(long, of(SAFETY, Planning), only(File), trusted(), value_name = "ENTRY",
         action = ArgAction::Append, default_value = "", value_parser = windows)]
     pub windows: Windows,
@@ -291,17 +300,20 @@ pub struct Settings {
     pub ignore_windows: bool,
     /// Publish only revisions that one of these SSH keys signed
     ///
-    /// In the format of `ssh-keygen`, outside of the source. `git verify-commit` verifies the revision to apply.
+    /// In the format of `ssh-keygen`, outside of the source. `git verify-commit` verifies the revision to
+    /// apply.
     #[arg(long, of(SAFETY, Planning), trusted(), value_name = "FILE")]
     pub allowed_signers: Option<PathBuf>,
     /// Publish only revisions that one of these OpenPGP keys signed
     ///
-    /// A file that `gpg --export` wrote, outside of the source. With --allowed-signers, a key of either file suffices.
+    /// A file that `gpg --export` wrote, outside of the source. With --allowed-signers, a key of either file
+    /// suffices.
     #[arg(long, of(SAFETY, Planning), trusted(), value_name = "FILE")]
     pub gpg_keyring: Option<PathBuf>,
     /// Exit with 0 instead of 4 if something is held
     ///
-    /// For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what is held.
+    /// For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what
+    /// is held.
     #[arg(long, of(SAFETY, Job))]
     pub exit_zero_when_held: bool,
     /// Choose what happens to a toggle whose file was removed
@@ -314,25 +326,27 @@ pub struct Settings {
     pub on_invalid: OnInvalid,
     /// Choose what a change that was made on the service causes
     ///
-    /// `hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read the
-    /// toggle. Needs `--service-kind featureprobe`.
+    /// `hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read
+    /// the toggle. Needs `--service-kind featureprobe`.
     #[arg(long, of(SAFETY, Planning), words(OnDrift::WORDS), default_value = "hold")]
     pub on_drift: OnDrift,
     /// Publish over what was changed on the service before it is read
     ///
-    /// Reads the service first, as `plan --live` does, and lists what it publishes over; later changes are held.
-    /// Combine it with `--only TOGGLE`. Needs `--service-kind featureprobe`.
+    /// Reads the service first, as `plan --live` does, and lists what it publishes over; later changes are
+    /// held. Combine it with `--only TOGGLE`. Needs `--service-kind featureprobe`.
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
     #[arg(long, of(SAFETY, Confirmation), only(Flag))]
     pub overwrite_drift: bool,
     /// Choose what happens where the service requires approvals
     ///
-    /// `hold` holds the changes, `bypass` publishes them without an approval. Needs `--service-kind featureprobe`.
+    /// `hold` holds the changes, `bypass` publishes them without an approval. Needs `--service-kind
+    /// featureprobe`.
     #[arg(long, of(SAFETY, Planning), words(OnApproval::WORDS), default_value = "hold")]
     pub on_approval: OnApproval,
     /// Choose what happens if the service does not have the toggle
     ///
-    /// `hold` holds it, `create` creates the toggle before its first publish. Needs `--service-kind featureprobe`.
+    /// `hold` holds it, `create` creates the toggle before its first publish. Needs `--service-kind
+    /// featureprobe`.
     #[arg(long, of(SAFETY, Planning), words(OnMissing::WORDS), default_value = "hold")]
     pub on_missing: OnMissing,
     /// Also read what the service has now
@@ -368,8 +382,8 @@ pub struct Settings {
     pub admin_token: Option<SecretSource>,
     /// Read the token for commands to a running daemon from this file
     ///
-    /// Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and
-    /// `/resume`.
+    /// Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`,
+    /// `/suspend` and `/resume`.
     #[arg(long, of(DAEMON, Admin), trusted(), hide_short_help(false), value_name = "FILE")]
     pub admin_token_file: Option<PathBuf>,
     /// The token for the status page and the read endpoints
@@ -426,8 +440,8 @@ pub struct Settings {
 
     /// Keep a comment with the plan on the pull request
     ///
-    /// The repository, the number, the address and the token come from the variables of the CI job. If the token may
-    /// not write, prints a warning.
+    /// The repository, the number, the address and the token come from the variables of the CI job. If the
+    /// token may not write, prints a warning.
     #[arg(long, of(FORGE, Comparison), words(ForgeApi::WORDS), trusted())]
     pub comment_on: Option<ForgeApi>,
     /// Set a status of the applied commit
@@ -437,13 +451,15 @@ pub struct Settings {
     pub commit_status: Option<ForgeApi>,
     /// Publish only changes that were reviewed
     ///
-    /// With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request lists it; with
-    /// a file, if the file does, which `gitoggle plan -o json` has written. Any other change is held (exit 4).
+    /// With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request
+    /// lists it; with a file, if the file does, which `gitoggle plan -o json` has written. Any other change
+    /// is held (exit 4).
     #[arg(long, of(FORGE, Job), only(Flag), value_name = "github|gitlab|gitea|FILE")]
     pub reviewed: Option<Reviewed>,
     /// Call the API of the forge at this https URL [that of the CI job]
     ///
-    /// Such as `https://api.github.com`, `https://gitlab.example.com/api/v4` or `https://gitea.example.com/api/v1`.
+    /// Such as `https://api.github.com`, `https://gitlab.example.com/api/v4` or
+    /// `https://gitea.example.com/api/v1`.
     #[arg(long, of(FORGE, Forge), trusted(), value_name = "URL")]
     pub forge_url: Option<ApiUrl>,
     /// The repository on the forge [that of the CI job]

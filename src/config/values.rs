@@ -1,5 +1,5 @@
-//! Types and parsers of values. Flags, variables and the file share them. No error repeats a URL, because it may contain a
-//! password.
+//! Types and parsers of values. Flags, variables and the file share them. No error repeats a URL, because it
+//! may contain a password.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -104,7 +104,8 @@ pub(super) fn notify_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// Parses a branch, tag, commit or full ref. Rejects what Git would read as an option, an expression or a refspec.
+/// Parses a branch, tag, commit or full ref. Rejects what Git would read as an option, an expression or a
+/// refspec.
 pub(super) fn reference(text: &str) -> Result<String, String> {
     let odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");

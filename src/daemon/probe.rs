@@ -1,8 +1,9 @@
-//! Looks up the ref between and during passes, so that the driver knows that a pass is due or that the running one is
-//! outdated. The result only starts or stops a pass and is never applied. Publishes the age of the source with each lookup.
+//! Looks up the ref between and during passes, so that the driver knows that a pass is due or that the
+//! running one is outdated. The result only starts or stops a pass and is never applied. Publishes the age of
+//! the source with each lookup.
 //!
-//! The ref of a local repository is looked up every second, which takes microseconds, and at each file event. The ref of a
-//! remote repository is looked up in the background when the driver requests it.
+//! The ref of a local repository is looked up every second, which takes microseconds, and at each file event.
+//! The ref of a remote repository is looked up in the background when the driver requests it.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -23,8 +24,8 @@ use crate::source::{CacheMode, FetchProblem, Fetched, Source, SourceConfig};
 /// The time for which a local ref may be unreadable, as it is while the checkout is replaced.
 const LOST_AFTER: Duration = Duration::from_secs(1);
 
-/// The times after a webhook at which a remote is looked up again, because some hosts announce a push before a fetch can see
-/// it.
+/// The times after a webhook at which a remote is looked up again, because some hosts announce a push before
+/// a fetch can see it.
 const SECOND_LOOKS: [Duration; 4] =
     [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(30)];
 
@@ -38,9 +39,11 @@ pub(super) struct HeadProbe {
     failures: u32,
     /// The time before which no lookup is worth its transfer, because the source could not be read.
     rests_until: Option<Instant>,
-    /// Whether another lookup was requested meanwhile; the running one may be too early to find a newer commit.
+    /// Whether another lookup was requested meanwhile; the running one may be too early to find a newer
+    /// commit.
     is_requested_again: bool,
-    /// The time of the last webhook, until something new is found, and the lookups that are still to follow it.
+    /// The time of the last webhook, until something new is found, and the lookups that are still to follow
+    /// it.
     delivered: Option<Instant>,
     second_looks: VecDeque<Instant>,
     fetched: Option<Fetched>,
@@ -131,7 +134,8 @@ impl HeadProbe {
         self.lookup = Some(tokio::task::spawn_blocking(move || source.resolve().ok()));
     }
 
-    /// Looks a remote repository up again some times after a webhook at `delivered`, until something new is found.
+    /// Looks a remote repository up again some times after a webhook at `delivered`, until something new is
+    /// found.
     pub(super) fn expect(&mut self, delivered: Instant) {
         if !self.is_local() {
             self.delivered = Some(delivered);
@@ -159,8 +163,8 @@ impl HeadProbe {
         }
     }
 
-    /// Waits for the end of a lookup; never returns if none is running. Returns none if the repository could not be
-    /// reached. Is cancel-safe.
+    /// Waits for the end of a lookup; never returns if none is running. Returns none if the repository could
+    /// not be reached. Is cancel-safe.
     pub(super) async fn finished(&mut self) -> Option<CommitId> {
         let Some(lookup) = &mut self.lookup else {
             return std::future::pending().await;
@@ -307,8 +311,8 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Creates a heartbeat that has just beaten. The loop counts as stalled after `silence_allowed`, which must be longer
-    /// than the longest time between two beats: the poll interval, or one step of a long pass.
+    /// Creates a heartbeat that has just beaten. The loop counts as stalled after `silence_allowed`, which
+    /// must be longer than the longest time between two beats: the poll interval, or one step of a long pass.
     pub(crate) fn new(silence_allowed: Duration) -> Self {
         Self { last: Arc::new(Mutex::new(Instant::now())), silence_allowed }
     }

@@ -1,7 +1,8 @@
 //! Decides which held toggles an order of an operator releases.
 //!
-//! A decision applies to one environment at the revision that was planned last, so it never releases a change that the
-//! operator has not seen. A decision to overwrite drift applies to the live versions that the status shows.
+//! A decision applies to one environment at the revision that was planned last, so it never releases a change
+//! that the operator has not seen. A decision to overwrite drift applies to the live versions that the status
+//! shows.
 
 use std::collections::BTreeMap;
 

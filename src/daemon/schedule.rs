@@ -184,7 +184,8 @@ impl Schedule {
     }
 }
 
-/// Returns whether a change was held after a comparison with the service, which the next scan may show to be outdated.
+/// Returns whether a change was held after a comparison with the service, which the next scan may show to be
+/// outdated.
 fn is_compared(hold: &Hold) -> bool {
     hold.is_live() || hold.is_recordable()
 }

@@ -207,7 +207,8 @@ impl ConditionChecker<'_> {
     }
 }
 
-/// Returns the predicates of the two sides of `between` in a condition of this type. One without `between` has another finding.
+/// Returns the predicates of the two sides of `between` in a condition of this type. One without `between`
+/// has another finding.
 fn sides(kind: &str) -> Vec<&'static str> {
     let of = |kind| ConditionType::find(kind).map(ConditionType::sides).unwrap_or_default();
     let known = of(kind);
@@ -220,7 +221,8 @@ pub(super) fn is_regex(kind: &str, predicate: Option<&str>) -> bool {
     matches!(comparison, Some(Predicate::Text(TextComparison::Regex, _)))
 }
 
-/// Returns the failed check on an object of a condition of type `kind`, with what is wrong with the object and the help.
+/// Returns the failed check on an object of a condition of type `kind`, with what is wrong with the object
+/// and the help.
 pub(super) fn operand(
     service: ServiceKind,
     kind: &str,
@@ -277,8 +279,8 @@ fn has_short_numbers(version: &str) -> bool {
     core.split('.').all(|number| number.parse::<u64>().is_ok())
 }
 
-/// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal digits,
-/// no `_`, no NaN, no infinity.
+/// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal
+/// digits, no `_`, no NaN, no infinity.
 pub(super) fn is_decimal(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -326,8 +328,8 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// How much one document may cost to check: its patterns are compiled with growing limits until one suffices, and each
-/// attempt costs the limit, in units of 16 KiB. A thousand simple patterns are far below.
+/// How much one document may cost to check: its patterns are compiled with growing limits until one suffices,
+/// and each attempt costs the limit, in units of 16 KiB. A thousand simple patterns are far below.
 const MOST_UNITS: usize = 8192;
 
 const UNIT: usize = 16 * 1024;

@@ -1,4 +1,5 @@
-//! Findings: first a check, a position and a message; then diagnostics with file, excerpts and help; then text.
+//! Findings: first a check, a position and a message; then diagnostics with file, excerpts and help; then
+//! text.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -183,7 +184,8 @@ pub(super) struct Excerpt {
 }
 
 impl Diagnostic {
-    /// Returns the file, with the line and the column unless the finding is about the whole file. The path is not escaped.
+    /// Returns the file, with the line and the column unless the finding is about the whole file. The path is
+    /// not escaped.
     pub(crate) fn place(&self) -> String {
         match self.line {
             0 => self.path.clone(),
@@ -210,7 +212,8 @@ impl Diagnostic {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// Returns the fields that decide order and equality: all but the end and the excerpts, which follow from them.
+    /// Returns the fields that decide order and equality: all but the end and the excerpts, which follow from
+    /// them.
     fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>, Option<&str>) {
         let Self { id, severity, path, line, column, message, help, waived, end_column: _, excerpts: _ } =
             self;
@@ -393,8 +396,8 @@ fn snippets(excerpts: &[Excerpt]) -> Vec<Snippet<'_, Annotation<'_>>> {
         // Two marks of one line share a snippet only if their excerpts were cut in the same way.
         .chunk_by(|one, other| one.line == other.line && one.text == other.text)
         .map(|same| {
-            // A snippet has no path: the renderer would count columns in escaped and shortened text. The origin has the
-            // position.
+            // A snippet has no path: the renderer would count columns in escaped and shortened text. The
+            // origin has the position.
             Snippet::source(same[0].text.as_str())
                 .line_start(same[0].line as usize)
                 .annotations(same.iter().map(|excerpt| annotation(excerpt)))

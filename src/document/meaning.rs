@@ -1,7 +1,8 @@
-//! Checks the meaning of a document: errors that would break the toggle, and warnings about suspicious content.
+//! Checks the meaning of a document: errors that would break the toggle, and warnings about suspicious
+//! content.
 //!
-//! Checks raw documents, so that a missing field does not hide other findings. Positions are paths; a document without
-//! findings costs no allocation.
+//! Checks raw documents, so that a missing field does not hide other findings. Positions are paths; a
+//! document without findings costs no allocation.
 
 use std::collections::HashMap;
 
@@ -507,7 +508,8 @@ fn in_hundredths(weights: &[Text]) -> Option<String> {
     Some(format!("weights are hundredths of a percent: write `[{}]`", weights.join(", ")))
 }
 
-/// Returns the help on parts of 1 and on weights in place of percentages, whose sum is in hundredths of a percent.
+/// Returns the help on parts of 1 and on weights in place of percentages, whose sum is in hundredths of a
+/// percent.
 fn in_percent(shares: &[(String, Text)], sum: u64) -> Option<String> {
     const MOST_SHOWN: usize = 8;
     let factor = match sum {
@@ -613,8 +615,8 @@ fn variation_lengths(
     }
 }
 
-/// Returns an error if the splits alone make the content too large. As sent, each split has a weight for every
-/// variation, so a small document could take gigabytes.
+/// Returns an error if the splits alone make the content too large. As sent, each split has a weight for
+/// every variation, so a small document could take gigabytes.
 fn size_of_splits(content: &RawContent, variations: usize) -> Option<Finding> {
     let serves = content.rules.iter().flatten().map(|rule| &rule.serve);
     let serves = serves.chain([&content.disabled_serve, &content.default_serve]).flatten();

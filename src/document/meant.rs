@@ -54,7 +54,8 @@ fn add_json(value: &NodeKind, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Returns the items of a list that is written as a text: `- 1 - 2`, with or without line breaks, or `[1, 2]`.
+/// Returns the items of a list that is written as a text: `- 1 - 2`, with or without line breaks, or `[1,
+/// 2]`.
 pub(super) fn items(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     let parts: Vec<&str> = match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
@@ -82,7 +83,8 @@ pub(super) fn list(items: &[String]) -> Option<String> {
     short(&items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the decimal number that a text with another notation has: a decimal comma, and groups of three digits.
+/// Returns the decimal number that a text with another notation has: a decimal comma, and groups of three
+/// digits.
 pub(super) fn number(text: &str) -> Option<String> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -145,7 +147,8 @@ pub(super) fn weights(distribution: &Node) -> Option<Vec<u32>> {
     (sum == u64::from(WHOLE)).then_some(weights)
 }
 
-/// Returns what an author wrote whose value ends at a comma, because a key without a value follows: `50,5` or `a, b`.
+/// Returns what an author wrote whose value ends at a comma, because a key without a value follows: `50,5` or
+/// `a, b`.
 pub(super) fn cut_at_comma(before: Option<&(Node, Node)>, (key, value): &(Node, Node)) -> Option<CutValue> {
     let (_, before) = before?;
     let plain = |node: &Node| match &node.kind {

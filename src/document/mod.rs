@@ -239,7 +239,8 @@ impl File<'_> {
             }
         }
         mistake::name_comments(self.text, &mut findings);
-        // The markers cause the other findings, so the conflict replaces them; valid text may contain a marker line.
+        // The markers cause the other findings, so the conflict replaces them; valid text may contain a
+        // marker line.
         if let Some(conflict) = conflict_marker(self.text).filter(|_| payload.is_none()) {
             findings = vec![conflict];
         }
@@ -267,8 +268,8 @@ fn is_lfs_pointer(text: &str) -> bool {
         || text.starts_with("version https://hawser.github")
 }
 
-/// Returns the error at the first conflict marker in `text`. Call it only for a file that cannot be read: a line of a
-/// multi-line text may begin with a marker.
+/// Returns the error at the first conflict marker in `text`. Call it only for a file that cannot be read: a
+/// line of a multi-line text may begin with a marker.
 fn conflict_marker(text: &str) -> Option<Finding> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| is_marker(line))?;
     let span =

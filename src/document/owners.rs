@@ -38,7 +38,8 @@ impl CodeOwners {
     pub(crate) fn parse(path: &str, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut section = (0, Vec::new());
-        // GitLab combines the sections of one name, whatever its case. That of the entries before any heading has a name, too.
+        // GitLab combines the sections of one name, whatever its case. That of the entries before any heading
+        // has a name, too.
         let mut sections = HashMap::from([("codeowners".to_owned(), 0)]);
         let (mut patterns, mut entries) = (Vec::new(), Vec::new());
         for (line, number) in text.lines().zip(1_usize..) {
@@ -101,7 +102,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Returns the name and the default owners of GitLab's heading of a section, such as `^[Payments][2] @shop/payments`.
+/// Returns the name and the default owners of GitLab's heading of a section, such as `^[Payments][2]
+/// @shop/payments`.
 fn heading(line: &str) -> Option<(String, Vec<String>)> {
     let (name, rest) = line.trim().trim_start_matches('^').strip_prefix('[')?.split_once(']')?;
     let count = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));

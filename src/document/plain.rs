@@ -1,19 +1,22 @@
 //! Reads documents with serde_yaml, which is several times as fast as a syntax tree with positions.
 //!
-//! `Some` is exactly what the syntax tree has, without a finding. `None` means that the tree decides: serde_yaml reports only
-//! the first error, and reads some parts of YAML that documents do not have or that parsers read differently.
+//! `Some` is exactly what the syntax tree has, without a finding. `None` means that the tree decides:
+//! serde_yaml reports only the first error, and reads some parts of YAML that documents do not have or that
+//! parsers read differently.
 
 use super::resolve::RawDocument;
 
 /// The largest [`work`] that serde_yaml gets.
 pub(super) const MOST_WORK: usize = 1 << 26;
 
-/// Returns the document, or `None` if the syntax tree must read it: also if the text takes more than `most_work`.
+/// Returns the document, or `None` if the syntax tree must read it: also if the text takes more than
+/// `most_work`.
 pub(super) fn parse(text: &str, most_work: usize) -> Option<RawDocument> {
     if work(text) <= most_work && is_plain(text) { serde_yaml::from_str(text).ok() } else { None }
 }
 
-/// Returns the product of the size of a text and the number of its brackets, with which the time of serde_yaml can grow.
+/// Returns the product of the size of a text and the number of its brackets, with which the time of
+/// serde_yaml can grow.
 pub(super) fn work(text: &str) -> usize {
     text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count() * text.len()
 }
@@ -38,8 +41,8 @@ fn without_comment(line: &str) -> &str {
     }
 }
 
-/// Returns whether `line` has a tab, or a character that may begin an anchor, an alias, a tag, a block scalar, a directive or a
-/// complex key, or a dash that some parsers read as text.
+/// Returns whether `line` has a tab, or a character that may begin an anchor, an alias, a tag, a block
+/// scalar, a directive or a complex key, or a dash that some parsers read as text.
 fn has_indicator(line: &str) -> bool {
     let (mut before, mut is_dash) = (b' ', false);
     line.bytes().any(|byte| {

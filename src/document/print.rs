@@ -1,11 +1,13 @@
-//! Prints documents in the canonical layout: a file with its comments for `fmt`, and targeting, which has none.
+//! Prints documents in the canonical layout: a file with its comments for `fmt`, and targeting, which has
+//! none.
 //!
-//! Scalars stay as they are written, and comments stay at the part of the document that they belong to. A blank line between
-//! two parts stays; several become one. The layout has one fact per line, so that a diff is readable.
+//! Scalars stay as they are written, and comments stay at the part of the document that they belong to. A
+//! blank line between two parts stays; several become one. The layout has one fact per line, so that a diff
+//! is readable.
 //!
-//! Invariant of `format`: the result is read as the same payload with the same findings, has the same comments, and is its
-//! own result. Each result is checked before it is returned, so a construct that this module does not know leaves the file as
-//! it is.
+//! Invariant of `format`: the result is read as the same payload with the same findings, has the same
+//! comments, and is its own result. Each result is checked before it is returned, so a construct that this
+//! module does not know leaves the file as it is.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -93,7 +95,8 @@ fn has_the_same_comments(before: &Syntax<'_>, after: &Syntax<'_>) -> bool {
     sorted(before) == sorted(after)
 }
 
-/// Counts the characters that begin a comment. This finds a lost comment even if the parser did not recognize it.
+/// Counts the characters that begin a comment. This finds a lost comment even if the parser did not recognize
+/// it.
 fn hashes(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'#').count()
 }
@@ -148,7 +151,8 @@ impl Section {
     }
 }
 
-/// Returns `entries` in the canonical order. Keys without a place in it stay in their order, after the others.
+/// Returns `entries` in the canonical order. Keys without a place in it stay in their order, after the
+/// others.
 fn sorted(entries: &[(Node, Node)], section: Section) -> Vec<&(Node, Node)> {
     let keys = section.keys();
     let mut entries: Vec<_> = entries.iter().collect();
@@ -426,11 +430,11 @@ fn is_empty_collection(node: &Node) -> bool {
     }
 }
 
-/// Returns `targeting` as the text of a document in the canonical layout, which parses to the same targeting for this kind of
-/// service.
+/// Returns `targeting` as the text of a document in the canonical layout, which parses to the same targeting
+/// for this kind of service.
 ///
-/// Quotes text unless it is a plain word. Leaves out empty text that may be absent, and serves variations by name where the
-/// names can stand for them.
+/// Quotes text unless it is a plain word. Leaves out empty text that may be absent, and serves variations by
+/// name where the names can stand for them.
 pub(crate) fn print(targeting: &Targeting, kind: ServiceKind) -> String {
     let Targeting { disabled, content } = targeting;
     let Content { rules, disabled_serve, default_serve, variations, prerequisites } = content;
@@ -524,7 +528,8 @@ fn serve(serve: &Serve, variations: &Variations<'_>) -> String {
     }
 }
 
-/// Returns a split by the names of the variations, or as a list of weights if the names cannot stand for them.
+/// Returns a split by the names of the variations, or as a list of weights if the names cannot stand for
+/// them.
 fn split(weights: &[u32], variations: &[Variation]) -> String {
     // YAML allows a key of at most 1024 characters, escapes included.
     const LONGEST_KEY: usize = 1000;

@@ -1,9 +1,10 @@
-//! Checks what documents say about others: the prerequisites of the toggles of one environment, and the type of a toggle
-//! that has documents in several environments.
+//! Checks what documents say about others: the prerequisites of the toggles of one environment, and the type
+//! of a toggle that has documents in several environments.
 //!
-//! The caller adds each document as a node, together with those that it refers to, directly or through others. A document
-//! that no node refers to is not needed, so a check of one document reads only its prerequisites. All steps take time that
-//! is linear in the number of nodes, and none recurses: a chain can lead through every toggle of a repository.
+//! The caller adds each document as a node, together with those that it refers to, directly or through
+//! others. A document that no node refers to is not needed, so a check of one document reads only its
+//! prerequisites. All steps take time that is linear in the number of nodes, and none recurses: a chain can
+//! lead through every toggle of a repository.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -132,8 +133,8 @@ impl ReferenceProblem {
 }
 
 impl References {
-    /// Returns the number of the node of the toggle with this key, and whether it is new: then the caller has to
-    /// [`fill`](Self::fill) it.
+    /// Returns the number of the node of the toggle with this key, and whether it is new: then the caller has
+    /// to [`fill`](Self::fill) it.
     pub(crate) fn node(&mut self, key: &str) -> (usize, bool) {
         if let Some(node) = self.by_key.get(key) {
             return (*node, false);
@@ -179,8 +180,8 @@ impl References {
 
     /// Returns the findings about the documents of `checked`, in its order.
     ///
-    /// `others` finds out more about the repository: a key that is similar to one that no document has, and the types of a
-    /// toggle in all environments.
+    /// `others` finds out more about the repository: a key that is similar to one that no document has, and
+    /// the types of a toggle in all environments.
     pub(crate) fn problems<E>(
         &self,
         checked: &[usize],
@@ -329,7 +330,8 @@ fn unknown<E>(
 pub(crate) trait Others {
     type Error;
 
-    /// Returns the similar key of a document, if there is one. None if the other documents are not known at all.
+    /// Returns the similar key of a document, if there is one. None if the other documents are not known at
+    /// all.
     fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Self::Error>;
 
     /// Returns the types of a toggle in all environments.
@@ -408,7 +410,8 @@ impl Chains {
         chains
     }
 
-    /// Ends the component whose first visited node is `first`. The components that it leads to have ended before.
+    /// Ends the component whose first visited node is `first`. The components that it leads to have ended
+    /// before.
     fn close(&mut self, graph: &References, stack: &mut Vec<usize>, first: usize) {
         let number = self.sizes.len();
         let mut size = 0;
@@ -429,8 +432,8 @@ impl Chains {
         }
     }
 
-    /// Returns the circle through the prerequisite of `node` that is `target`, if there is one: the shortest one, or its
-    /// beginning if it is long.
+    /// Returns the circle through the prerequisite of `node` that is `target`, if there is one: the shortest
+    /// one, or its beginning if it is long.
     fn circle(&self, graph: &References, node: usize, target: usize) -> Option<Circle> {
         /// The most nodes that a search visits, so that all searches together are linear.
         const MOST_VISITED: usize = 128;
@@ -502,8 +505,8 @@ impl Chains {
     }
 }
 
-/// Returns the finding about a toggle whose documents in several environments have different types. `others` has each
-/// other document with its type.
+/// Returns the finding about a toggle whose documents in several environments have different types. `others`
+/// has each other document with its type.
 pub(crate) fn disagreement(own: ReturnType, others: &[(String, ReturnType)]) -> Option<ReferenceProblem> {
     let (path, other) = others.iter().find(|(_, other)| *other != own)?;
     let (own, other) = (own.as_str(), other.as_str());
@@ -515,7 +518,8 @@ pub(crate) fn disagreement(own: ReturnType, others: &[(String, ReturnType)]) -> 
     Some(ReferenceProblem::new(&check::TYPE_DISAGREEMENT, Place::Variations, message, help.to_owned()))
 }
 
-/// Returns the findings about other documents in one document, with their positions, and applies its waivers of them.
+/// Returns the findings about other documents in one document, with their positions, and applies its waivers
+/// of them.
 pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<ReferenceProblem>) -> Vec<Diagnostic> {
     let Blob::Content(bytes) = content else { return Vec::new() };
     let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };

@@ -1,7 +1,8 @@
-//! A document as it is written, and what it means: every field is optional and every text verbatim; names of variations become
-//! indices, and a complete document becomes targeting.
+//! A document as it is written, and what it means: every field is optional and every text verbatim; names of
+//! variations become indices, and a complete document becomes targeting.
 //!
-//! A field that is absent or cannot be read is `None`. That lets one set of checks run on valid and on broken documents.
+//! A field that is absent or cannot be read is `None`. That lets one set of checks run on valid and on broken
+//! documents.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -369,7 +370,8 @@ impl<'a> VariationNames<'a> {
             if let Some(name) = &variation.name {
                 by_name
                     .entry(name.as_str())
-                    // The name stays as ambiguous: without it, a serve by this name would be reported as unknown.
+                    // The name stays as ambiguous: without it, a serve by this name would be reported as
+                    // unknown.
                     .and_modify(|index| *index = None)
                     .or_insert(Some(index));
             }

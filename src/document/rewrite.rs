@@ -1,5 +1,5 @@
-//! Rewrites a document for another targeting. What means the same stays as it is written, with its comments; a part that is gone
-//! takes its comments along.
+//! Rewrites a document for another targeting. What means the same stays as it is written, with its comments;
+//! a part that is gone takes its comments along.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -12,7 +12,8 @@ use super::syntax::{self, Syntax, is_block};
 use super::{read, text};
 use crate::model::{Blob, Payload, Serve, ServiceKind, Targeting};
 
-/// Returns the document `content` with the meaning of `payload`. None if it cannot be rewritten: then it has to be printed anew.
+/// Returns the document `content` with the meaning of `payload`. None if it cannot be rewritten: then it has
+/// to be printed anew.
 pub(crate) fn rewrite(content: &Blob, payload: &Payload, kind: ServiceKind) -> Option<String> {
     let source = text("", content).ok()?;
     let old = syntax::parse(source);
@@ -188,8 +189,8 @@ impl<'a> Merger<'a> {
         merged.collect()
     }
 
-    /// Returns the old item of each new one. As many as are left are the same ones with other content: a renamed rule is still the
-    /// rule. An object with a comment is not: the comment says what it was.
+    /// Returns the old item of each new one. As many as are left are the same ones with other content: a
+    /// renamed rule is still the rule. An object with a comment is not: the comment says what it was.
     fn pairs(&self, before: &[Node], after: &[Node], section: Section) -> Vec<Option<usize>> {
         let mut pairs = same_items(before, after, section);
         let paired: HashSet<usize> = pairs.iter().flatten().copied().collect();

@@ -6,8 +6,8 @@ use crate::model::{CONDITION_TYPES, ConditionType, ReturnType, ServiceKind, WHOL
 
 /// Returns the JSON Schema (2020-12) of a document for one kind of service.
 ///
-/// It accepts everything that [`read`](super::read) accepts. It cannot express that `select` is the index of a
-/// variation, that names are unique, that the shares of a split add up, or how a YAML scalar was written.
+/// It accepts everything that [`read`](super::read) accepts. It cannot express that `select` is the index of
+/// a variation, that names are unique, that the shares of a split add up, or how a YAML scalar was written.
 pub(crate) fn schema(kind: ServiceKind) -> Value {
     let mut schema = object(
         "The targeting of one toggle in one environment of one project",
@@ -55,8 +55,8 @@ pub(crate) fn schema(kind: ServiceKind) -> Value {
 
 /// Returns the JSON Schema (2020-12) of the expectations of one toggle.
 ///
-/// It accepts everything that [`expectations`](super::expectations) accepts. It cannot express that names are unique, or which
-/// variations a toggle has.
+/// It accepts everything that [`expectations`](super::expectations) accepts. It cannot express that names are
+/// unique, or which variations a toggle has.
 pub(crate) fn test_schema() -> Value {
     let mut item = object(
         "What a user must be served",
@@ -202,8 +202,8 @@ fn types() -> Vec<&'static str> {
 
 fn documented_condition() -> Value {
     let mut condition = condition(&["type", "subject", "predicate", "objects"]);
-    // The documented API does not list its types, so they are offered, and only the objects that every service compares are
-    // checked.
+    // The documented API does not list its types, so they are offered, and only the objects that every
+    // service compares are checked.
     condition["properties"]["type"]["anyOf"] = offered(&types());
     let rule = |kind: &ConditionType| {
         let mut properties = json!({ "predicate": { "anyOf": offered(&kind.predicates()) } });

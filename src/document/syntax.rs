@@ -70,8 +70,8 @@ impl<'t> Syntax<'t> {
         self.notes.get(&node.id).unwrap_or(NONE)
     }
 
-    /// Returns another tree with these comments: `root` has parts of this one and of a text that follows this one in `text`.
-    /// `moved` are comments that go above the node with this id.
+    /// Returns another tree with these comments: `root` has parts of this one and of a text that follows this
+    /// one in `text`. `moved` are comments that go above the node with this id.
     pub(super) fn with_root<'o>(
         &self,
         text: &'o str,

@@ -1,8 +1,8 @@
 //! Inline waivers: comments that accept a warning, with the reason.
 //!
-//! `# gitoggle: allow(check-id) reason` waives the warnings of that check on the next line, and in the entry or item that
-//! begins there. Only warnings can be waived, because a document with an error cannot be published. A waiver of `stale`
-//! concerns the whole document, and is read by `gitoggle stale`.
+//! `# gitoggle: allow(check-id) reason` waives the warnings of that check on the next line, and in the entry
+//! or item that begins there. Only warnings can be waived, because a document with an error cannot be
+//! published. A waiver of `stale` concerns the whole document, and is read by `gitoggle stale`.
 
 use super::Document;
 use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER};
@@ -16,7 +16,8 @@ use crate::model::{Blob, Payload, Sdks};
 /// What a comment for this program begins with, after the `#`.
 pub(super) const MARK: &str = "gitoggle:";
 
-/// The id of the finding that a toggle decides nothing. Only `gitoggle stale` reports it, because it depends on the history.
+/// The id of the finding that a toggle decides nothing. Only `gitoggle stale` reports it, because it depends
+/// on the history.
 const STALE: &str = "stale";
 
 /// Waives the findings of `document`, whose syntax is `tree`, and adds those on the waivers.
@@ -48,7 +49,8 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
     document.diagnostics.sort_unstable();
 }
 
-/// Waives the findings about other documents in the document whose syntax is `tree`, and adds those on such waivers.
+/// Waives the findings about other documents in the document whose syntax is `tree`, and adds those on such
+/// waivers.
 pub(super) fn apply_to_references(path: &str, tree: &Syntax<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let Syntax { text, root, comments, .. } = tree;
     let mut findings = Vec::new();
@@ -63,7 +65,8 @@ pub(super) fn apply_to_references(path: &str, tree: &Syntax<'_>, diagnostics: &m
     diagnostics.sort_unstable();
 }
 
-/// Returns why a toggle is kept although it decides nothing: the reason of the waiver of `stale` in its document.
+/// Returns why a toggle is kept although it decides nothing: the reason of the waiver of `stale` in its
+/// document.
 pub(crate) fn kept(content: &Blob) -> Option<String> {
     let Blob::Content(bytes) = content else { return None };
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(MARK))?;
@@ -88,7 +91,8 @@ fn is_in_use(document: &Document) -> bool {
     targeting.is_some_and(|targeting| targeting.leftover().is_none() && !targeting.has_schedule())
 }
 
-/// Adds a finding if the comments of a document with a waiver are unknown. A waiver must not be ignored silently.
+/// Adds a finding if the comments of a document with a waiver are unknown. A waiver must not be ignored
+/// silently.
 fn unread(path: &str, text: &str, document: &mut Document) {
     let mut lines = text.lines().map(str::trim_start);
     if lines.any(|line| line.starts_with('#') && line.contains(MARK)) {

@@ -1,4 +1,5 @@
-//! Runs scans, one after the other: for the daemon, for `gitoggle drift`, and for passes and plans that may publish over drift.
+//! Runs scans, one after the other: for the daemon, for `gitoggle drift`, and for passes and plans that may
+//! publish over drift.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -78,8 +79,9 @@ pub fn plan_live(config: &Config, files: Files, context: &PassContext) -> Result
     Ok(planned)
 }
 
-/// Reads what the service has of the toggles that a pass may publish over: the inputs of that pass, and what differs. With
-/// `--overwrite-drift`, it may overwrite exactly the versions that this has read, and what is changed later is held. Blocks.
+/// Reads what the service has of the toggles that a pass may publish over: the inputs of that pass, and what
+/// differs. With `--overwrite-drift`, it may overwrite exactly the versions that this has read, and what is
+/// changed later is held. Blocks.
 pub(crate) fn overwritable(
     config: &Config,
     context: &PassContext,
@@ -173,7 +175,8 @@ fn documents(plan: &Plan) -> BTreeSet<ToggleId> {
     changes.chain(withheld).chain(needed).collect()
 }
 
-/// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for many scans.
+/// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for
+/// many scans.
 #[derive(Debug)]
 pub struct DriftScanner {
     sdk_keys: SdkKeys,
@@ -206,7 +209,8 @@ impl DriftScanner {
     /// Compares the service with what was applied. Blocks.
     ///
     /// # Errors
-    /// If the state cannot be read, or connections cannot be set up. A failed read of the service is part of the report.
+    /// If the state cannot be read, or connections cannot be set up. A failed read of the service is part of
+    /// the report.
     pub fn scan(
         &mut self,
         config: &Config,
@@ -232,7 +236,8 @@ impl DriftScanner {
         let result = scan.finish(&config.rules, began);
         if !result.is_interrupted {
             self.memory.compared.clear();
-            // One toggle that cannot be read must not make every scan a full one, but an outage is not a full scan.
+            // One toggle that cannot be read must not make every scan a full one, but an outage is not a full
+            // scan.
             let is_outage = result.report.unread.len() * 2 > result.report.applied;
             self.memory.has_compared |= !is_outage;
             for (environment, is_full) in scanned {
@@ -326,7 +331,8 @@ impl DriftScanner {
         self.memory.facts(self.on_missing)
     }
 
-    /// Returns the differences that a publish of the document ends, as far as scans of this process have found out.
+    /// Returns the differences that a publish of the document ends, as far as scans of this process have
+    /// found out.
     pub(crate) fn differences(&self) -> LiveDifferences {
         self.memory.differences().differences()
     }

@@ -118,7 +118,8 @@ impl<'a> Scan<'a> {
             }
             Err(_) => {}
         }
-        // The next scan finds the same payload, so it would not read them if this one fails or is interrupted.
+        // The next scan finds the same payload, so it would not read them if this one fails or is
+        // interrupted.
         for id in outdated {
             if let Some(equal) = self.memory.versions.toggles.remove(&id) {
                 self.applied_versions.insert(id.clone(), equal);
@@ -364,8 +365,9 @@ pub struct ScanRequest<'a> {
 }
 
 impl<'a> ScanRequest<'a> {
-    /// Returns whether the scan keeps the versions of payloads for SDKs. A command that runs once compares all versions
-    /// instead: "unchanged" proves nothing after a lost increment, and its globs may leave out toggles of an environment.
+    /// Returns whether the scan keeps the versions of payloads for SDKs. A command that runs once compares
+    /// all versions instead: "unchanged" proves nothing after a lost increment, and its globs may leave out
+    /// toggles of an environment.
     const fn keeps_payloads(&self) -> bool {
         self.documents.is_none()
     }
@@ -403,8 +405,8 @@ impl DriftScan {
     }
 }
 
-/// Reads the versions of each toggle from a number on, newest first. A toggle is absent if its versions could not be
-/// read, or if the pass was stopped.
+/// Reads the versions of each toggle from a number on, newest first. A toggle is absent if its versions could
+/// not be read, or if the pass was stopped.
 fn versions_from(
     reader: &LiveReader,
     wanted: Vec<(ToggleId, u64)>,

@@ -1,8 +1,10 @@
-//! Random histories of scans, with the number of scans between two that read every toggle drawn small as well as real.
+//! Random histories of scans, with the number of scans between two that read every toggle drawn small as well
+//! as real.
 //!
-//! A daemon scans, a person compares, processes are killed before they keep what they found out, passes publish, and another
-//! writer changes toggles. The service loses increments of the version of its payload, so a scan sees a change only if it
-//! reads the toggle or compares all versions. A model says what each scan has to read and to report.
+//! A daemon scans, a person compares, processes are killed before they keep what they found out, passes
+//! publish, and another writer changes toggles. The service loses increments of the version of its payload,
+//! so a scan sees a change only if it reads the toggle or compares all versions. A model says what each scan
+//! has to read and to report.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -168,8 +170,8 @@ impl History {
         DriftScanner::keep_published(&self.config, &report).unwrap();
     }
 
-    /// Lets another writer change a toggle. Every other value is what was applied. If the increment is lost, the change is made
-    /// at the next request.
+    /// Lets another writer change a toggle. Every other value is what was applied. If the increment is lost,
+    /// the change is made at the next request.
     fn edit(&mut self, is_lost: bool) {
         let name = self.rng.choice(TOGGLES).unwrap();
         let is_reverted = self.rng.bool();

@@ -53,7 +53,8 @@ pub(super) struct TimeTest {
     is_unsure: bool,
 }
 
-/// Returns the kind of text that a condition compares if `value` is not of that kind, so that the condition does not match.
+/// Returns the kind of text that a condition compares if `value` is not of that kind, so that the condition
+/// does not match.
 pub(crate) fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
     let is_misfit = |is_misfit: bool, wanted| is_misfit.then_some(wanted);
     match ConditionType::find(&condition.kind)?.value {
@@ -291,7 +292,8 @@ impl From<bool> for Truth {
 /// What a user gets if it is known.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Served {
-    /// The default in the caller's code: the toggle has no variation for the user, or the SDKs do not get the toggle.
+    /// The default in the caller's code: the toggle has no variation for the user, or the SDKs do not get the
+    /// toggle.
     CallerDefault,
     Variation(u32),
 }
@@ -305,8 +307,8 @@ pub(crate) enum Verdict {
     Known(Served),
 }
 
-/// Returns whether a prerequisite of this type is about a toggle of another one, which has these values here and, as far as it
-/// is known, these types in all environments.
+/// Returns whether a prerequisite of this type is about a toggle of another one, which has these values here
+/// and, as far as it is known, these types in all environments.
 pub(super) fn has_other_type(
     kind: ReturnType,
     values: &[&str],
@@ -324,7 +326,8 @@ pub(super) fn has_other_type(
             None => Truth::Unknown(Doubt::UnsureEquality),
         },
         (ReturnType::String, _) => Truth::Unknown(Doubt::UnsureEquality),
-        // What fits the type has it, because the document of a text that looks like a number would be invalid.
+        // What fits the type has it, because the document of a text that looks like a number would be
+        // invalid.
         _ => Truth::False,
     }
 }
@@ -342,7 +345,8 @@ pub(super) fn meets(prerequisite: &Prerequisite, value: &str) -> Truth {
     }
 }
 
-/// A user: a key and attributes. The values of a [`Person`] can be replaced, so that one serves a whole audience.
+/// A user: a key and attributes. The values of a [`Person`] can be replaced, so that one serves a whole
+/// audience.
 #[derive(Clone, Debug)]
 pub(crate) struct Person<'a> {
     slots: &'a Slots,
@@ -351,7 +355,8 @@ pub(crate) struct Person<'a> {
     values: Vec<AttributeValue>,
 }
 
-/// The value of an attribute in the forms that conditions compare. A text that cannot be parsed has no such form.
+/// The value of an attribute in the forms that conditions compare. A text that cannot be parsed has no such
+/// form.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttributeValue {
     is_set: bool,

@@ -12,7 +12,8 @@ use crate::model::WHOLE;
 /// The number of toggles in a chain of prerequisites that the SDK evaluates.
 const DEEPEST: u32 = 20;
 
-/// What an SDK serves if a prerequisite is not met, as measured with the versions that `document` has with the facts about SDKs.
+/// What an SDK serves if a prerequisite is not met, as measured with the versions that `document` has with
+/// the facts about SDKs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum UnmetServe {
     /// The default serve of the toggle that has the prerequisite: Python, and Java before 2.3.
@@ -82,8 +83,8 @@ impl Possibility {
 }
 
 impl Evaluator {
-    /// Returns a user without attributes and key. `now` is the time of evaluation in seconds since 1970-01-01 UTC; without
-    /// it, what depends on the current time is unknown.
+    /// Returns a user without attributes and key. `now` is the time of evaluation in seconds since 1970-01-01
+    /// UTC; without it, what depends on the current time is unknown.
     pub(crate) fn person(&self, now: Option<i64>) -> Person<'_> {
         Person::new(&self.slots, now)
     }
@@ -121,7 +122,8 @@ impl Evaluator {
         let met = Visit::new(self, person).prerequisite(prerequisite, DEEPEST);
         let verdict = prerequisite.toggle.map(|toggle| self.evaluate(toggle, person));
         let truth = match (met.truth, met.may_end) {
-            // If a toggle further down does not exist, the disabled serve is next, as if the prerequisite were not met.
+            // If a toggle further down does not exist, the disabled serve is next, as if the prerequisite
+            // were not met.
             (Truth::True, Some(doubt)) => Truth::Unknown(doubt),
             (truth, _) => truth,
         };
@@ -171,8 +173,8 @@ struct Visit<'a> {
     rules: PrerequisiteRules,
     evaluator: &'a Evaluator,
     person: &'a Person<'a>,
-    /// The results of prerequisites' toggles by index and depth. Toggles that share prerequisites would otherwise take
-    /// time that is exponential in the depth.
+    /// The results of prerequisites' toggles by index and depth. Toggles that share prerequisites would
+    /// otherwise take time that is exponential in the depth.
     known: HashMap<(usize, u32), Possibility>,
 }
 
@@ -308,7 +310,8 @@ pub(super) struct Slots {
 
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// The texts that `is one of` and `is not any of` look for. A user's value is looked up once for all conditions.
+    /// The texts that `is one of` and `is not any of` look for. A user's value is looked up once for all
+    /// conditions.
     words: HashMap<String, u32>,
     pub(super) is_number: bool,
     pub(super) is_semver: bool,

@@ -1,10 +1,12 @@
 //! The one comment of a plan on a pull request, which later runs update.
 //!
-//! A hidden marker at the very beginning of a comment identifies it, and only comments of the token's own user count whose
-//! checksum is right: what other users wrote, or what anyone changed, is neither touched nor believed. Two jobs may create a comment at the same time, so each
-//! lists the comments again afterwards. Both then agree that the oldest one stays, give it their text, and delete the rest.
+//! A hidden marker at the very beginning of a comment identifies it, and only comments of the token's own
+//! user count whose checksum is right: what other users wrote, or what anyone changed, is neither touched nor
+//! believed. Two jobs may create a comment at the same time, so each lists the comments again afterwards.
+//! Both then agree that the oldest one stays, give it their text, and delete the rest.
 //!
-//! A job for an older commit may end last. It does not replace the text of a job for the newest commit of the pull request.
+//! A job for an older commit may end last. It does not replace the text of a job for the newest commit of the
+//! pull request.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -25,8 +27,8 @@ pub(crate) struct CommentDraft<'a> {
     pub(crate) body: &'a str,
     /// The commit of the pull request that the text is about, if it is known.
     pub(crate) head: Option<&'a str>,
-    /// Compares another commit with `head`: less if it is an ancestor, greater if it is a descendant. `None` if it is
-    /// neither, or if it is not in this clone.
+    /// Compares another commit with `head`: less if it is an ancestor, greater if it is a descendant. `None`
+    /// if it is neither, or if it is not in this clone.
     pub(crate) order: &'a dyn Fn(&str) -> Option<Ordering>,
 }
 
@@ -61,7 +63,8 @@ impl ForgeClient {
                 Ok(None) if round < ROUNDS => round += 1,
                 Ok(None) => return Err(ForgeError::foreign("its comments changed during every attempt")),
                 Ok(Some(result)) => return Ok(result),
-                // The comment may have been created nevertheless, so the comments are listed before the next attempt.
+                // The comment may have been created nevertheless, so the comments are listed before the next
+                // attempt.
                 Err(error) if self.pause(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -117,7 +120,8 @@ impl ForgeClient {
         }))
     }
 
-    /// Returns whether somebody has hidden the comment of `entry`. An answer that does not say so is not worth a retry.
+    /// Returns whether somebody has hidden the comment of `entry`. An answer that does not say so is not
+    /// worth a retry.
     fn is_hidden(&self, entry: &Value) -> bool {
         let answer = self.routes.is_hidden(entry).and_then(|request| self.once(&request).ok());
         answer.is_some_and(|answer| answer.body["data"]["node"]["isMinimized"].as_bool() == Some(true))
@@ -133,8 +137,8 @@ impl ForgeClient {
             (true, _) | (_, Some(Ordering::Less)) => return Ok(false),
             (false, order) => order,
         };
-        // The clone of an older job does not have newer commits, and a descendant may have been removed by a forced push.
-        // Only the forge knows the newest commit.
+        // The clone of an older job does not have newer commits, and a descendant may have been removed by a
+        // forced push. Only the forge knows the newest commit.
         let head = match self.call(&self.routes.request(number)) {
             // The token may lack the right to read pull requests.
             Err(error) if error.is_denied() => None,
@@ -147,8 +151,8 @@ impl ForgeClient {
         })
     }
 
-    /// Returns what the comment on a pull request says about its changes. `user` is that of the token, and `first` are the
-    /// oldest comments, if they are known.
+    /// Returns what the comment on a pull request says about its changes. `user` is that of the token, and
+    /// `first` are the oldest comments, if they are known.
     pub(super) fn review(
         &self,
         number: u64,
@@ -280,15 +284,15 @@ impl CommentKey {
         Self(hex(&hash.finalize()[..8]))
     }
 
-    /// Returns the key of a job whose settings are invalid. Its comment is that of the only other job, or one that the next
-    /// run of any job takes over.
+    /// Returns the key of a job whose settings are invalid. Its comment is that of the only other job, or one
+    /// that the next run of any job takes over.
     pub(crate) fn unknown() -> Self {
         Self(UNKNOWN.to_owned())
     }
 
-    /// Returns the comment on `api` with `page` about the commit `head`. Its hidden first line has the plan, the length of the
-    /// page, and a checksum: a comment that a person pasted and added to is not one of gitoggle, and one that a person changed
-    /// is no review.
+    /// Returns the comment on `api` with `page` about the commit `head`. Its hidden first line has the plan,
+    /// the length of the page, and a checksum: a comment that a person pasted and added to is not one of
+    /// gitoggle, and one that a person changed is no review.
     pub(crate) fn comment(
         &self,
         api: ForgeApi,

@@ -66,8 +66,8 @@ impl GitHub {
     }
 }
 
-/// The merged pull requests of a branch with their comments, of which one is that of the plan. REST will lose the commits of
-/// merges with its version 2026-03-10.
+/// The merged pull requests of a branch with their comments, of which one is that of the plan. REST will lose
+/// the commits of merges with its version 2026-03-10.
 const MERGED: &str = "query($owner: String!, $name: String!, $branch: String!, $after: String) { \
      repository(owner: $owner, name: $name) { pullRequests(baseRefName: $branch, states: [MERGED], \
      orderBy: {field: UPDATED_AT, direction: DESC}, first: 50, after: $after) { \

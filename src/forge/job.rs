@@ -1,7 +1,7 @@
 //! Finds the pull request of a CI job in the variables that the CI system sets.
 //!
-//! The names of the variables are those that each system documents. An empty variable counts as unset: GitHub sets
-//! `GITHUB_BASE_REF` for every job, and Gitea copies it.
+//! The names of the variables are those that each system documents. An empty variable counts as unset: GitHub
+//! sets `GITHUB_BASE_REF` for every job, and Gitea copies it.
 
 use serde_json::Value;
 
@@ -31,7 +31,8 @@ pub(crate) struct PullRequest {
     pub target: String,
     /// The name of the branch with the changes, if the CI system names it.
     pub source: Option<String>,
-    /// The newest commit of that branch, if the CI system names it. A job may have checked out a merge of it instead.
+    /// The newest commit of that branch, if the CI system names it. A job may have checked out a merge of it
+    /// instead.
     pub head: Option<String>,
     /// The number that the forge shows.
     pub number: Option<String>,
@@ -39,7 +40,8 @@ pub(crate) struct PullRequest {
     pub repository: Option<String>,
     /// The commit of the target branch when the job was started, if the CI system names it.
     pub base: Option<String>,
-    /// Whether it is a merge queue's: `head` is the result of merging the pull requests of the queue into `base`.
+    /// Whether it is a merge queue's: `head` is the result of merging the pull requests of the queue into
+    /// `base`.
     pub is_queue: bool,
 }
 
@@ -50,8 +52,8 @@ struct Job<'a> {
 }
 
 impl PullRequest {
-    /// Returns the pull request of a CI job; `None` outside of a job for one. `variable` returns the value of an environment
-    /// variable, and `file` the content of a file: GitHub and Gitea describe the event in one.
+    /// Returns the pull request of a CI job; `None` outside of a job for one. `variable` returns the value of
+    /// an environment variable, and `file` the content of a file: GitHub and Gitea describe the event in one.
     pub(crate) fn of_job(
         variable: &dyn Fn(&str) -> Option<String>,
         file: &dyn Fn(&str) -> Option<String>,
@@ -119,7 +121,8 @@ impl Job<'_> {
             forge: Forge::GitLab,
             target: self.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")?,
             source: self.branch("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"),
-            // Only a pipeline for merged results has the first one. In the others, the second one is the branch.
+            // Only a pipeline for merged results has the first one. In the others, the second one is the
+            // branch.
             head: self.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").or_else(|| self.get("CI_COMMIT_SHA")),
             number: self.get("CI_MERGE_REQUEST_IID"),
             // The target's project, because the pipeline of a fork runs in the fork.
@@ -233,11 +236,12 @@ pub(crate) enum ForgeTargetError {
 }
 
 impl ForgeTarget {
-    /// Finds the repository. `variable` returns the value of an environment variable, and `file` the content of a file.
+    /// Finds the repository. `variable` returns the value of an environment variable, and `file` the content
+    /// of a file.
     ///
     /// # Errors
-    /// If the address or the repository is unknown or malformed. A missing token is an error of the first request only,
-    /// because a job for a fork has none.
+    /// If the address or the repository is unknown or malformed. A missing token is an error of the first
+    /// request only, because a job for a fork has none.
     pub(crate) fn find(
         api: ForgeApi,
         settings: ForgeSettings,

@@ -36,7 +36,8 @@ use crate::transport::{
 
 // Sends requests to the API of a forge, and repeats those that may succeed later.
 //
-// Invariant: the token is sent only to the configured host, over TLS. No redirect and no link of a response is followed.
+// Invariant: the token is sent only to the configured host, over TLS. No redirect and no link of a response
+// is followed.
 
 /// For the head of a response and then for each read.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -74,7 +75,8 @@ struct Retries {
 }
 
 impl Retries {
-    /// The wait for a limit whose end the forge does not name. GitHub documents at least a minute for its secondary limits.
+    /// The wait for a limit whose end the forge does not name. GitHub documents at least a minute for its
+    /// secondary limits.
     const UNTIL_ANY_LIMIT_ENDS: Duration = Duration::from_secs(60);
 
     fn new() -> Self {
@@ -210,8 +212,8 @@ impl ForgeApi {
     }
 }
 
-/// Returns the message of an error response. GitLab has objects and lists in `message`, and `error` in place of it. GitHub adds
-/// what is wrong in `errors`.
+/// Returns the message of an error response. GitLab has objects and lists in `message`, and `error` in place
+/// of it. GitHub adds what is wrong in `errors`.
 fn message(body: &Value) -> String {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -246,7 +248,8 @@ fn graphql_status(body: &Value) -> u16 {
     }
 }
 
-/// Returns the error of a refusal. One that carries a wait or speaks of a limit is a limit, whatever its status is.
+/// Returns the error of a refusal. One that carries a wait or speaks of a limit is a limit, whatever its
+/// status is.
 fn refused(status: u16, message: &str, headers: &HeaderMap, now: Timestamp) -> ForgeError {
     const WORDS: [&str; 5] = ["rate limit", "too many requests", "abuse detection", "retry later", "quota"];
     let wait = wait(headers, now);
@@ -266,7 +269,8 @@ fn wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     if let Some(asked) = text(RETRY_AFTER.as_str()) {
         return retry_after(asked, text(DATE.as_str()), now);
     }
-    // GitHub's primary limit and that of GitLab: no `Retry-After`, but the second at which requests are accepted again.
+    // GitHub's primary limit and that of GitLab: no `Retry-After`, but the second at which requests are
+    // accepted again.
     let reset = [("x-ratelimit-remaining", "x-ratelimit-reset"), ("ratelimit-remaining", "ratelimit-reset")];
     let reset = reset.iter().find(|(remaining, _)| text(remaining) == Some("0"))?;
     let reset: i64 = text(reset.1)?.parse().ok()?;

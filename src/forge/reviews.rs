@@ -151,8 +151,8 @@ impl ForgeClient {
         })
     }
 
-    /// Returns what `branch` had after pull request `number` was merged; none if it is not. It was not merged before `since`,
-    /// in seconds since 1970-01-01 UTC.
+    /// Returns what `branch` had after pull request `number` was merged; none if it is not. It was not merged
+    /// before `since`, in seconds since 1970-01-01 UTC.
     pub(crate) fn merged_as(
         &self,
         number: u64,

@@ -98,8 +98,8 @@ pub(super) fn commit_id(id: &Value) -> Option<CommitId> {
     id.as_str()?.parse().ok().map(CommitId)
 }
 
-/// Returns the number of the page after `page`, as `X-Next-Page` or `Link` says. The linked URL itself is not requested,
-/// because it could be on another host.
+/// Returns the number of the page after `page`, as `X-Next-Page` or `Link` says. The linked URL itself is not
+/// requested, because it could be on another host.
 pub(super) fn next_page(headers: &HeaderMap, page: u32) -> Option<u32> {
     let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
     // Empty on the last page.
@@ -174,8 +174,8 @@ pub(super) trait Routes {
     fn state(&self, verdict: CommitVerdict) -> &'static str {
         verdict.as_str()
     }
-    /// The pull requests that were merged into `branch`, those that changed last first. `since` is in seconds since
-    /// 1970-01-01 UTC: what did not change after it may be left out.
+    /// The pull requests that were merged into `branch`, those that changed last first. `since` is in seconds
+    /// since 1970-01-01 UTC: what did not change after it may be left out.
     fn merged(&self, branch: &str, since: i64, page: &RequestedPage) -> ForgeRequest;
     /// Returns the entries of an answer to [`Self::merged`].
     fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
@@ -275,7 +275,8 @@ impl ForgeApi {
     }
 }
 
-/// The address of a forge's API: `https`, a host, and optionally a port and a path. Printed without a trailing slash.
+/// The address of a forge's API: `https`, a host, and optionally a port and a path. Printed without a
+/// trailing slash.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApiUrl(Url);
 

@@ -37,8 +37,8 @@ pub(crate) struct CloneFolder {
 }
 
 impl CloneFolder {
-    /// Creates a folder in `home`, a state folder; without one, or if nothing can be created there, in the temporary folder
-    /// of the system.
+    /// Creates a folder in `home`, a state folder; without one, or if nothing can be created there, in the
+    /// temporary folder of the system.
     pub(crate) fn create(home: Option<&Path>) -> io::Result<Self> {
         let made = match home.map(Self::within) {
             Some(Ok(made)) => made,
@@ -70,7 +70,8 @@ impl CloneFolder {
 
     fn below(parent: &Path, created: Vec<PathBuf>) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-        // A clone is made and locked under the lock of the parent, so that no other process finds it unlocked.
+        // A clone is made and locked under the lock of the parent, so that no other process finds it
+        // unlocked.
         let gate = File::open(parent)?;
         flock(&gate, FlockOperation::LockExclusive)?;
         remove_leftovers(parent);

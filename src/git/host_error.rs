@@ -1,6 +1,8 @@
-//! Why the `git` program failed: the class of the failure, for hints and retries, and what it said, for people.
+//! Why the `git` program failed: the class of the failure, for hints and retries, and what it said, for
+//! people.
 //!
-//! With `LC_ALL=C`, Git's own sentences are the same everywhere. An unknown sentence has no hint, and is shown all the same.
+//! With `LC_ALL=C`, Git's own sentences are the same everywhere. An unknown sentence has no hint, and is
+//! shown all the same.
 
 use std::time::Duration;
 use std::{fmt, io};
@@ -68,7 +70,8 @@ pub enum GitFault {
     NotFound,
     /// The connection failed or broke.
     Network,
-    /// An unknown failure, such as that of a process that the system ended. The local repository may be damaged.
+    /// An unknown failure, such as that of a process that the system ended. The local repository may be
+    /// damaged.
     Other,
     /// A proxy did not connect.
     Proxy,
@@ -248,7 +251,8 @@ impl GitError {
         )
     }
 
-    /// Returns whether only a person can end it: this process and the host do not accept each other, or a disk is full.
+    /// Returns whether only a person can end it: this process and the host do not accept each other, or a
+    /// disk is full.
     pub(crate) fn needs_someone(&self) -> bool {
         matches!(
             self.fault(),
@@ -314,8 +318,8 @@ impl SshHost {
         Some(Self { user: user.map(str::to_owned), host: host.to_owned(), port: port.unwrap_or(22) })
     }
 
-    /// Returns the host under the name and port that ssh looks up in `known_hosts`, if its words contain them:
-    /// `~/.ssh/config` may override those of the address.
+    /// Returns the host under the name and port that ssh looks up in `known_hosts`, if its words contain
+    /// them: `~/.ssh/config` may override those of the address.
     fn named_in(url: &RepoUrl, words: &GitWords) -> Option<Self> {
         let own = Self::of(url)?;
         let text = words.lines.join("\n");

@@ -1,8 +1,9 @@
 //! Merges two commits with `git merge-tree`, so that the result is that of `git merge` and of the host.
 //!
-//! Git writes into an empty repository in a temporary folder, which borrows the objects of the other one. So nothing is written
-//! to the repository, and no configuration, hook or merge driver of it is used. The program downloads nothing: content that a
-//! partial clone lacks takes part in the merge as a text that equals no other, and only its files cannot be merged.
+//! Git writes into an empty repository in a temporary folder, which borrows the objects of the other one. So
+//! nothing is written to the repository, and no configuration, hook or merge driver of it is used. The
+//! program downloads nothing: content that a partial clone lacks takes part in the merge as a text that
+//! equals no other, and only its files cannot be merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,7 +36,8 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// The id of a file whose merge needs content that the clone lacks. No object has it.
 const MISSING: ObjectId = ObjectId([0xff; 20]);
 
-/// The content of a file that cannot be merged, and in which Git writes no markers: it is renamed here and removed there.
+/// The content of a file that cannot be merged, and in which Git writes no markers: it is renamed here and
+/// removed there.
 const UNMERGED: &[u8] = b"<<<<<<<\n=======\n>>>>>>>\n";
 
 /// The result of a merge.
@@ -44,8 +46,8 @@ pub(crate) struct MergeResult {
     pub(crate) tree: ObjectId,
     /// The repository with the objects that the merge made.
     pub(crate) repository: Arc<TempDir>,
-    /// The paths that cannot be merged, with the kind of the conflict unless it is one of contents. Their files have conflict
-    /// markers, those of the target first.
+    /// The paths that cannot be merged, with the kind of the conflict unless it is one of contents. Their
+    /// files have conflict markers, those of the target first.
     pub(crate) conflicts: BTreeMap<String, Option<String>>,
 }
 
@@ -82,8 +84,8 @@ impl From<std::io::Error> for MergeError {
     }
 }
 
-/// Merges `head` into `target`, in the repository whose objects are in exactly `lender`. A document that is a folder on one
-/// side is a file that cannot be merged.
+/// Merges `head` into `target`, in the repository whose objects are in exactly `lender`. A document that is a
+/// folder on one side is a file that cannot be merged.
 pub(crate) fn merge(
     lender: &Path,
     target: CommitId,
@@ -144,7 +146,8 @@ struct Printed {
 }
 
 impl Merger<'_> {
-    /// Returns what Git writes into conflict markers and resolves to `commit`: the name if it can be that of a branch.
+    /// Returns what Git writes into conflict markers and resolves to `commit`: the name if it can be that of
+    /// a branch.
     fn label(&self, name: &str, commit: CommitId) -> String {
         let is_usual = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name != "HEAD";
         let branch = || self.repository.reference(&format!("refs/heads/{name}"), oid(commit.0), false, "");
@@ -191,7 +194,8 @@ impl Merger<'_> {
         self.folder.join("objects").join(&id[..2]).join(&id[2..])
     }
 
-    /// Returns the merged tree, in which the file at each path that cannot be merged has conflict markers, and these paths.
+    /// Returns the merged tree, in which the file at each path that cannot be merged has conflict markers,
+    /// and these paths.
     fn resolve(
         &self,
         merged: &Printed,
@@ -250,8 +254,9 @@ fn failed(lender: &Path, output: &Output) -> GitError {
     GitError::Failed(Box::new(GitFailure { url: RepoUrl::local(lender), fault: GitFault::Other, words }))
 }
 
-/// Reads the output of `git merge-tree -z`: the tree, a record `MODE ID STAGE\tPATH` for each version of a path that cannot be
-/// merged, an empty record, and messages, each with the number of its paths, the paths, its kind and its text.
+/// Reads the output of `git merge-tree -z`: the tree, a record `MODE ID STAGE\tPATH` for each version of a
+/// path that cannot be merged, an empty record, and messages, each with the number of its paths, the paths,
+/// its kind and its text.
 fn parsed(output: &[u8]) -> Option<Printed> {
     let mut records = output.split(|byte| *byte == 0);
     let text = |record: &[u8]| String::from_utf8_lossy(record).into_owned();

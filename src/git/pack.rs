@@ -1,7 +1,8 @@
 //! Writes, copies, and merges packs. One pack of a thousand documents costs one sync instead of two thousand.
 //!
-//! libgit2 indexes what is written here. Copies of many documents and merges are the `git` program's, which moves objects as
-//! they are stored. Without the program, documents are compressed one by one, and packs are not merged: both cost only time.
+//! libgit2 indexes what is written here. Copies of many documents and merges are the `git` program's, which
+//! moves objects as they are stored. Without the program, documents are compressed one by one, and packs are
+//! not merged: both cost only time.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -111,7 +112,8 @@ impl<'a> PackWriter<'a> {
         self.failpoints.at("pack: written")?;
         let name = self.indexer.commit().map_err(RepositoryError::git(self.folder))?;
         self.failpoints.at("pack: named")?;
-        // Refs and the journal name these objects later, so that their files and then the folder must be durable now.
+        // Refs and the journal name these objects later, so that their files and then the folder must be
+        // durable now.
         for extension in ["pack", "idx"] {
             let path = self.folder.join(format!("pack-{name}.{extension}"));
             let synced = File::open(&path).and_then(|file| file.sync_all());
@@ -145,16 +147,17 @@ fn head(kind: ObjectKind, size: usize) -> Vec<u8> {
     head
 }
 
-/// Copies objects of the repository in `source` to that in `target` as they are stored, each after the base of its delta.
-/// The caller checks what has arrived: without the `git` program, and if an object is missing or damaged, nothing has.
+/// Copies objects of the repository in `source` to that in `target` as they are stored, each after the base
+/// of its delta. The caller checks what has arrived: without the `git` program, and if an object is missing
+/// or damaged, nothing has.
 pub(crate) fn copy(source: &Path, target: &Path, ids: &[ObjectId]) -> Result<(), RepositoryError> {
     let _ = copied(source, target, ids);
     sync_folder(&target.join("objects/pack"))
 }
 
 fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> io::Result<()> {
-    // It runs in the repository of the state, so that nothing of the source is read but its objects. It compares their bytes
-    // with the checksums of the source's index.
+    // It runs in the repository of the state, so that nothing of the source is read but its objects. It
+    // compares their bytes with the checksums of the source's index.
     let mut packer = local(target)
         .args(["pack-objects", "--quiet", "--window=0", "--compression=1"])
         .arg(target.join("objects/pack/pack"))
@@ -167,8 +170,8 @@ fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> io::Result<()> {
     packer.wait().and(given)
 }
 
-/// Merges packs if there are more than `most`: each that remains is at least twice as large as all smaller ones together. Returns
-/// whether it did, because open handles do not detect that packs were deleted.
+/// Merges packs if there are more than `most`: each that remains is at least twice as large as all smaller
+/// ones together. Returns whether it did, because open handles do not detect that packs were deleted.
 ///
 /// Objects that no ref reaches are kept: the journal may name them.
 pub(crate) fn repack(repository: &Repository, most: usize) -> Result<bool, RepositoryError> {

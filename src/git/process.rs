@@ -1,11 +1,12 @@
 //! Runs the `git` program, which does everything on the network (src/git/README.md, "The program").
 //!
-//! Each step is one process on a bare repository of gitoggle, never on the user's: so no configuration, hook, or attribute of
-//! a repository that others write is read. What the network needs (credential helpers, `~/.ssh/config`, agents, proxies,
-//! `insteadOf`) is Git's own business. libgit2 does everything local.
+//! Each step is one process on a bare repository of gitoggle, never on the user's: so no configuration, hook,
+//! or attribute of a repository that others write is read. What the network needs (credential helpers,
+//! `~/.ssh/config`, agents, proxies, `insteadOf`) is Git's own business. libgit2 does everything local.
 //!
-//! A process gets no terminal and no prompt, no variable of gitoggle, only the protocols `https`, `ssh`, and `file`, and a
-//! process group, which ends as a whole: with the process, after the longest time that a step may take, and with gitoggle.
+//! A process gets no terminal and no prompt, no variable of gitoggle, only the protocols `https`, `ssh`, and
+//! `file`, and a process group, which ends as a whole: with the process, after the longest time that a step
+//! may take, and with gitoggle.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -47,7 +48,8 @@ const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// Returns a command that works on the objects of `repository`, which is one of gitoggle, and reads no configuration but its.
+/// Returns a command that works on the objects of `repository`, which is one of gitoggle, and reads no
+/// configuration but its.
 pub(super) fn local(repository: &Path) -> Command {
     let mut command = Command::new("git");
     isolate(&mut command, repository);
@@ -130,8 +132,8 @@ pub(crate) fn ls_remote(
     Ok(refs)
 }
 
-/// Fetches `refspecs` into the bare `repository`, which no other process writes meanwhile. With a wildcard in them, removes
-/// the refs that `url` no longer has.
+/// Fetches `refspecs` into the bare `repository`, which no other process writes meanwhile. With a wildcard in
+/// them, removes the refs that `url` no longer has.
 pub(crate) fn fetch(
     repository: &Path,
     url: &RepoUrl,
@@ -222,8 +224,8 @@ pub(crate) fn push(
     }
 }
 
-/// Returns whether `repository` is damaged: an object that a ref reaches is missing or malformed, or one that the failed
-/// step with `error` names cannot be read. A look that fails shows nothing.
+/// Returns whether `repository` is damaged: an object that a ref reaches is missing or malformed, or one that
+/// the failed step with `error` names cannot be read. A look that fails shows nothing.
 pub(crate) fn is_damaged(repository: &Path, access: &GitAccess, error: &GitError) -> bool {
     if has_unreadable(repository, &error.objects()) {
         return true;
@@ -376,7 +378,8 @@ impl<'a> Step<'a> {
         command.env("GIT_CONFIG_COUNT", (first + entries.len()).to_string());
     }
 
-    /// Returns the user's ssh command with our options, which come last: ssh uses the first value of an option.
+    /// Returns the user's ssh command with our options, which come last: ssh uses the first value of an
+    /// option.
     fn ssh_command(&self) -> OsString {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let mut line = set("GIT_SSH_COMMAND")
@@ -486,8 +489,8 @@ pub(super) fn run(
         if began.elapsed() >= limit {
             return Err(GitError::Unfinished { on: on.to_string(), after: limit });
         }
-        // A read may be silent while it works on this machine, such as the check of a first fetch for missing objects. A
-        // push sends what was just written, so its silence is that of the host.
+        // A read may be silent while it works on this machine, such as the check of a first fetch for missing
+        // objects. A push sends what was just written, so its silence is that of the host.
         if kind == StepKind::Push && process.silence() >= SILENCE {
             return Err(GitError::TimedOut { url: on.to_string(), after: SILENCE });
         }
@@ -501,7 +504,8 @@ fn quoted(text: &OsStr) -> OsString {
     format!("'{}'", text.to_string_lossy().replace('\'', r"'\''")).into()
 }
 
-/// Returns the version of the `git` program. Checked once, but again after an error: a daemon needs no restart.
+/// Returns the version of the `git` program. Checked once, but again after an error: a daemon needs no
+/// restart.
 pub(super) fn version() -> Result<(u32, u32), GitError> {
     static FOUND: OnceLock<(u32, u32)> = OnceLock::new();
     if let Some(found) = FOUND.get() {

@@ -36,12 +36,14 @@ pub(super) enum StepKind {
     Read,
 }
 
-/// Has each process of this crate end soon, because gitoggle was told to end: reads at once, and pushes after 20 s.
+/// Has each process of this crate end soon, because gitoggle was told to end: reads at once, and pushes after
+/// 20 s.
 pub(crate) fn wind_down() {
     PUSHES_END.get_or_init(|| Instant::now() + WIND_DOWN);
 }
 
-/// Kills all processes of this crate, before gitoggle ends without waiting for them, and removes its clones for one command.
+/// Kills all processes of this crate, before gitoggle ends without waiting for them, and removes its clones
+/// for one command.
 pub(crate) fn kill_all() {
     for group in lock(&RUNNING).iter().filter_map(|id| Pid::from_raw(*id)) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -52,7 +54,8 @@ pub(crate) fn kill_all() {
 /// Set once gitoggle is told to end.
 static PUSHES_END: OnceLock<Instant> = OnceLock::new();
 
-/// The running process groups. Contended by concurrent processes and by the end of gitoggle, each for one change.
+/// The running process groups. Contended by concurrent processes and by the end of gitoggle, each for one
+/// change.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -90,7 +93,8 @@ impl ProcessGroup {
         Ok(started)
     }
 
-    /// Waits for a moment. Returns the exit code of the process if it has ended; none of a process that a signal ended.
+    /// Waits for a moment. Returns the exit code of the process if it has ended; none of a process that a
+    /// signal ended.
     pub(super) fn ended(&mut self) -> Option<Option<i32>> {
         let are_closed = self.wait(STEP);
         // It is reaped at the drop. Until then, no other group can have its id, so its group can be signaled.
@@ -104,7 +108,8 @@ impl ProcessGroup {
             return None;
         };
         self.is_ended = true;
-        // A process in the background may keep the outputs open, such as the master of a shared ssh connection.
+        // A process in the background may keep the outputs open, such as the master of a shared ssh
+        // connection.
         if !are_closed {
             let until = Instant::now() + GRACE;
             while !self.wait(STEP) && Instant::now() < until {}
@@ -146,7 +151,8 @@ impl Drop for ProcessGroup {
             let until = Instant::now() + GRACE;
             while !self.wait(STEP) && Instant::now() < until {}
         }
-        // However the process ended, what it started ends with it, such as an ssh that still waits for its host.
+        // However the process ended, what it started ends with it, such as an ssh that still waits for its
+        // host.
         let _ = kill_process_group(group, Signal::KILL);
         lock(&RUNNING).remove(&id);
         let _ = self.child.wait();
@@ -154,7 +160,8 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Reaps the other processes of a group, which are children of this process if it is the first one of a container.
+/// Reaps the other processes of a group, which are children of this process if it is the first one of a
+/// container.
 fn reap(group: Pid) {
     let until = Instant::now() + GRACE;
     loop {

@@ -1,5 +1,6 @@
-//! Opens and creates repositories, reads their trees and blobs, finds what changed in their work trees, and keeps open ones for the next readers. No other module opens one, so that libgit2 is set
-//! up before its first use.
+//! Opens and creates repositories, reads their trees and blobs, finds what changed in their work trees, and
+//! keeps open ones for the next readers. No other module opens one, so that libgit2 is set up before its
+//! first use.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -22,8 +23,9 @@ use git2::{
 };
 use tempfile::TempDir;
 
-/// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
-/// Does not search parent folders. The work tree is the folder in which its `.git` is, whatever the repository records.
+/// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to
+/// one of these. Does not search parent folders. The work tree is the folder in which its `.git` is, whatever
+/// the repository records.
 ///
 /// # Errors
 /// If `path` is not a repository, or is damaged.
@@ -79,8 +81,8 @@ pub(crate) fn set_config_value(repository: &Repository, key: &str, value: &str) 
     Ok(repository.config()?.set_str(key, value)?)
 }
 
-/// Opens the bare repository at `path`, or creates it. Removes the files that a crashed writer left: the caller must
-/// hold the lock that excludes other writers.
+/// Opens the bare repository at `path`, or creates it. Removes the files that a crashed writer left: the
+/// caller must hold the lock that excludes other writers.
 pub(crate) fn open_or_create(path: &Path, failpoints: &Failpoints) -> Result<Repository, RepositoryError> {
     // Created beside `path` and then renamed, so that a repository at `path` is always complete.
     if !path.exists() {
@@ -115,8 +117,8 @@ pub(super) fn remove_unfinished(repository: &Path) {
     let _ = remove_in(&repository.join("objects/pack"), |name| name.starts_with("tmp_"));
 }
 
-/// Removes the lock files and temporary files that a crashed writer left: the caller must hold the lock that excludes other
-/// writers.
+/// Removes the lock files and temporary files that a crashed writer left: the caller must hold the lock that
+/// excludes other writers.
 pub(crate) fn clear(path: &Path) -> Result<(), RepositoryError> {
     // A lock file that a crashed writer left would block every later writer.
     let _ = remove_in(path, |name| name.ends_with(".lock"))?;
@@ -160,8 +162,8 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), RepositoryError> {
     synced.map_err(RepositoryError::io("sync", folder))
 }
 
-/// The handles of one repository. Keeps a few idle handles, because opening one costs some fifty system calls, most of them
-/// for configuration that this crate does not use.
+/// The handles of one repository. Keeps a few idle handles, because opening one costs some fifty system
+/// calls, most of them for configuration that this crate does not use.
 pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Vec<Repository>>,
@@ -276,9 +278,9 @@ fn setup() -> Result<(), git2::Error> {
     git2::opts::strict_hash_verification(false);
     // A caller keeps the objects that it needs twice, so the memory of a daemon does not grow.
     git2::opts::enable_caching(false);
-    // SAFETY: these functions must not run concurrently with uses of the values that they set: the search paths of
-    // configurations, and the check of owners. They run once, inside a `OnceLock` that every user of Git in this process
-    // passes before its first repository or remote.
+    // SAFETY: these functions must not run concurrently with uses of the values that they set: the search
+    // paths of configurations, and the check of owners. They run once, inside a `OnceLock` that every user of
+    // Git in this process passes before its first repository or remote.
     unsafe {
         // The configuration of the user and the machine is for people who type `git`.
         for level in [ConfigLevel::System, ConfigLevel::Global, ConfigLevel::XDG] {
@@ -380,11 +382,11 @@ fn read<T>(
     }
 }
 
-// Compares a work tree with its index and its checked-out commit, and decides what Git ignores. Writes nothing, not even the
-// index.
+// Compares a work tree with its index and its checked-out commit, and decides what Git ignores. Writes
+// nothing, not even the index.
 
-/// Returns the changed, new, or removed files under `root`, as paths relative to the top. A file that is not checked out is
-/// none of these.
+/// Returns the changed, new, or removed files under `root`, as paths relative to the top. A file that is not
+/// checked out is none of these.
 pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<Vec<u8>>, Libgit2Error> {
     let mut options = StatusOptions::new();
     options
@@ -405,9 +407,9 @@ pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<V
     Ok(paths.filter(|path| !left_out.contains(path)).collect())
 }
 
-/// Returns the files that the repository has and the work tree lacks although nobody removed them, as paths relative to
-/// the top with the ids of their blobs: those that a sparse checkout leaves out, or all of `HEAD` if no index says what is
-/// checked out.
+/// Returns the files that the repository has and the work tree lacks although nobody removed them, as paths
+/// relative to the top with the ids of their blobs: those that a sparse checkout leaves out, or all of `HEAD`
+/// if no index says what is checked out.
 pub(crate) fn not_checked_out(repository: &Repository) -> Result<Vec<(Vec<u8>, ObjectId)>, Libgit2Error> {
     let Some(top) = repository.workdir() else {
         return Ok(Vec::new());
@@ -442,7 +444,8 @@ fn index_of_head(repository: &Repository) -> Result<Index, Libgit2Error> {
 /// The ignored paths of a work tree below the folder `root`.
 pub(crate) struct Ignored {
     repository: Repository,
-    /// Opened when a rule matches, because reading it takes long if it has many files; `None` if it cannot be read.
+    /// Opened when a rule matches, because reading it takes long if it has many files; `None` if it cannot be
+    /// read.
     index: OnceCell<Option<Index>>,
     root: String,
 }

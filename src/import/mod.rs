@@ -61,8 +61,8 @@ pub(crate) enum ImportSource {
 #[derive(Clone, Debug)]
 pub(crate) struct DriftedImport {
     pub live: LiveContent,
-    /// What was applied, and what the service had since then. Nobody wrote a document that means one of these, so it is
-    /// replaced.
+    /// What was applied, and what the service had since then. Nobody wrote a document that means one of
+    /// these, so it is replaced.
     pub earlier: Vec<Payload>,
 }
 

@@ -127,7 +127,8 @@ impl FromStr for Override {
     }
 }
 
-/// An override that an operator gave to a daemon, or a run to itself. Valid as long as its revision is the one to apply.
+/// An override that an operator gave to a daemon, or a run to itself. Valid as long as its revision is the
+/// one to apply.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Allowance {
     pub what: Override,
@@ -138,7 +139,8 @@ pub struct Allowance {
     pub by: String,
     /// The time, in seconds since 1970-01-01 UTC.
     pub at: i64,
-    /// The live versions that `overwrite-drift` covers: those that the operator could see. None for the others.
+    /// The live versions that `overwrite-drift` covers: those that the operator could see. None for the
+    /// others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<BTreeMap<ToggleId, u64>>,
 }
@@ -162,7 +164,8 @@ impl Allowance {
     }
 }
 
-/// `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`, the form of the trailers of applied commits.
+/// `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`, the form of the trailers of applied
+/// commits.
 impl fmt::Display for Allowance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, environment, revision: _, by, at, versions: _ } = self;

@@ -128,7 +128,8 @@ fn meant(name: &str) -> Option<&'static str> {
     Some(if rest.starts_with('f') { FIRST_PASS_TRAILER } else { ALLOW_TRAILER })
 }
 
-/// Returns the words of the overrides that `Gitoggle-Allow` can give. A mass change can be followed by an environment.
+/// Returns the words of the overrides that `Gitoggle-Allow` can give. A mass change can be followed by an
+/// environment.
 fn allowed() -> Vec<&'static str> {
     Override::ALL.into_iter().filter(|what| what.is_trailer()).map(Override::as_str).collect()
 }

@@ -1,5 +1,5 @@
-//! The types of conditions and their predicates, as FeatureProbe knows them. The checks, the schema, the evaluation and the
-//! sandbox read this table.
+//! The types of conditions and their predicates, as FeatureProbe knows them. The checks, the schema, the
+//! evaluation and the sandbox read this table.
 
 /// A type of conditions: its name, how the attribute is read, and its predicates.
 pub(crate) struct ConditionType {

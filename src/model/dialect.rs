@@ -1,7 +1,7 @@
 //! What each kind of service can do beyond the documented endpoint: a constant for each.
 //!
-//! Callers ask for an ability or a limit, never which kind of service it is. A new kind of service is a variant of
-//! [`ServiceKind`], a constant here, and a reader in `service` if its toggles can be read.
+//! Callers ask for an ability or a limit, never which kind of service it is. A new kind of service is a
+//! variant of [`ServiceKind`], a constant here, and a reader in `service` if its toggles can be read.
 
 use super::ServiceKind;
 
@@ -26,8 +26,8 @@ pub struct Abilities {
     pub between: bool,
     /// A toggle that was never configured is disabled and has no default serve.
     pub unconfigured: bool,
-    /// SDKs that are known evaluate the documents. Then an unknown word in a condition is an error, what a condition
-    /// compares with is checked as the SDKs parse it, and findings say what users would see.
+    /// SDKs that are known evaluate the documents. Then an unknown word in a condition is an error, what a
+    /// condition compares with is checked as the SDKs parse it, and findings say what users would see.
     pub evaluate: bool,
 }
 

@@ -76,7 +76,8 @@ super::words! {
 /// Why a change is not sent, or is not confirmed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Hold {
-    /// The kind of reason; none if nothing was decided against the change: the service has not confirmed it yet.
+    /// The kind of reason; none if nothing was decided against the change: the service has not confirmed it
+    /// yet.
     pub kind: Option<HoldKind>,
     pub state: ToggleState,
     /// The reason in one line, with the ways out.
@@ -85,8 +86,8 @@ pub struct Hold {
     /// The decisions of operators that release the change.
     #[serde(default)]
     pub releases: Vec<Override>,
-    /// The live version that a permission to overwrite drift covers, 0 if the service does not have the toggle; none if
-    /// such a permission has no effect.
+    /// The live version that a permission to overwrite drift covers, 0 if the service does not have the
+    /// toggle; none if such a permission has no effect.
     #[serde(default, rename = "live_version")]
     pub version: Option<u64>,
     /// The time at which a change window opens, in seconds since 1970-01-01 UTC.
@@ -130,12 +131,14 @@ impl Hold {
         self.rule().is_some_and(|rule| rule.is_live)
     }
 
-    /// Returns whether the change waits for a time, so that it is recorded meanwhile if the service has it already.
+    /// Returns whether the change waits for a time, so that it is recorded meanwhile if the service has it
+    /// already.
     pub(crate) fn is_recordable(&self) -> bool {
         self.rule().is_some_and(|rule| rule.is_recordable)
     }
 
-    /// Returns whether the change was not tried at this revision, neither on the service nor by reading its live state.
+    /// Returns whether the change was not tried at this revision, neither on the service nor by reading its
+    /// live state.
     pub(crate) fn is_untried(&self) -> bool {
         !self.rule().is_some_and(|rule| rule.is_tried)
     }
@@ -261,7 +264,8 @@ pub struct HeldRequest {
     pub request: RequestDigest,
     #[serde(flatten)]
     pub hold: Hold,
-    /// The number of the pass that sent it last, 0 if none did. Grows with every pass that leaves an unconfirmed request.
+    /// The number of the pass that sent it last, 0 if none did. Grows with every pass that leaves an
+    /// unconfirmed request.
     #[serde(default)]
     pub pass: u64,
     /// Present if the request failed alone.

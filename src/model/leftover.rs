@@ -23,7 +23,8 @@ super::words! {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Leftover {
     pub(crate) kind: LeftoverKind,
-    /// The name of the variation that everyone is served; none if it depends on the user, or nothing is served.
+    /// The name of the variation that everyone is served; none if it depends on the user, or nothing is
+    /// served.
     pub(crate) variation: Option<String>,
     /// The rule whose time has passed.
     pub(crate) rule: Option<PassedRule>,
@@ -60,7 +61,8 @@ impl Targeting {
         })
     }
 
-    /// Returns the first rule whose time has passed at `now` for all users without the attribute that it compares.
+    /// Returns the first rule whose time has passed at `now` for all users without the attribute that it
+    /// compares.
     pub(crate) fn passed(&self, now: i64) -> Option<Leftover> {
         let reached = self.content.rules.iter().enumerate().filter(|_| !self.disabled);
         let mut passed = reached.filter_map(|(index, rule)| Some((index, rule, rule.passed(now)?)));
@@ -95,7 +97,8 @@ impl Targeting {
 }
 
 impl Rule {
-    /// Returns the times that the rule compares, and whether each is the earliest one, if it compares nothing else.
+    /// Returns the times that the rule compares, and whether each is the earliest one, if it compares nothing
+    /// else.
     fn bounds(&self) -> Option<Vec<(i64, bool)>> {
         let subject = &self.conditions.first()?.subject;
         let mut bounds = Vec::new();
@@ -139,8 +142,8 @@ impl Rule {
 /// The last change of a document's meaning.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct LastChange {
-    /// When the change reached the branch, in seconds since 1970-01-01 UTC. Without a commit, the history is cut there, and
-    /// the change is older.
+    /// When the change reached the branch, in seconds since 1970-01-01 UTC. Without a commit, the history is
+    /// cut there, and the change is older.
     pub(crate) at: i64,
     pub(crate) commit: Option<Arc<AuthoredCommit>>,
 }

@@ -25,7 +25,8 @@ pub struct LiveToggle {
     pub content: LiveContent,
     /// The account that made this version.
     pub modified_by: Option<String>,
-    /// When it did, in seconds since 1970-01-01 UTC. Only for display: the service's dates differ by a second.
+    /// When it did, in seconds since 1970-01-01 UTC. Only for display: the service's dates differ by a
+    /// second.
     pub modified_at: Option<i64>,
     /// The change that awaits approval.
     pub draft: Option<LiveDraft>,
@@ -47,8 +48,8 @@ impl LiveToggle {
         applied.unwrap_or(unknown).min(self.version.saturating_sub(1)) + 1
     }
 
-    /// Adds the events since this targeting was `applied`, as version `number` if that is known. `versions` are those from
-    /// [`LiveToggle::first_event`] on, newest first.
+    /// Adds the events since this targeting was `applied`, as version `number` if that is known. `versions`
+    /// are those from [`LiveToggle::first_event`] on, newest first.
     pub(crate) fn add_events(&mut self, versions: &[LiveVersion], number: Option<u64>, applied: &Payload) {
         let newest = versions.partition_point(|version| version.version > self.version);
         let versions = &versions[newest..];

@@ -79,8 +79,8 @@ pub const BUILD: Build = Build {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Build {
     pub version: &'static str,
-    /// The first ten digits of the commit, followed by `-dirty` if the sources differed from it. `None` if it is not
-    /// known, such as in a build of an archive.
+    /// The first ten digits of the commit, followed by `-dirty` if the sources differed from it. `None` if it
+    /// is not known, such as in a build of an archive.
     pub commit: Option<&'static str>,
     /// The day of the commit, such as `2026-11-22`, if it is known.
     pub date: Option<&'static str>,

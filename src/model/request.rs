@@ -11,7 +11,8 @@ super::words! {
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
     Action {
-        /// The document is recorded as applied if the service has the same targeting, and held if not. Never sent.
+        /// The document is recorded as applied if the service has the same targeting, and held if not. Never
+        /// sent.
         Adopt = "adopt",
         /// The toggle is not applied yet.
         Create = "create",
@@ -56,21 +57,23 @@ pub struct Sent {
     /// Details for the deployment history besides the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<SentNote>,
-    /// The requests with an unknown outcome that this one replaced, oldest first. The service may have stored each of them.
+    /// The requests with an unknown outcome that this one replaced, oldest first. The service may have stored
+    /// each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<TargetingDigest>,
-    /// Whether another process has recorded the outcome of a later request. Only a delayed execution can then have stored
-    /// this one on top of it.
+    /// Whether another process has recorded the outcome of a later request. Only a delayed execution can then
+    /// have stored this one on top of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overtaken: bool,
     /// The revision at which the first pass of the environment was asserted, if the request belongs to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asserted: Option<CommitId>,
-    /// Whether the rails let the change through without a permission of the run, so that it does not count again.
+    /// Whether the rails let the change through without a permission of the run, so that it does not count
+    /// again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed: bool,
-    /// The mark of the announcement that listed the request, unless it is known to have started. Only the process with this
-    /// mark can know that it did not.
+    /// The mark of the announcement that listed the request, unless it is known to have started. Only the
+    /// process with this mark can know that it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<String>,
 }
@@ -123,15 +126,16 @@ impl TargetingDigest {
     }
 }
 
-/// The SHA-256 of an action and its targeting, in hexadecimal digits. Identifies a request for a toggle. The comment is
-/// not part of it.
+/// The SHA-256 of an action and its targeting, in hexadecimal digits. Identifies a request for a toggle. The
+/// comment is not part of it.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct RequestDigest(String);
 
 impl RequestDigest {
     pub(crate) fn new(action: Action, payload: &Payload) -> Self {
         let mut hash = Sha256::new();
-        // A refused update must not also park the disable that replaces it. A create sends the same as an update.
+        // A refused update must not also park the disable that replaces it. A create sends the same as an
+        // update.
         let is_disable = action == Action::Disable;
         hash.update(if is_disable { "disable" } else { "publish" });
         hash.update([0]);

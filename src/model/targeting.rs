@@ -43,8 +43,8 @@ pub struct Content {
     pub default_serve: Serve,
     /// The values to choose from.
     pub variations: Vec<Variation>,
-    /// The toggles that must serve a value first. `None` exactly where documents cannot refer to others: such payloads do not
-    /// have the member.
+    /// The toggles that must serve a value first. `None` exactly where documents cannot refer to others: such
+    /// payloads do not have the member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prerequisites: Option<Vec<Prerequisite>>,
 }
@@ -188,8 +188,8 @@ impl Payload {
         Self::new(&Targeting { disabled: true, ..self.targeting() })
     }
 
-    /// Returns the same targeting as a document of this kind of service has it. Where documents can
-    /// refer to others, one without prerequisites means that there are none (src/model/README.md, "Targeting").
+    /// Returns the same targeting as a document of this kind of service has it. Where documents can refer to
+    /// others, one without prerequisites means that there are none (src/model/README.md, "Targeting").
     pub(crate) fn for_kind(&self, kind: ServiceKind) -> Self {
         let mut targeting = self.targeting();
         match (kind.can().refer, &targeting.content.prerequisites) {
@@ -248,7 +248,8 @@ pub enum Serve {
     Select(u32),
     /// Each variation to a share of the users, in hundredths of a percent, by index.
     Split(Vec<u32>),
-    /// Nothing: the default serve of a toggle that was never configured, which FeatureProbe delivers only disabled.
+    /// Nothing: the default serve of a toggle that was never configured, which FeatureProbe delivers only
+    /// disabled.
     Nothing,
 }
 

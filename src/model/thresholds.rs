@@ -22,14 +22,16 @@ use std::time::Duration;
 
 /// The numbers at which a function takes another path to the same promise.
 ///
-/// Both paths must keep what their callers rely on, so no such number is fixed where it is used. Three simulations draw all of
-/// them small as well as real, and each field names the test whose outcome depends on it. A fault behind a number that no
-/// test reaches stays unseen until somebody has that many toggles.
+/// Both paths must keep what their callers rely on, so no such number is fixed where it is used. Three
+/// simulations draw all of them small as well as real, and each field names the test whose outcome depends on
+/// it. A fault behind a number that no test reaches stays unseen until somebody has that many toggles.
 ///
-/// A number that only bounds a list, a text, a wait or a repetition is not among them: nothing else happens beyond it.
+/// A number that only bounds a list, a text, a wait or a repetition is not among them: nothing else happens
+/// beyond it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Thresholds {
-    /// With more documents than this, the state has the `git` program copy them. Others are compressed one by one.
+    /// With more documents than this, the state has the `git` program copy them. Others are compressed one by
+    /// one.
     ///
     /// Test: `jobs_that_share_state_apply_the_newest_commit`.
     pub few_documents: usize,
@@ -41,7 +43,8 @@ pub struct Thresholds {
     ///
     /// Test: `jobs_that_share_state_apply_the_newest_commit`.
     pub checkpoint: Duration,
-    /// As many failures of different toggles in a row put the service in doubt. Before, each is charged to its toggle.
+    /// As many failures of different toggles in a row put the service in doubt. Before, each is charged to
+    /// its toggle.
     ///
     /// Test: `jobs_that_share_state_apply_the_newest_commit`.
     pub failures_in_a_row: usize,

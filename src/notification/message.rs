@@ -48,7 +48,8 @@ pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
     json!({ "type": name, "timestamp": timestamp, "data": data })
 }
 
-/// Returns how long each reason of `count` changes may be: few reasons are complete, with their advice at the end.
+/// Returns how long each reason of `count` changes may be: few reasons are complete, with their advice at the
+/// end.
 fn longest_reason(all: usize, count: usize) -> usize {
     (all / count.max(1)).min(LONGEST_REASON)
 }

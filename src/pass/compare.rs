@@ -1,5 +1,5 @@
-//! The steps from files to a plan: compare, decide, hold, attribute. The other side is the recorded state or another revision;
-//! everything else is the same.
+//! The steps from files to a plan: compare, decide, hold, attribute. The other side is the recorded state or
+//! another revision; everything else is the same.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -27,8 +27,8 @@ use crate::source::folder::{Folder, FolderLimits};
 use crate::source::{self, Reader, Snapshot, SourceConfig};
 use crate::state::StateSnapshot;
 
-/// The files of a plan: the committed ones of `snapshot`, or those of a work tree, whose plan is attributed to the same
-/// commits.
+/// The files of a plan: the committed ones of `snapshot`, or those of a work tree, whose plan is attributed
+/// to the same commits.
 pub(super) struct PlanFiles<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) work_tree: Option<Folder>,
@@ -112,8 +112,8 @@ pub(super) fn compare(
     Ok(Compared { comparison, overrides, overwritten })
 }
 
-/// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. A name that begins with
-/// `_` or `.` says that a file is not a toggle.
+/// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. A name
+/// that begins with `_` or `.` says that a file is not a toggle.
 fn hold_moved(comparison: &mut Comparison, files: &PlanFiles<'_>, rules: &Rules) -> Result<(), Error> {
     let mut removed: HashMap<ObjectId, Vec<usize>> = HashMap::new();
     for (at, one) in comparison.differences.iter().enumerate() {
@@ -155,8 +155,8 @@ fn hold_moved(comparison: &mut Comparison, files: &PlanFiles<'_>, rules: &Rules)
     Ok(())
 }
 
-/// Holds what is not sent whatever its commit says: suspended and parked changes, those of a first pass, and what a
-/// document elsewhere stops.
+/// Holds what is not sent whatever its commit says: suspended and parked changes, those of a first pass, and
+/// what a document elsewhere stops.
 pub(super) fn hold(
     decided: Input,
     parked: &BTreeMap<ToggleId, HeldRequest>,
@@ -320,7 +320,8 @@ fn compared(
 ) -> Result<Comparison, Error> {
     let roots = Roots { source: files.root_tree(), applied: applied.tree() };
     let places = places(applied, rules);
-    // The service may not have what the applied tree shows, so these are compared even if both trees are equal.
+    // The service may not have what the applied tree shows, so these are compared even if both trees are
+    // equal.
     let (unknown, settled) = (applied.view.unknown(), applied.view.settled());
     let always = unknown.keys().chain(settled.keys()).chain(overwritten.keys());
     let always: BTreeSet<ToggleId> = always.cloned().collect();

@@ -25,7 +25,8 @@ pub struct Config {
     pub source: SourceConfig,
     /// What shapes a plan.
     pub rules: Rules,
-    /// The number of toggles of undecided first passes whose commits are looked up. The output shows no more of them.
+    /// The number of toggles of undecided first passes whose commits are looked up. The output shows no more
+    /// of them.
     pub most_undecided: usize,
     /// Where state is kept.
     pub state_dir: PathBuf,
@@ -33,7 +34,8 @@ pub struct Config {
     pub shared: Option<SharedState>,
     /// The service; a plan needs none.
     pub service: Option<ClientConfig>,
-    /// Whether a pass may publish over what was changed on the service before it was read (`--overwrite-drift`).
+    /// Whether a pass may publish over what was changed on the service before it was read
+    /// (`--overwrite-drift`).
     pub overwrite_drift: bool,
     /// The keys, one of which must have signed the revision to apply.
     pub trusted_keys: TrustedKeys,
@@ -81,14 +83,15 @@ impl Rules {
 }
 
 impl Config {
-    /// Returns a client of the service with the token, the CA file and the proxy as they are now. Every pass and every scan
-    /// makes its own, so that a file that was replaced counts from the next one on.
+    /// Returns a client of the service with the token, the CA file and the proxy as they are now. Every pass
+    /// and every scan makes its own, so that a file that was replaced counts from the next one on.
     pub(crate) fn client(&self) -> Result<Client, Error> {
         let service = self.service.clone().ok_or(Error::NoService)?;
         Ok(Client::new(service)?)
     }
 
-    /// Makes `git` read only the configuration of the machine, as a daemon does, unless `GIT_CONFIG_GLOBAL` names another.
+    /// Makes `git` read only the configuration of the machine, as a daemon does, unless `GIT_CONFIG_GLOBAL`
+    /// names another.
     pub(crate) fn ignore_user_git_config(&mut self) {
         self.source.access.user_config = UserConfig::Ignored;
         match &mut self.shared {
@@ -98,8 +101,8 @@ impl Config {
         }
     }
 
-    /// Returns the configuration for the repository at `path`, with every setting at its default: no service, and state
-    /// in a folder that a plan only reads.
+    /// Returns the configuration for the repository at `path`, with every setting at its default: no service,
+    /// and state in a folder that a plan only reads.
     pub fn local(path: &Path, state_dir: PathBuf) -> Self {
         Self {
             source: SourceConfig {
@@ -145,8 +148,9 @@ impl Config {
         }
     }
 
-    /// Returns the rule for a revision that does not follow the recorded one. With trusted keys, it is refused unless set
-    /// otherwise: an older commit is signed as well, but nobody signed the move back to it.
+    /// Returns the rule for a revision that does not follow the recorded one. With trusted keys, it is
+    /// refused unless set otherwise: an older commit is signed as well, but nobody signed the move back to
+    /// it.
     pub(crate) fn history(&self) -> Option<HistoryRule> {
         let refuses = !self.trusted_keys.is_empty();
         self.rules.history.or(refuses.then_some(HistoryRule::Refuse))
@@ -184,7 +188,8 @@ impl SharedState {
     /// Returns the remote of the state. Reads `origin` if necessary.
     ///
     /// # Errors
-    /// [`Error::Source`] without a checkout, [`Error::NoOrigin`] and [`Error::BadOrigin`] without a usable `origin`.
+    /// [`Error::Source`] without a checkout, [`Error::NoOrigin`] and [`Error::BadOrigin`] without a usable
+    /// `origin`.
     pub fn resolve(&self, source: &SourceConfig) -> Result<SharedRemote, Error> {
         match self {
             Self::At(shared) => Ok(shared.clone()),

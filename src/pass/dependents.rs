@@ -1,5 +1,5 @@
-//! Finds the toggles that need those that a plan changes. Reads all documents of the environments with changes, so only a plan
-//! that somebody reads has them.
+//! Finds the toggles that need those that a plan changes. Reads all documents of the environments with
+//! changes, so only a plan that somebody reads has them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -11,7 +11,8 @@ use crate::model::{EnvironmentId, ToggleId, Trees};
 use crate::plan::{Change, Dependents, Plan};
 use crate::source;
 
-/// The toggles that need each toggle of an environment. Keys are in lower case, because the service ignores case.
+/// The toggles that need each toggle of an environment. Keys are in lower case, because the service ignores
+/// case.
 #[derive(Debug, Default)]
 pub(super) struct DependencyIndex {
     by_key: HashMap<String, Vec<String>>,

@@ -1,4 +1,5 @@
-//! Defines the errors that prevent a pass or end it. A problem with one toggle is a line in the report instead.
+//! Defines the errors that prevent a pass or end it. A problem with one toggle is a line in the report
+//! instead.
 
 use std::path::Path;
 
@@ -254,13 +255,14 @@ impl Error {
         }
     }
 
-    /// Requests a new clone of the mirror if its damage may be the cause. Returns whether the work may start over.
+    /// Requests a new clone of the mirror if its damage may be the cause. Returns whether the work may start
+    /// over.
     pub(crate) fn repairs(&self, source: &mut Source) -> bool {
         matches!(self, Self::Source(error) if source.repair(error))
     }
 
-    /// Returns whether the pass may start over immediately: the source vanished while it was read, or another process
-    /// moved the shared state first.
+    /// Returns whether the pass may start over immediately: the source vanished while it was read, or another
+    /// process moved the shared state first.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Source(error) => error.kind() == source::ErrorKind::Vanished,

@@ -92,8 +92,8 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Takes the lock of the state, waiting at most `wait` for the process that holds it, and recovers what a crash left.
-    /// Blocks.
+    /// Takes the lock of the state, waiting at most `wait` for the process that holds it, and recovers what a
+    /// crash left. Blocks.
     pub fn open(config: Config, wait: Duration) -> Result<Self, Error> {
         let shared = config.shared.as_ref();
         let shared = shared.map(|shared| shared.resolve(&config.source)).transpose()?;
@@ -199,7 +199,8 @@ impl Reconciler {
             return result;
         }
         let now = self.config.clock.unix();
-        // No other process knows about requests that this one sent late, so this waits for the ref as long as it takes.
+        // No other process knows about requests that this one sent late, so this waits for the ref as long as
+        // it takes.
         let (view, config, source) = (self.store.view().clone(), &self.config, &mut self.source);
         let mut may_restore = |recorded| staleness::may_restore(recorded, &view, config, source);
         let listed = self.store.refresh(now, &|| context.is_stopped(), &mut may_restore);
@@ -263,8 +264,8 @@ impl Reconciler {
         Ok((snapshot, self.config.clock.elapsed().saturating_sub(began)))
     }
 
-    /// Refuses the state of another service, and a revision that must not follow the recorded one. Returns notes for the
-    /// operator.
+    /// Refuses the state of another service, and a revision that must not follow the recorded one. Returns
+    /// notes for the operator.
     fn guard(&mut self, snapshot: &Snapshot, inputs: &PassInputs) -> Result<Vec<String>, Error> {
         let (view, config) = (self.store.view(), &self.config);
         planning::check_base_url(view, &config.rules)?;
@@ -311,8 +312,8 @@ impl Reconciler {
         PassHead { revision: snapshot.revision(), now: self.config.clock.unix() }
     }
 
-    /// Forgets the requests of earlier processes once all of them have ended. Until then, the journal keeps them for the
-    /// next process, whatever this one does.
+    /// Forgets the requests of earlier processes once all of them have ended. Until then, the journal keeps
+    /// them for the next process, whatever this one does.
     fn expire_inherited(&mut self) -> Result<(), Error> {
         match self.inherited.expire(self.config.clock.instant()) {
             true => Ok(self.store.forget_open()?),
@@ -356,7 +357,8 @@ impl Reconciler {
         publish_with_checkpoints(&mut self.store, job, head)
     }
 
-    /// Returns the versions on the service that were published or found equal last, as far as this folder knows.
+    /// Returns the versions on the service that were published or found equal last, as far as this folder
+    /// knows.
     fn versions(&self) -> BTreeMap<ToggleId, u64> {
         let service = self.config.service.as_ref().filter(|_| self.config.rules.policy.reads_live());
         let Some(service) = service else { return BTreeMap::new() };

@@ -1,4 +1,5 @@
-//! Facts for the operator about the step from the recorded revision and about uncommitted documents, which a plan shows.
+//! Facts for the operator about the step from the recorded revision and about uncommitted documents, which a
+//! plan shows.
 
 use super::planning::signer;
 use crate::document::PathKind;

@@ -1,5 +1,5 @@
-//! Plans the step from one revision to another: the documents at the base take the place of what was applied. Needs no
-//! state, and is otherwise the same as any plan.
+//! Plans the step from one revision to another: the documents at the base take the place of what was applied.
+//! Needs no state, and is otherwise the same as any plan.
 //!
 //! A pull request is the step from the tip of its target to the result of the merge. So the shape of its
 //! branch needs no rules: a commit that the target has already is neither a change nor a revert, however it
@@ -25,9 +25,9 @@ use crate::plan::{Base, Draft, LiveDifferences, OnInvalid, Plan};
 use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
 use crate::state::StateSnapshot;
 
-/// Plans the step between two revisions of a repository at a path, or from one to the files of its work tree. Reads no
-/// state, writes nothing, and connects to no host. Reports findings in the files that differ, or with `all_findings` in all
-/// newer files.
+/// Plans the step between two revisions of a repository at a path, or from one to the files of its work tree.
+/// Reads no state, writes nothing, and connects to no host. Reports findings in the files that differ, or
+/// with `all_findings` in all newer files.
 pub fn plan_range(
     source: &SourceConfig,
     rules: &Rules,
@@ -117,8 +117,8 @@ fn findings_at(
     Ok(found)
 }
 
-/// Says in the findings about conflict markers which branches contradict each other. Returns a note about the other files
-/// that cannot be merged.
+/// Says in the findings about conflict markers which branches contradict each other. Returns a note about the
+/// other files that cannot be merged.
 fn explain_conflicts(
     findings: &mut [Diagnostic],
     mut conflicts: BTreeMap<String, Option<String>>,
@@ -328,7 +328,8 @@ pub enum Range {
 pub struct BranchRange {
     /// The target branch, or any other revision.
     pub target: String,
-    /// Whether the CI job named the target branch, of which it may have checked out a merge. Otherwise, the user did.
+    /// Whether the CI job named the target branch, of which it may have checked out a merge. Otherwise, the
+    /// user did.
     pub is_of_job: bool,
     /// The id of the newest commit; by default that of `HEAD`.
     pub head: Option<String>,
@@ -433,7 +434,8 @@ impl BranchRange {
         Ok(NamedCommit { name: self.source.clone().unwrap_or(found.name), ..found })
     }
 
-    /// Returns the commit of the target branch if the job has checked out a merge of it with the pull request.
+    /// Returns the commit of the target branch if the job has checked out a merge of it with the pull
+    /// request.
     fn merged_target(
         &self,
         revisions: &RevisionLookup,

@@ -65,8 +65,8 @@ where
         let (source, applied) = open()?;
         let reader = Reader { source, applied, context, decide: &decide };
         loop {
-            // Read under the lock: libgit2 has locks that several threads would wait for at each document. The others parse
-            // what they have read.
+            // Read under the lock: libgit2 has locks that several threads would wait for at each document.
+            // The others parse what they have read.
             let part = lock(&differences).by_ref().take(PART).map(|one| reader.load(one)).collect::<Vec<_>>();
             if part.is_empty() {
                 return Ok(());

@@ -1,5 +1,5 @@
-//! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped. While the requests
-//! of a long pass are sent, checkpoints record what was confirmed so far.
+//! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped.
+//! While the requests of a long pass are sent, checkpoints record what was confirmed so far.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -23,8 +23,8 @@ use crate::state::{
     self, AppliedEdit, CleanPass, DocumentReader, Failures, PassHead, StateSnapshot, Stop, Store,
 };
 
-/// Records outcomes and what needs no publish. Returns the pass, if it left nothing to do, and what is remembered of
-/// requests that were not confirmed.
+/// Records outcomes and what needs no publish. Returns the pass, if it left nothing to do, and what is
+/// remembered of requests that were not confirmed.
 pub(crate) fn record(
     store: &mut Store,
     plan: &Plan,
@@ -176,7 +176,8 @@ pub(super) fn publish_with_checkpoints(
 ) -> Result<PublishSummary, Error> {
     let (clock, context, checkpoint) =
         (Arc::clone(&job.clock), job.context.clone(), job.thresholds.checkpoint);
-    // The lanes run beside this thread, which may hang in a checkpoint: they watch `stop` and the lease themselves.
+    // The lanes run beside this thread, which may hang in a checkpoint: they watch `stop` and the lease
+    // themselves.
     let lanes = context.runtime.spawn(publish(job));
     let mut broken = None;
     let mut summary = loop {
@@ -184,8 +185,8 @@ pub(super) fn publish_with_checkpoints(
             Waited::Done(summary) => break summary,
             // The journal has every outcome, so the next process records them.
             Waited::Cancelled => return Err(Error::Cancelled),
-            // A push that fails for a moment is not an error, and the next checkpoint repeats it. After any other failure,
-            // the journal keeps the outcomes for the next pass.
+            // A push that fails for a moment is not an error, and the next checkpoint repeats it. After any
+            // other failure, the journal keeps the outcomes for the next pass.
             Waited::Elapsed if broken.is_some() => {}
             Waited::Elapsed => {
                 let now = clock.unix();
@@ -201,8 +202,8 @@ pub(super) fn publish_with_checkpoints(
     }
 }
 
-/// Closes the journal of a pass that an error ended. The journal keeps every outcome for the next pass, and the report
-/// keeps every result.
+/// Closes the journal of a pass that an error ended. The journal keeps every outcome for the next pass, and
+/// the report keeps every result.
 pub(super) fn abandon(
     store: &mut Store,
     head: &PassHead,

@@ -1,5 +1,6 @@
-//! Checks what the documents of a source say about each other. Reads only what the checked documents refer to, directly or
-//! through others: one changed document costs its chain of prerequisites, not the environment.
+//! Checks what the documents of a source say about each other. Reads only what the checked documents refer
+//! to, directly or through others: one changed document costs its chain of prerequisites, not the
+//! environment.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -105,7 +106,8 @@ pub(crate) struct Library<'a, T> {
     pub(crate) is_alone: bool,
     environments: HashMap<(String, String), Keys>,
     is_listed: bool,
-    /// How many keys may still be compared to suggest one. A hostile document can name any number of unknown keys.
+    /// How many keys may still be compared to suggest one. A hostile document can name any number of unknown
+    /// keys.
     comparisons: usize,
 }
 
@@ -145,8 +147,8 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Self { is_alone, ..self }
     }
 
-    /// Returns the findings about the prerequisites of the documents with these numbers, which are in one environment, and what
-    /// each document needs that they lead to.
+    /// Returns the findings about the prerequisites of the documents with these numbers, which are in one
+    /// environment, and what each document needs that they lead to.
     fn prerequisites(
         &mut self,
         noted: &[Noted],

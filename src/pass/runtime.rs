@@ -24,7 +24,8 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Accepts a task.
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
 
-    /// Blocks until `ended` receives or is disconnected, at most for `timeout`. It must not be called by a task.
+    /// Blocks until `ended` receives or is disconnected, at most for `timeout`. It must not be called by a
+    /// task.
     fn wait(&self, ended: &Receiver<()>, timeout: Duration) -> Result<(), RecvTimeoutError>;
 
     /// Awaits what another thread is about to finish. Virtual time does not pass meanwhile.

@@ -1,10 +1,10 @@
 //! Decides whether to apply a source that does not descend from the recorded revision (src/pass/README.md,
 //! "Stale checkout").
 //!
-//! Two questions decide. Is the recorded revision an ancestor of the one to apply? If not: does a daemon follow a URL, did
-//! a second lookup of the ref name the same commit, and do the two commits have a common ancestor? Then the ref was
-//! rewritten or moved back. In every other case the checkout may be old, or the repository was replaced by another one, and
-//! nothing is sent until an operator decides.
+//! Two questions decide. Is the recorded revision an ancestor of the one to apply? If not: does a daemon
+//! follow a URL, did a second lookup of the ref name the same commit, and do the two commits have a common
+//! ancestor? Then the ref was rewritten or moved back. In every other case the checkout may be old, or the
+//! repository was replaced by another one, and nothing is sent until an operator decides.
 
 use crate::model::CommitId;
 use crate::pass::Error;
@@ -51,7 +51,8 @@ pub(crate) fn check(
     source: &mut Source,
 ) -> Result<Vec<String>, Error> {
     let found = snapshot.revision();
-    // A pass that was killed has recorded no revision, but an older checkout must not follow its requests either.
+    // A pass that was killed has recorded no revision, but an older checkout must not follow its requests
+    // either.
     let step = match RevisionStep::back_from_request(snapshot, view)? {
         None => RevisionStep::of(snapshot, view)?,
         step => step,
@@ -67,8 +68,8 @@ pub(crate) fn check(
     }
 }
 
-/// Returns whether a pass may restore the shared state of `recorded`, whose ref was deleted: not into a repository that was
-/// replaced by an unrelated one.
+/// Returns whether a pass may restore the shared state of `recorded`, whose ref was deleted: not into a
+/// repository that was replaced by an unrelated one.
 pub(crate) fn may_restore(
     recorded: CommitId,
     view: &StateSnapshot,
@@ -96,8 +97,8 @@ fn rule(config: &Config, view: &StateSnapshot, found: CommitId) -> Option<Histor
 }
 
 impl RevisionStep {
-    /// Returns the step from the recorded revision to that of `snapshot`; none if no revision is recorded, or if a clean
-    /// pass has already taken the step.
+    /// Returns the step from the recorded revision to that of `snapshot`; none if no revision is recorded, or
+    /// if a clean pass has already taken the step.
     pub(crate) fn of(snapshot: &Snapshot, view: &StateSnapshot) -> Result<Option<Self>, source::Error> {
         let Some(recorded) = view.newest().filter(|_| !is_remembered(snapshot, view)) else {
             return Ok(None);
@@ -105,7 +106,8 @@ impl RevisionStep {
         Ok(Some(Self { recorded, found: snapshot.revision(), relation: snapshot.relation(recorded)? }))
     }
 
-    /// Returns the step from a revision that a pass died at after its first request, unless it certainly leads forward.
+    /// Returns the step from a revision that a pass died at after its first request, unless it certainly
+    /// leads forward.
     fn back_from_request(snapshot: &Snapshot, view: &StateSnapshot) -> Result<Option<Self>, source::Error> {
         let Some(recorded) = view.requested() else {
             return Ok(None);
@@ -208,8 +210,8 @@ mod tests {
         }
     }
 
-    /// Follows a URL (`url`) or not (`job`), the kind of state, `--on-history-rewrite`; and the decision about a commit that
-    /// descends, is behind, diverged, is unclear, is missing, is unrelated.
+    /// Follows a URL (`url`) or not (`job`), the kind of state, `--on-history-rewrite`; and the decision
+    /// about a commit that descends, is behind, diverged, is unclear, is missing, is unrelated.
     const DECISIONS: &str = "
         job local  -      : silent, stale: older, stale: older, unchecked, stale: unknown, stale: unrelated
         job shared -      : silent, stale: older, stale: older, stale: cut, stale: unknown, stale: unrelated

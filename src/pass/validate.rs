@@ -50,7 +50,8 @@ pub struct Checks<'a> {
     pub within: &'a [String],
 }
 
-/// Checks every document in scope. A pass with the same settings accepts every document that passes this check.
+/// Checks every document in scope. A pass with the same settings accepts every document that passes this
+/// check.
 pub fn check(target: &CheckTarget, checks: Checks<'_>) -> Result<Checked, Error> {
     let run = |root: &str| Run { checks, root: root.to_owned(), is_alone: false };
     match target {

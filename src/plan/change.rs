@@ -27,10 +27,11 @@ pub struct Change {
     pub is_retry: bool,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
-    /// What it replaces besides the targeting, and who needs its toggle, as far as that is known. Boxed, because a plan can have
-    /// a million changes.
+    /// What it replaces besides the targeting, and who needs its toggle, as far as that is known. Boxed,
+    /// because a plan can have a million changes.
     pub replaces: Option<Box<Replaced>>,
-    /// Whether the rails let this version through, now or in an earlier pass, without a permission of the run.
+    /// Whether the rails let this version through, now or in an earlier pass, without a permission of the
+    /// run.
     pub passed: bool,
 }
 
@@ -84,8 +85,8 @@ impl Change {
         self.replaces.as_ref()?.live.as_ref()
     }
 
-    /// Returns the targeting that it replaces, as far as that is known: what was last applied or sent, or what the service
-    /// has of a toggle of which nothing was applied.
+    /// Returns the targeting that it replaces, as far as that is known: what was last applied or sent, or
+    /// what the service has of a toggle of which nothing was applied.
     pub fn replaced(&self) -> Option<&Payload> {
         match &self.before {
             Before::Nothing => self.overwrites()?.content.payload(),
@@ -93,8 +94,8 @@ impl Change {
         }
     }
 
-    /// Returns the attribution; none of an adoption, which is recorded without a comment, so that its commit is not
-    /// looked up.
+    /// Returns the attribution; none of an adoption, which is recorded without a comment, so that its commit
+    /// is not looked up.
     pub fn known_attribution(&self) -> Option<&Attribution> {
         (self.action != Action::Adopt).then_some(&self.attribution)
     }
@@ -110,8 +111,8 @@ impl Change {
         }
     }
 
-    /// Returns whether the rails have nothing to say about the change: it repeats a request that has started, or they let it
-    /// through at this version before.
+    /// Returns whether the rails have nothing to say about the change: it repeats a request that has started,
+    /// or they let it through at this version before.
     pub(super) fn is_let_through(&self) -> bool {
         let has_started = match &self.before {
             Before::Unknown { sent, .. } => sent.announced.is_none() && self.is_retry,
@@ -157,8 +158,8 @@ pub enum Before {
     /// The targeting of the last request, whose outcome is unknown.
     Unknown {
         sent: Box<Sent>,
-        /// What was applied before it, if that is known. Boxed, because a plan can have a million changes, few of them
-        /// with an unknown outcome.
+        /// What was applied before it, if that is known. Boxed, because a plan can have a million changes,
+        /// few of them with an unknown outcome.
         applied: Option<Box<Payload>>,
     },
     /// An applied document that the current rules cannot read.
@@ -267,8 +268,9 @@ impl ReplacedFile {
 }
 
 impl Change {
-    /// Returns the diff, which is empty for a create: of the document's file, as its author wrote it. If that is not known or
-    /// not readable, it is the diff of the canonical forms, whose line numbers mean nothing to the author.
+    /// Returns the diff, which is empty for a create: of the document's file, as its author wrote it. If that
+    /// is not known or not readable, it is the diff of the canonical forms, whose line numbers mean nothing
+    /// to the author.
     pub fn diff(&self) -> Vec<String> {
         let of_file = self.replaces.as_ref().and_then(|replaced| replaced.file.as_ref()?.diff());
         of_file.unwrap_or_else(|| {
@@ -411,8 +413,8 @@ impl Orphan {
 /// Why an orphan is only listed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OrphanReason {
-    /// `--on-remove disable`, but part of the source's history is missing, and the rest does not contain the applied
-    /// document.
+    /// `--on-remove disable`, but part of the source's history is missing, and the rest does not contain the
+    /// applied document.
     HistoryCut,
     /// `--on-remove keep`.
     Keep,
@@ -420,7 +422,8 @@ pub enum OrphanReason {
     NotInHistory,
     /// `--on-remove disable`, but the applied document can no longer be read.
     Unreadable,
-    /// `--on-remove disable`, but the document at the older of two revisions cannot be read. What is applied is unknown.
+    /// `--on-remove disable`, but the document at the older of two revisions cannot be read. What is applied
+    /// is unknown.
     UnreadableBase,
 }
 

@@ -2,15 +2,15 @@
 //!
 //! # A retry inherits the request, never the permission
 //!
-//! A request that started is repeated as it was: the service may have stored it, and the same request again changes
-//! nothing that was not permitted. A request that was only announced inherits nothing: its first pass is decided, and the
-//! rails count it, as if nobody had announced it.
+//! A request that started is repeated as it was: the service may have stored it, and the same request again
+//! changes nothing that was not permitted. A request that was only announced inherits nothing: its first pass
+//! is decided, and the rails count it, as if nobody had announced it.
 //!
-//! Who can know? The journal of a folder has exactly the requests that started, so what else its process announced is
-//! taken off the list of a shared state. To everybody else, an announced request may have started or not. It stays on the
-//! list as unknown, so nothing that may be stored is forgotten, and without a permission of this run it is held. What the
-//! rails themselves let through at this version needed no permission ([`Sent::passed`](crate::model::Sent)), and is
-//! sent.
+//! Who can know? The journal of a folder has exactly the requests that started, so what else its process
+//! announced is taken off the list of a shared state. To everybody else, an announced request may have
+//! started or not. It stays on the list as unknown, so nothing that may be stored is forgotten, and without a
+//! permission of this run it is held. What the rails themselves let through at this version needed no
+//! permission ([`Sent::passed`](crate::model::Sent)), and is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -162,7 +162,8 @@ fn decide(
             ToggleDecision::Nothing
         }
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
-        // Ids that differ only in case are one toggle, so to disable this one could disable that of the document.
+        // Ids that differ only in case are one toggle, so to disable this one could disable that of the
+        // document.
         Desired::Renamed => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         Desired::Document(version) => document(version, applied, pass, overwritten),
     }
@@ -198,7 +199,8 @@ fn document(
                 Action::Disable => Action::Update,
                 action => action,
             };
-            // The journaled payload is sent even if the same bytes are read differently now: a retry changes nothing.
+            // The journaled payload is sent even if the same bytes are read differently now: a retry changes
+            // nothing.
             let payload = if is_retry { sent.payload.clone() } else { version.payload.clone() };
             publish(Version { payload, ..version }, action, Before::Unknown { sent, applied })
         }

@@ -59,8 +59,8 @@ impl Draft {
             needs,
             mixed,
         } = input;
-        // The same input yields the same plan byte for byte, whatever its order is. It comes in sorted parts, which the stable
-        // sort only merges.
+        // The same input yields the same plan byte for byte, whatever its order is. It comes in sorted parts,
+        // which the stable sort only merges.
         decided.sort_by(|a, b| a.id.cmp(&b.id));
         findings.sort_unstable();
         let (waived, findings): (Vec<_>, Vec<_>) =
@@ -110,9 +110,9 @@ impl Draft {
         }
     }
 
-    /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting (`None` if the file was
-    /// removed) and the object with another targeting that it replaces. Of the toggles whose first pass is undecided, it
-    /// returns the first `undecided` ones, and the number of the others.
+    /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting (`None` if the
+    /// file was removed) and the object with another targeting that it replaces. Of the toggles whose first
+    /// pass is undecided, it returns the first `undecided` ones, and the number of the others.
     pub fn documents(&self, mut undecided: usize) -> (BTreeMap<&str, WantedDocument<'_>>, usize) {
         let (mut documents, mut left_out) = (BTreeMap::new(), 0);
         // Changes are sorted by toggle, so each environment is one chunk.
@@ -127,8 +127,8 @@ impl Draft {
                 match operator {
                     // An adopted toggle is recorded without a comment, so it needs no commit.
                     Some(FirstPass::Adopt) if awaits_first_pass(change) => continue,
-                    // The text shows only the first ones, and finding the commit of each took more than half of a cold
-                    // plan.
+                    // The text shows only the first ones, and finding the commit of each took more than half
+                    // of a cold plan.
                     None if awaits_first_pass(change) && self.plan.source.base.is_none() => {
                         match undecided.checked_sub(1) {
                             Some(left) => undecided = left,
@@ -148,8 +148,8 @@ impl Draft {
         (documents, left_out)
     }
 
-    /// Returns the orphans to disable, each with its path and the blob that the source's history must contain there:
-    /// every published targeting comes from a commit.
+    /// Returns the orphans to disable, each with its path and the blob that the source's history must contain
+    /// there: every published targeting comes from a commit.
     pub fn orphans_to_disable(&self) -> Vec<(ToggleId, String, ObjectId)> {
         let changes = self.changes.iter();
         let holds = &self.plan.environment_holds;
@@ -161,11 +161,12 @@ impl Draft {
             .collect()
     }
 
-    /// Finishes the plan: gives each change its commit, decides on first passes, lists the orphans that the history does
-    /// not contain, and applies rails and suspensions. A path without an attribution is uncommitted, or
-    /// not among [`Draft::documents`].
+    /// Finishes the plan: gives each change its commit, decides on first passes, lists the orphans that the
+    /// history does not contain, and applies rails and suspensions. A path without an attribution is
+    /// uncommitted, or not among [`Draft::documents`].
     ///
-    /// `review` returns the changes that no review lists. Where the service can be read, they are recorded if it has them.
+    /// `review` returns the changes that no review lists. Where the service can be read, they are recorded if
+    /// it has them.
     pub fn attribute<E>(
         mut self,
         attributions: &BTreeMap<String, Attribution>,
@@ -220,7 +221,8 @@ impl Draft {
         holds.rails = self.rails(&changes, &overrides);
         for mut change in changes {
             match holds.after_rails(&change) {
-                // Recording sends nothing, so neither a window nor a suspension holds what the service has already.
+                // Recording sends nothing, so neither a window nor a suspension holds what the service has
+                // already.
                 Some(hold) if hold.is_recordable() && self.reads_again(&change) => {
                     plan.unless_equal.insert(change.id.clone(), hold);
                     plan.changes.push(change);
@@ -307,7 +309,8 @@ impl Draft {
         changes
     }
 
-    /// Returns whether a change that waits is compared with the service: not again if an earlier pass has, and no scan since.
+    /// Returns whether a change that waits is compared with the service: not again if an earlier pass has,
+    /// and no scan since.
     fn reads_again(&self, change: &Change) -> bool {
         let parked = self.parked.get(&FoldedId::from(&change.id));
         self.policy.reads_live() && parked.is_none_or(|parked| parked.request != change.request())
@@ -399,7 +402,8 @@ fn take_refused(plan: &mut Plan) -> Vec<(Arc<Hold>, Change)> {
     refused.filter_map(|held| Some((held.hold, *held.change?))).collect()
 }
 
-/// Publishes what the service refused before if something changes that it needs: the refusal may have been about that.
+/// Publishes what the service refused before if something changes that it needs: the refusal may have been
+/// about that.
 fn try_again(
     mut refused: Vec<(Arc<Hold>, Change)>,
     plan: &mut Plan,
@@ -455,8 +459,8 @@ pub struct Input {
     pub source: SourceInfo,
     /// The service's URL, if it is configured.
     pub base_url: Option<String>,
-    /// The decisions on the toggles whose object differs from the applied one, on the unknown ones, and on the drifted ones
-    /// that may be overwritten, one per toggle.
+    /// The decisions on the toggles whose object differs from the applied one, on the unknown ones, and on
+    /// the drifted ones that may be overwritten, one per toggle.
     pub decided: Vec<DecidedToggle>,
     /// The number of applied toggles per environment; absent or 0 makes the pass a first pass.
     pub applied_counts: BTreeMap<EnvironmentId, usize>,
@@ -466,12 +470,13 @@ pub struct Input {
     pub environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     /// The toggles that are not retried yet.
     pub parked: BTreeMap<ToggleId, HeldRequest>,
-    /// The requests that the rails have let through and that no process has sent, as far as this folder knows.
+    /// The requests that the rails have let through and that no process has sent, as far as this folder
+    /// knows.
     pub let_through: BTreeMap<ToggleId, RequestDigest>,
     /// What the service has of the toggles that may be overwritten.
     pub overwritten: LiveDifferences,
-    /// The time for change windows, in seconds since 1970-01-01 UTC; none if they do not apply, as in a comparison of
-    /// revisions.
+    /// The time for change windows, in seconds since 1970-01-01 UTC; none if they do not apply, as in a
+    /// comparison of revisions.
     pub now: Option<i64>,
     pub suspensions: Suspensions,
     /// What operators allowed for this revision.

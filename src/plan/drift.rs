@@ -47,8 +47,8 @@ pub struct DriftedToggle {
     pub live: LiveToggle,
     /// The version on the service that was applied, if it is known.
     pub since: Option<u64>,
-    /// Whether the document of the source has the live targeting already, so that the next pass records it. Only
-    /// `gitoggle drift` finds out.
+    /// Whether the document of the source has the live targeting already, so that the next pass records it.
+    /// Only `gitoggle drift` finds out.
     pub is_documented: bool,
 }
 
@@ -209,8 +209,8 @@ impl DriftedToggle {
         super::change::diff(Some(&self.applied.payload), self.live.content.payload())
     }
 
-    /// Returns one or two lines for each change on the service since the document was applied. The first is about the only
-    /// or the last one.
+    /// Returns one or two lines for each change on the service since the document was applied. The first is
+    /// about the only or the last one.
     pub(crate) fn events(&self) -> (String, Vec<String>) {
         let comment =
             |event: &LiveVersion| event.shown_comment().map(|text| format!("comment: {}", escaped(text)));

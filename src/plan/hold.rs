@@ -1,7 +1,9 @@
-//! Every reason to hold a change, with its text and the ways out, and the order in which the reasons are tried.
+//! Every reason to hold a change, with its text and the ways out, and the order in which the reasons are
+//! tried.
 //!
-//! [`Holds`] is the table of precedence. Invalid documents and toggles outside `--only` come before it, because they have
-//! no change; what the service has comes after it, because a toggle is read just before its publish ([`decide_live`]).
+//! [`Holds`] is the table of precedence. Invalid documents and toggles outside `--only` come before it,
+//! because they have no change; what the service has comes after it, because a toggle is read just before its
+//! publish ([`decide_live`]).
 //!
 //! [`decide_live`]: super::decide_live
 
@@ -49,12 +51,13 @@ pub(super) struct Holds<'a> {
 type MaybeHeld = Option<Arc<Hold>>;
 
 impl Holds<'_> {
-    /// The reasons that are tried before the rails count. The first that applies holds the change: the most general one
-    /// wins, because an operator has to resolve it first. Reviews come next.
+    /// The reasons that are tried before the rails count. The first that applies holds the change: the most
+    /// general one wins, because an operator has to resolve it first. Reviews come next.
     const BEFORE_RAILS: [fn(&Self, &Change, PassOrder) -> MaybeHeld; 3] =
         [Self::environment, Self::first_pass, Self::parked];
-    /// The reasons that are tried after the rails have counted. What they hold still counts, so that releasing it cannot
-    /// publish more than a rail allows. `on_invalid: stop` comes last and holds everything.
+    /// The reasons that are tried after the rails have counted. What they hold still counts, so that
+    /// releasing it cannot publish more than a rail allows. `on_invalid: stop` comes last and holds
+    /// everything.
     const AFTER_RAILS: [fn(&Self, &Change) -> MaybeHeld; 3] = [Self::rail, Self::suspended, Self::window];
 
     pub(super) fn before_rails(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
@@ -166,7 +169,8 @@ fn is_released(hold: &Hold, change: &Change, overrides: &Overrides) -> bool {
 }
 
 impl Plan {
-    /// Returns why a pass has not sent a change that is due, if it was held or failed before and nothing released it since.
+    /// Returns why a pass has not sent a change that is due, if it was held or failed before and nothing
+    /// released it since.
     pub(crate) fn held_before(&self, change: &Change, before: &HeldRequest) -> Option<Hold> {
         let is_same = before.request == change.request();
         let is_held = before.hold.kind.is_some() && !is_released(&before.hold, change, &self.overrides);
@@ -267,8 +271,8 @@ pub(crate) fn first_pass_advice(why: Unapplied, policy: &Policy) -> &'static str
 pub(crate) const STATE_LOST: &str =
     "the state folder was deleted or replaced, so what was applied is unknown";
 
-/// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers contradict each
-/// other.
+/// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers
+/// contradict each other.
 pub(super) fn first_pass(
     environment: &EnvironmentId,
     why: Unapplied,
@@ -374,7 +378,8 @@ pub(super) fn awaits_approval(by: Option<&str>) -> Hold {
     )
 }
 
-/// The service has another version than the one that an operator allowed to overwrite; 0 if it did not have the toggle.
+/// The service has another version than the one that an operator allowed to overwrite; 0 if it did not have
+/// the toggle.
 pub(super) fn changed_again(made: &LiveToggle, allowed: u64) -> Hold {
     let what = match allowed {
         0 => "created on the service after it was allowed to be created again".to_owned(),
@@ -461,7 +466,8 @@ pub(super) fn drift(made: &LiveToggle, text: String) -> Hold {
     Hold::over(HoldKind::Drifted, made.version, text)
 }
 
-/// The fact that the service does not have an applied toggle. `may_create`: a publish over drift creates it again.
+/// The fact that the service does not have an applied toggle. `may_create`: a publish over drift creates it
+/// again.
 pub(super) fn gone(text: String, may_create: bool) -> Hold {
     Hold {
         state: ToggleState::Drifted,

@@ -18,8 +18,8 @@ use crate::model::{
 use crate::plan::drift::DriftedJson;
 use crate::plan::{self, Dependents, Orphan, Plan, SourceInfo, WithheldToggle};
 
-/// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize. Unchanged toggles
-/// are not listed.
+/// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize.
+/// Unchanged toggles are not listed.
 pub fn json(plan: &Plan) -> PlanJson<'_> {
     json_for(plan, None)
 }
@@ -81,7 +81,8 @@ pub struct PlanJson<'a> {
     /// The findings that comments accept; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waived: Vec<&'a Diagnostic>,
-    /// Where the next page begins: after this toggle; null on the last page. Absent if the plan is not paginated.
+    /// Where the next page begins: after this toggle; null on the last page. Absent if the plan is not
+    /// paginated.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Option<ToggleId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -315,10 +316,11 @@ impl Plan {
     }
 }
 
-// Narrows the JSON form of a plan to one page, so that a response is small with a hundred thousand held toggles.
+// Narrows the JSON form of a plan to one page, so that a response is small with a hundred thousand held
+// toggles.
 
-/// Returns the JSON of [`PlanJson::page`] in pieces, of which a client that reads slowly holds few: the parts around the
-/// lists, and each change, withheld toggle and orphan.
+/// Returns the JSON of [`PlanJson::page`] in pieces, of which a client that reads slowly holds few: the parts
+/// around the lists, and each change, withheld toggle and orphan.
 ///
 /// # Panics
 /// Never: a plan always has a JSON form.
@@ -362,8 +364,9 @@ fn text(value: &impl Serialize) -> String {
 }
 
 impl<'a> PlanJson<'a> {
-    /// Lists only the first `limit` toggles after `after`, in the order of their keys, each with its findings, and sets
-    /// `next`. Findings that belong to no toggle are on the first page. `toggle_of` returns the toggle of a path.
+    /// Lists only the first `limit` toggles after `after`, in the order of their keys, each with its
+    /// findings, and sets `next`. Findings that belong to no toggle are on the first page. `toggle_of`
+    /// returns the toggle of a path.
     pub fn page(
         mut self,
         after: Option<&ToggleId>,

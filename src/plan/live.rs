@@ -1,7 +1,7 @@
 //! Decides what the live state of a toggle means for a change (src/plan/README.md, "Live state").
 //!
-//! The live state is read just before a publish, so that it is as new as possible. These functions are pure; the caller
-//! reads, sends, and reads again after a response that leaves doubt.
+//! The live state is read just before a publish, so that it is as new as possible. These functions are pure;
+//! the caller reads, sends, and reads again after a response that leaves doubt.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -99,8 +99,8 @@ impl Live {
 }
 
 impl fmt::Display for LiveToggle {
-    /// Formats who made the changes since it was applied, when and why, without the targeting. Without its events, formats
-    /// the newest one without its comment.
+    /// Formats who made the changes since it was applied, when and why, without the targeting. Without its
+    /// events, formats the newest one without its comment.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.history())?;
         match &self.content {
@@ -179,7 +179,8 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
     }
 }
 
-/// Decides on `change` of a toggle that may have been changed on the service, without a permission to overwrite that.
+/// Decides on `change` of a toggle that may have been changed on the service, without a permission to
+/// overwrite that.
 fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
     let publish = LiveDecision::Publish { base_version: live.version };
     match &change.before {
@@ -202,7 +203,8 @@ fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
 fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -> LiveDecision {
     let may_publish = match applied {
         Some(applied) => live.content.payload() == Some(applied),
-        // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
+        // The first version is the one that the creation of the toggle makes, so the toggle is not configured
+        // yet.
         None => live.version <= 1 || replaces_any(change),
     };
     match applied {
@@ -212,7 +214,8 @@ fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -
     }
 }
 
-/// Returns whether `change` belongs to an asserted first pass, and nobody can have changed the toggle since it was read for it.
+/// Returns whether `change` belongs to an asserted first pass, and nobody can have changed the toggle since
+/// it was read for it.
 fn replaces_any(change: &Change) -> bool {
     let was_read = match &change.before {
         Before::Unknown { sent, .. } => sent.base_version.is_some(),
@@ -221,13 +224,14 @@ fn replaces_any(change: &Change) -> bool {
     change.overwrite == Overwrite::Asserted && !was_read
 }
 
-/// Returns whether the request, or one with an unknown outcome that it replaced, may have made a version with this content.
+/// Returns whether the request, or one with an unknown outcome that it replaced, may have made a version with
+/// this content.
 fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
     live.payload().is_some_and(|payload| sent.may_have_stored(payload))
 }
 
-/// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has neither the base
-/// version of the earlier request nor its targeting.
+/// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has
+/// neither the base version of the earlier request nor its targeting.
 pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
     let drifted = LiveDecision::Hold(hold::drifted(live));
     let Before::Unknown { sent, applied } = &change.before else {
@@ -237,7 +241,8 @@ pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersi
         // The change on top of it is drift, which concerns the next change.
         Resolution::Confirmed if change.is_retry => LiveDecision::Confirmed,
         Resolution::Confirmed => drifted,
-        // Nothing is recorded, but the service stored an earlier request, and then the change of someone else.
+        // Nothing is recorded, but the service stored an earlier request, and then the change of someone
+        // else.
         _ if applied.is_none() && newer.iter().any(|version| may_be_ours(sent, &version.content)) => drifted,
         // The service did not store the request, so what is recorded counts.
         Resolution::Conflict | Resolution::NotStored => publish_over(applied.as_deref(), change, live),
@@ -285,8 +290,8 @@ pub(crate) fn needed_types(change: &Change) -> Vec<(ToggleId, ReturnType)> {
     needed.into_iter().filter_map(|one| Some((id(&one.key)?, one.kind))).collect()
 }
 
-/// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent, if the service has it with
-/// another type: SDKs compare types as well, so the prerequisite is never met.
+/// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent, if the service
+/// has it with another type: SDKs compare types as well, so the prerequisite is never met.
 pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, live: Option<ReturnType>) -> Option<Hold> {
     let live = live.filter(|live| *live != wanted)?;
     let (live, wanted) = (live.as_str(), wanted.as_str());
@@ -301,10 +306,11 @@ pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, live: Option<Ret
 pub enum Resolution {
     /// The service stored it.
     Confirmed,
-    /// Another version was published on top of the request's base version, so the request can never be stored.
+    /// Another version was published on top of the request's base version, so the request can never be
+    /// stored.
     Conflict,
-    /// The service still has the base version. The request may be sent again with the same base version: an earlier copy
-    /// that is executed late then conflicts with it.
+    /// The service still has the base version. The request may be sent again with the same base version: an
+    /// earlier copy that is executed late then conflicts with it.
     NotStored,
 }
 
@@ -321,9 +327,9 @@ pub fn resolve(payload: &Payload, comment: &str, newer: &[LiveVersion]) -> Resol
 }
 
 impl Plan {
-    /// Records what the service has already, and withholds what its live state does not permit. A toggle that is not in
-    /// `live` could not be read, and stays as it is. `newer` has the versions that decide on changes whose last outcome is
-    /// unknown. `drift` loses the toggles that the plan lists itself.
+    /// Records what the service has already, and withholds what its live state does not permit. A toggle that
+    /// is not in `live` could not be read, and stays as it is. `newer` has the versions that decide on
+    /// changes whose last outcome is unknown. `drift` loses the toggles that the plan lists itself.
     pub fn with_live(
         mut self,
         live: &BTreeMap<ToggleId, Live>,

@@ -1,8 +1,9 @@
 //! Orders the changes of one environment that need each other.
 //!
-//! A change that gains a prerequisite is sent after the changes of all toggles that it then needs, directly or through others.
-//! Then no state in between refers to a toggle that does not exist yet, and none has a cycle: a cycle would have a prerequisite
-//! that was gained, and everything that this one leads to has its new prerequisites by then, which form no cycle.
+//! A change that gains a prerequisite is sent after the changes of all toggles that it then needs, directly
+//! or through others. Then no state in between refers to a toggle that does not exist yet, and none has a
+//! cycle: a cycle would have a prerequisite that was gained, and everything that this one leads to has its
+//! new prerequisites by then, which form no cycle.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,12 +19,12 @@ pub struct Turn {
     pub level: usize,
 }
 
-/// The keys of the toggles that documents need, by their own keys in lower case: the service ignores case. Documents without
-/// prerequisites may be left out.
+/// The keys of the toggles that documents need, by their own keys in lower case: the service ignores case.
+/// Documents without prerequisites may be left out.
 pub(crate) type Needs = BTreeMap<EnvironmentId, HashMap<String, Vec<String>>>;
 
-/// Returns the turns of the changes of one environment, in their order; none of a change that waits for none and that no other
-/// waits for. `needs` has the toggles that do not change.
+/// Returns the turns of the changes of one environment, in their order; none of a change that waits for none
+/// and that no other waits for. `needs` has the toggles that do not change.
 pub(super) fn turns(changes: &[Change], needs: &Needs) -> Vec<Option<Turn>> {
     let graph = Graph::new(changes.iter(), needs);
     if !graph.nodes.iter().any(|node| node.gains) {
@@ -39,7 +40,8 @@ pub(super) fn turns(changes: &[Change], needs: &Needs) -> Vec<Option<Turn>> {
     (0..changes.len()).map(turn).collect()
 }
 
-/// Returns whether each of `waiting` needs the toggle of one of `changes`, directly or through others. All are in one environment.
+/// Returns whether each of `waiting` needs the toggle of one of `changes`, directly or through others. All
+/// are in one environment.
 pub(super) fn need_any(waiting: &[Change], changes: &[Change], needs: &Needs) -> Vec<bool> {
     let graph = Graph::new(waiting.iter().chain(changes), needs);
     let mut leads = vec![false; graph.nodes.len()];
@@ -95,13 +97,14 @@ impl Graph {
         Self { nodes }
     }
 
-    /// Returns the nodes that `starts` lead to, each after those that it leads to. In a cycle, which the service refuses, one comes
-    /// too early.
+    /// Returns the nodes that `starts` lead to, each after those that it leads to. In a cycle, which the
+    /// service refuses, one comes too early.
     fn targets_first(&self, starts: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut is_known = vec![false; self.nodes.len()];
         let mut all = Vec::new();
         for start in starts {
-            // A list in place of recursion, because a chain can be long. A node has the number of its targets that were visited.
+            // A list in place of recursion, because a chain can be long. A node has the number of its targets
+            // that were visited.
             let mut open = vec![(start, 0)];
             while let Some((node, visited)) = open.last_mut() {
                 if *visited == 0 && std::mem::replace(&mut is_known[*node], true) {

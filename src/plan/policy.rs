@@ -46,7 +46,8 @@ pub struct Policy {
     pub on_approval: OnApproval,
     /// What happens to a document whose toggle does not exist on the service.
     pub on_missing: OnMissing,
-    /// Whether the live state of toggles can be read (`service_kind: featureprobe`), or the service only stores.
+    /// Whether the live state of toggles can be read (`service_kind: featureprobe`), or the service only
+    /// stores.
     pub is_readable: bool,
 }
 
@@ -147,8 +148,8 @@ impl Policy {
         self.is_readable && self.on_drift != OnDrift::Ignore
     }
 
-    /// Returns the SHA-256 of all settings in hexadecimal. A pass with another digest than the last one has to compare
-    /// again even if the repository did not change.
+    /// Returns the SHA-256 of all settings in hexadecimal. A pass with another digest than the last one has
+    /// to compare again even if the repository did not change.
     pub fn digest(&self) -> String {
         // Without `..`, so that a new setting cannot be left out of the digest.
         let Self {
@@ -195,7 +196,8 @@ pub(super) struct FirstPassRules<'a> {
     pub(super) overrides: &'a Overrides,
     /// The commits of the documents, by path. Trailers of guessed commits do not count.
     pub(super) attributions: &'a BTreeMap<String, Attribution>,
-    /// Whether the plan compares revisions. An environment without documents at the base is then new, not unknown.
+    /// Whether the plan compares revisions. An environment without documents at the base is then new, not
+    /// unknown.
     pub(super) compares_revisions: bool,
 }
 
@@ -318,7 +320,8 @@ impl Overrides {
         overrides
     }
 
-    /// Adds what a commit between the recorded revision and the one to apply allows, whether it changes a toggle or not.
+    /// Adds what a commit between the recorded revision and the one to apply allows, whether it changes a
+    /// toggle or not.
     pub(crate) fn add_trailers(&mut self, commit: &Commit) {
         self.mass_change.extend(commit.mass_change_environments());
         let of = |line: &str, why: &str| {
@@ -338,7 +341,8 @@ impl Overrides {
         }
     }
 
-    /// Returns `hold`, which a trailer can lift, with the trailers of these changes and of the commits to apply that do not.
+    /// Returns `hold`, which a trailer can lift, with the trailers of these changes and of the commits to
+    /// apply that do not.
     pub(super) fn explained<'c>(
         &self,
         mut hold: Hold,
@@ -381,14 +385,16 @@ impl Overrides {
         hold
     }
 
-    /// Returns whether an operator allows to replace what someone else changed on the service, at least one version of it.
+    /// Returns whether an operator allows to replace what someone else changed on the service, at least one
+    /// version of it.
     pub fn may_overwrite(&self, id: &ToggleId) -> bool {
         self.overwrite_versions.contains_key(id)
     }
 }
 
 impl Policy {
-    /// Returns the rail that the changes of one environment exceed, if any, whatever a run or an operator permits.
+    /// Returns the rail that the changes of one environment exceed, if any, whatever a run or an operator
+    /// permits.
     pub(super) fn rail(
         &self,
         lane: &[Change],
@@ -398,7 +404,8 @@ impl Policy {
         let (mut all, mut updates) = (0, 0);
         for change in lane {
             let is_allowed = self.allows_trailers && change.attribution.allows(Override::MassChange);
-            // What the rails let through before stays let through, and a trailer exempts the changes of its commit.
+            // What the rails let through before stays let through, and a trailer exempts the changes of its
+            // commit.
             if !change.is_let_through() && !is_allowed {
                 all += 1;
                 // Creates count for `max_change_count` only.

@@ -155,7 +155,8 @@ fn compare_rules(
 ) {
     let Content { rules, variations, .. } = after;
     let mut pairs = Pairs::new(before.len(), rules.len());
-    // The surest match comes first, so that an edited or renamed rule is one change, not a removal and an addition.
+    // The surest match comes first, so that an edited or renamed rule is one change, not a removal and an
+    // addition.
     pairs.by(before, rules, |rule| Some((&rule.name, &rule.conditions)));
     pairs.by(before, rules, |rule| (!rule.name.is_empty()).then_some(&rule.name));
     pairs.by(before, rules, |rule| Some(&rule.conditions));
@@ -347,8 +348,8 @@ impl Pairs {
         }
     }
 
-    /// Returns whether each new item moved. Marks the smallest set of items that explains the new order: all that are not
-    /// in a longest increasing subsequence of old indices.
+    /// Returns whether each new item moved. Marks the smallest set of items that explains the new order: all
+    /// that are not in a longest increasing subsequence of old indices.
     pub(super) fn moved(&self) -> Vec<bool> {
         let mut tails: Vec<usize> = Vec::new();
         let mut previous = vec![None; self.before.len()];
@@ -430,8 +431,8 @@ pub(crate) fn served(serve: &Serve, variations: &[Variation]) -> String {
     }
 }
 
-/// Describes a rule whose conditions compare nothing but one time: `from 2026-12-01 09:00 +01:00: `on` 25 %, …`. None for any
-/// other rule.
+/// Describes a rule whose conditions compare nothing but one time: `from 2026-12-01 09:00 +01:00: `on` 25 %,
+/// …`. None for any other rule.
 fn schedule(rule: &Rule, variations: &[Variation]) -> Option<String> {
     let subject = rule.conditions.first().map(|first| first.subject.as_str())?;
     let mut parts = Vec::new();
@@ -500,7 +501,8 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{}{more}`", escaped(&short))
 }
 
-/// Returns two texts in backticks. Long ones start shortly before the first difference, so that both look different.
+/// Returns two texts in backticks. Long ones start shortly before the first difference, so that both look
+/// different.
 pub(super) fn from_to(old: &str, word: &str, new: &str) -> String {
     const BEFORE: usize = 10;
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new);

@@ -21,7 +21,8 @@ pub struct Plan {
     pub(super) source: SourceInfo,
     pub(super) base_url: Option<String>,
     pub(super) changes: Vec<Change>,
-    /// The changes that are not sent, and why: they are only recorded, if the service has their targeting already.
+    /// The changes that are not sent, and why: they are only recorded, if the service has their targeting
+    /// already.
     pub(super) unless_equal: BTreeMap<ToggleId, Arc<Hold>>,
     pub(super) withheld: Vec<WithheldToggle>,
     pub(super) orphans: Vec<Orphan>,
@@ -62,7 +63,8 @@ pub struct PlanCounts {
 #[derive(Clone, Debug)]
 pub struct Lane<'a> {
     pub environment: EnvironmentId,
-    /// The changes: those that wait for others last, before them those that disable a toggle first, then by path.
+    /// The changes: those that wait for others last, before them those that disable a toggle first, then by
+    /// path.
     pub changes: Vec<&'a Change>,
     /// The turn of each change, in the order of `changes`.
     pub turns: Vec<Option<Turn>>,
@@ -138,8 +140,8 @@ impl Plan {
         }
     }
 
-    /// Returns whether the next pass has nothing to report besides new changes: no toggle is withheld, invalid or an
-    /// orphan.
+    /// Returns whether the next pass has nothing to report besides new changes: no toggle is withheld,
+    /// invalid or an orphan.
     pub fn leaves_nothing(&self) -> bool {
         self.withheld.is_empty()
             && self.orphans.is_empty()
@@ -165,23 +167,27 @@ impl Plan {
         self.base_url.as_deref()
     }
 
-    /// Returns the time at which the next change window opens for a withheld toggle, in seconds since 1970-01-01 UTC.
+    /// Returns the time at which the next change window opens for a withheld toggle, in seconds since
+    /// 1970-01-01 UTC.
     pub(crate) fn opens_at(&self) -> Option<i64> {
         self.withheld.iter().filter_map(|held| held.hold.opens).min()
     }
 
-    /// Returns the changes to publish and the documents to adopt after a comparison with the service, by toggle.
+    /// Returns the changes to publish and the documents to adopt after a comparison with the service, by
+    /// toggle.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// Returns the toggles that are held only because nothing decides on their first pass: the service has their documents
-    /// already, and any decision records them without a publish. Empty unless the service was read.
+    /// Returns the toggles that are held only because nothing decides on their first pass: the service has
+    /// their documents already, and any decision records them without a publish. Empty unless the service was
+    /// read.
     pub fn undecided(&self) -> &[WithheldToggle] {
         &self.undecided
     }
 
-    /// Returns the requests that the rails let through. A first pass has none, because nothing of it counts later.
+    /// Returns the requests that the rails let through. A first pass has none, because nothing of it counts
+    /// later.
     pub(crate) fn let_through(&self) -> BTreeMap<ToggleId, RequestDigest> {
         let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
         let passed = self.changes.iter().chain(withheld);
@@ -204,8 +210,8 @@ impl Plan {
         &self.state_edits
     }
 
-    /// Returns the environments whose first pass is asserted and has not ended, with the revision at which it was. Empty
-    /// unless changes on the service are held.
+    /// Returns the environments whose first pass is asserted and has not ended, with the revision at which it
+    /// was. Empty unless changes on the service are held.
     pub fn asserted(&self) -> &BTreeMap<EnvironmentId, CommitId> {
         &self.asserted
     }
@@ -251,7 +257,8 @@ impl Plan {
         let files: std::collections::BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
         PlanCounts {
             changes: self.requests().count(),
-            // A file with a bad key has no toggle, and two files can claim one, so either count can be the larger one.
+            // A file with a bad key has no toggle, and two files can claim one, so either count can be the
+            // larger one.
             invalid: count(|hold| hold.kind == Some(HoldKind::Invalid)).max(files.len()),
             held: count(Hold::needs_decision).max(self.environment_holds.len()),
             first_pass: count(|hold| hold.kind.is_some_and(HoldKind::is_first_pass)),
@@ -269,8 +276,8 @@ impl Plan {
         change.action != Action::Adopt && self.unless_equal(&change.id).is_none()
     }
 
-    /// Returns the type with which a toggle is created whose document has values of `own` type, which all of its documents have to
-    /// agree on: a type cannot be changed later.
+    /// Returns the type with which a toggle is created whose document has values of `own` type, which all of
+    /// its documents have to agree on: a type cannot be changed later.
     pub(crate) fn new_type(&self, id: &ToggleId, own: ReturnType) -> Result<ReturnType, Hold> {
         match self.mixed.get(id) {
             None => Ok(own),
@@ -449,8 +456,8 @@ impl Plan {
         format!("sha256:{}", hex(&hash.finalize()))
     }
 
-    /// Returns what a reviewer of this plan has seen: all changes, with those that are held, because they are shown as
-    /// well, and whoever releases them need not ask for another review.
+    /// Returns what a reviewer of this plan has seen: all changes, with those that are held, because they are
+    /// shown as well, and whoever releases them need not ask for another review.
     pub fn reviewed(&self) -> ReviewedChanges {
         let held = self.withheld.iter().filter_map(|held| held.change.as_deref());
         self.changes.iter().chain(held).map(Change::digest).collect()

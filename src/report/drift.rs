@@ -197,8 +197,8 @@ const LONGEST: usize = 30_000;
 
 /// Returns the message of a commit that imports what was changed on `service`; empty without a toggle.
 ///
-/// Text from the service cannot become a trailer or an instruction to a forge: each piece is one indented line, which Markdown
-/// shows as code, and the last paragraph has none of it.
+/// Text from the service cannot become a trailer or an instruction to a forge: each piece is one indented
+/// line, which Markdown shows as code, and the last paragraph has none of it.
 pub(crate) fn drift_message(drifted: &[&DriftedToggle], service: &str) -> String {
     let Some(first) = drifted.first() else {
         return String::new();

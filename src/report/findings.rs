@@ -1,5 +1,5 @@
-//! Renders findings and notes for machines: as workflow commands of GitHub, Gitea and Forgejo Actions, as a code-quality
-//! report of GitLab, as SARIF, and, with one test per document or toggle, as JUnit XML.
+//! Renders findings and notes for machines: as workflow commands of GitHub, Gitea and Forgejo Actions, as a
+//! code-quality report of GitLab, as SARIF, and, with one test per document or toggle, as JUnit XML.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub(crate) fn github(plan: &Plan, notes: &[String]) -> String {
     guesses.into_iter().chain(notes).collect::<String>() + &annotations(plan.findings())
 }
 
-/// Returns findings as workflow commands, which GitHub shows next to the lines concerned. Errors come first, because
-/// GitHub shows only the first commands of a step.
+/// Returns findings as workflow commands, which GitHub shows next to the lines concerned. Errors come first,
+/// because GitHub shows only the first commands of a step.
 pub(crate) fn annotations(findings: &[Diagnostic]) -> String {
     let mut out = String::new();
     for severity in [Severity::Error, Severity::Warning] {
@@ -126,8 +126,8 @@ struct Lines {
     begin: u32,
 }
 
-/// Returns findings as a code-quality report, ready to serialize. A finding about a whole file is at its first line,
-/// because the format requires one. `problem` is an error that makes the report incomplete.
+/// Returns findings as a code-quality report, ready to serialize. A finding about a whole file is at its
+/// first line, because the format requires one. `problem` is an error that makes the report incomplete.
 pub(crate) fn code_quality<'a>(
     findings: &'a [Diagnostic],
     notes: &[String],
@@ -162,8 +162,8 @@ pub(crate) fn code_quality<'a>(
 /// The number of results that GitHub accepts in one run.
 const MOST_RESULTS: usize = 25_000;
 
-/// Returns findings as a SARIF log with one run, errors first. `problem` is an error that makes the run incomplete.
-/// Paths are relative to the repository's root.
+/// Returns findings as a SARIF log with one run, errors first. `problem` is an error that makes the run
+/// incomplete. Paths are relative to the repository's root.
 pub(crate) fn sarif(findings: &[Diagnostic], notes: &[String], problem: Option<&str>) -> Value {
     let rules = rules(findings);
     let mut fingerprints = Fingerprints::default();
@@ -251,13 +251,14 @@ fn notifications(findings: usize, notes: &[String], problem: Option<&str>) -> Ve
     all.map(|(level, text)| json!({ "level": level, "message": { "text": text } })).collect()
 }
 
-/// Returns a plain text message without links, which a text in brackets would be (SARIF 2.1.0, section 3.11.6).
+/// Returns a plain text message without links, which a text in brackets would be (SARIF 2.1.0, section
+/// 3.11.6).
 fn message(text: &str) -> String {
     text.replace('[', "\\[").replace(']', "\\]")
 }
 
-/// Creates the fingerprints of one report. A fingerprint does not depend on the line, so that it survives an edit above
-/// it, and is unique in its report.
+/// Creates the fingerprints of one report. A fingerprint does not depend on the line, so that it survives an
+/// edit above it, and is unique in its report.
 #[derive(Default)]
 struct Fingerprints(BTreeMap<[u8; 32], usize>);
 
@@ -278,8 +279,8 @@ impl Fingerprints {
     }
 }
 
-/// Returns one test per document, which fails if the document has an error. `problem` is an error of the check as a
-/// whole.
+/// Returns one test per document, which fails if the document has an error. `problem` is an error of the
+/// check as a whole.
 pub(crate) fn junit_documents(
     documents: &[String],
     findings: &[Diagnostic],
@@ -290,8 +291,8 @@ pub(crate) fn junit_documents(
     junit(&[suite])
 }
 
-/// Returns one test per toggle of a plan: a change passes, a hold fails, and a toggle that only waits is skipped. One
-/// test per invalid document follows. A test fails exactly if the plan's exit code is 3 or 4.
+/// Returns one test per toggle of a plan: a change passes, a hold fails, and a toggle that only waits is
+/// skipped. One test per invalid document follows. A test fails exactly if the plan's exit code is 3 or 4.
 pub(crate) fn junit_plan(plan: &Plan, notes: &[String]) -> String {
     let changes = plan.changes().iter().map(|change| (change, None));
     let holds = JunitHolds {
@@ -311,8 +312,9 @@ pub(crate) struct JunitHolds {
     pub(crate) other: JunitKind,
 }
 
-/// Returns the same as [`junit_plan`], with the problems of changes that were tried. `error` ended the attempt early. Each
-/// note is a test that is skipped, because the format has no place for notes that CI systems show.
+/// Returns the same as [`junit_plan`], with the problems of changes that were tried. `error` ended the
+/// attempt early. Each note is a test that is skipped, because the format has no place for notes that CI
+/// systems show.
 pub(crate) fn junit_results<'a>(
     plan: &Plan,
     changes: impl Iterator<Item = (&'a Change, Option<JunitProblem>)>,

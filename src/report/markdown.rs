@@ -1,8 +1,9 @@
 //! Renders a plan as Markdown for a review: a comment on a pull request, or a job summary.
 //!
-//! Everything that a reviewer needs is outside of the folds: one line per toggle describes what changes for whom, errors and
-//! production first. A change that is the same in several environments is one line. Folds contain only diffs and commits.
-//! The page never exceeds its limit: rows are printed in order as long as they fit, and the rest is counted.
+//! Everything that a reviewer needs is outside of the folds: one line per toggle describes what changes for
+//! whom, errors and production first. A change that is the same in several environments is one line. Folds
+//! contain only diffs and commits. The page never exceeds its limit: rows are printed in order as long as
+//! they fit, and the rest is counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,8 +38,8 @@ impl<'a> PlanView<'a> {
     }
 }
 
-/// Returns the plan as Markdown of at most `limit` bytes, and so of at most `limit` characters. Foreign text is inside code
-/// only, where it cannot mention users or act as markup.
+/// Returns the plan as Markdown of at most `limit` bytes, and so of at most `limit` characters. Foreign text
+/// is inside code only, where it cannot mention users or act as markup.
 pub(crate) fn markdown(view: PlanView<'_>, limit: usize) -> String {
     let linked = plan_page(&Lines { view, are_linked: true }, limit, "");
     // With very many changes, a line is worth more than the link on it.
@@ -259,8 +260,8 @@ impl<'a> Lines<'a> {
         self.view.links.map_or_else(|| text.clone(), |links| format!("[{text}]({})", page(links)))
     }
 
-    /// Returns the changes to publish in the order of their rows. Those of one toggle that mean the same in several
-    /// environments are together.
+    /// Returns the changes to publish in the order of their rows. Those of one toggle that mean the same in
+    /// several environments are together.
     fn same_changes(&self, plan: &'a Plan) -> Vec<Vec<&'a Change>> {
         /// Comparing more takes longer than anybody reads.
         const MOST_COMPARED: usize = 20_000;
@@ -329,7 +330,8 @@ impl<'a> Lines<'a> {
         shown(&sentences) + &users
     }
 
-    /// Returns the commit of a change and its diff. `others` is the number of environments with the same change.
+    /// Returns the commit of a change and its diff. `others` is the number of environments with the same
+    /// change.
     fn diff(&self, change: &Change, others: usize) -> String {
         let (sentences, diff) = (change.sentences(), change.diff());
         let commit = match change.known_attribution() {
@@ -394,8 +396,8 @@ pub(crate) fn finding_list(findings: &[Diagnostic], summary: &str, limit: usize)
     page.finish(rest, RestPosition::End) + &defused(&format!("{end}{summary}"))
 }
 
-/// Returns a page about a plan that failed, with the reason and the way out. `revision` is what was to be planned, if it is
-/// known.
+/// Returns a page about a plan that failed, with the reason and the way out. `revision` is what was to be
+/// planned, if it is known.
 pub(crate) fn failed(revision: Option<&str>, error: &str) -> String {
     const LONGEST: usize = 10_000;
     let of = revision.map_or_else(String::new, |revision| format!(" of {}", code(&cut(revision, 200))));

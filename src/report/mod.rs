@@ -64,8 +64,8 @@ impl Note<'_> {
     }
 }
 
-/// Returns what a plan says besides changes and findings: guessed commits, the notes of the command, what is withheld, and
-/// orphans. For outputs whose rows are findings.
+/// Returns what a plan says besides changes and findings: guessed commits, the notes of the command, what is
+/// withheld, and orphans. For outputs whose rows are findings.
 pub(crate) fn remarks(plan: &Plan, of_command: &[String]) -> Vec<String> {
     let withheld = notes(plan).into_iter();
     let withheld = withheld.map(|note| format!("{} {}: {}", note.state, note.subject(), note.reason));

@@ -52,8 +52,8 @@ pub(crate) fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -
     defused(&out)
 }
 
-/// Returns everything but the changes as lines of text: withheld toggles, orphans, errors and the number of warnings.
-/// Authors see the warnings themselves in `plan` and `validate`.
+/// Returns everything but the changes as lines of text: withheld toggles, orphans, errors and the number of
+/// warnings. Authors see the warnings themselves in `plan` and `validate`.
 pub(crate) fn rest(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
     guesses(&mut out, plan, color);

@@ -12,8 +12,8 @@ const MOST_SWITCHES: usize = 5;
 /// The toggles that need a changed one and that are listed with their users.
 const MOST_DEPENDENTS: usize = 10;
 
-/// Returns lines about the audience as a whole: its size, and the lines that are not users. `shown` renders a reason, which
-/// is foreign text.
+/// Returns lines about the audience as a whole: its size, and the lines that are not users. `shown` renders a
+/// reason, which is foreign text.
 pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<String> {
     let users = &impact.users;
     let mut lines = vec![format!("audience: {}", users_of(users.users))];

@@ -109,7 +109,8 @@ fn outcome(received: Result<Received, Outcome>, session: &Session) -> Outcome {
 
 // The outcomes of a publish (src/service/README.md, "Outcomes").
 
-/// The outcome of one request. The service's text in `reason` is escaped and short, and never contains the token.
+/// The outcome of one request. The service's text in `reason` is escaped and short, and never contains the
+/// token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outcome {
     pub kind: OutcomeKind,

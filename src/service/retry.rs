@@ -98,7 +98,8 @@ pub enum Repeat {
     WithNewToken,
 }
 
-/// Returns what follows from an outcome of this kind: a row of the table in src/service/README.md, "Outcomes".
+/// Returns what follows from an outcome of this kind: a row of the table in src/service/README.md,
+/// "Outcomes".
 pub const fn effect(kind: OutcomeKind) -> Effect {
     let (evidence, repeat, ends_pass) = match kind {
         OutcomeKind::Applied => (Evidence::Useful, Repeat::Never, false),

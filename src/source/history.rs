@@ -1,9 +1,9 @@
 //! Finds the commit that last changed the meaning of each path, in one walk over the history for all paths.
 //!
-//! Git's history simplification follows a path along one line: from a commit to the first parent with the same version,
-//! until a commit differs from all its parents. `git log -1 REVISION -- path` names that commit. If a parent's version
-//! differs but has the same meaning, the walk follows that parent. Paths on the same line share one step, and a folder is
-//! read only if it differs and contains an open path.
+//! Git's history simplification follows a path along one line: from a commit to the first parent with the
+//! same version, until a commit differs from all its parents. `git log -1 REVISION -- path` names that
+//! commit. If a parent's version differs but has the same meaning, the walk follows that parent. Paths on the
+//! same line share one step, and a folder is read only if it differs and contains an open path.
 //!
 //! The caller compares meanings, because this module does not parse documents.
 
@@ -129,10 +129,11 @@ enum Moves {
 /// Decides whether the version of a path (by number) asks for the same as the newest one.
 pub(super) type IsSame<'a> = dyn FnMut(usize, ObjectId) -> Result<bool, Error> + 'a;
 
-/// Returns for each of `paths` (counted from the top) the newest commit that changed its meaning, beginning at `start`.
+/// Returns for each of `paths` (counted from the top) the newest commit that changed its meaning, beginning
+/// at `start`.
 ///
-/// A path that no commit ever touched has none. Versions that mean the same are never compared with each other, only
-/// with the newest one: the walk reaches a commit only while everything after it means the same.
+/// A path that no commit ever touched has none. Versions that mean the same are never compared with each
+/// other, only with the newest one: the walk reaches a commit only while everything after it means the same.
 pub(super) fn last_commits(
     reader: &Reader,
     start: CommitId,
@@ -161,8 +162,8 @@ pub(super) struct FoundChange {
     pub(super) by: Option<CommitId>,
 }
 
-/// As [`last_commits`], with the time at which each change reached the branch of `start`. Follows files that moved: a file
-/// keeps its meaning if another folder or extension has the same name with the same meaning.
+/// As [`last_commits`], with the time at which each change reached the branch of `start`. Follows files that
+/// moved: a file keeps its meaning if another folder or extension has the same name with the same meaning.
 pub(super) fn last_changes(
     reader: &Reader,
     start: CommitId,
@@ -191,8 +192,8 @@ pub(super) fn last_changes(
     Ok(found)
 }
 
-/// The commits to look at, newest first: with all children of a commit before it, unless clocks were wrong, in
-/// which case it is looked at again.
+/// The commits to look at, newest first: with all children of a commit before it, unless clocks were wrong,
+/// in which case it is looked at again.
 struct Walk<'a> {
     reader: &'a Reader,
     trees: TreeCache<'a>,
@@ -226,7 +227,8 @@ impl<'a> Walk<'a> {
         let mut found = Vec::new();
         let boundary = boundary(self.reader.repository());
         while let Some((commit, mut open)) = self.next() {
-            // Every file looks new in a commit without parents, so a boundary commit must not count as the change.
+            // Every file looks new in a commit without parents, so a boundary commit must not count as the
+            // change.
             if boundary.contains(&commit.id) {
                 self.cut(&mut open, commit.id);
             }
@@ -297,8 +299,8 @@ impl<'a> Walk<'a> {
         Ok(std::mem::replace(open, differing))
     }
 
-    /// Moves the paths whose version in `parent` means the same out of `open`, which holds none that is the same there,
-    /// and returns them.
+    /// Moves the paths whose version in `parent` means the same out of `open`, which holds none that is the
+    /// same there, and returns them.
     fn reworded(
         &mut self,
         commit: &CommitNode,
@@ -315,8 +317,8 @@ impl<'a> Walk<'a> {
         open.take_same(is_same)
     }
 
-    /// Moves the paths whose file has another place in `parent`, with the same meaning, out of `open`, and returns them with
-    /// these places. `open` was compared with `parent` last.
+    /// Moves the paths whose file has another place in `parent`, with the same meaning, out of `open`, and
+    /// returns them with these places. `open` was compared with `parent` last.
     fn moved(
         &mut self,
         commit: &CommitNode,
@@ -381,8 +383,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Moves the paths that differ between two trees out of `open`, and returns them. Where one of the trees is missing,
-    /// the paths in it are cut.
+    /// Moves the paths that differ between two trees out of `open`, and returns them. Where one of the trees
+    /// is missing, the paths in it are cut.
     fn differing(
         &mut self,
         commit: &CommitNode,

@@ -82,8 +82,8 @@ fn snapshot(repo: &Repo, branch: usize, parents: Parents) -> Snapshot {
     Source::new(config).snapshot().unwrap()
 }
 
-/// Returns the real thresholds for one history in four, and small ones for the others: a walk forgets the trees that it has
-/// read, and its snapshot remembers few of them.
+/// Returns the real thresholds for one history in four, and small ones for the others: a walk forgets the
+/// trees that it has read, and its snapshot remembers few of them.
 fn thresholds(branch: usize) -> Thresholds {
     match branch % 4 {
         0 => Thresholds::default(),
@@ -115,7 +115,8 @@ fn the_last_commit_of_each_path_is_the_one_that_git_log_names() {
     assert!(named > HISTORIES, "only {named} paths were ever touched");
 }
 
-/// Returns the newest commit of a line of first parents that changed the meaning of `path`, read off `git log`.
+/// Returns the newest commit of a line of first parents that changed the meaning of `path`, read off `git
+/// log`.
 fn newest_change(repo: &Repo, branch: usize, path: &str, is_same: impl Fn(&str) -> bool) -> Option<String> {
     let reference = format!("h{branch}");
     let log = [

@@ -1,7 +1,9 @@
-//! Mirrors one ref of a repository behind a URL in a bare repository. The mirror is a cache: a new clone repairs any damage.
+//! Mirrors one ref of a repository behind a URL in a bare repository. The mirror is a cache: a new clone
+//! repairs any damage.
 //!
-//! A look at the source is one `git fetch` of the one ref: it costs 2 kB and transfers nothing if the ref has not moved, also
-//! where `git ls-remote` would list 20,000 pull requests. Only a name that is not known yet is looked up among all refs.
+//! A look at the source is one `git fetch` of the one ref: it costs 2 kB and transfers nothing if the ref has
+//! not moved, also where `git ls-remote` would list 20,000 pull requests. Only a name that is not known yet
+//! is looked up among all refs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -86,7 +88,8 @@ impl Mirror {
         take(config, cache, None, resolved)
     }
 
-    /// Fetches into a temporary repository that borrows the objects of the cache, as long as that is not damaged.
+    /// Fetches into a temporary repository that borrows the objects of the cache, as long as that is not
+    /// damaged.
     fn borrow(&mut self, config: &SourceConfig) -> Result<(Arc<CloneFolder>, Resolved), Error> {
         let cache = config.cache.as_deref().filter(|_| !self.distrusted);
         let known = self.temporary.take().filter(|_| !self.distrusted);
@@ -112,8 +115,8 @@ impl Mirror {
     }
 }
 
-/// Returns whether the repository in `folder` is damaged, so that a new clone helps. A failure of unknown cause says nothing
-/// about that, so the repository itself is looked at.
+/// Returns whether the repository in `folder` is damaged, so that a new clone helps. A failure of unknown
+/// cause says nothing about that, so the repository itself is looked at.
 fn is_damaged(folder: &Path, config: &SourceConfig, error: &Error) -> bool {
     match error {
         Error::Remote(error) => {
@@ -141,8 +144,8 @@ fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, E
         return fetch_id(repository, config, &wanted.to_ascii_lowercase());
     }
     let known = known_name(repository, wanted);
-    // Git prefers a tag, so a fetch by the short name finds one that a branch shares it with. For other refs, only a list shows
-    // whether the name is ambiguous.
+    // Git prefers a tag, so a fetch by the short name finds one that a branch shares it with. For other refs,
+    // only a list shows whether the name is ambiguous.
     let is_listed = |name: &&String| is_short(wanted) && !name.starts_with("refs/heads/");
     if let Some(name) = known.as_ref().filter(|name| !is_listed(name)) {
         match fetch_name(repository, config, wanted, name) {
@@ -270,8 +273,8 @@ fn is_full_id(name: &str) -> bool {
     name.len() == LENGTH_OF_ID && revisions::is_id(name)
 }
 
-/// Fetches a commit by its id. Most hosts allow that, even for commits that only a closed pull request contains. Otherwise
-/// fetches all branches and tags.
+/// Fetches a commit by its id. Most hosts allow that, even for commits that only a closed pull request
+/// contains. Otherwise fetches all branches and tags.
 fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<Resolved, Error> {
     // A commit never changes, so one that is here needs no host.
     if let Ok(found) = revisions::resolve(repository, Some(id)) {

@@ -45,7 +45,8 @@ pub struct SourceConfig {
     pub first_parent: Parents,
     /// The settings of connections.
     pub access: GitAccess,
-    /// The folder of a URL's mirror; by default a temporary folder. Clones for one command are made beside it.
+    /// The folder of a URL's mirror; by default a temporary folder. Clones for one command are made beside
+    /// it.
     pub cache: Option<PathBuf>,
     /// Whether the mirror may be written.
     pub mode: CacheMode,
@@ -77,7 +78,8 @@ impl Source {
         Self { config, mirror: mirror::Mirror::default(), fetch_head: place::FetchHead::default() }
     }
 
-    /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one lookup.
+    /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one
+    /// lookup.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {
@@ -111,14 +113,14 @@ impl Source {
         Ok(resolved.commit)
     }
 
-    /// Returns when a checkout was last current, as of the last lookup; `None` for a URL and for a repository without a
-    /// fetch.
+    /// Returns when a checkout was last current, as of the last lookup; `None` for a URL and for a repository
+    /// without a fetch.
     pub(crate) fn fetched(&self) -> Option<Fetched> {
         self.fetch_head.fetched()
     }
 
-    /// Returns whether another snapshot may avoid `error`, which a reader of a snapshot returned. The next snapshot of a URL
-    /// then clones the mirror again.
+    /// Returns whether another snapshot may avoid `error`, which a reader of a snapshot returned. The next
+    /// snapshot of a URL then clones the mirror again.
     pub(crate) fn repair(&mut self, error: &Error) -> bool {
         let may_help = error.is_damage();
         if may_help && !self.is_local() {
@@ -253,7 +255,8 @@ impl Error {
         }
     }
 
-    /// Returns whether the repository itself is at fault, not the connection or the disk, so that a new clone may help.
+    /// Returns whether the repository itself is at fault, not the connection or the disk, so that a new clone
+    /// may help.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Git(error) => error.io_fault().is_none(),

@@ -1,4 +1,5 @@
-//! Finds commits: that of the configured ref, and the revisions of a repository on this machine that are compared.
+//! Finds commits: that of the configured ref, and the revisions of a repository on this machine that are
+//! compared.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,8 +51,8 @@ impl RevisionLookup {
         Ok(Self { config: config.clone(), repository, place })
     }
 
-    /// Returns the commit that `name` names: a branch, tag, commit or full ref, as for `--ref`, or any other expression
-    /// of `git rev-parse`.
+    /// Returns the commit that `name` names: a branch, tag, commit or full ref, as for `--ref`, or any other
+    /// expression of `git rev-parse`.
     pub(crate) fn find(&self, name: &str) -> Result<NamedCommit, RevisionError> {
         let (near, error) = match resolve(&self.repository, Some(name)) {
             Ok(found) => {
@@ -80,7 +81,8 @@ impl RevisionLookup {
         }
     }
 
-    /// Returns the commit of the branch `name`: that of `origin`, of another remote, or of this repository, in this order.
+    /// Returns the commit of the branch `name`: that of `origin`, of another remote, or of this repository,
+    /// in this order.
     pub(crate) fn branch(&self, name: &str) -> Result<Option<NamedCommit>, Error> {
         let name = name.strip_prefix("refs/heads/").unwrap_or(name);
         let mut candidates = vec![format!("origin/{name}")];
@@ -113,9 +115,9 @@ impl RevisionLookup {
         Some(node.parents(Parents::All).to_vec())
     }
 
-    /// Returns the best common ancestors of two commits, newest first; several if branches were merged in both
-    /// directions, none if the histories are unrelated. The result is `None` if the clone is shallow and lacks commits
-    /// that could be ancestors, too.
+    /// Returns the best common ancestors of two commits, newest first; several if branches were merged in
+    /// both directions, none if the histories are unrelated. The result is `None` if the clone is shallow and
+    /// lacks commits that could be ancestors, too.
     pub(crate) fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Option<Vec<CommitId>>, Error> {
         let find = || {
             let bases = commit::merge_bases(&self.repository, one, &[other])?;
@@ -125,8 +127,8 @@ impl RevisionLookup {
         find().map_err(|error| self.place.explain(error))
     }
 
-    /// Returns the merge that brought `head` into the branch whose tip is `target`, and the commit of the branch before it;
-    /// none if `head` is a commit of the branch itself.
+    /// Returns the merge that brought `head` into the branch whose tip is `target`, and the commit of the
+    /// branch before it; none if `head` is a commit of the branch itself.
     pub(crate) fn merge_of(&self, target: CommitId, head: CommitId) -> Result<Option<[CommitId; 2]>, Error> {
         let find = || {
             let mut merge = target;
@@ -148,8 +150,8 @@ impl RevisionLookup {
         Some(CommitNode::read(&self.repository, commit).ok()?.time)
     }
 
-    /// Returns the commit of the branch before a pull request was merged as `merge`. `head` is its newest commit. After a
-    /// rebase, the branch has a copy of each commit, with the same author and message.
+    /// Returns the commit of the branch before a pull request was merged as `merge`. `head` is its newest
+    /// commit. After a rebase, the branch has a copy of each commit, with the same author and message.
     pub(crate) fn before_merge(&self, merge: CommitId, head: CommitId) -> Option<CommitId> {
         let [mut before, mut original] = [merge, head].map(|commit| self.parents(commit));
         if before.as_ref().is_some_and(|parents| parents.len() > 1) || !self.is_copy(merge, head) {
@@ -183,9 +185,9 @@ impl RevisionLookup {
         Snapshot::take(self.cache(), resolved, &config.root, config.first_parent, None)
     }
 
-    /// Takes a snapshot of what merging `head` into `target` gives: its files are those of the merge, its history is that of
-    /// `head`. Returns it with the paths that cannot be merged and the kinds of their conflicts; their files have conflict
-    /// markers.
+    /// Takes a snapshot of what merging `head` into `target` gives: its files are those of the merge, its
+    /// history is that of `head`. Returns it with the paths that cannot be merged and the kinds of their
+    /// conflicts; their files have conflict markers.
     pub(crate) fn merge(
         self,
         target: &NamedCommit,
@@ -236,8 +238,8 @@ pub(super) struct Resolved {
     pub(super) commit: CommitId,
 }
 
-/// Resolves `reference` as the only branch, tag, remote's branch, or full ref of that name, or else as a commit id. Without
-/// a reference, resolves `HEAD`.
+/// Resolves `reference` as the only branch, tag, remote's branch, or full ref of that name, or else as a
+/// commit id. Without a reference, resolves `HEAD`.
 pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Result<Resolved, Error> {
     let name = match reference {
         None | Some("HEAD") => return head(repository),
@@ -354,8 +356,8 @@ pub(super) fn open_and_resolve(
     }
 }
 
-/// Returns the URL of `origin`, the only value that is read from the repository's configuration. As in git, a relative
-/// path is relative to the top of the work tree, or to a bare repository itself.
+/// Returns the URL of `origin`, the only value that is read from the repository's configuration. As in git, a
+/// relative path is relative to the top of the work tree, or to a bare repository itself.
 pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
     let repository = open(path)?;
     let top = repository.workdir().unwrap_or_else(|| repository.path());

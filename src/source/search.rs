@@ -1,6 +1,7 @@
 //! Searches the whole history for a removed file, for a version of a document, or for a difference.
 //!
-//! A partial clone may lack the trees of old commits. Each search then returns the result that is safe to act on.
+//! A partial clone may lack the trees of old commits. Each search then returns the result that is safe to act
+//! on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,8 +16,8 @@ pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
     reader.is_partial() && lacks_parent_tree(reader.repository(), commit)
 }
 
-/// Returns the newest commit without `path` (relative to the top) that has a parent with it. The walk for last commits, like
-/// `git log`, misses this commit if it is a merge with another parent without `path`.
+/// Returns the newest commit without `path` (relative to the top) that has a parent with it. The walk for
+/// last commits, like `git log`, misses this commit if it is a merge with another parent without `path`.
 pub(super) fn removal(
     reader: &Reader,
     start: CommitId,
@@ -78,9 +79,9 @@ pub(super) fn evidence(
     Ok(unseen)
 }
 
-/// Returns whether `since`, or a commit between it and `start`, may have other folders under `root` than `start`. Returns
-/// `true` also if a partial clone lacks them or so many commits are between that the revision is
-/// recorded again, so that the next walk is short.
+/// Returns whether `since`, or a commit between it and `start`, may have other folders under `root` than
+/// `start`. Returns `true` also if a partial clone lacks them or so many commits are between that the
+/// revision is recorded again, so that the next walk is short.
 pub(super) fn differed_since(
     reader: &Reader,
     start: CommitId,
@@ -105,8 +106,8 @@ pub(super) fn differed_since(
     Ok(false)
 }
 
-/// Returns the folders under `root` that may contain documents, by name. The map is empty if the root is missing; the result
-/// is `None` if a partial clone lacks a tree.
+/// Returns the folders under `root` that may contain documents, by name. The map is empty if the root is
+/// missing; the result is `None` if a partial clone lacks a tree.
 fn folders(
     trees: &mut TreeCache<'_>,
     top: ObjectId,

@@ -1,5 +1,6 @@
-//! Random histories of a source that is looked at again and again: from a checkout, and through a mirror of a URL, with
-//! processes that are killed and hosts that rewrite their history. The `git` program says what each look has to find.
+//! Random histories of a source that is looked at again and again: from a checkout, and through a mirror of a
+//! URL, with processes that are killed and hosts that rewrite their history. The `git` program says what each
+//! look has to find.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -114,7 +114,8 @@ impl Snapshot {
         self.is_shallow
     }
 
-    /// Returns whether part of the history is known to be missing: the clone is shallow, or lacks the tree of a parent.
+    /// Returns whether part of the history is known to be missing: the clone is shallow, or lacks the tree of
+    /// a parent.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_shallow() || self.reader().is_ok_and(|reader| search::lacks_trees(&reader, self.revision()))
     }
@@ -148,12 +149,13 @@ impl Snapshot {
         read(&reader, self.revision()).map_err(|error| reader.explain(error))
     }
 
-    /// Returns for each of `paths` (relative to the root) the newest commit that changed its meaning. This is the commit
-    /// that `git log -1 REVISION -- path` names, unless `is_same` accepts the version before it, too. `is_same` compares a
-    /// version of a path with its current one.
+    /// Returns for each of `paths` (relative to the root) the newest commit that changed its meaning. This is
+    /// the commit that `git log -1 REVISION -- path` names, unless `is_same` accepts the version before it,
+    /// too. `is_same` compares a version of a path with its current one.
     ///
-    /// A deleted path has the commit that deleted it. A path that never existed is not in the result. If the history ends
-    /// before the commit, the result is a guess: the oldest commit that touched the path, or this snapshot's own.
+    /// A deleted path has the commit that deleted it. A path that never existed is not in the result. If the
+    /// history ends before the commit, the result is a guess: the oldest commit that touched the path, or
+    /// this snapshot's own.
     pub fn last_commits(
         &self,
         paths: &BTreeSet<String>,
@@ -182,8 +184,9 @@ impl Snapshot {
         })
     }
 
-    /// Returns for each of `paths` (relative to the top) when the last change of its meaning reached this branch, and who made
-    /// it. `is_same` compares a version of a path, by number, with its current one. A path that never existed has none.
+    /// Returns for each of `paths` (relative to the top) when the last change of its meaning reached this
+    /// branch, and who made it. `is_same` compares a version of a path, by number, with its current one. A
+    /// path that never existed has none.
     pub(crate) fn last_changes(
         &self,
         paths: &[&str],
@@ -215,8 +218,8 @@ impl Snapshot {
         self.query(|reader, start| search::file_at(reader, start, path))
     }
 
-    /// Returns the newest commit that removed the file at `path` (relative to the root). It may be a merge that
-    /// [`Snapshot::last_commits`] misses.
+    /// Returns the newest commit that removed the file at `path` (relative to the root). It may be a merge
+    /// that [`Snapshot::last_commits`] misses.
     pub(crate) fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
         self.query(|reader, start| {
             let found = search::removal(reader, start, &self.full(path), self.parents)?;
@@ -234,14 +237,14 @@ impl Snapshot {
         self.query(|reader, start| search::evidence(reader, start, &self.full(path), object))
     }
 
-    /// Returns whether `since`, or a commit between it and this one, may have other documents under the root than this one.
-    /// Compares only the folders that may contain documents.
+    /// Returns whether `since`, or a commit between it and this one, may have other documents under the root
+    /// than this one. Compares only the folders that may contain documents.
     pub(crate) fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
         self.query(|reader, start| search::differed_since(reader, start, since, &self.root))
     }
 
-    /// Returns the history back to all of `ends`. Goes further back if `ends` are on branches that have their common ancestor
-    /// there.
+    /// Returns the history back to all of `ends`. Goes further back if `ends` are on branches that have their
+    /// common ancestor there.
     pub(crate) fn history_since(&self, ends: &BTreeSet<CommitId>) -> Result<HistoryEnd, Error> {
         self.query(|reader, start| {
             let ends: Vec<CommitId> = ends.iter().copied().collect();
@@ -257,7 +260,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns `commit` and its ancestors, as far as they are not before `history`; none if the clone lacks `commit`.
+    /// Returns `commit` and its ancestors, as far as they are not before `history`; none if the clone lacks
+    /// `commit`.
     pub(crate) fn ancestors_in(
         &self,
         history: &HistoryEnd,
@@ -273,8 +277,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns this snapshot's commit, and the other ones of its history that are not in that of `since`, as far as the
-    /// clone has them.
+    /// Returns this snapshot's commit, and the other ones of its history that are not in that of `since`, as
+    /// far as the clone has them.
     pub(crate) fn commits_since(&self, since: Option<CommitId>) -> Result<Vec<Commit>, Error> {
         self.query(|reader, start| {
             let repository = reader.repository();
@@ -301,8 +305,8 @@ impl Snapshot {
         self.query(|reader, own| {
             match reader.node(other) {
                 Ok(_) => {}
-                // The commit is missing, unless another process replaced the repository. That says nothing about the history: a
-                // clone of a branch lacks what the branch had before it was rewritten.
+                // The commit is missing, unless another process replaced the repository. That says nothing
+                // about the history: a clone of a branch lacks what the branch had before it was rewritten.
                 Err(Error::MissingObject(_) | Error::PartialClone(_)) => {
                     if self.is_shallow || !self.cache.fetch(other)? {
                         return Ok(self.unless_cut(Relation::Missing));
@@ -422,7 +426,8 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// Returns the subjects of those commits that the source, or the clone of a URL, has. Contacts no host, and writes nothing.
+/// Returns the subjects of those commits that the source, or the clone of a URL, has. Contacts no host, and
+/// writes nothing.
 pub fn subjects(
     source: &SourceConfig,
     commits: impl Iterator<Item = CommitId>,
@@ -451,7 +456,8 @@ fn any_has_trailer(reader: &Reader, start: CommitId, key: &str) -> Result<bool, 
 
 // Reads trees and blobs of one repository, and caches the trees.
 
-/// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup at a time.
+/// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup
+/// at a time.
 #[derive(Debug)]
 pub(super) struct ReaderCache {
     pool: Arc<RepositoryPool>,
@@ -486,8 +492,8 @@ impl ReaderCache {
         Self { host: Some(host), ..self }
     }
 
-    /// Fetches a commit with its history. Returns whether it is here now: not if there is no host, or it does not send the
-    /// commit.
+    /// Fetches a commit with its history. Returns whether it is here now: not if there is no host, or it does
+    /// not send the commit.
     fn fetch(&self, commit: CommitId) -> Result<bool, Error> {
         let Some(host) = &self.host else { return Ok(false) };
         let mut refused = host.refused.lock().unwrap_or_else(PoisonError::into_inner);

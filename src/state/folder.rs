@@ -104,7 +104,8 @@ impl Lock {
     }
 }
 
-/// Refuses a file in the place of the state folder, of which a read and a write would each report something else.
+/// Refuses a file in the place of the state folder, of which a read and a write would each report something
+/// else.
 pub(crate) fn check(dir: &Path) -> Result<(), Error> {
     match dir.exists() && !dir.is_dir() {
         true => Err(Error::NotAFolder(dir.to_owned())),

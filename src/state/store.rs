@@ -32,7 +32,8 @@ pub struct Options {
     /// None if state is not shared.
     pub shared: Option<SharedOptions>,
     pub thresholds: Thresholds,
-    /// A hook for tests, called at every failpoint. If it returns `true`, the store stops as if the process had died.
+    /// A hook for tests, called at every failpoint. If it returns `true`, the store stops as if the process
+    /// had died.
     pub crash: Option<FailpointHook>,
 }
 
@@ -50,12 +51,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes the lock of `dir`, which it creates if necessary. Removes the temporary files of a dead process, and records
-    /// its confirmed requests. [`Store::refresh`] reads shared state later.
+    /// Takes the lock of `dir`, which it creates if necessary. Removes the temporary files of a dead process,
+    /// and records its confirmed requests. [`Store::refresh`] reads shared state later.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process holds the lock for longer than `options.wait`, [`Error::OtherBaseUrl`] if the
-    /// state belongs to another service, and the cause if the state cannot be written.
+    /// [`Error::Locked`] if another process holds the lock for longer than `options.wait`,
+    /// [`Error::OtherBaseUrl`] if the state belongs to another service, and the cause if the state cannot be
+    /// written.
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
         let Options { wait, base_url, timeout, now, shared, thresholds, crash } = options;
         folder::create(dir)?;
@@ -100,13 +102,14 @@ impl Store {
         Ok(())
     }
 
-    /// Updates shared state before a pass plans: waits until no other process is publishing, and takes over the content of
-    /// the ref. Does nothing if state is not shared. Asks `may_restore` before it pushes the record of this folder to a
-    /// remote that has lost it: the repository may be another one of the same name.
+    /// Updates shared state before a pass plans: waits until no other process is publishing, and takes over
+    /// the content of the ref. Does nothing if state is not shared. Asks `may_restore` before it pushes the
+    /// record of this folder to a remote that has lost it: the repository may be another one of the same
+    /// name.
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process publishes for too long or until `stop`, and the cause if the ref cannot be read
-    /// or updated.
+    /// [`Error::InUse`] if another process publishes for too long or until `stop`, and the cause if the ref
+    /// cannot be read or updated.
     pub fn refresh(&mut self, now: i64, stop: Stop<'_>, may_restore: MayRestore<'_>) -> Result<(), Error> {
         // A running pass holds the ref already, and its checkpoints update it.
         let Some(session) = self.shared.as_mut().filter(|_| !self.journal.is_running()) else {
@@ -131,18 +134,20 @@ impl Store {
         self.view.show(&self.applied, listed, &self.journal, newest);
     }
 
-    /// Returns the toggles that earlier processes with this folder left unknown, or with a request that may still be
-    /// open. Call it before the first pass.
+    /// Returns the toggles that earlier processes with this folder left unknown, or with a request that may
+    /// still be open. Call it before the first pass.
     pub fn inherited(&self) -> BTreeSet<ToggleId> {
         self.journal.inherited()
     }
 
-    /// Returns the longest timeout of the requests of this process and of those that earlier processes left open.
+    /// Returns the longest timeout of the requests of this process and of those that earlier processes left
+    /// open.
     pub fn longest_timeout(&self) -> Duration {
         self.journal.longest_timeout()
     }
 
-    /// Forgets the requests that earlier processes left open, once all of them have ended. Does nothing during a pass.
+    /// Forgets the requests that earlier processes left open, once all of them have ended. Does nothing
+    /// during a pass.
     pub fn forget_open(&mut self) -> Result<(), Error> {
         self.journal.forget_open()
     }
@@ -157,7 +162,8 @@ impl Store {
         &self.view
     }
 
-    /// Has the commits of a pass at `revision` name the subject of its message and its signer, for the deployment history.
+    /// Has the commits of a pass at `revision` name the subject of its message and its signer, for the
+    /// deployment history.
     pub fn describe(&mut self, revision: CommitId, subject: &str, signer: Option<&str>) {
         self.applied.describe(revision, subject, signer);
     }
@@ -172,7 +178,8 @@ impl Store {
         self.journal.set_let_through(requests);
     }
 
-    /// Writes the documents of `changes` as one synced pack, opens the journal, and announces the pass on shared state.
+    /// Writes the documents of `changes` as one synced pack, opens the journal, and announces the pass on
+    /// shared state.
     ///
     /// Calls `documents` for what is missing.
     ///
@@ -202,7 +209,8 @@ impl Store {
             return Ok(journal);
         };
         let pass = PassAnnouncement { head: *head, mark, lease, changes };
-        // After an error, the journal keeps the mark, by which a lookup recognizes an announcement without a verdict.
+        // After an error, the journal keeps the mark, by which a lookup recognizes an announcement without a
+        // verdict.
         if let Err(error) = session.announce(&self.applied, pass, stop) {
             self.journal.close()?;
             return Err(error);
@@ -210,11 +218,12 @@ impl Store {
         Ok(journal)
     }
 
-    /// Records outcomes while lanes continue. The next call records later outcomes. On shared state, this also renews the
-    /// announcement.
+    /// Records outcomes while lanes continue. The next call records later outcomes. On shared state, this
+    /// also renews the announcement.
     ///
     /// # Errors
-    /// If the pass must not send any more requests. The journal keeps all entries that the shared ref does not have.
+    /// If the pass must not send any more requests. The journal keeps all entries that the shared ref does
+    /// not have.
     pub fn checkpoint(&mut self, head: &PassHead) -> Result<(), Error> {
         let result = self.try_checkpoint(head);
         if result.is_err() {
@@ -248,7 +257,8 @@ impl Store {
             false => Ok(()),
         };
         let failures = self.view.failures().clone();
-        // The journal is closed even after a failed record, because the next pass needs the confirmed requests.
+        // The journal is closed even after a failed record, because the next pass needs the confirmed
+        // requests.
         recorded.and(self.finish_pass(None, failures))
     }
 
@@ -330,13 +340,15 @@ impl Store {
         self.view.reload(&self.dir)
     }
 
-    /// Closes the journal, and keeps the pass, if it was clean, and the unconfirmed requests for the next pass.
+    /// Closes the journal, and keeps the pass, if it was clean, and the unconfirmed requests for the next
+    /// pass.
     pub fn finish_pass(&mut self, clean_pass: Option<CleanPass>, failures: Failures) -> Result<(), Error> {
         if self.journal.is_running() {
             self.journal.close()?;
             // The next pass needs the confirmed requests even if the rest of this function fails.
             self.show();
-            // Open packs use memory, and the next pass may be hours away. Without a free file descriptor, they stay open.
+            // Open packs use memory, and the next pass may be hours away. Without a free file descriptor,
+            // they stay open.
             let _ = self.reopen();
         }
         if self.shared.is_some() && self.journal.index().is_empty() {

@@ -1,4 +1,5 @@
-//! The daemon, beside a checkout of 10,000 toggles: how soon it publishes, and what it costs while nothing happens.
+//! The daemon, beside a checkout of 10,000 toggles: how soon it publishes, and what it costs while nothing
+//! happens.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! The benchmark: `cargo bench`. Every figure is a ratio against a tool that runs beside it on the same generated
-//! repository, because absolute times say more about the machine than about the program.
+//! The benchmark: `cargo bench`. Every figure is a ratio against a tool that runs beside it on the same
+//! generated repository, because absolute times say more about the machine than about the program.
 //!
 //! `cargo bench -- cold` runs only what has `cold` in its name.
 
@@ -115,7 +115,8 @@ impl Bench {
         report("a plan with 10 changed documents", ours, "git diff --name-only A B", theirs, 1.0);
     }
 
-    /// The plan of a branch that changes ten documents, without any state, against `git diff` over the same commit.
+    /// The plan of a branch that changes ten documents, without any state, against `git diff` over the same
+    /// commit.
     fn range_plan(&self) {
         let ours = || {
             let mut command = Command::new(GITOGGLE);

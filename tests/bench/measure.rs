@@ -3,8 +3,8 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs both commands in turn, `rounds` times after one warm-up, so that a machine whose speed drifts slows both. Returns the
-/// median of each.
+/// Runs both commands in turn, `rounds` times after one warm-up, so that a machine whose speed drifts slows
+/// both. Returns the median of each.
 pub(crate) fn side_by_side(
     rounds: usize,
     mut ours: impl FnMut() -> Command,

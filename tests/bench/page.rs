@@ -1,5 +1,5 @@
-//! The status page of a daemon with 100,000 toggles, all of which wait for a decision on the first pass: how fast and how
-//! large its answers are, and what ten readers cost that update it for a while.
+//! The status page of a daemon with 100,000 toggles, all of which wait for a decision on the first pass: how
+//! fast and how large its answers are, and what ten readers cost that update it for a while.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -43,7 +43,8 @@ impl Daemon {
     fn answers(&self, what: &str, path: &str) {
         let mut times = Vec::new();
         let mut size = 0;
-        // Readers of one address share its page, so that only the first request to each address measures the work.
+        // Readers of one address share its page, so that only the first request to each address measures the
+        // work.
         for number in 10..10 + REQUESTS {
             let path = format!("{path}{number}");
             let started = Instant::now();

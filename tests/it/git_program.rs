@@ -108,7 +108,8 @@ fn wait_for_push(remote: &Remote) {
     eventually("a push", || remote.host.requests().iter().any(is_push).then_some(()));
 }
 
-/// Sends `signal` to a job while `git` hangs, and asserts that both end, and that no process of `git` shows a secret.
+/// Sends `signal` to a job while `git` hangs, and asserts that both end, and that no process of `git` shows a
+/// secret.
 fn is_ended_by(signal: &str, mut job: Running) {
     let (count, shown) = descendants(job.id());
     assert!(count >= 2 && shown.contains("git"), "{count} {shown}");

@@ -94,7 +94,8 @@ fn a_host_that_fails_once_at_any_moment_costs_neither_the_pass_nor_a_second_publ
     hosted.state.git(&["fsck", "--strict", "--no-dangling"]);
 }
 
-/// Runs a job during which the host is away for `length`, from the first request to the service on, which takes `latency`.
+/// Runs a job during which the host is away for `length`, from the first request to the service on, which
+/// takes `latency`.
 fn an_outage_loses_no_outcome(length: Duration, latency: Duration) {
     let hosted = Hosted::new();
     for toggle in ["pay", "zoo"] {
@@ -131,8 +132,8 @@ fn a_host_that_is_away_for_30_s_in_the_middle_of_a_pass_costs_no_outcome() {
     an_outage_loses_no_outcome(Duration::from_secs(30), Duration::from_secs(4));
 }
 
-/// Runs a job that sends three requests, from the first of which on the host answers pushes with this refusal five times.
-/// Nothing may be sent between the first refusal and the end of the refusals.
+/// Runs a job that sends three requests, from the first of which on the host answers pushes with this refusal
+/// five times. Nothing may be sent between the first refusal and the end of the refusals.
 fn a_refusal_is_survived(status: u16, shown: &str) {
     let refusal = Answer::status(status)
         .header("WWW-Authenticate", "Basic realm=\"git\"")
@@ -195,7 +196,8 @@ fn a_password_that_is_rotated_during_a_pass_is_read_again() {
         refused.fetch_add(usize::from(is_rotated && is_old), Ordering::SeqCst);
         git_host::answer(&root, &Door::Guarded(format!("Basic {expected}")), request)
     });
-    // The host turns the old password away from the first request on, and the file has the new one seconds later.
+    // The host turns the old password away from the first request on, and the file has the new one seconds
+    // later.
     hosted.world().service.always(move |_| {
         is_rotated.store(true, Ordering::SeqCst);
         Answer::applied()

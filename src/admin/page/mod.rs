@@ -1,9 +1,9 @@
 //! `GET /`: shows the status to people (src/admin/README.md, "The page"). The server renders it; the script
 //! of `admin::web` only fetches it again.
 //!
-//! Every list is shown in pages and every text in bounds, so that a page takes the same time and size with ten toggles
-//! and with a hundred thousand. Nothing is kept per reader: readers of the same address share its page until the status
-//! changes.
+//! Every list is shown in pages and every text in bounds, so that a page takes the same time and size with
+//! ten toggles and with a hundred thousand. Nothing is kept per reader: readers of the same address share its
+//! page until the status changes.
 
 mod environments;
 mod history;
@@ -81,8 +81,8 @@ pub(in crate::admin) struct TimedPage {
 }
 
 impl TimedPage {
-    /// Returns whether it answers a request. The script keeps relative times up to date, so a client that has the page
-    /// can keep it. Otherwise it is at most as old as an update.
+    /// Returns whether it answers a request. The script keeps relative times up to date, so a client that has
+    /// the page can keep it. Otherwise it is at most as old as an update.
     fn is_usable(&self, request: &HeaderMap) -> bool {
         let is_known = self.is_complete && self.page.is_known(request);
         is_known || self.at.elapsed() < Duration::from_secs(INTERVAL.into())
@@ -328,8 +328,8 @@ impl PageQuery {
             .unwrap_or_default()
     }
 
-    /// Returns the page of a list with `total` entries that the address asks for. A list that has become shorter ends
-    /// with its last page.
+    /// Returns the page of a list with `total` entries that the address asks for. A list that has become
+    /// shorter ends with its last page.
     pub(crate) fn page_of(&self, list: List, total: usize, size: usize) -> ListPage {
         let number = match list {
             List::Environments => &self.environments,
@@ -372,7 +372,8 @@ impl PageQuery {
     }
 }
 
-/// Returns the address of the page with these parts of a query, relative to the page; empty ones are left out.
+/// Returns the address of the page with these parts of a query, relative to the page; empty ones are left
+/// out.
 pub(crate) fn address(parts: &[(&str, &str)]) -> String {
     let mut query = Serializer::for_suffix(String::from("?"), 1);
     for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -386,7 +387,8 @@ pub(crate) fn address(parts: &[(&str, &str)]) -> String {
 /// The most characters of a remark or a subject.
 const MOST_CHARS: usize = 600;
 
-/// Returns green if all is well, amber if something waits or deserves attention, and red if the daemon is not ready.
+/// Returns green if all is well, amber if something waits or deserves attention, and red if the daemon is not
+/// ready.
 fn verdict(view: &View<'_>) -> PageVerdict {
     match view.readiness {
         Readiness::Unready(_) => PageVerdict::Bad,

@@ -301,7 +301,8 @@ pub(super) fn url(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-/// Renders the commands that release a toggle, and everything else in its environment that waits for the same.
+/// Renders the commands that release a toggle, and everything else in its environment that waits for the
+/// same.
 pub(super) fn ways_out(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
     let remedies = remedies(view, toggle);
     html! {

@@ -1,5 +1,5 @@
-//! Parses arguments. The flags of settings come from the table in `config`; each command defines its arguments
-//! in its own file.
+//! Parses arguments. The flags of settings come from the table in `config`; each command defines its
+//! arguments in its own file.
 
 mod program;
 #[cfg(test)]
@@ -35,7 +35,8 @@ pub struct Invocation {
 /// Parses the arguments `typed`, the program's name first.
 ///
 /// # Errors
-/// A `clap::Error` with the message to print: the requested help or version, or a usage error. See [`exit_code`].
+/// A `clap::Error` with the message to print: the requested help or version, or a usage error. See
+/// [`exit_code`].
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let matches = program().try_get_matches_from(&typed).map_err(|error| pointed(error, &typed))?;

@@ -1,4 +1,5 @@
-//! Defines the program, its flags and its help texts for clap: examples in the help, and the ends of manual pages.
+//! Defines the program, its flags and its help texts for clap: examples in the help, and the ends of manual
+//! pages.
 
 use clap::{Args as _, Command as Clap, Subcommand as _};
 
@@ -79,7 +80,8 @@ fn completed(clap: Clap) -> Clap {
     }
 }
 
-/// Returns the words of a setting that is a choice, as the command with this name takes it; none if it is no choice.
+/// Returns the words of a setting that is a choice, as the command with this name takes it; none if it is no
+/// choice.
 pub(crate) fn choices(command: &str, setting: &SettingInfo) -> Vec<&'static str> {
     match (setting.name, command.parse()) {
         ("output", Ok(command)) => commands::formats(command).into_iter().map(OutputFormat::as_str).collect(),
@@ -109,8 +111,8 @@ pub(super) fn lines(command: Command, indent: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the part of the manual that describes `command`, and at least one example of it, each with a note. All of them
-/// work when copied, given a repository with these toggles.
+/// Returns the part of the manual that describes `command`, and at least one example of it, each with a note.
+/// All of them work when copied, given a repository with these toggles.
 fn described(command: Command) -> (&'static str, &'static str) {
     let sections = include_str!("examples.txt").split("== ").filter_map(|section| section.split_once('\n'));
     let mut of_command = sections.filter_map(|(head, examples)| {

@@ -1,7 +1,7 @@
 //! `gitoggle apply`: makes one pass, and prints its results.
 //!
-//! Text has one line per change, printed when the change ends. The other formats are printed at the end. Every format
-//! includes an error that ended the pass after it had sent requests.
+//! Text has one line per change, printed when the change ends. The other formats are printed at the end.
+//! Every format includes an error that ended the pass after it had sent requests.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -220,8 +220,8 @@ fn print_end(report: &Report) -> Result<(), Failure> {
     }
 }
 
-/// Returns the text after the lines about the changes: holds, findings and totals. If no change was tried, returns the
-/// whole plan.
+/// Returns the text after the lines about the changes: holds, findings and totals. If no change was tried,
+/// returns the whole plan.
 fn rest(report: &Report, kind: ServiceKind, color: Color) -> String {
     let mut text = match (report.results.is_empty(), report.plan.stopped()) {
         (true, None) => report::text(&report.plan, color),
@@ -382,8 +382,8 @@ fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Lin
     results + &plan
 }
 
-/// Formats the results as JUnit XML: one test per change, which fails if the change was not applied. `held` is the kind of
-/// a test whose change is held.
+/// Formats the results as JUnit XML: one test per change, which fails if the change was not applied. `held`
+/// is the kind of a test whose change is held.
 fn junit(report: &Report, held: JunitKind) -> String {
     let problem = |kind, text: &str| Some(JunitProblem::new(kind, &escaped(text).to_string()));
     let of = |result: &ChangeResult| {

@@ -1,6 +1,7 @@
 //! `gitoggle demo`: demonstrates the whole loop on loopback, in one process.
 //!
-//! The repositories, the services, the states and every pass are real. Each step checks its claims and fails if one is false.
+//! The repositories, the services, the states and every pass are real. Each step checks its claims and fails
+//! if one is false.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -462,7 +463,8 @@ impl Demo {
         Ok(report)
     }
 
-    /// Writes the documents of the toggles that match `globs`, and prints the command, with these words, and the result.
+    /// Writes the documents of the toggles that match `globs`, and prints the command, with these words, and
+    /// the result.
     async fn import(&self, words: &str, globs: &[&str], existing: Existing) -> Result<(), Failure> {
         self.command(&format!("gitoggle import{words}"))?;
         let globs: Vec<String> = globs.iter().map(|glob| (*glob).to_owned()).collect();

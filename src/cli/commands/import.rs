@@ -1,4 +1,5 @@
-//! `gitoggle import`: writes the documents of toggles that exist, and prints what it did and the commands that follow.
+//! `gitoggle import`: writes the documents of toggles that exist, and prints what it did and the commands
+//! that follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -395,8 +396,8 @@ impl<'a> ImportJson<'a> {
 /// The most folders that `git add` names.
 const MOST_FOLDERS: usize = 8;
 
-/// What an adoption does and does not do. Whether an environment is in its first pass is not known here: an import reads no
-/// state, and another process may have the only one.
+/// What an adoption does and does not do. Whether an environment is in its first pass is not known here: an
+/// import reads no state, and another process may have the only one.
 const OF_DOCUMENTED: &str = "note: `--first-pass adopt` records the documents of every environment without applied toggles; \
      in the others, `apply` publishes the imported documents that differ from what gitoggle applied last, because it cannot \
      read a `documented` service\n";
@@ -420,15 +421,18 @@ fn next_commands(report: &ImportReport, all: &Settings) -> String {
         _ => ".".to_owned(),
     };
     let git = git(report);
-    // Documents that were replaced were there before, so their environments have had their first pass, or hold it.
+    // Documents that were replaced were there before, so their environments have had their first pass, or
+    // hold it.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
     let repo = match all.repo.local_path().is_some_and(|repo| is_same_folder(repo, &report.top)) {
         true => String::new(),
-        // An import finds the top of a work tree from a folder below it; the other commands take the folder as it is.
+        // An import finds the top of a work tree from a folder below it; the other commands take the folder
+        // as it is.
         false => format!(" --repo {}", shell_word(&top(report))),
     };
-    // Jobs of CI have no other state than a shared one. To them, what is adopted locally would be a first pass.
+    // Jobs of CI have no other state than a shared one. To them, what is adopted locally would be a first
+    // pass.
     let shared = match all.state_remote.is_none() && all.base_url.is_some() && has_origin(&report.top) {
         true => " --state-remote origin",
         false => "",

@@ -120,8 +120,8 @@ fn for_kind(text: &'static str, kind: ServiceKind) -> Cow<'static, str> {
     Cow::from(text)
 }
 
-/// Refuses a folder of an existing repository other than the top of its work tree. Neither the forge nor gitoggle would find
-/// the files there.
+/// Refuses a folder of an existing repository other than the top of its work tree. Neither the forge nor
+/// gitoggle would find the files there.
 fn refuse_inside(folder: &Path) -> Result<(), Failure> {
     let shown = folder.to_string_lossy();
     if is_bare(folder) {

@@ -1,5 +1,5 @@
-//! One file a command: its arguments, the function that runs it, and what it prints. The comments of the arguments are the
-//! help texts.
+//! One file a command: its arguments, the function that runs it, and what it prints. The comments of the
+//! arguments are the help texts.
 
 #![allow(
     rustdoc::broken_intra_doc_links,

@@ -218,7 +218,8 @@ fn status(plan: &Plan, detailed_exitcode: bool) -> ExitStatus {
     // An undecided first pass counts as a change, because its plan shows content to publish.
     let is_changing = plan.has_changes() || plan.counts().first_pass > 0;
     let changes = ExitStatus::Changes.when(detailed_exitcode && is_changing);
-    // Undecided first passes are excluded, so that the pull request that adds an environment passes its checks.
+    // Undecided first passes are excluded, so that the pull request that adds an environment passes its
+    // checks.
     let held = ExitStatus::Held.when(plan.has_held_besides_first_passes());
     invalid(plan).and(held).and(changes)
 }

@@ -124,7 +124,8 @@ async fn listener(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Fa
     Ok(Some(listener))
 }
 
-/// Returns the address that takes the place of `[::]` on a machine without IPv6. One process serves both on every other.
+/// Returns the address that takes the place of `[::]` on a machine without IPv6. One process serves both on
+/// every other.
 fn without_ipv6(address: SocketAddr) -> Option<SocketAddr> {
     let is_any = address.is_ipv6() && address.ip().is_unspecified();
     is_any.then(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()))

@@ -82,7 +82,8 @@ pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitStatus, 
         .and(ExitStatus::Failed.when(failed)))
 }
 
-/// Returns the status that follows from changes that the last pass held because of the live state of their toggles.
+/// Returns the status that follows from changes that the last pass held because of the live state of their
+/// toggles.
 fn held_last(plan: &Plan, status: &Status) -> ExitStatus {
     let is_held = |toggle: &ToggleStatus| {
         toggle.kind().is_some_and(HoldKind::is_live)
@@ -138,7 +139,8 @@ fn rows(toggles: &[ToggleStatus], lists_all: bool) -> String {
     alike.map(|toggles| rows_of(toggles, width)).collect()
 }
 
-/// Formats toggles that have the same state and reason. A reason that several share is printed once, below them.
+/// Formats toggles that have the same state and reason. A reason that several share is printed once, below
+/// them.
 fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
     let mut text = String::new();
     for status in toggles {

@@ -17,7 +17,8 @@ use crate::model::{command_line, escaped, shell_word};
                   project/environment/toggle matches. Planning continues. Survives a restart of the daemon."
 )]
 pub(crate) struct SuspendArgs {
-    /// Suspend only this environment, this toggle, or the toggles that this glob matches; repeatable [everything]
+    /// Suspend only this environment, this toggle, or the toggles that this glob matches; repeatable
+    /// [everything]
     #[arg(value_name = "SCOPE", value_parser = part)]
     pub(crate) scopes: Vec<String>,
     #[command(flatten)]

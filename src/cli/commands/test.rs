@@ -1,4 +1,5 @@
-//! `gitoggle test`: compares what toggles serve with the expectations next to them. Needs no service, state or token.
+//! `gitoggle test`: compares what toggles serve with the expectations next to them. Needs no service, state
+//! or token.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -163,7 +164,8 @@ fn run_tests(
             };
             match found.document.payload {
                 Some(_) => run.unreached.extend(unreached(id, &found, reached.get(id))),
-                // Nothing is known of its rules, so it must not count as covered. `load` has reported those with tests.
+                // Nothing is known of its rules, so it must not count as covered. `load` has reported those
+                // with tests.
                 None if documents.tests().contains_key(id) => {}
                 None => run.findings.extend(found.document.diagnostics),
             }

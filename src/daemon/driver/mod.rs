@@ -1,7 +1,7 @@
 //! Runs a pass when it is due, when an operator orders one, and when the source has moved; one at a time.
 //!
-//! Poll, webhook and `POST /reconcile` are the same trigger, without data. The driver owns the reconciler, so nothing
-//! else writes while a pass runs.
+//! Poll, webhook and `POST /reconcile` are the same trigger, without data. The driver owns the reconciler, so
+//! nothing else writes while a pass runs.
 
 mod conclude;
 mod running_pass;
@@ -80,7 +80,8 @@ struct FinishedPass {
 }
 
 impl Driver {
-    /// Runs passes until `stop` becomes true. Then no request starts, and open requests end or are abandoned after 25 s.
+    /// Runs passes until `stop` becomes true. Then no request starts, and open requests end or are abandoned
+    /// after 25 s.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let freshness = Freshness {
             status: self.status.clone(),
@@ -235,7 +236,8 @@ impl Driver {
         Some(reconciler)
     }
 
-    /// Requests another pass after one that was planned without an order, or may have read the source before a trigger.
+    /// Requests another pass after one that was planned without an order, or may have read the source before
+    /// a trigger.
     fn follow_up(&self, running: &RunningPass, reconciler: &mut Reconciler) {
         if running.is_triggered || running.has_orders {
             self.trigger.fire();
@@ -340,7 +342,8 @@ impl Driver {
         stop: &mut watch::Receiver<bool>,
     ) -> Result<Reconciler, Instant> {
         let (config, began) = (self.config.clone(), Instant::now());
-        // The loop waits for the lock instead, so that it answers operators and updates the heartbeat meanwhile.
+        // The loop waits for the lock instead, so that it answers operators and updates the heartbeat
+        // meanwhile.
         let mut opening = tokio::task::spawn_blocking(move || Reconciler::open(config, Duration::ZERO));
         let mut tick = interval(TICK);
         let opened = loop {
@@ -452,7 +455,8 @@ impl Driver {
         state.on_pass_finished(&PassOutcome::failed(), self.token_fingerprint());
         state.log_result(&result);
         self.status.send_modify(|status| {
-            // Otherwise `/readyz` would report that the process is starting, not why the state cannot be opened.
+            // Otherwise `/readyz` would report that the process is starting, not why the state cannot be
+            // opened.
             status.role = Role::Writer;
             status.source.awaited = None;
             status.last_pass = Some(LastPass::new(self.config.clock.unix(), result, took));

@@ -1,8 +1,8 @@
-//! Answers operators and looks up the source while a pass runs. After an order or a shutdown, or a newer commit
-//! once each environment had its turn, the pass starts no further request.
+//! Answers operators and looks up the source while a pass runs. After an order or a shutdown, or a newer
+//! commit once each environment had its turn, the pass starts no further request.
 //!
-//! An order is on disk before it is answered. During a pass, which may take long, the driver records and answers an
-//! order immediately; the state reads it after the pass.
+//! An order is on disk before it is answered. During a pass, which may take long, the driver records and
+//! answers an order immediately; the state reads it after the pass.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -32,8 +32,8 @@ const GRACE: Duration = Duration::from_secs(25);
 pub(super) struct RunningPass {
     stop: watch::Sender<bool>,
     revision: watch::Receiver<Option<CommitId>>,
-    /// The responses that are missing from the first round: one for each environment. Before the pass begins to publish, the
-    /// number is not known yet.
+    /// The responses that are missing from the first round: one for each environment. Before the pass begins
+    /// to publish, the number is not known yet.
     missing: Arc<AtomicUsize>,
     /// The newest commit that a lookup has found.
     head: Option<CommitId>,
@@ -155,7 +155,8 @@ impl Driver {
             tokio::select! {
                 done = &mut pass => return Some(done),
                 () = stopped(stop) => {
-                    // Before it has read the source, a pass may wait for a remote without a limit, and has sent nothing.
+                    // Before it has read the source, a pass may wait for a remote without a limit, and has
+                    // sent nothing.
                     running.revision()?;
                     running.stop();
                     return tokio::time::timeout(GRACE, &mut pass).await.ok();
@@ -280,7 +281,8 @@ impl Driver {
     ) -> Result<Released, ControlError> {
         let released = release(request, &self.status.borrow(), self.config.rules.kind)?;
         let planned = released.allowance.revision;
-        // The status shows the pass before, and a decision must not release a plan that the operator has not seen.
+        // The status shows the pass before, and a decision must not release a plan that the operator has not
+        // seen.
         if let Some(current) = running.filter(|current| *current != planned) {
             let given = request.revision.clone();
             return Err(Rejection::OtherRevision { given, current }.into());

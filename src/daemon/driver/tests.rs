@@ -1,5 +1,5 @@
-//! Tests the driver in virtual time: hours take no longer than the work that happens in them. Without a service, every
-//! change fails. The source is a local repository.
+//! Tests the driver in virtual time: hours take no longer than the work that happens in them. Without a
+//! service, every change fails. The source is a local repository.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -162,7 +162,8 @@ async fn a_failed_pass_is_retried_after_a_growing_backoff() {
     assert!(failed(&result), "{result:?}");
     let (second, _) = driver.pass().await;
     assert!(second - start >= Duration::from_secs(1));
-    // 2, 4, 8 … s, then five minutes: at most a dozen retries before, then up to twice that with the least jitter.
+    // 2, 4, 8 … s, then five minutes: at most a dozen retries before, then up to twice that with the least
+    // jitter.
     let passes = driver.passes_within(Duration::from_secs(3600)).await;
     assert!((12..=36).contains(&passes), "{passes} in an hour");
     assert_eq!(driver.heartbeat.stalled_for(), None, "the loop never stalled");

@@ -119,7 +119,8 @@ impl PassResult {
         Self::failed(error.in_full(), error.needs_someone())
     }
 
-    /// Returns the result of a pass that failed for this reason, which only a person can end if `needs_someone`.
+    /// Returns the result of a pass that failed for this reason, which only a person can end if
+    /// `needs_someone`.
     pub(super) fn failed(reason: String, needs_someone: bool) -> Self {
         let result = if needs_someone { Self::Held } else { Self::Failed };
         result(reason)

@@ -67,7 +67,8 @@ fn featureprobe(text: &str) -> Document {
     read_as(ServiceKind::FeatureProbe, text)
 }
 
-/// Returns JSON in ASCII, which is valid YAML: the characters that YAML does not allow are escaped, as surrogate pairs too.
+/// Returns JSON in ASCII, which is valid YAML: the characters that YAML does not allow are escaped, as
+/// surrogate pairs too.
 fn in_ascii(json: &str) -> String {
     let escape = |c: char| -> String {
         let units = c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();

@@ -59,8 +59,8 @@ content:
     variation: b
 "#;
 
-/// Returns whether serde_yaml reads `text`, and checks that the syntax tree has the same without a finding, also if `text`
-/// takes more than the most work.
+/// Returns whether serde_yaml reads `text`, and checks that the syntax tree has the same without a finding,
+/// also if `text` takes more than the most work.
 fn agrees(text: &str) -> bool {
     let kinds = [ServiceKind::Documented, ServiceKind::FeatureProbe];
     let agrees = |kind| {

@@ -185,7 +185,8 @@ fn many_splits_over_many_variations_take_bounded_memory() {
     assert!(yaml(&text).payload.is_none());
 }
 
-/// Every type and predicate that the service's converter passes on to SDKs, and whether a condition may combine them.
+/// Every type and predicate that the service's converter passes on to SDKs, and whether a condition may
+/// combine them.
 #[test]
 fn every_pair_of_type_and_predicate_is_that_of_the_service() {
     const TEXT: &[&str] = &[

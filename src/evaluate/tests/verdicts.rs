@@ -97,7 +97,8 @@ impl Recorded {
     }
 }
 
-/// The time at which the verdicts were recorded, 2026-11-18: a condition without the attribute compares with it.
+/// The time at which the verdicts were recorded, 2026-11-18: a condition without the attribute compares with
+/// it.
 const RECORDED_AT: i64 = 1_795_000_000;
 
 /// The service drops members that are null.

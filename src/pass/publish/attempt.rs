@@ -1,9 +1,9 @@
 //! One attempt at a change: read the toggle, decide, publish on top of the version that was read, and resolve
 //! a response that leaves doubt by reading again (src/pass/README.md, "Reading before a publish").
 //!
-//! Without `service_kind: featureprobe`, or with `on_drift: ignore`, an attempt is one PATCH. Invariant: with it, no PATCH
-//! leaves without the base version that the decision was made on, and a repeated PATCH has the same base version, so that
-//! the service stores at most one of them.
+//! Without `service_kind: featureprobe`, or with `on_drift: ignore`, an attempt is one PATCH. Invariant: with
+//! it, no PATCH leaves without the base version that the decision was made on, and a repeated PATCH has the
+//! same base version, so that the service stores at most one of them.
 
 use std::borrow::Cow;
 
@@ -202,8 +202,9 @@ impl<'a> Attempt<'a> {
         AttemptEnd::Ended(failed)
     }
 
-    /// Reads the toggle, decides on the change, and returns the note of its request. An `earlier` request is decided on
-    /// again as long as the service has its base version, because the toggle may have been archived since.
+    /// Reads the toggle, decides on the change, and returns the note of its request. An `earlier` request is
+    /// decided on again as long as the service has its base version, because the toggle may have been
+    /// archived since.
     async fn look(
         &mut self,
         change: &Change,
@@ -335,8 +336,8 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// Journals the change and sends it, on top of `base` if there is one. Returns no outcome if another version was
-    /// published on top of `base`, so that the service will never store the request.
+    /// Journals the change and sends it, on top of `base` if there is one. Returns no outcome if another
+    /// version was published on top of `base`, so that the service will never store the request.
     async fn patch(&mut self, base: Option<BaseVersion>) -> Result<Option<Outcome>, Abandoned> {
         let change = self.change();
         let sent = Sent {
@@ -433,8 +434,8 @@ fn is_doubtful(outcome: &Outcome) -> bool {
     }
 }
 
-/// Resolves a response that leaves doubt by the versions that are newer than the base version of the request. Returns no
-/// outcome after a conflict.
+/// Resolves a response that leaves doubt by the versions that are newer than the base version of the request.
+/// Returns no outcome after a conflict.
 fn resolved(
     outcome: Outcome,
     sent: &Sent,

@@ -1,5 +1,5 @@
-//! Tests what the dispatcher decides after few outcomes: the order, the rule of ten, waits and probes; and that a delayed
-//! toggle blocks no other and is sent before the pass ends.
+//! Tests what the dispatcher decides after few outcomes: the order, the rule of ten, waits and probes; and
+//! that a delayed toggle blocks no other and is sent before the pass ends.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ const ROW: usize = 10;
 const LIMITS: Limits =
     Limits { in_flight: 16, in_flight_per_environment: 1, give_up_after: Duration::from_secs(60) };
 
-/// Toggle 0 and `others` more that were all applied before, one lane each. Toggle 0 may not be sent before `not_before`.
+/// Toggle 0 and `others` more that were all applied before, one lane each. Toggle 0 may not be sent before
+/// `not_before`.
 fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
     let item = |lane| Item { lane, not_before: (lane == 0).then_some(not_before), ..Item::default() };
     let order = Order {
@@ -196,7 +197,8 @@ fn a_pause_waits_for_a_delayed_toggle_if_no_other_is_left() {
     assert_eq!((job.change, time), (0, due));
 }
 
-/// Sends one request after the other, each with the next of `responses`. Returns why the pass ends and the requests.
+/// Sends one request after the other, each with the next of `responses`. Returns why the pass ends and the
+/// requests.
 fn responds(dispatcher: &mut Dispatcher, now: Instant, responses: &[Response]) -> (Option<Response>, usize) {
     for (sent_before, response) in responses.iter().enumerate() {
         let Next::Send(job) = dispatcher.next(now) else {

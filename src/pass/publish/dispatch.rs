@@ -2,11 +2,13 @@
 //! evidence"): a failure is charged to its toggle, and ten different toggles in a row without a success put
 //! the service in doubt.
 //!
-//! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose last try is
-//! longest ago is next. A toggle that needs others waits until they have ended ([`Turns`]). What the service refused is sent once
-//! more at the end of a pass that applied something, because the refusal may have been about what was not applied yet.
+//! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose
+//! last try is longest ago is next. A toggle that needs others waits until they have ended ([`Turns`]). What
+//! the service refused is sent once more at the end of a pass that applied something, because the refusal may
+//! have been about what was not applied yet.
 //!
-//! The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a random service.
+//! The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a random
+//! service.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -119,8 +121,8 @@ pub(crate) struct Dispatcher {
     refused_before: BTreeSet<usize>,
     /// The failures since the last success that count, one for each toggle.
     row: Vec<Failure>,
-    /// The toggles of which one failure came alone between two successes. They do not count again, because one toggle that
-    /// fails again and again is not evidence against the service.
+    /// The toggles of which one failure came alone between two successes. They do not count again, because
+    /// one toggle that fails again and again is not evidence against the service.
     lone: BTreeSet<usize>,
     /// The toggles that have failed in this pass and count.
     failed: BTreeSet<usize>,
@@ -311,9 +313,9 @@ impl Dispatcher {
         (NextTry::At(at), self.end(job, outcome, evidence, now))
     }
 
-    /// Records a `Retry-After` for an open job. It holds back its toggle; a second one, or one before anything was applied
-    /// that leaves nothing else to send, holds back everything for `wait`, which is as long as a pass waits. Returns the
-    /// wait for everything.
+    /// Records a `Retry-After` for an open job. It holds back its toggle; a second one, or one before
+    /// anything was applied that leaves nothing else to send, holds back everything for `wait`, which is as
+    /// long as a pass waits. Returns the wait for everything.
     fn hold(&mut self, job: Job, outcome: &Outcome, wait: Duration, now: Instant) -> Option<Duration> {
         let asked = outcome.retry_after.map_or(wait, |asked| asked.min(LONGEST_HOLD));
         self.waits.insert(job.change, now + asked);
@@ -425,8 +427,8 @@ impl Dispatcher {
         times.chain(self.delayed_until()).min().map_or(Next::Wait, Next::WaitUntil)
     }
 
-    /// Opens a probe. A toggle that this pass has not sent precedes those that wait for a retry, due or not; only a
-    /// `Retry-After` counts.
+    /// Opens a probe. A toggle that this pass has not sent precedes those that wait for a retry, due or not;
+    /// only a `Retry-After` counts.
     fn probe(&mut self, now: Instant) -> Next {
         let next = match self.queued(true) {
             Some(next) => next,
@@ -539,7 +541,8 @@ impl Dispatcher {
         self.verdict(outcome)
     }
 
-    /// Returns why the pass ends if toggles have nothing but this failure in common, and waiting does not change it.
+    /// Returns why the pass ends if toggles have nothing but this failure in common, and waiting does not
+    /// change it.
     fn verdict(&self, outcome: &Outcome) -> Option<StopReason> {
         let is_lasting = effect(outcome.kind).evidence == Evidence::Lasting;
         is_lasting.then(|| StopReason::from_outcome(outcome, self.trust()))
@@ -553,12 +556,14 @@ impl Dispatcher {
         self.row.clear();
     }
 
-    /// Returns whether several toggles, or the only ones of the pass, had no useful response since the last success.
+    /// Returns whether several toggles, or the only ones of the pass, had no useful response since the last
+    /// success.
     fn is_in_doubt(&self) -> bool {
         self.row.len() > self.lone_failures()
     }
 
-    /// Returns how many failures in a row say nothing about the service: one, while another toggle is still to be tried.
+    /// Returns how many failures in a row say nothing about the service: one, while another toggle is still
+    /// to be tried.
     fn lone_failures(&self) -> usize {
         let is_queued = self.lanes.iter().any(|lane| !lane.queue.is_empty());
         usize::from(is_queued || !self.delayed.is_empty() || !self.turns.are_over())
@@ -569,7 +574,8 @@ impl Dispatcher {
         (self.is_in_doubt() && !self.is_closed).then_some(self.row.len())
     }
 
-    /// Draws the order within the lanes when a request has failed for the first time, if no earlier try is known.
+    /// Draws the order within the lanes when a request has failed for the first time, if no earlier try is
+    /// known.
     fn shuffle(&mut self) {
         if !std::mem::take(&mut self.is_blank) {
             return;
@@ -582,7 +588,8 @@ impl Dispatcher {
     }
 }
 
-/// The changes that wait until those that they need have ended, whatever the result: a failure concerns its toggle alone.
+/// The changes that wait until those that they need have ended, whatever the result: a failure concerns its
+/// toggle alone.
 #[derive(Debug, Default)]
 struct Turns {
     /// The number of changes of each turn that have not ended.

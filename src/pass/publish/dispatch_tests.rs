@@ -348,8 +348,8 @@ impl World {
     }
 }
 
-/// Checks that no seed needs more passes than `kept` with a surviving state folder and `empty` without: the worst case of the
-/// model.
+/// Checks that no seed needs more passes than `kept` with a surviving state folder and `empty` without: the
+/// worst case of the model.
 #[track_caller]
 fn settles(family: Family, foundation: Foundation, kept: usize, empty: usize) {
     for (disk, most) in [(Disk::Kept, kept), (Disk::Empty, empty)] {
@@ -380,7 +380,8 @@ fn a_toggle_that_does_not_exist_starves_none() {
 #[test]
 fn many_toggles_that_do_not_exist_starve_none() {
     settles(Family::ManyMissing, Foundation::Applied, 1, 1);
-    // The model needs 87 with an empty disk; here the first toggles are the same in each pass, in the order of their paths.
+    // The model needs 87 with an empty disk; here the first toggles are the same in each pass, in the order
+    // of their paths.
     settles(Family::ManyMissing, Foundation::Nothing, 10, 130);
 }
 

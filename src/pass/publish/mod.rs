@@ -1,8 +1,9 @@
-//! Publishes the changes of a plan: journals each intent, sends the request, journals the outcome, and decides on retries.
+//! Publishes the changes of a plan: journals each intent, sends the request, journals the outcome, and
+//! decides on retries.
 //!
 //! The plan decides what to send, the [`Dispatcher`](dispatch::Dispatcher) in which order, and
-//! [`retry`](crate::service::retry) whether to try again. Invariant: no request is sent without an intent in the journal,
-//! and the pass reports each outcome.
+//! [`retry`](crate::service::retry) whether to try again. Invariant: no request is sent without an intent in
+//! the journal, and the pass reports each outcome.
 
 mod attempt;
 #[cfg(test)]
@@ -65,7 +66,8 @@ pub(crate) struct PublishJob {
     pub(crate) context: PassContext,
 }
 
-/// Publishes every change of an approved plan. An error of the journal ends publishing and is part of the result.
+/// Publishes every change of an approved plan. An error of the journal ends publishing and is part of the
+/// result.
 pub(crate) async fn publish(mut job: PublishJob) -> PublishSummary {
     let order = std::mem::take(&mut job.order);
     Publisher::new(&job, order).run().await

@@ -2,9 +2,9 @@
 //! (src/pass/README.md, "One toggle is not evidence"), and the delays of those that an earlier process left
 //! unknown (src/state/README.md, "Unknown").
 //!
-//! A process that was killed did not wait for its requests to end. The service may execute one of them after a request
-//! with a newer document, so a different document waits for one timeout. The same document needs no delay, because both
-//! orders have the same result.
+//! A process that was killed did not wait for its requests to end. The service may execute one of them after
+//! a request with a newer document, so a different document waits for one timeout. The same document needs no
+//! delay, because both orders have the same result.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,8 @@ pub(crate) struct Item {
     pub(crate) lane: usize,
     /// The number of the pass that tried it last; 0 if none is on record.
     pub(crate) last_try: u64,
-    /// Whether an earlier process sent this request and its outcome is unknown. Without a record, this counts as a try.
+    /// Whether an earlier process sent this request and its outcome is unknown. Without a record, this counts
+    /// as a try.
     pub(crate) is_unknown: bool,
     /// Whether its document is disabled, which is next among equals.
     pub(crate) is_disabled: bool,
@@ -50,14 +51,14 @@ impl Item {
 pub(crate) struct Order {
     pub(crate) items: Vec<Item>,
     pub(crate) lanes: Vec<Vec<usize>>,
-    /// Whether the state folder has no earlier try. Then the order within a lane is random once a request has failed:
-    /// otherwise, the same toggles would come first in each pass.
+    /// Whether the state folder has no earlier try. Then the order within a lane is random once a request has
+    /// failed: otherwise, the same toggles would come first in each pass.
     pub(crate) is_blank: bool,
 }
 
 impl Order {
-    /// Orders the changes of `plan` by the earlier tries in `view`. `inherited` are the toggles that were unknown when the
-    /// state was opened.
+    /// Orders the changes of `plan` by the earlier tries in `view`. `inherited` are the toggles that were
+    /// unknown when the state was opened.
     pub(crate) fn new(plan: &Plan, view: &StateSnapshot, inherited: &Inherited) -> Self {
         let changes = plan.changes();
         let mut items = vec![Item::default(); changes.len()];
@@ -97,8 +98,8 @@ fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherite
     }
 }
 
-/// The toggles that were unknown when this process opened the state, or that have a request of an earlier process that
-/// may still be open.
+/// The toggles that were unknown when this process opened the state, or that have a request of an earlier
+/// process that may still be open.
 #[derive(Debug, Default)]
 pub(crate) struct Inherited {
     toggles: HashSet<FoldedId>,
@@ -121,15 +122,16 @@ impl Inherited {
 
     /// Returns the time before which a change may not be sent.
     pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
-        // This also holds after the service confirmed the same document to this process: the request of the earlier process
-        // could still overwrite a newer document.
+        // This also holds after the service confirmed the same document to this process: the request of the
+        // earlier process could still overwrite a newer document.
         let is_open = !change.is_retry && self.toggles.contains(&FoldedId::from(&change.id));
         self.ended_at.filter(|_| is_open)
     }
 }
 
-/// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked for `waits`;
-/// `is_withheld` returns whether the plan withheld a toggle; `jitter` is a random number in `0.0..=1.0`.
+/// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked
+/// for `waits`; `is_withheld` returns whether the plan withheld a toggle; `jitter` is a random number in
+/// `0.0..=1.0`.
 pub(crate) fn remember<'a>(
     before: &BTreeMap<ToggleId, HeldRequest>,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,

@@ -1,5 +1,6 @@
-//! Publishes the changes of a plan as one task, which owns everything that changes meanwhile: what the dispatcher knows,
-//! the results, and the open attempts. An attempt takes what is known of its change along, and returns it at its end.
+//! Publishes the changes of a plan as one task, which owns everything that changes meanwhile: what the
+//! dispatcher knows, the results, and the open attempts. An attempt takes what is known of its change along,
+//! and returns it at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -163,7 +164,8 @@ impl<'a> Publisher<'a> {
         if doubt != trusted {
             self.report(Event::Doubted(doubt.map(|toggles| (toggles, outcome))));
         }
-        // Before the pause, which takes ten time-outs of a service that hangs. Once a pass, because toggles may take turns.
+        // Before the pause, which takes ten time-outs of a service that hangs. Once a pass, because toggles
+        // may take turns.
         let is_silent = effect(outcome.kind).evidence == Evidence::Passing;
         let is_doubted = is_silent && !is_paused && doubt.is_some_and(|toggles| toggles > 1);
         if is_doubted && !self.is_doubt_logged {

@@ -1,5 +1,6 @@
-//! One history: commits, processes on several machines, and trouble, all drawn from a seed. Then everything calms down, each
-//! disk applies the newest commit once, and the service must have the documents of that commit.
+//! One history: commits, processes on several machines, and trouble, all drawn from a seed. Then everything
+//! calms down, each disk applies the newest commit once, and the service must have the documents of that
+//! commit.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -233,7 +234,8 @@ impl History {
         let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         machine.say(format_args!("starts at revision {revision} with {folder}"));
         let (stop, stopped) = watch::channel(false);
-        // A process that sent late and is stopped with its only disk before it could list that has told nobody.
+        // A process that sent late and is stopped with its only disk before it could list that has told
+        // nobody.
         if self.world.trouble(0.05) && (disk.is_some() || self.site.service.is_checked()) {
             self.stop(&machine, self.world.between(0.0, 100.0), stop);
         }
@@ -242,8 +244,8 @@ impl History {
         machine.start(move || site.apply(&own, &disk, revision, job), self.ended(path));
     }
 
-    /// Returns the site of a job with the state folder `disk`: the state lives where its moves have led. A person makes a
-    /// mistake now and then, and names another place than the one that the folder belongs to.
+    /// Returns the site of a job with the state folder `disk`: the state lives where its moves have led. A
+    /// person makes a mistake now and then, and names another place than the one that the folder belongs to.
     fn site_for(&self, disk: &Path) -> Site {
         let mut site = self.site.clone();
         if self.kind != Kind::Moving {

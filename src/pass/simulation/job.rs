@@ -160,7 +160,8 @@ impl Site {
         result
     }
 
-    /// Checks that nothing fails once all trouble has ended, and that the state has what it relies on at any time.
+    /// Checks that nothing fails once all trouble has ended, and that the state has what it relies on at any
+    /// time.
     fn check_error(&self, machine: &Machine, error: &Error) {
         let text = chain(error);
         // A branch that was forced back is a stale checkout.
@@ -261,7 +262,8 @@ impl Site {
         looked.or(Some(head))
     }
 
-    /// Stops the passes of daemons that are under way: all, or those of another revision than the branch leads to.
+    /// Stops the passes of daemons that are under way: all, or those of another revision than the branch
+    /// leads to.
     pub(super) fn halt(&self, all: bool) {
         let head = self.revisions.head();
         let is_outdated = |pass: &Underway| lock(&pass.about).is_some_and(|about| about != head);

@@ -1,4 +1,5 @@
-//! The versions of the simulated toggles, for a service that can be read and that another writer changes, too.
+//! The versions of the simulated toggles, for a service that can be read and that another writer changes,
+//! too.
 //!
 //! Two guarantees (src/README.md, "Guarantees") are checked with each version: a change that someone else
 //! made is not overwritten, and no request creates a second version.

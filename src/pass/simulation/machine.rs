@@ -1,5 +1,5 @@
-//! A simulated process: a thread with its own clocks, on which the tasks of a pass run as well. It can be suspended and
-//! killed whenever it waits.
+//! A simulated process: a thread with its own clocks, on which the tasks of a pass run as well. It can be
+//! suspended and killed whenever it waits.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -312,8 +312,8 @@ impl fmt::Debug for Machine {
     }
 }
 
-/// Loses the end of the journal of a process that was killed: outcomes, which nothing waits for to be on the disk. Returns
-/// whether it did.
+/// Loses the end of the journal of a process that was killed: outcomes, which nothing waits for to be on the
+/// disk. Returns whether it did.
 pub(super) fn tear(world: &World, disk: &Path) -> bool {
     let path = disk.join("journal");
     let Ok(journal) = fs::read(&path) else {

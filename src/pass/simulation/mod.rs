@@ -1,5 +1,5 @@
-//! Passes in virtual time, against a simulated service and a simulated network: thousands of random histories, and what
-//! must hold in each of them.
+//! Passes in virtual time, against a simulated service and a simulated network: thousands of random
+//! histories, and what must hold in each of them.
 //!
 //! A history is drawn from a seed. [`world`] is its time and [`machine`] a process in it, which runs a
 //! [`job`]. [`repository`] is the source, [`service`] the service, [`network`] the way to the shared state
@@ -7,9 +7,9 @@
 //! ref check the guarantees (src/README.md, "Guarantees"; src/state/README.md, "Shared state") with each
 //! request and each push.
 //!
-//! A simulation that does not notice a mistake proves nothing, so `tests/simulation/mistakes.yaml` has mistakes that it has to
-//! notice. `GITOGGLE_SEED=7` runs that one seed and prints its story, `GITOGGLE_SEEDS=5000` runs that many. A seed that found a
-//! fault is kept in `tests/simulation/seeds`.
+//! A simulation that does not notice a mistake proves nothing, so `tests/simulation/mistakes.yaml` has
+//! mistakes that it has to notice. `GITOGGLE_SEED=7` runs that one seed and prints its story,
+//! `GITOGGLE_SEEDS=5000` runs that many. A seed that found a fault is kept in `tests/simulation/seeds`.
 
 mod dependencies;
 mod history;
@@ -35,7 +35,8 @@ use service::Exceptions;
 /// How many seeds each test runs by default.
 const SEEDS: u64 = 25;
 
-/// The seeds that found a fault, and a history that repeats the fault if it comes back: kind, seed, and what is special.
+/// The seeds that found a fault, and a history that repeats the fault if it comes back: kind, seed, and what
+/// is special.
 const KEPT: &str = include_str!("../../../tests/simulation/seeds");
 
 fn number(name: &str) -> Option<u64> {

@@ -1,4 +1,5 @@
-//! The network between a process and the repository that shares the state, and the end of a process at a failpoint.
+//! The network between a process and the repository that shares the state, and the end of a process at a
+//! failpoint.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,8 @@ use super::world::{World, lock};
 use crate::git::simulated::REFUSED;
 use crate::state::Clock as _;
 
-/// How many lookups find the same before the network gets slow, so that waiting for an hour does not take an hour.
+/// How many lookups find the same before the network gets slow, so that waiting for an hour does not take an
+/// hour.
 const FAST_LOOKUPS: u32 = 3;
 
 /// The commit on the ref, and how often it was found in a row.
@@ -21,7 +23,8 @@ type Found = (Option<String>, u32);
 /// The pushes of a process, by its clock.
 #[derive(Clone, Copy, Default)]
 struct Pushes {
-    /// The start of the first one without a verdict: others may have seen what it left, so its term begins there.
+    /// The start of the first one without a verdict: others may have seen what it left, so its term begins
+    /// there.
     began: Option<Duration>,
     /// Whether that is the one under way.
     is_first: bool,
@@ -117,8 +120,9 @@ impl Network {
         }
     }
 
-    /// Checks that a refusal ends a pass only after 90 s without a push while its announcement is on the ref: its outcomes must
-    /// get there. A pass that starts over, after it has recorded everything, has nothing to lose.
+    /// Checks that a refusal ends a pass only after 90 s without a push while its announcement is on the ref:
+    /// its outcomes must get there. A pass that starts over, after it has recorded everything, has nothing to
+    /// lose.
     pub(super) fn check_refusal(&self, machine: &Machine) {
         let Pushes { refused_after, is_announced, .. } = self.pushes(machine, |pushes| *pushes);
         if is_announced && refused_after < Duration::from_secs(90) {

@@ -45,8 +45,8 @@ pub(super) enum Kind {
     SharedJobs,
     /// Two daemons and jobs that share the state.
     SharedDaemons,
-    /// Jobs whose state lives in a folder, then at a remote, then at another address of it. Some are run with a folder of
-    /// another place.
+    /// Jobs whose state lives in a folder, then at a remote, then at another address of it. Some are run with
+    /// a folder of another place.
     Moving,
 }
 

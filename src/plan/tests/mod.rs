@@ -164,7 +164,8 @@ fn all_at_once() -> Policy {
 }
 
 impl World {
-    /// `applied` toggles `p/e/t000…`, of which the first `update` have another document now, and `create` new ones.
+    /// `applied` toggles `p/e/t000…`, of which the first `update` have another document now, and `create` new
+    /// ones.
     fn of(applied: usize, update: usize, create: usize) -> Self {
         let mut world = Self { message: "m".into(), ..Self::default() };
         for at in 0..applied + create {

@@ -82,8 +82,8 @@ impl LiveReader {
     /// Returns the toggles of an environment that are not archived.
     ///
     /// # Errors
-    /// The outcome of the read that failed. *Refused* if the environment does not exist, *busy* if the list changed during
-    /// every attempt.
+    /// The outcome of the read that failed. *Refused* if the environment does not exist, *busy* if the list
+    /// changed during every attempt.
     pub async fn toggles(&self, environment: &EnvironmentId) -> Result<Listing<ListedToggle>, Outcome> {
         let (project, key) = (&environment.project, environment.environment.as_str());
         match self.paged(project, &[("environmentKey", key)]).await {
@@ -294,8 +294,8 @@ impl LiveReader {
     /// Lists the environments of the project if the SDK key is not known yet or was reset.
     ///
     /// # Errors
-    /// The outcome of the read that failed. *Refused* if the service does not accept the SDK key, which does not concern
-    /// the token.
+    /// The outcome of the read that failed. *Refused* if the service does not accept the SDK key, which does
+    /// not concern the token.
     pub async fn payload_versions(
         &self,
         environment: &EnvironmentId,

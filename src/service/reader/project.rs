@@ -21,7 +21,8 @@ use crate::service::reader::{ByKey, LiveReader, is_500, refused};
 /// The age at which a list is read again. A toggle that someone archives is held from then on.
 const LIST_LIFE: Duration = Duration::from_secs(10);
 
-/// A list that takes long to read is used for this many times as long, so that reading it takes little of a pass.
+/// A list that takes long to read is used for this many times as long, so that reading it takes little of a
+/// pass.
 const LIFE_PER_READ: u32 = 10;
 
 /// The toggles of one project during one pass.
@@ -55,9 +56,9 @@ impl ProjectReader {
         Self { reader, project, demand, list: Mutex::default() }
     }
 
-    /// Returns a toggle of this project at `now`, archived or not; `None` if the service does not have it. Of several
-    /// toggles, one that was archived in the last 10 s, or in ten times the time that the list takes to read, may be
-    /// returned as not archived.
+    /// Returns a toggle of this project at `now`, archived or not; `None` if the service does not have it. Of
+    /// several toggles, one that was archived in the last 10 s, or in ten times the time that the list takes
+    /// to read, may be returned as not archived.
     ///
     /// # Errors
     /// The outcome of the read that failed; the next call reads again.
@@ -155,8 +156,8 @@ impl EnvironmentReader {
     /// Returns the live state of a toggle of this environment that the service does not have.
     ///
     /// # Errors
-    /// The outcome of the read that failed. *Refused* if the environment does not exist: a toggle is not missing there, and
-    /// must not be created.
+    /// The outcome of the read that failed. *Refused* if the environment does not exist: a toggle is not
+    /// missing there, and must not be created.
     pub async fn missing(&self) -> Result<Live, Outcome> {
         let needs_approval = self.needs_approval.get_or_try_init(|| async {
             let listing = self.reader.environments(&self.environment.project).await?;
@@ -194,7 +195,8 @@ impl LiveReader {
         }
     }
 
-    /// Returns the live state of the toggle `id`, which is `listed` on the service. Never returns a draft as live.
+    /// Returns the live state of the toggle `id`, which is `listed` on the service. Never returns a draft as
+    /// live.
     pub async fn live(&self, id: &ToggleId, listed: &ListedToggle) -> Result<Live, Outcome> {
         let url = self.base_url().targeting(id);
         let targeting: WireTargeting = match self.json(url, "a targeting").await {
@@ -236,7 +238,8 @@ impl LiveReader {
 
     /// Finds out why the targeting of `id` is answered with `failure`, a 500.
     ///
-    /// The service answers like that if the toggle or its targeting does not exist, but also if it is overloaded.
+    /// The service answers like that if the toggle or its targeting does not exist, but also if it is
+    /// overloaded.
     async fn without_targeting(&self, id: &ToggleId, failure: Outcome) -> Result<Live, Outcome> {
         let mut url = self.below_targeting(id, &["versions"]);
         url.query_pairs_mut().append_pair("pageIndex", "0").append_pair("pageSize", "1");

@@ -97,8 +97,8 @@ impl AppliedHistory {
     /// out.
     ///
     /// # Errors
-    /// [`Error::NotDeployed`] if the page is to begin before a commit that is not one of the history, and the cause if the
-    /// repository cannot be read.
+    /// [`Error::NotDeployed`] if the page is to begin before a commit that is not one of the history, and the
+    /// cause if the repository cannot be read.
     pub fn page(&self, query: &DeploymentQuery) -> Result<HistoryPage, Error> {
         let mut page = HistoryPage::default();
         let mut left = query.budget;

@@ -1,5 +1,5 @@
-//! Records applied documents: each commit of `refs/gitoggle/applied` in `state.git` has a tree of exactly the applied
-//! documents.
+//! Records applied documents: each commit of `refs/gitoggle/applied` in `state.git` has a tree of exactly the
+//! applied documents.
 
 pub(crate) mod commit;
 mod history;
@@ -84,7 +84,8 @@ impl AppliedRepository {
 
     /// Closes all packs.
     pub(crate) fn reopen(&mut self) -> Result<(), Error> {
-        // libgit2 keeps the files and memory of packs, merged ones too, for as long as a handle lives that used them.
+        // libgit2 keeps the files and memory of packs, merged ones too, for as long as a handle lives that
+        // used them.
         self.repository = git::open_bare(&self.path).map_err(Error::repository(&self.path))?;
         Ok(())
     }
@@ -144,7 +145,8 @@ impl AppliedRepository {
         self.write_pack(&[], objects, documents)
     }
 
-    /// Returns the changes for the confirmed requests of `index` that are not in `committed`, and for `edits`.
+    /// Returns the changes for the confirmed requests of `index` that are not in `committed`, and for
+    /// `edits`.
     pub(crate) fn edits(
         &self,
         index: &JournalIndex,
@@ -218,7 +220,8 @@ impl AppliedRepository {
         let asserted = edits.unfinished(self.tip.as_ref());
         let is_due = edits.is_due(self.tip.as_ref());
         let CommitEdits { changes, trim, .. } = edits;
-        // The last edit of a toggle counts. A map that is built at once from sorted edits compares each only once.
+        // The last edit of a toggle counts. A map that is built at once from sorted edits compares each only
+        // once.
         let changes: BTreeMap<ToggleId, RecordedChange> = changes.into_iter().collect();
         let changes: Vec<(ToggleId, RecordedChange)> = changes.into_iter().collect();
         if changes.is_empty() && !is_due {

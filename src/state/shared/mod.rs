@@ -1,8 +1,8 @@
 //! Shares state between processes through one ref of a Git repository (src/state/README.md, "Shared state").
 //!
-//! [`protocol`] decides, [`SharedSession`] carries the decisions out, [`remote`] moves the ref, and [`head`] is the content of
-//! its commit. [`protocol::merge`] adds the journal of a folder to the ref's list. Invariant: unless a toggle is on that list,
-//! the service has the document in the ref's tree.
+//! [`protocol`] decides, [`SharedSession`] carries the decisions out, [`remote`] moves the ref, and [`head`]
+//! is the content of its commit. [`protocol::merge`] adds the journal of a folder to the ref's list.
+//! Invariant: unless a toggle is on that list, the service has the document in the ref's tree.
 
 pub(crate) mod head;
 pub(crate) mod protocol;
@@ -39,7 +39,8 @@ use super::{Clock, Error, Stop, folder};
 use crate::git::Failpoints;
 use crate::model::{CommitId, Sent, ToggleId};
 
-// Carries out the protocol for one process: waits for the ref, announces a pass, renews the announcement, and ends it.
+// Carries out the protocol for one process: waits for the ref, announces a pass, renews the announcement, and
+// ends it.
 
 /// How to share state.
 #[derive(Clone, Debug)]
@@ -111,12 +112,12 @@ impl SharedSession {
         open.is_some_and(|open| open.tip_before.as_ref() == applied.tip()) && index.is_empty()
     }
 
-    /// Waits until no other process is publishing, and takes over the content of the ref. Afterwards, the ref lists every
-    /// request that this folder may have stored without a recorded outcome.
+    /// Waits until no other process is publishing, and takes over the content of the ref. Afterwards, the ref
+    /// lists every request that this folder may have stored without a recorded outcome.
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process publishes for too long or `stop` ends the wait, and the cause if the ref cannot
-    /// be read.
+    /// [`Error::InUse`] if another process publishes for too long or `stop` ends the wait, and the cause if
+    /// the ref cannot be read.
     pub(crate) fn queue(
         &mut self,
         applied: &mut AppliedRepository,
@@ -132,7 +133,8 @@ impl SharedSession {
             let found = FoundState::look_up(&mut self.tracked, applied, stop)?;
             let place = Place::of(Some(&self.tracked.remote));
             folder::check_place(&self.dir, &place, self.tracked.at.is_some())?;
-            // A process that was killed while it took over the record of the remote has left an older one of it.
+            // A process that was killed while it took over the record of the remote has left an older one of
+            // it.
             if found.origin == StateOrigin::Foreign && !applied.is_continued_by(found.tip.as_ref())? {
                 // Another process was faster with the first record of that remote.
                 return Err(folder::not_moved(&self.dir, place));
@@ -183,7 +185,8 @@ impl SharedSession {
         stop: Stop<'_>,
     ) -> Result<(), Error> {
         let FoundState { head, tip, origin } = found;
-        // Before the first push: after a crash, the folder must not take the remote's record for that of others.
+        // Before the first push: after a crash, the folder must not take the remote's record for that of
+        // others.
         let place = Place::of(Some(&self.tracked.remote));
         folder::keep_place(&self.dir, &place, &self.tracked.failpoints)?;
         let is_own = step == QueueStep::End || origin == StateOrigin::Local;
@@ -234,7 +237,8 @@ impl SharedSession {
         journal.replace(JournalIndex::default())
     }
 
-    /// Commits the confirmed requests of the journal, and lists the others. Returns the newest confirmed revision.
+    /// Commits the confirmed requests of the journal, and lists the others. Returns the newest confirmed
+    /// revision.
     fn commit_confirmed(
         &mut self,
         applied: &mut AppliedRepository,
@@ -304,12 +308,12 @@ impl SharedSession {
         self.list.record(toggles);
     }
 
-    /// Pushes the announcement again if an outcome was recorded since or its term gets old. Returns whether the ref is up
-    /// to date. The next checkpoint repeats a push that fails temporarily.
+    /// Pushes the announcement again if an outcome was recorded since or its term gets old. Returns whether
+    /// the ref is up to date. The next checkpoint repeats a push that fails temporarily.
     ///
     /// # Errors
-    /// [`Error::TakenOver`] if another process took over, and the last error if pushing has failed for too long. The pass
-    /// must not send any more requests then.
+    /// [`Error::TakenOver`] if another process took over, and the last error if pushing has failed for too
+    /// long. The pass must not send any more requests then.
     pub(crate) fn checkpoint(&mut self, applied: &AppliedRepository, now: i64) -> Result<bool, Error> {
         let Some(open) = &mut self.open else {
             return Ok(true);
@@ -329,7 +333,8 @@ impl SharedSession {
             Err(error) => error,
         };
         let has_given_up = lease.check(Term::has_given_up);
-        // What was sent is on the service, so a refusal, which may last only seconds, is repeated like any other failure.
+        // What was sent is on the service, so a refusal, which may last only seconds, is repeated like any
+        // other failure.
         if matches!(error, Error::Remote { .. }) && !has_given_up {
             if !error.is_transient() {
                 lease.hold();
@@ -347,7 +352,8 @@ impl SharedSession {
     /// Ends the pass with a record. `open` are the requests that may have been stored and are not recorded.
     ///
     /// # Errors
-    /// As [`SharedSession::checkpoint`]. The announcement then stays until a process with this folder ends it.
+    /// As [`SharedSession::checkpoint`]. The announcement then stays until a process with this folder ends
+    /// it.
     pub(crate) fn conclude(
         &mut self,
         applied: &AppliedRepository,
@@ -367,7 +373,8 @@ impl SharedSession {
         let left = self.open.as_ref().and_then(|open| open.lease.left());
         let record = self.compose(applied, revision, None);
         if record != self.tracked.head {
-            // No checkpoint follows that could repeat this push, so it is retried until the holder must give up.
+            // No checkpoint follows that could repeat this push, so it is retried until the holder must give
+            // up.
             let patience = match left {
                 Some(left) => Patience::refusals_too(left.max(RETRY)),
                 None => Patience::first_push(),
@@ -411,9 +418,11 @@ impl SharedSession {
     }
 }
 
-// Grants a pass the permission to start requests. The thread of the pass renews it; the lanes that send wait for it.
+// Grants a pass the permission to start requests. The thread of the pass renews it; the lanes that send wait
+// for it.
 
-/// The permission to start requests until the pass ends; on shared state, only within the term of the last push.
+/// The permission to start requests until the pass ends; on shared state, only within the term of the last
+/// push.
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
     clock: Arc<dyn Clock>,
@@ -500,7 +509,8 @@ impl Lease {
                 Permission::Expired => return Err(Error::LeaseOver),
                 Permission::AfterPush => {}
             }
-            // The thread of the pass renews or ends the lease. The sender lives in `self`, so waiting cannot fail.
+            // The thread of the pass renews or ends the lease. The sender lives in `self`, so waiting cannot
+            // fail.
             let _ = changes.changed().await;
         }
     }

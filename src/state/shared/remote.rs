@@ -1,7 +1,8 @@
-//! Reads and moves a ref of the repository through which processes share state, a path like any other address.
+//! Reads and moves a ref of the repository through which processes share state, a path like any other
+//! address.
 //!
-//! A push moves the ref only if it still points to the expected commit. The remote's verdict for the ref decides; without
-//! one, the ref is looked up again.
+//! A push moves the ref only if it still points to the expected commit. The remote's verdict for the ref
+//! decides; without one, the ref is looked up again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,7 +52,8 @@ impl std::fmt::Debug for SharedRemote {
 
 /// Reads and moves the ref of a shared state.
 pub(crate) trait RemoteRef: std::fmt::Debug + Send + Sync {
-    /// Copies the commit at the ref with everything it reaches into `into`. Returns none if the ref does not exist.
+    /// Copies the commit at the ref with everything it reaches into `into`. Returns none if the ref does not
+    /// exist.
     fn fetch(
         &self,
         remote: &SharedRemote,
@@ -122,7 +124,8 @@ impl SharedRemote {
         }
     }
 
-    /// Copies the commit at the ref with everything it reaches into `into`. Returns none if the ref does not exist.
+    /// Copies the commit at the ref with everything it reaches into `into`. Returns none if the ref does not
+    /// exist.
     fn fetch_to(&self, into: &Repository) -> Result<Option<CommitId>, Error> {
         self.reference()?;
         check(&self.remote)?;
@@ -132,7 +135,8 @@ impl SharedRemote {
         Ok(refs::look_up(into, &format!("{INCOMING}/applied"))?)
     }
 
-    /// Opens a remote at a path, or fetches another one into a clone that borrows what the state folder `folder` has.
+    /// Opens a remote at a path, or fetches another one into a clone that borrows what the state folder
+    /// `folder` has.
     pub(crate) fn open_to_read(
         &self,
         folder: &Path,
@@ -172,7 +176,8 @@ impl SharedRemote {
             Ok(PushVerdict::Rejected(why)) => RemoteFault::Rejected(why),
             Err(error) => error.into(),
         };
-        // The push was rejected, cut off, or got no verdict. The current ref distinguishes a lost race from a rejection.
+        // The push was rejected, cut off, or got no verdict. The current ref distinguishes a lost race from a
+        // rejection.
         let Ok(now) = self.fetch_to(from) else {
             return Err(failed(&self.remote)(refusal));
         };
@@ -247,7 +252,8 @@ impl RemoteFault {
         }
     }
 
-    /// Returns whether the host refused access, which may last only a moment. The decision of a hook is not such a refusal.
+    /// Returns whether the host refused access, which may last only a moment. The decision of a hook is not
+    /// such a refusal.
     fn is_refusal(&self) -> bool {
         matches!(self, Self::Transfer(error) if error.is_refusal())
     }
@@ -320,8 +326,8 @@ pub(super) struct TrackedRef {
     /// The content of that commit.
     pub(super) head: SharedHead,
     pub(super) failpoints: Failpoints,
-    /// Commits that were pushed without a verdict, and the start of the first push of each. If the ref points to one of
-    /// them, that push succeeded.
+    /// Commits that were pushed without a verdict, and the start of the first push of each. If the ref points
+    /// to one of them, that push succeeded.
     unconfirmed: BTreeMap<CommitId, Duration>,
     /// Why the host refuses pushes, as it was logged.
     refusal: Option<String>,
@@ -363,8 +369,8 @@ impl TrackedRef {
         self.retry(patience, stop, |tracked| tracked.push(applied, head, now))
     }
 
-    /// Moves the ref from the commit that was seen last. Returns the start of the first push of that content, at which the
-    /// term begins.
+    /// Moves the ref from the commit that was seen last. Returns the start of the first push of that content,
+    /// at which the term begins.
     ///
     /// # Errors
     /// [`Error::Raced`] if another process moved the ref, and the cause if the push failed or got no verdict.
@@ -397,8 +403,8 @@ impl TrackedRef {
                     self.at = Some(found);
                 }
                 Ok(Pushed::Moved(_)) => return Err(Error::Raced(self.remote.name.clone())),
-                // Another process may have moved the ref and withdrawn its announcement since, so a lost race can look like
-                // a refusal. The verdict of a host that refuses does not change.
+                // Another process may have moved the ref and withdrawn its announcement since, so a lost race
+                // can look like a refusal. The verdict of a host that refuses does not change.
                 Err(Error::Remote { source: RemoteFault::Rejected(_), .. }) if rejections < REJECTIONS => {
                     rejections += 1;
                     self.clock.sleep(POLL);
@@ -432,7 +438,8 @@ impl TrackedRef {
         }
     }
 
-    /// Logs that a failure is retried. A refusal may hold publishing back for long, and only the host's words explain it.
+    /// Logs that a failure is retried. A refusal may hold publishing back for long, and only the host's words
+    /// explain it.
     pub(super) fn log_retry(&mut self, error: &Error) {
         let reason = chain(error);
         if error.is_transient() {

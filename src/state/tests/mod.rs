@@ -20,7 +20,8 @@ const URL: &str = "https://toggles.example/api";
 
 pub(super) fn options() -> Options {
     Options {
-        // Not zero: a child process that another test starts holds every open file, also a lock, until its exec.
+        // Not zero: a child process that another test starts holds every open file, also a lock, until its
+        // exec.
         wait: Duration::from_secs(2),
         base_url: URL.to_owned(),
         timeout: Duration::from_secs(10),

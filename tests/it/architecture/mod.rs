@@ -57,8 +57,8 @@ const IMPURE: &[&str] = &[
     "tokio",
 ];
 
-/// With a branch or a field that only tests have, another program is tested than the one that runs. What tests replace is a
-/// trait: the clock, the runtime, the service and the ref of shared state.
+/// With a branch or a field that only tests have, another program is tested than the one that runs. What
+/// tests replace is a trait: the clock, the runtime, the service and the ref of shared state.
 #[test]
 fn no_production_item_has_a_part_for_tests() {
     // A simulated process is a thread, and its failpoints are those of that thread only.
@@ -154,8 +154,9 @@ fn the_core_has_no_clock_no_disk_no_network_and_no_async() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// What the service makes of texts on their way to its SDKs: the checks, the evaluator and the sandbox would disagree about nulls,
-/// impossible dates, leap seconds, offsets of a day and numbers over 64 bits if one of them had a copy.
+/// What the service makes of texts on their way to its SDKs: the checks, the evaluator and the sandbox would
+/// disagree about nulls, impossible dates, leap seconds, offsets of a day and numbers over 64 bits if one of
+/// them had a copy.
 #[test]
 fn each_conversion_for_sdks_exists_once() {
     const HOME: &str = "model/conversion.rs";

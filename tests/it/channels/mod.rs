@@ -1,6 +1,8 @@
-//! A failure says the same in every channel, with every kind of service: the cause in the same words, and the same advice.
+//! A failure says the same in every channel, with every kind of service: the cause in the same words, and the
+//! same advice.
 //!
-//! [`ROWS`] has a row for each failure. A row that is missing here is a failure of which some channel may say nothing.
+//! [`ROWS`] has a row for each failure. A row that is missing here is a failure of which some channel may say
+//! nothing.
 
 mod stage;
 

@@ -87,7 +87,8 @@ impl Hosted {
         opened.filter(|request| request["state"] != "closed").count()
     }
 
-    /// Runs the job beside a stranger's request, after an older request was closed, and where the forge refuses it.
+    /// Runs the job beside a stranger's request, after an older request was closed, and where the forge
+    /// refuses it.
     pub(super) fn drifts_beside_others(&self, job: impl Fn(&str) -> Job, refusal: &[&str]) {
         self.forge.held().opened.insert(5, strangers());
         self.drifts(&job, || self.requests());

@@ -6,7 +6,8 @@ use super::checks::{
     bytes, large, write,
 };
 
-/// The examples with `featureprobe`; those of the checks that exist with `documented` only are warnings there.
+/// The examples with `featureprobe`; those of the checks that exist with `documented` only are warnings
+/// there.
 pub(super) const EXAMPLES: &[(&str, Example)] = &[
     (
         "ambiguous-variation",

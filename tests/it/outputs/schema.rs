@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, World, doc};
 
-/// Asserts that `output` is valid for the schema of `gitoggle schema --of WHAT`, and has no field that is not in it.
+/// Asserts that `output` is valid for the schema of `gitoggle schema --of WHAT`, and has no field that is not
+/// in it.
 #[track_caller]
 pub(crate) fn assert_valid(world: &World, what: &str, output: &Value) {
     let mut schema = world.bare("schema").arg("--of").arg(what).exit(0).json();

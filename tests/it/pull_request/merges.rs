@@ -1,4 +1,5 @@
-//! The plan of a pull request is the step from its target to what `git merge` makes, whatever the shape of the branch.
+//! The plan of a pull request is the step from its target to what `git merge` makes, whatever the shape of
+//! the branch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,8 @@ use super::bases::{clone, run};
 use super::{changes, forked, offline, planned, pull_request, set};
 use crate::support::{Repo, World, doc};
 
-/// Merges `feature` into `main` in a scratch clone, and returns the plan of that step and the paths that conflict.
+/// Merges `feature` into `main` in a scratch clone, and returns the plan of that step and the paths that
+/// conflict.
 fn as_git_merges(world: &World, name: &str) -> (Value, Vec<String>) {
     let folder = world.path(name);
     let url = world.repo.path().display().to_string();
