@@ -146,7 +146,8 @@ fn an_invalid_reference_holds_its_document_and_publishes_the_others() {
         "held shop/prod/search",
         "the document is invalid; nothing is published for this toggle before it is valid",
         "1 to publish: 1 create",
-    ]);
+    ])
+    .stderr("note: an asserted first pass replaces what the service has; `gitoggle plan --live` lists it\n");
 }
 
 #[test]
