@@ -180,7 +180,8 @@ const ROUTES: [&str; 8] =
     ["hinted(", "command_line(", "Hold::", "Failure", "note(", ".hint(", "fn hint", "way_out"];
 
 /// The files whose texts others complete or nobody does, and why.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("cli/args/mod.rs", "an error about the arguments, before there is a run"),
     ("cli/args/program.rs", "help has no run"),
     ("config/checks.rs", "a failure of the settings"),
     ("document/waiver.rs", "a finding, which names a command for any file"),

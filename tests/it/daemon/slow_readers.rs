@@ -42,7 +42,13 @@ fn begun(daemon: &Daemon, path: &str) -> TcpStream {
 #[test]
 fn slow_readers_hold_no_memory_block_nobody_and_are_cut_off() {
     let world = large_plan();
-    let daemon = Daemon::ready(&world, |run| run);
+    let daemon = Daemon::start(&world, |run| run);
+    // The plan of such documents takes seconds of a free core.
+    let start = Instant::now();
+    while daemon.endpoint.get("/readyz").is_none_or(|reply| reply.status != 200) {
+        assert!(start.elapsed() < 6 * DEADLINE, "{}", daemon.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
     daemon.becomes("shop/prod/t00", "held");
     let plan = "/api/plan?limit=1000";
     for path in ["/", "/api/status", plan] {
