@@ -9,6 +9,10 @@ use crate::support::{Daemon, World, doc};
 /// How long a connection may take. Whoever had to wait for the slow readers would wait as long.
 const DEADLINE: Duration = Duration::from_secs(10);
 
+const PLAN: &str = "/api/plan?limit=1000";
+/// What the slow readers ask for.
+const PATHS: [&str; 4] = [PLAN, "/", "/api/status", "/api/history"];
+
 /// Toggles whose documents have so many objects that the plan has more than ten megabytes. Nothing is
 /// applied, so all of them are held.
 fn large_plan() -> World {
@@ -30,50 +34,58 @@ fn memory(daemon: &Daemon) -> usize {
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
 
-/// Opens a connection, sends a request, and reads the first byte of the response.
-fn begun(daemon: &Daemon, path: &str) -> TcpStream {
+/// Opens a connection, sends a request, and reads the first byte of the response. Returns `None` if the daemon
+/// did not send one before it ended the connection.
+fn begun(daemon: &Daemon, path: &str) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(daemon.endpoint.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    stream.read_exact(&mut [0]).unwrap();
-    stream
+    stream.read_exact(&mut [0]).ok()?;
+    Some(stream)
+}
+
+/// Opens `PATHS` ten times without reading the responses, and returns these connections with the moment at
+/// which all were open. Returns `None` if not all others were answered before `DEADLINE`.
+fn slow_readers(daemon: &Daemon) -> Option<(Vec<TcpStream>, Instant)> {
+    let begin = Instant::now();
+    let slow: Vec<_> =
+        PATHS.iter().cycle().take(40).map(|path| begun(daemon, path)).collect::<Option<_>>()?;
+    let open = Instant::now();
+    let others = ["/", "/api/plan?limit=1", "/api/status", "/api/history", "/healthz"];
+    let answered =
+        others.iter().all(|path| daemon.endpoint.get(path).is_some_and(|reply| reply.status == 200));
+    (answered && begin.elapsed() < DEADLINE).then_some((slow, open))
 }
 
 #[test]
 fn slow_readers_hold_no_memory_block_nobody_and_are_cut_off() {
     let world = large_plan();
     let daemon = Daemon::start(&world, |run| run);
-    // The plan of such documents takes seconds of a free core.
+    // The plan and the page of such documents take seconds of a free core, and a request has five.
     let start = Instant::now();
-    while daemon.endpoint.get("/readyz").is_none_or(|reply| reply.status != 200) {
-        assert!(start.elapsed() < 6 * DEADLINE, "{}", daemon.log());
-        std::thread::sleep(Duration::from_millis(100));
+    for path in ["/readyz", "/", "/api/status", PLAN] {
+        while daemon.endpoint.get(path).is_none_or(|reply| reply.status != 200) {
+            assert!(start.elapsed() < 12 * DEADLINE, "{path}: {}", daemon.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
     daemon.becomes("shop/prod/t00", "held");
-    let plan = "/api/plan?limit=1000";
-    for path in ["/", "/api/status", plan] {
-        assert_eq!(daemon.endpoint.get(path).unwrap().status, 200, "{path}");
-    }
-    let size = daemon.endpoint.get(plan).unwrap().body.len();
+    let size = daemon.endpoint.get(PLAN).unwrap().body.len();
     assert!(size > 10_000_000, "{size}");
     let before = memory(&daemon);
-    let paths = [plan, "/", "/api/status", "/api/history"];
-    let mut slow: Vec<_> = paths.iter().cycle().take(40).map(|path| begun(&daemon, path)).collect();
-    let begin = Instant::now();
-    for path in ["/", "/api/plan?limit=1", "/api/status", "/api/history", "/healthz"] {
-        assert_eq!(daemon.endpoint.get(path).unwrap().status, 200, "{path}");
-    }
-    assert!(begin.elapsed() < DEADLINE, "{:?}", begin.elapsed());
+    // Whoever waits for the slow readers is answered after `DEADLINE`, however often it is tried. On a busy
+    // machine one try may take as long for other reasons.
+    let (mut slow, open) = (0..6).find_map(|_| slow_readers(&daemon)).expect("others are answered");
     // Ten of them have asked for the plan, so a copy for each would take 100 megabytes.
     let grown = memory(&daemon).saturating_sub(before);
     assert!(grown < 60_000_000, "{grown}");
 
-    while begin.elapsed() < DEADLINE + Duration::from_secs(1) {
+    while open.elapsed() < DEADLINE + Duration::from_secs(1) {
         std::thread::sleep(Duration::from_secs(1));
         // The connection of a short response has ended.
         slow.iter_mut().for_each(|stream| drop(stream.read(&mut [0])));
     }
-    for mut stream in slow.into_iter().step_by(paths.len()) {
+    for mut stream in slow.into_iter().step_by(PATHS.len()) {
         let mut rest = Vec::new();
         drop(stream.read_to_end(&mut rest));
         // What the kernel had taken arrives; the last chunk does not.
