@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::authorize::OperatorRequest;
-use super::{command, json, problem_with_hint};
+use super::response::{command, json, problem_with_hint};
 use crate::daemon::{AllowRequest, Released};
 use crate::model::{Allowance, EnvironmentId, Override, ToggleId, escaped, rfc3339};
 
@@ -20,7 +20,7 @@ const EXAMPLE: &str =
 
 pub(super) async fn allow(request: OperatorRequest) -> Result<Response, Response> {
     let caller = request.caller;
-    let order = parse_allow(&request.body, caller, crate::admin::now())
+    let order = parse_allow(&request.body, caller, super::state::now())
         .map_err(|reason| problem_with_hint(StatusCode::BAD_REQUEST, &reason, EXAMPLE))?;
     let released = request.control().allow(order).await?;
     log(&released, caller);

@@ -14,13 +14,16 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use serde::{Deserialize, Serialize};
 
-use super::{PageLimit, Parameters, invalid, json_body, problem, problem_with_hint, shutting_down, valid};
-use crate::admin::AdminState;
+use super::response::{
+    PageLimit, Parameters, invalid, json_body, problem, problem_with_hint, shutting_down, valid,
+};
+use crate::admin::state::AdminState;
 use crate::admin::webhook::Deliveries;
 use crate::daemon::{
     DeploymentJson, DeploymentLog, DeploymentPart, Overview, Readiness, Status, StatusJson, ToggleState,
     ToggleStatus, deployment_json, history_json,
 };
+
 use crate::model::{
     BUILD, CommitId, EnvironmentId, HarmlessJsonWriter, HistoryPage, Scope, ToggleId, escaped, harmless_json,
 };

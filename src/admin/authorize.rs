@@ -11,8 +11,9 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::{problem, problem_with_hint};
-use crate::admin::{AdminState, signature};
+use super::response::{problem, problem_with_hint};
+use crate::admin::signature;
+use crate::admin::state::AdminState;
 use crate::daemon::Control;
 
 /// The largest request of an operator, in bytes.

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::json as value;
 
 use super::authorize::OperatorRequest;
-use super::{command, json, problem, problem_with_hint};
-use crate::admin::AdminState;
+use super::response::{command, json, problem, problem_with_hint};
+use crate::admin::state::AdminState;
 use crate::daemon::{ControlError, Rejection, ScopedSuspensionJson};
 use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, duration, escaped, hinted, rfc3339};
 use crate::plan::hold::RESUME;
@@ -25,8 +25,8 @@ pub(super) async fn reconcile(request: OperatorRequest) -> Result<Response, Resp
 }
 
 pub(super) async fn suspend(request: OperatorRequest) -> Result<Response, Response> {
-    let (scope, suspension) =
-        parse(&request.body, super::now()).map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
+    let (scope, suspension) = parse(&request.body, super::state::now())
+        .map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
     let control = request.control();
     control.suspend(scope.clone(), suspension.clone()).await?;
     tracing::info!(

@@ -17,9 +17,9 @@ use http_body_util::BodyExt as _;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
+use super::response::{json, problem};
 use super::signature::{self, Forged, WebhookCheck, WebhookKind};
-use super::{AdminState, LONGEST_REQUEST};
-use super::{json, problem};
+use super::state::{AdminState, LONGEST_REQUEST};
 use crate::model::rfc3339;
 
 /// The largest webhook, in bytes.
@@ -103,7 +103,7 @@ impl AdminState {
         let source = self.0.admin.webhook_secret.as_ref().ok_or(Refusal::NoSecret)?;
         let secret = signature::secret(source, "webhook secret").await;
         let secret = secret.map_err(|_| Refusal::UnreadableSecret)?;
-        WebhookCheck::new(kind, headers, &secret, super::now()).map_err(Refusal::Forged)
+        WebhookCheck::new(kind, headers, &secret, super::state::now()).map_err(Refusal::Forged)
     }
 }
 
@@ -216,7 +216,7 @@ struct Refused {
 impl Tally {
     fn add(&mut self) {
         self.count += 1;
-        self.last_at = rfc3339(super::now());
+        self.last_at = rfc3339(super::state::now());
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::reading::{AppliedDocuments, ScanMemory};
-use super::{DriftScan, Scan, ScanDepth, ScanRequest, versions_from};
+use super::scan::{Scan, versions_from};
+use super::{DriftScan, ScanDepth, ScanRequest};
 use crate::drift::reading::{EnvironmentPlan, ExpectedLive};
+
 use crate::model::{
     Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Payload, Scope, ToggleId, chain,
 };

@@ -11,8 +11,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::Forge;
-use super::{CommitStatus, CommitVerdict};
+use super::{CommitStatus, CommitVerdict, Forge};
 use crate::model::{CommitId, words};
 use crate::transport::Secret;
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::Found;
+use super::found::Found;
 use super::reading::ImportScope;
 use super::writer::{ImportResult, ImportStop, SkipReason};
 use crate::document::from_service;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc::Sender;
 
-use super::Found;
+use super::found::Found;
 use super::writer::{ImportResult, ImportStop, SkipReason};
 use crate::model::{EnvironmentId, FoldedId, Key, Live, LiveContent, OutcomeKind, Scope, ToggleId};
 use crate::service::{InvalidKey, ListedToggle, Outcome, ReadSession};

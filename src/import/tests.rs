@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
+use super::run::{Collection, writer};
 use super::{
-    Collection, ImportConfig, ImportReport, ImportResult, ImportScope, ImportSource, ImportStop, SkipReason,
-    import, writer,
+    ImportConfig, ImportReport, ImportResult, ImportScope, ImportSource, ImportStop, SkipReason, import,
 };
 use crate::authoring::Existing;
 use crate::document::{self, Layout, PathKind, from_service};

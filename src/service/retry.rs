@@ -2,12 +2,13 @@
 //!
 //! [`decide`] considers one outcome. The pass itself decides what several outcomes mean together.
 
+pub use crate::transport::{LONGEST_WAIT, TRIES, backoff};
+
 use std::time::Duration;
 
 use super::Outcome;
 use crate::model::OutcomeKind;
 use crate::transport::growing;
-pub use crate::transport::{LONGEST_WAIT, TRIES, backoff};
 
 /// The time without requests after the service rejects a token, before one toggle probes it.
 pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::{PageQuery, View, address, name};
+use crate::admin::Admin;
+use crate::admin::state::AdminState;
 use crate::admin::web::{diff, prose, safe, time};
-use crate::admin::{Admin, AdminState};
 use crate::daemon::{DeploymentPart, Status};
 use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
 use crate::report::Preview;

@@ -22,11 +22,12 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use url::form_urlencoded::Serializer;
 
+use super::response::{Parameters, shutting_down, valid};
 use super::web::{PageVerdict, prose, time};
-use super::{Parameters, shutting_down, valid};
+use crate::admin::Admin;
 use crate::admin::api::Selection;
+use crate::admin::state::AdminState;
 use crate::admin::web::{NavLink, PageFrame, RenderedPage, safe};
-use crate::admin::{Admin, AdminState};
 use crate::daemon::{Readiness, Status, ToggleState};
 use crate::model::{counted, cut};
 
@@ -94,7 +95,7 @@ impl TimedPage {
             status,
             query: &key.query,
             admin: &shared.0.admin,
-            now: super::now(),
+            now: crate::admin::state::now(),
             url: key.url.as_deref(),
             webhooks: key.webhooks.as_deref(),
         };

@@ -1,6 +1,9 @@
 //! The responses that all endpoints share.
 
-use crate::admin::*;
+use tokio::sync::watch;
+
+use crate::admin::cache::StatusCache;
+use crate::daemon::Status;
 
 fn cache() -> (watch::Sender<Status>, StatusCache<u8, u32>) {
     let (sender, receiver) = watch::channel(Status::default());

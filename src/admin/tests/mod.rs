@@ -16,7 +16,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::{Admin, LONGEST_REQUEST, now, serve};
+use super::{Admin, serve};
+
+use super::state::{LONGEST_REQUEST, now};
 use crate::daemon::{
     Control, DeploymentHistory, DocumentPaths, DriverCommand, Heartbeat, HoldKind, LastPass, Metrics,
     PassResult, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus, Trigger,

@@ -4,7 +4,8 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 
 use super::super::signature::WebhookKind;
-use super::super::{AdminState, webhook};
+use super::super::state::AdminState;
+use super::super::webhook;
 use super::*;
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::document::from_service;
+
 use crate::model::{
     EnvironmentId, Key, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ServiceKind, ToggleId,
 };

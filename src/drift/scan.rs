@@ -1,0 +1,428 @@
+//! One scan: what it reads and compares, and its result.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, mpsc};
+
+use futures_util::{StreamExt as _, stream};
+
+use super::reading::{
+    AppliedDocuments, EnvironmentFound, EnvironmentPlan, KnownDifference, Reading, ScanFound, ScanMemory,
+};
+use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, ObjectId, OutcomeKind, Scope, ToggleId};
+use crate::pass::{Error, PassContext, Rules};
+use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
+use crate::service::{LiveReader, Outcome, ReadSession};
+use crate::state::{EqualVersion, StateSnapshot};
+
+/// How many seconds the service's payload for SDKs may lag behind a change (src/service/featureprobe.md,
+/// "Reading").
+const SDK_LAG: i64 = 2;
+
+pub(super) struct Scan<'a> {
+    reader: LiveReader,
+    memory: &'a mut ScanMemory,
+    applied: &'a AppliedDocuments<'a>,
+    request: ScanRequest<'a>,
+    is_interrupted: bool,
+    is_outrun: bool,
+    environments: BTreeSet<EnvironmentId>,
+    /// The differences that this scan has found and the last one did not know.
+    new: BTreeSet<ToggleId>,
+    live: BTreeMap<ToggleId, Live>,
+    /// The versions of toggles that have other ones now.
+    applied_versions: BTreeMap<ToggleId, EqualVersion>,
+    report: DriftReport,
+    unaccepted: Option<String>,
+    failures: BTreeSet<OutcomeKind>,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(
+        reader: LiveReader,
+        memory: &'a mut ScanMemory,
+        applied: &'a AppliedDocuments<'a>,
+        request: ScanRequest<'a>,
+    ) -> Self {
+        Self {
+            reader,
+            memory,
+            applied,
+            request,
+            is_interrupted: false,
+            is_outrun: false,
+            environments: BTreeSet::new(),
+            new: BTreeSet::new(),
+            live: BTreeMap::new(),
+            applied_versions: BTreeMap::new(),
+            report: DriftReport::default(),
+            unaccepted: None,
+            failures: BTreeSet::new(),
+        }
+    }
+
+    /// Reads and compares everything, unless it is stopped.
+    pub(super) fn run(
+        &mut self,
+        environments: Vec<EnvironmentPlan>,
+        in_flight: usize,
+        context: &PassContext,
+    ) -> Result<(), Error> {
+        self.environments = environments.iter().map(|plan| plan.environment.clone()).collect();
+        let (sender, found) = mpsc::channel();
+        let reading = Reading::new(&self.reader, in_flight, sender);
+        let task = context.runtime.spawn(reading.run(environments, context.stop.clone()));
+        // Until the task drops the sender.
+        for found in found {
+            match found {
+                ScanFound::Environment(environment) => self.environment(environment),
+                ScanFound::Live(id, Ok(live)) => self.toggle(id, live)?,
+                ScanFound::Live(id, Err(failure)) => {
+                    self.report.hint = self.report.hint.or(hint(&failure));
+                    self.failures.insert(failure.kind);
+                    self.unread(id, failure.to_string());
+                }
+                ScanFound::Unaccepted(failure) => {
+                    self.failures.insert(failure.kind);
+                    self.unaccepted =
+                        Some(format!("the service could not be read with the token: {failure}"));
+                }
+            }
+        }
+        context.runtime.finish(&task)?;
+        self.is_interrupted = context.is_stopped();
+        Ok(())
+    }
+
+    fn environment(&mut self, found: EnvironmentFound) {
+        let EnvironmentFound { environment, payload, outdated, listed } = found;
+        match payload {
+            Ok(version) => {
+                self.memory.without_payload.remove(&environment);
+                let payloads = &mut self.memory.versions.payloads;
+                let version = version.filter(|_| self.request.keeps_payloads());
+                version.map(|version| payloads.insert(environment.clone(), version));
+            }
+            Err(failure) if self.memory.without_payload.insert(environment.clone()) => {
+                let reason = failure.to_string();
+                tracing::info!(name: "payload_unread", %environment, reason, "the environment's payload for SDKs could not be read; reading every toggle");
+            }
+            Err(_) => {}
+        }
+        // The next scan finds the same payload, so it would not read them if this one fails or is
+        // interrupted.
+        for id in outdated {
+            if let Some(equal) = self.memory.versions.toggles.remove(&id) {
+                self.applied_versions.insert(id.clone(), equal);
+            }
+            self.memory.unread.insert(id);
+        }
+        let Some(listed) = listed else { return };
+        let id =
+            |key: &str| ToggleId::new(environment.project.as_str(), environment.environment.as_str(), key);
+        let ids = listed.iter().filter_map(|key| id(key.as_str()).ok());
+        if let Some(documents) = self.request.documents {
+            let applied = self.applied.iter().map(|(id, _)| id).chain(&self.applied.unknown);
+            let claimed = documents.iter().chain(applied);
+            // The service ignores case.
+            let folded: BTreeSet<String> = claimed.map(|id| id.as_str().to_lowercase()).collect();
+            let is_extra =
+                |id: &ToggleId| self.applied.is_wanted(id) && !folded.contains(&id.as_str().to_lowercase());
+            self.report.undocumented.extend(ids.filter(is_extra));
+        }
+    }
+
+    /// Compares the live state of a toggle with the applied document.
+    fn toggle(&mut self, id: ToggleId, live: Live) -> Result<(), Error> {
+        self.memory.unread.remove(&id);
+        self.memory.earlier.remove(&id);
+        self.memory.compared.insert(id.clone());
+        if self.request.wanted.is_some_and(|wanted| wanted.contains(&id)) {
+            self.live.insert(id.clone(), live.clone());
+        }
+        if self.applied.object(&id).is_none() {
+            self.not_applied(id, &live);
+            return Ok(());
+        }
+        let lack = match &live {
+            Live::Missing { .. } => Lack::Toggle,
+            Live::Untargeted => Lack::Targeting,
+            Live::Toggle(live) => return self.compare(id, live),
+        };
+        // A plan that creates it again decides by its live state.
+        self.live.insert(id.clone(), live);
+        let applied = self.applied.object(&id);
+        let missing = MissingToggle { id: id.clone(), lack, applied };
+        self.differs(id, KnownDifference::Missing(missing));
+        Ok(())
+    }
+
+    /// Reports what is known of a wanted toggle that is not applied.
+    fn not_applied(&mut self, id: ToggleId, live: &Live) {
+        let lack = match live {
+            Live::Missing { .. } => Lack::Toggle,
+            Live::Untargeted => Lack::Targeting,
+            Live::Toggle(live) => return self.notice(&id, live),
+        };
+        self.report.missing.push(MissingToggle { id, lack, applied: None });
+    }
+
+    fn compare(&mut self, id: ToggleId, live: &LiveToggle) -> Result<(), Error> {
+        self.notice(&id, live);
+        let Some(applied) = self.applied.version(&id)? else {
+            self.unread(id, "the applied document can no longer be read".to_owned());
+            return Ok(());
+        };
+        if live.content.payload() == Some(&applied.payload) {
+            let equal = EqualVersion { version: live.version, object: applied.object };
+            self.memory.known.remove(&id);
+            self.memory.versions.toggles.insert(id, equal);
+            return Ok(());
+        }
+        // A plan that overwrites it decides by its live state.
+        self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
+        let since = self.applied_version(&id, applied.object);
+        let drifted = DriftedToggle { applied, live: live.clone(), since, is_documented: false };
+        self.differs(id, KnownDifference::Drifted(Box::new(drifted)));
+        Ok(())
+    }
+
+    /// Returns the version on the service that was found equal to the applied document, or that published it.
+    fn applied_version(&self, id: &ToggleId, object: ObjectId) -> Option<u64> {
+        if let Some(KnownDifference::Drifted(known)) = self.memory.known.get(id)
+            && known.applied.object == object
+        {
+            return known.since;
+        }
+        let equal = self.memory.versions.toggles.get(id).or_else(|| self.applied_versions.get(id));
+        equal.filter(|equal| equal.object == object).map(|equal| equal.version)
+    }
+
+    /// Reports a draft, and an archived toggle.
+    fn notice(&mut self, id: &ToggleId, live: &LiveToggle) {
+        if let Some(draft) = &live.draft {
+            self.report.drafts.push(DraftedToggle { id: id.clone(), by: draft.submitted_by.clone() });
+        }
+        if live.is_archived {
+            self.report.archived.push(id.clone());
+        }
+    }
+
+    fn differs(&mut self, id: ToggleId, difference: KnownDifference) {
+        self.memory.versions.toggles.remove(&id);
+        // Without the date, which differs by a second (src/service/featureprobe.md, "Answers").
+        let version = |known: &KnownDifference| match known {
+            KnownDifference::Drifted(drifted) => Some((drifted.live.version, drifted.live.content.clone())),
+            KnownDifference::Missing(_) => None,
+        };
+        let known = self.memory.known.get(&id);
+        if known.is_some_and(|known| version(known) == version(&difference)) {
+            return;
+        }
+        self.new.insert(id.clone());
+        self.memory.known.insert(id, difference);
+    }
+
+    fn unread(&mut self, id: ToggleId, reason: String) {
+        self.report.unread.push(UnreadToggle { id, reason });
+    }
+
+    pub(super) fn has_new_differences(&self) -> bool {
+        !self.new.is_empty()
+    }
+
+    /// Reads who made the changes that this scan has found, and why.
+    pub(super) fn read_events(&mut self, in_flight: usize, context: &PassContext) -> Result<(), Error> {
+        let changes = self.new.iter().filter_map(|id| match self.memory.known.get(id) {
+            Some(KnownDifference::Drifted(drifted)) => {
+                Some((id.clone(), drifted.live.first_event(drifted.since)))
+            }
+            _ => None,
+        });
+        let read = versions_from(&self.reader, changes.collect(), in_flight, context)?;
+        for (id, versions) in read {
+            if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
+                // The service may not have the versions anymore.
+                drifted.live.add_events(&versions, drifted.since, &drifted.applied.payload);
+                if let Some(Live::Toggle(live)) = self.live.get_mut(&id) {
+                    live.events.clone_from(&drifted.live.events);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out the differences of toggles that were applied while they were read.
+    pub(super) fn leave_out_published(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
+        let now = AppliedDocuments::of(view, rules, self.request.globs)?;
+        for id in std::mem::take(&mut self.new) {
+            if now.object(&id) != self.applied.object(&id) {
+                self.is_outrun = true;
+                self.memory.known.remove(&id);
+                self.memory.unread.insert(id.clone());
+                self.live.remove(&id);
+                self.unread(id, "it was applied while it was read; scan again".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the report of a scan that began at this time.
+    pub(super) fn finish(self, rules: &Rules, began: i64) -> DriftScan {
+        let Self {
+            reader: _,
+            memory,
+            applied,
+            request: _,
+            is_interrupted,
+            mut environments,
+            is_outrun,
+            live,
+            applied_versions: _,
+            mut report,
+            unaccepted,
+            failures,
+            new: _,
+        } = self;
+        for id in &applied.unknown {
+            environments.insert(id.environment());
+            report.unread.push(UnreadToggle {
+                id: id.clone(),
+                reason: "the outcome of the last publish is unknown until the next pass reads the toggle"
+                    .to_owned(),
+            });
+        }
+        let is_unread: BTreeSet<&ToggleId> = report.unread.iter().map(|unread| &unread.id).collect();
+        let is_shown = |id: &ToggleId| applied.object(id).is_some() && !is_unread.contains(id);
+        let known = memory.differences();
+        let drifted = known.drifted.into_iter();
+        let missing = known.missing.into_iter();
+        let drifted: Vec<_> = drifted.filter(|drifted| is_shown(&drifted.applied.id)).collect();
+        let missing: Vec<_> = missing.filter(|missing| is_shown(&missing.id)).collect();
+        report.drifted = drifted;
+        report.missing.extend(missing);
+        report.service = rules.base_url.clone().unwrap_or_default();
+        report.applied = applied.len();
+        report.as_of = began - SDK_LAG;
+        report.environments = environments;
+        let differing = report.drifted.iter().map(|drifted| &drifted.applied.id);
+        let differing = differing.chain(report.missing.iter().map(|missing| &missing.id));
+        let others: BTreeSet<&ToggleId> =
+            differing.chain(report.unread.iter().map(|unread| &unread.id)).collect();
+        let is_equal = |id: &ToggleId| !others.contains(id) && !report.archived.contains(id);
+        report.in_sync = applied.iter().filter(|(id, _)| is_equal(id)).count();
+        report.sort();
+        DriftScan { report, live, unaccepted, failures, is_interrupted, is_outrun }
+    }
+}
+
+/// Returns how to fix what made a read fail.
+fn hint(failure: &Outcome) -> Option<&'static str> {
+    match failure.kind {
+        OutcomeKind::Forbidden => Some(
+            "let the account of the token read these environments on the service, or use another token; a \
+             glob after `gitoggle drift` limits what is compared",
+        ),
+        OutcomeKind::Misrouted => Some("check `--base-url`: another server may have responded"),
+        OutcomeKind::Unauthorized => {
+            Some("check the token in `GITOGGLE_TOKEN` or `--token-file`: it may have expired or been revoked")
+        }
+        OutcomeKind::Untrusted => Some("check `--base-url`, `--ca-file` and the proxy settings"),
+        OutcomeKind::Applied | OutcomeKind::Busy | OutcomeKind::Lost | OutcomeKind::Refused => None,
+    }
+}
+
+/// The toggles that a scan reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ScanDepth {
+    /// Those that may have changed; every toggle if the last such scan is long ago.
+    Changes,
+    /// Every toggle.
+    Everything,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRequest<'a> {
+    /// What was applied.
+    pub view: &'a StateSnapshot,
+    /// The toggles to compare, of those that match `--only`; none for all of them.
+    pub globs: Option<&'a Scope>,
+    /// The toggles to read.
+    pub depth: ScanDepth,
+    /// The toggles with documents. If given, all lists are read, so that toggles without one are found.
+    pub documents: Option<&'a BTreeSet<ToggleId>>,
+    /// Further toggles to read, applied or not.
+    pub wanted: Option<&'a BTreeSet<ToggleId>>,
+}
+
+impl<'a> ScanRequest<'a> {
+    /// Returns whether the scan keeps the versions of payloads for SDKs. A command that runs once compares
+    /// all versions instead: "unchanged" proves nothing after a lost increment, and its globs may leave out
+    /// toggles of an environment.
+    pub(super) const fn keeps_payloads(&self) -> bool {
+        self.documents.is_none()
+    }
+
+    /// Compares every toggle of `view`, and reads those that may have changed.
+    pub const fn of(view: &'a StateSnapshot) -> Self {
+        Self { view, globs: None, depth: ScanDepth::Changes, documents: None, wanted: None }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct DriftScan {
+    pub report: DriftReport,
+    /// The live states of the wanted toggles that could be read.
+    pub live: BTreeMap<ToggleId, Live>,
+    /// Why the service could not be read with the token, if nothing else needed the token.
+    unaccepted: Option<String>,
+    /// The kinds of failed reads.
+    failures: BTreeSet<OutcomeKind>,
+    /// Whether the scan was stopped before its end.
+    pub is_interrupted: bool,
+    /// Whether another process applied toggles while they were read.
+    pub is_outrun: bool,
+}
+
+impl DriftScan {
+    /// Returns why the scan did not read everything that it wanted to.
+    pub fn failure(&self) -> Option<String> {
+        self.report.failure().or_else(|| self.unaccepted.clone())
+    }
+
+    /// Returns the kinds of failed reads, each once.
+    pub fn failures(&self) -> impl Iterator<Item = OutcomeKind> {
+        self.failures.iter().copied()
+    }
+}
+
+/// Reads the versions of each toggle from a number on, newest first. A toggle is absent if its versions could
+/// not be read, or if the pass was stopped.
+pub(super) fn versions_from(
+    reader: &LiveReader,
+    wanted: Vec<(ToggleId, u64)>,
+    in_flight: usize,
+    context: &PassContext,
+) -> Result<BTreeMap<ToggleId, Vec<LiveVersion>>, Error> {
+    if wanted.is_empty() || context.is_stopped() {
+        return Ok(BTreeMap::new());
+    }
+    let session = Arc::new(ReadSession::new(reader.clone()));
+    let stop = context.stop.clone();
+    let task = context.runtime.spawn(async move {
+        let reads = stream::iter(wanted)
+            .map(|(id, first)| {
+                let session = Arc::clone(&session);
+                async move {
+                    let read = session.read(|| session.reader().versions_from(&id, first));
+                    let versions = read.await.ok()?;
+                    Some((id, versions))
+                }
+            })
+            .buffer_unordered(in_flight);
+        tokio::select! {
+            found = reads.filter_map(std::future::ready).collect() => found,
+            () = crate::pass::publish::stopped(stop) => BTreeMap::new(),
+        }
+    });
+    context.runtime.finish(&task)
+}

@@ -1,0 +1,60 @@
+//! The outcomes of a publish (src/service/README.md, "Outcomes").
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::model::{Certainty, OutcomeKind};
+use crate::transport::CertificateFault;
+
+/// The outcome of one request. The service's text in `reason` is escaped and short, and never contains the
+/// token.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Outcome {
+    pub kind: OutcomeKind,
+    /// The status of the response; none if no complete response arrived.
+    pub status: Option<u16>,
+    /// Whether the service stored the document.
+    pub certainty: Certainty,
+    /// The `Retry-After` of the response.
+    pub retry_after: Option<Duration>,
+    /// The `code` of the response body, if it has one.
+    pub code: Option<String>,
+    /// One sentence: what happened, and what to check.
+    pub reason: String,
+    /// What is wrong with the server's certificate.
+    pub fault: Option<CertificateFault>,
+}
+
+impl Outcome {
+    /// Creates the outcome of a request without a complete response.
+    pub(crate) fn new(kind: OutcomeKind, certainty: Certainty, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { kind, status: None, certainty, retry_after: None, code: None, reason, fault: None }
+    }
+
+    /// Creates the outcome of a request that the service confirms with this status.
+    pub(crate) fn applied(status: u16) -> Self {
+        let reason = format!("the service responded with {status}");
+        Self { status: Some(status), ..Self::new(OutcomeKind::Applied, Certainty::Stored, reason) }
+    }
+
+    /// Returns whether the service refused the request with this code.
+    pub(crate) fn is_refused_with(&self, code: &str) -> bool {
+        self.kind == OutcomeKind::Refused && self.code.as_deref() == Some(code)
+    }
+
+    /// Returns the outcome of a read that failed: the service certainly stored nothing, and nothing was lost.
+    pub(super) fn of_read(self) -> Self {
+        let kind = match self.kind {
+            OutcomeKind::Lost => OutcomeKind::Busy,
+            kind => kind,
+        };
+        Self { kind, certainty: Certainty::NotStored, ..self }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
