@@ -17,7 +17,7 @@ use crate::admin::state::AdminState;
 use crate::daemon::Control;
 
 /// The largest request of an operator, in bytes.
-pub(super) const LARGEST_BODY: usize = 1 << 20;
+pub(super) const LARGEST_COMMAND: usize = 1 << 20;
 
 pub(super) struct OperatorRequest {
     pub(super) shared: AdminState,
@@ -44,7 +44,7 @@ impl FromRequest<AdminState> for OperatorRequest {
         let body = Bytes::from_request(request, shared).await;
         let body = body.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
-                let reason = format!("at most {LARGEST_BODY} bytes are allowed");
+                let reason = format!("at most {LARGEST_COMMAND} bytes are allowed");
                 problem(StatusCode::PAYLOAD_TOO_LARGE, &reason)
             }
             status => problem(status, "the body is incomplete"),

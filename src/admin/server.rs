@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::authorize::LARGEST_BODY;
+use super::authorize::LARGEST_COMMAND;
 use super::health::{health, metrics, readiness};
 use super::response::problem;
 use super::signature::WebhookKind;
@@ -108,7 +108,7 @@ fn router(admin: Admin) -> Router {
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
         .merge(read)
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(DefaultBodyLimit::max(LARGEST_COMMAND))
         // After the body limit: webhooks count for themselves, because their sender must receive the 413.
         .merge(webhooks())
         .fallback(async || problem(StatusCode::NOT_FOUND, "not found"))

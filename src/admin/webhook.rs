@@ -23,14 +23,14 @@ use super::state::{AdminState, LONGEST_REQUEST};
 use crate::model::rfc3339;
 
 /// The largest webhook, in bytes.
-const LARGEST_BODY: usize = 32 << 20;
+const LARGEST_WEBHOOK: usize = 32 << 20;
 /// In bytes. A body over the limit is read this much further, so that its sender receives the response
 /// instead of a broken connection.
 const DISCARDED: usize = 4 << 20;
 /// How long a webhook may take to arrive: a little less than any request may, so that a slow one is recorded.
 const LONGEST_DELIVERY: Duration = LONGEST_REQUEST.saturating_sub(Duration::from_millis(500));
 /// How long a webhook waits for its turn.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const LONGEST_TURN: Duration = Duration::from_secs(2);
 /// The number of bodies that are read at once.
 pub(super) const BODIES: usize = 4;
 /// The shortest time between two log lines with the same reason.
@@ -84,7 +84,7 @@ impl AdminState {
         // nobody waiting.
         let _turn = match &check {
             Ok(_) => {
-                let turn = timeout(LONGEST_WAIT, self.0.webhook_bodies.acquire()).await;
+                let turn = timeout(LONGEST_TURN, self.0.webhook_bodies.acquire()).await;
                 Some(turn.map_err(|_| Refusal::Busy)?)
             }
             Err(_) => None,
@@ -154,25 +154,25 @@ impl Refusal {
 /// Passes the body to `sink` while it arrives.
 ///
 /// # Errors
-/// If the body is incomplete or larger than [`LARGEST_BODY`], in any framing. `sink` has then received a part
+/// If the body is incomplete or larger than [`LARGEST_WEBHOOK`], in any framing. `sink` has then received a part
 /// of it.
 async fn stream(head: &Parts, mut body: Body, mut sink: impl FnMut(&[u8])) -> Result<(), Refusal> {
     // A sender that waits for permission can be refused before it has sent anything.
-    if head.headers.contains_key(header::EXPECT) && body.size_hint().lower() > LARGEST_BODY as u64 {
+    if head.headers.contains_key(header::EXPECT) && body.size_hint().lower() > LARGEST_WEBHOOK as u64 {
         return Err(Refusal::TooLarge);
     }
     let mut read = 0;
     while let Some(frame) = body.frame().await
-        && read <= LARGEST_BODY + DISCARDED
+        && read <= LARGEST_WEBHOOK + DISCARDED
     {
         let frame = frame.map_err(|_| Refusal::Incomplete)?;
         let chunk = frame.into_data().unwrap_or_default();
         read += chunk.len();
-        if read <= LARGEST_BODY {
+        if read <= LARGEST_WEBHOOK {
             sink(&chunk);
         }
     }
-    if read > LARGEST_BODY {
+    if read > LARGEST_WEBHOOK {
         return Err(Refusal::TooLarge);
     }
     Ok(())

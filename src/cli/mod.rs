@@ -20,7 +20,7 @@ use failure::{ExitStatus, Failure};
 use output::{show_failure, unsupported};
 
 use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings, settings};
-use crate::model::RunFlags;
+use crate::model::{DEFAULT_URL, RunFlags};
 use crate::telemetry::{self, Stream};
 
 /// Runs the program with the arguments `typed`, the program's name first, and returns the exit code
@@ -247,5 +247,5 @@ fn url_of(listen: &SocketAddr) -> Option<String> {
         ip => ip,
     };
     let url = format!("http://{}", SocketAddr::new(ip, listen.port()));
-    (listen.port() != 0 && url != "http://127.0.0.1:8077").then_some(url)
+    (listen.port() != 0 && url != DEFAULT_URL).then_some(url)
 }

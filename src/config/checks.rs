@@ -186,7 +186,6 @@ impl Merged {
     /// Sets defaults that depend on other settings.
     fn set_dependent_defaults(&mut self) {
         let settings = &mut self.settings;
-        settings.stale_after.get_or_insert(settings.poll_interval * 10);
         // A URL source is its own origin.
         if settings.state_remote == Some(StateRemote::Origin) && settings.repo.local_path().is_none() {
             settings.state_remote = Some(StateRemote::Url(settings.repo.clone()));

@@ -21,13 +21,13 @@ use super::definition::SettingArg as _;
 use super::definition::Sources::{File, Flag, FlagAndVariable, Variable};
 use super::values::{
     ColorChoice, LogFormat, LogLevel, OutputFormat, Reviewed, StateRemote, any_text, count, interval, listen,
-    notify_url, positive_duration, ratio, reference, revision, root, scope, sdks, secret, size, state_name,
-    windows,
+    notify_url, positive_duration, ratio, reference, revision, root, scope, sdks, secret, state_name,
+    usize_count, windows,
 };
 use crate::document::Layout;
 use crate::forge::{ApiUrl, ForgeApi};
 use crate::git::RepoUrl;
-use crate::model::{Scope, Sdks, ServiceKind};
+use crate::model::{DEFAULT_LISTEN, DEFAULT_URL, Scope, Sdks, ServiceKind};
 use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Windows};
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
@@ -220,10 +220,10 @@ pub struct Settings {
     )]
     pub timeout: Duration,
     /// Send at most this many requests at once
-    #[arg(long, of(SERVICE, Requests), value_name = "N", default_value = "16", value_parser = size)]
+    #[arg(long, of(SERVICE, Requests), value_name = "N", default_value = "16", value_parser = usize_count)]
     pub max_in_flight: usize,
     /// Send at most this many at once within an environment
-    #[arg(long, of(SERVICE, Publishing), value_name = "N", default_value = "1", value_parser = size)]
+    #[arg(long, of(SERVICE, Publishing), value_name = "N", default_value = "1", value_parser = usize_count)]
     pub max_in_flight_per_environment: usize,
     /// Give up on a service without a useful response after this long
     #[arg(
@@ -234,7 +234,7 @@ pub struct Settings {
     /// Cut comments to this many characters
     ///
     /// Unicode scalar values, ellipsis included.
-    #[arg(long, of(SERVICE, Planning), value_name = "N", default_value = "1024", value_parser = size)]
+    #[arg(long, of(SERVICE, Planning), value_name = "N", default_value = "1024", value_parser = usize_count)]
     pub comment_max_chars: usize,
 
     /// Keep state and clones in this folder [the platform's state folder, by source]
@@ -374,7 +374,7 @@ pub struct Settings {
     /// Serve health, metrics, status and webhooks here
     #[arg(
         long, of(DAEMON, Daemon), trusted(), hide_short_help(false), value_name = "ADDR|none",
-        default_value = "127.0.0.1:8077", value_parser = listen
+        default_value = DEFAULT_LISTEN, value_parser = listen
     )]
     pub listen: ListenAddress,
     /// The token for commands to a running daemon
@@ -404,7 +404,7 @@ pub struct Settings {
         trusted(),
         hide_short_help(false),
         value_name = "URL",
-        default_value = "http://127.0.0.1:8077"
+        default_value = DEFAULT_URL
     )]
     pub url: DaemonUrl,
     /// The secret that signs webhooks
@@ -519,6 +519,11 @@ impl Settings {
     pub fn read_by(&self) -> Option<&'static str> {
         let flags = [(self.live, "--live"), (self.overwrite_drift, "--overwrite-drift")];
         flags.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag))
+    }
+
+    /// Returns the time after the last successful pass from which the daemon is not ready.
+    pub fn unready_after(&self) -> Duration {
+        self.stale_after.unwrap_or(self.poll_interval * 10)
     }
 
     /// Returns whether the plan compares two revisions, and not the source with the state.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::forge::ForgeApi;
 use crate::git::{RepoUrl, RepoUrlError};
-use crate::model::{Scope, Sdks, duration, escaped, words};
+use crate::model::{DEFAULT_LISTEN, Scope, Sdks, duration, escaped, words};
 use crate::plan::Windows;
 use crate::service;
 use crate::transport::{Secret, SecretSource};
@@ -142,7 +142,7 @@ pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
         ("none", _) => Ok(None),
         (_, Ok(address)) => Ok(Some(address)),
         (_, Err(_)) => Err(format!(
-            "`{text}` is not an address: write `127.0.0.1:8077`, `[::1]:8077`, `[::]:8077` or `none`"
+            "`{text}` is not an address: write `{DEFAULT_LISTEN}`, `[::1]:8077`, `[::]:8077` or `none`"
         )),
     }
 }
@@ -160,7 +160,7 @@ pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
     }
 }
 
-pub(super) fn size(text: &str) -> Result<usize, String> {
+pub(super) fn usize_count(text: &str) -> Result<usize, String> {
     count(text).map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 

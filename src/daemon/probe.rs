@@ -180,7 +180,7 @@ impl HeadProbe {
             self.record_lookup(SystemTime::now());
         } else {
             self.failures = self.failures.saturating_add(1);
-            let wait = pass_backoff(self.failures, 0.5 + fastrand::f64() / 2.0);
+            let wait = pass_backoff(self.failures, fastrand::f64());
             self.rests_until = self.rests_until.max(Some(Instant::now() + wait));
         }
         found

@@ -172,7 +172,7 @@ impl Schedule {
             (true, _) => Duration::ZERO,
             (false, 0) => jittered(self.interval, jitter),
             (false, failures) => {
-                let wait = retry::pass_backoff(failures, 0.5 + jitter / 2.0);
+                let wait = retry::pass_backoff(failures, jitter);
                 retry_due.map_or(wait, |due| wait.min(due - now))
             }
         };

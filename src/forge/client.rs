@@ -16,7 +16,7 @@ use super::error::{ForgeError, Limit};
 use super::routes::{ForgeRequest, Resource, Routes, TokenKind};
 use crate::forge::ForgeTarget;
 use crate::transport::{
-    LONGEST_WAIT, Network, Secret, TRIES, backoff, proxy_fault, reason, retry_after, sanitized,
+    LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, backoff, proxy_fault, reason, retry_after, sanitized,
 };
 
 /// For the head of a response and then for each read.
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LONGEST_TEXT: usize = 500;
 
 /// In bytes. Gitea returns all comments at once, and each may have megabytes.
-const LARGEST_RESPONSE: u64 = 256 << 20;
+const LARGEST_FORGE_RESPONSE: u64 = 256 << 20;
 
 /// Calls the API of a forge about one repository.
 pub(crate) struct ForgeClient {
@@ -78,8 +78,8 @@ impl Retries {
         };
         self.count += 1;
         let wait = asked + backoff(self.count, jitter);
-        let is_last = self.count >= TRIES || self.started.elapsed() + wait > PATIENCE;
-        (asked <= LONGEST_WAIT && !is_last).then_some(wait)
+        let is_last = self.count >= REQUEST_TRIES || self.started.elapsed() + wait > PATIENCE;
+        (asked <= LONGEST_RETRY_AFTER && !is_last).then_some(wait)
     }
 }
 
@@ -144,7 +144,7 @@ impl ForgeClient {
     fn answer(&self, response: Response, is_graphql: bool) -> Result<ForgeAnswer, ForgeError> {
         let (status, headers) = (response.status(), response.headers().clone());
         let mut bytes = Vec::new();
-        let read = response.take(LARGEST_RESPONSE).read_to_end(&mut bytes);
+        let read = response.take(LARGEST_FORGE_RESPONSE).read_to_end(&mut bytes);
         read.map_err(|error| {
             ForgeError::Unreachable(sanitized(&reason(&error).to_string(), self.token.expose()))
         })?;

@@ -16,7 +16,7 @@ use tempfile::{Builder, TempDir};
 const NAME: &str = ".clones";
 
 /// How often a folder is made again that another process removed because it was empty.
-const TRIES: usize = 5;
+const OPEN_TRIES: usize = 5;
 
 /// The clones of this process. Contended by concurrent lookups, each for one change.
 static IN_USE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -57,7 +57,7 @@ impl CloneFolder {
                 parent.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
             tries += 1;
             match Self::below(&parent, created.clone()) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < OPEN_TRIES => {}
                 result => {
                     if result.is_err() {
                         remove_empty(&created);

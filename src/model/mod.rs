@@ -68,6 +68,12 @@ pub use thresholds::Thresholds;
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};
 pub use version::{Format, Version};
 
+/// Where the daemon listens, and where commands find it, without settings.
+pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8077";
+
+/// The address in [`DEFAULT_URL`].
+pub(crate) const DEFAULT_LISTEN: &str = DEFAULT_URL.split_at("http://".len()).1;
+
 pub const BUILD: Build = Build {
     version: env!("CARGO_PKG_VERSION"),
     commit: if env!("BUILD_COMMIT").is_empty() { None } else { Some(env!("BUILD_COMMIT")) },

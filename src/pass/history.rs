@@ -103,7 +103,7 @@ impl DeploymentHistory {
     /// The most commits and toggles that a page looks at, which takes a second or so.
     const BUDGET: usize = 200_000;
     /// A reader whose packs a writer has merged meanwhile opens the repository again.
-    const TRIES: usize = 3;
+    const READ_TRIES: usize = 3;
 
     /// Returns one page of the deployments of toggles in `scope`, newest first; none if `before` is not a
     /// commit of the history. A page that has looked at many commits without a match ends early: it can be
@@ -160,7 +160,7 @@ impl DeploymentHistory {
             });
             match read {
                 Err(Error::State(state::Error::NotDeployed { .. })) => return Ok(None),
-                Err(Error::State(state::Error::BrokenRepository { .. })) if tries < Self::TRIES => {}
+                Err(Error::State(state::Error::BrokenRepository { .. })) if tries < Self::READ_TRIES => {}
                 result => return result,
             }
         }

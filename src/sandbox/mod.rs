@@ -33,7 +33,9 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use serde::Serialize;
-use store::{Fault, HistoryFile, LARGEST_BODY, OpenRequest, RequestLog, SandboxState, StoredDocument, check};
+use store::{
+    Fault, HistoryFile, LARGEST_REQUEST, OpenRequest, RequestLog, SandboxState, StoredDocument, check,
+};
 use subtle::ConstantTimeEq as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -394,7 +396,7 @@ fn router(state: Arc<SandboxState>) -> Router {
             refusal(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method Not Allowed")
         })
         .fallback(async || refusal(StatusCode::NOT_FOUND, "not_found", "Not Found"))
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
         .with_state(state)
 }
 
@@ -475,7 +477,7 @@ fn unreadable(rejection: &BytesRejection) -> Response {
         StatusCode::PAYLOAD_TOO_LARGE => refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
             "payload_too_large",
-            &format!("a body has at most {LARGEST_BODY} bytes"),
+            &format!("a body has at most {LARGEST_REQUEST} bytes"),
         ),
         _ => refusal(StatusCode::BAD_REQUEST, "invalid_request", "the body cannot be read"),
     }

@@ -217,7 +217,7 @@ impl SandboxState {
 }
 
 /// The largest request body, in bytes. A document has at most 1 MiB, and JSON may need more for the same.
-pub(super) const LARGEST_BODY: usize = 4 * 1024 * 1024;
+pub(super) const LARGEST_REQUEST: usize = 4 * 1024 * 1024;
 
 /// A request body: exactly these members.
 #[derive(Debug, Deserialize, Serialize)]

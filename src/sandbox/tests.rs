@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response};
 
-use super::store::LARGEST_BODY;
+use super::store::LARGEST_REQUEST;
 use super::*;
 use crate::model::ToggleId;
 use crate::transport::{Network, Secret};
@@ -102,7 +102,7 @@ async fn invalid_requests_are_refused_as_featureprobe_does() {
     };
     let without_token =
         world.request(Method::PATCH, &path("p/e/t")).header("content-type", "application/json").body(BODY);
-    let long = "x".repeat(LARGEST_BODY + 1);
+    let long = "x".repeat(LARGEST_REQUEST + 1);
     for (request, status, code) in [
         (without_token, 401, Some("unauthorized")),
         (with("authorization", "Token abc"), 401, Some("unauthorized")),

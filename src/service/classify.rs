@@ -130,7 +130,7 @@ fn redirected(status: u16, location: Option<&str>) -> String {
 // Reads a response of the service, with limits, and sanitizes its texts.
 
 /// In bytes, before and after decompression. A longer body is classified by its beginning.
-pub(super) const LARGEST_BODY: usize = 64 * 1024;
+pub(super) const LARGEST_ANSWER: usize = 64 * 1024;
 
 /// In characters, for a body that is not JSON.
 const LONGEST_BEGINNING: usize = 60;
@@ -170,7 +170,7 @@ pub enum Body {
 impl Body {
     /// Classifies `bytes`: a whole body, or the first 64 KiB of a longer one.
     pub fn new(bytes: &[u8], encoding: Option<&str>, secret: &str) -> Self {
-        let Some((bytes, length)) = decoded(bytes, encoding, LARGEST_BODY) else {
+        let Some((bytes, length)) = decoded(bytes, encoding, LARGEST_ANSWER) else {
             return Self::Other {
                 begins: format!("(compressed as `{}`)", sanitized(encoding.unwrap_or_default(), secret)),
             };
@@ -466,10 +466,10 @@ mod tests {
 
     #[test]
     fn a_large_body_is_classified_by_its_beginning() {
-        let large = format!(r#"{{"content":"{}"#, "a".repeat(LARGEST_BODY));
-        assert_eq!(Body::new(&large.as_bytes()[..LARGEST_BODY], None, ""), json(None, None));
-        let html = "<p>".repeat(LARGEST_BODY);
-        assert!(matches!(Body::new(&html.as_bytes()[..LARGEST_BODY], None, ""), Body::Other { .. }));
+        let large = format!(r#"{{"content":"{}"#, "a".repeat(LARGEST_ANSWER));
+        assert_eq!(Body::new(&large.as_bytes()[..LARGEST_ANSWER], None, ""), json(None, None));
+        let html = "<p>".repeat(LARGEST_ANSWER);
+        assert!(matches!(Body::new(&html.as_bytes()[..LARGEST_ANSWER], None, ""), Body::Other { .. }));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use reqwest::header::{
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
-use super::classify::LARGEST_BODY;
+use super::classify::LARGEST_ANSWER;
 use super::retry::TokenState;
 use crate::model::{Certainty, OutcomeKind};
 use crate::service::{BaseUrl, Body, Outcome, ServiceResponse};
@@ -146,7 +146,7 @@ impl ServiceConnection {
 
     async fn write(&self, request: RequestBuilder, body: Bytes) -> Result<Received, Outcome> {
         let request = request.header(CONTENT_TYPE, "application/json");
-        self.send(request.body(body), self.authorization(), LARGEST_BODY).await
+        self.send(request.body(body), self.authorization(), LARGEST_ANSWER).await
     }
 
     /// Sends a GET and reads up to `limit` bytes of the body.
@@ -250,7 +250,7 @@ impl Received {
         let body = match &self.body {
             ReceivedBody::Broken => Body::Broken,
             ReceivedBody::Cut(bytes) | ReceivedBody::Whole(bytes) => {
-                let beginning = &bytes[..bytes.len().min(LARGEST_BODY)];
+                let beginning = &bytes[..bytes.len().min(LARGEST_ANSWER)];
                 Body::new(beginning, self.encoding(), self.secret.expose())
             }
         };

@@ -2,7 +2,7 @@
 //!
 //! [`decide`] considers one outcome. The pass itself decides what several outcomes mean together.
 
-pub use crate::transport::{LONGEST_WAIT, TRIES, backoff};
+pub use crate::transport::{LONGEST_RETRY_AFTER, REQUEST_TRIES, backoff};
 
 use std::time::Duration;
 
@@ -138,10 +138,10 @@ const fn never(pass: PassEffect) -> RetryDecision {
 fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision {
     let pass = match retry_after {
         None => PassEffect::GoOn,
-        Some(wait) if wait <= LONGEST_WAIT => PassEffect::HoldBack(wait),
-        Some(wait) => return never(PassEffect::EndFor(wait.min(LONGEST_WAIT))),
+        Some(wait) if wait <= LONGEST_RETRY_AFTER => PassEffect::HoldBack(wait),
+        Some(wait) => return never(PassEffect::EndFor(wait.min(LONGEST_RETRY_AFTER))),
     };
-    if tries >= TRIES {
+    if tries >= REQUEST_TRIES {
         // The wait of `pass` still applies, because `Retry-After` holds back the other toggles as well.
         return never(pass);
     }
@@ -151,18 +151,18 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
 }
 
 /// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service
-/// ended: two seconds, doubling up to five minutes, times the jitter.
+/// ended: two seconds, doubling up to five minutes, of which the jitter takes away up to a half.
 pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
-    growing(Duration::from_secs(2), Duration::from_secs(300), failures, jitter)
+    growing(Duration::from_secs(2), Duration::from_secs(300), failures, 0.5 + jitter / 2.0)
 }
 
 /// The longest wait of a toggle that failed alone.
 pub const LONGEST_LONE_WAIT: Duration = Duration::from_secs(3600);
 
 /// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30
-/// s, doubling up to [`LONGEST_LONE_WAIT`], times the jitter.
+/// s, doubling up to [`LONGEST_LONE_WAIT`], of which the jitter takes away up to a half.
 pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
-    growing(Duration::from_secs(30), LONGEST_LONE_WAIT, failures, jitter)
+    growing(Duration::from_secs(30), LONGEST_LONE_WAIT, failures, 0.5 + jitter / 2.0)
 }
 
 #[cfg(test)]
@@ -236,8 +236,8 @@ mod tests {
             tried(0, 1, half, PassEffect::HoldBack(S(0))),
             tried(60, 2, Again::After(S(61)), PassEffect::HoldBack(S(60))),
             tried(60, 4, Again::Never, PassEffect::HoldBack(S(60))),
-            tried(61, 1, Again::Never, PassEffect::EndFor(LONGEST_WAIT)),
-            tried(u64::MAX, 4, Again::Never, PassEffect::EndFor(LONGEST_WAIT)),
+            tried(61, 1, Again::Never, PassEffect::EndFor(LONGEST_RETRY_AFTER)),
+            tried(u64::MAX, 4, Again::Never, PassEffect::EndFor(LONGEST_RETRY_AFTER)),
         ]);
     }
 
@@ -250,6 +250,7 @@ mod tests {
             (backoff(u32::MAX, 1.0), 30.0),
             (pass_backoff(1, 1.0), 2.0),
             (pass_backoff(3, 1.0), 8.0),
+            (pass_backoff(3, 0.0), 4.0),
             (pass_backoff(40, 1.0), 300.0),
             (lone_backoff(1, 1.0), 30.0),
             (lone_backoff(9, 1.0), 3600.0),

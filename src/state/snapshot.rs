@@ -21,7 +21,7 @@ use crate::model::{
 };
 
 /// The most tries to read the state between two trims of the journal.
-const TRIES: usize = 20;
+const SNAPSHOT_TRIES: usize = 20;
 
 /// The id of a tree with no entries, the same in every repository.
 const EMPTY_TREE: ObjectId = ObjectId([
@@ -66,7 +66,7 @@ impl StateSnapshot {
             tries += 1;
             // The first line changes with each trim: if it changed, the journal and the record do not belong
             // together.
-            if tries < TRIES && first_line(&read()?) != first_line(&bytes) {
+            if tries < SNAPSHOT_TRIES && first_line(&read()?) != first_line(&bytes) {
                 continue;
             }
             // Damage counts only now: a journal that was replaced during the read was read again.

@@ -7,11 +7,11 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 /// The maximum number of attempts for a busy or lost request within one pass.
-pub const TRIES: u32 = 4;
+pub const REQUEST_TRIES: u32 = 4;
 
 /// The longest `Retry-After` that a pass waits for. A longer one ends the pass and delays the next one by
 /// this duration.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Returns the wait after attempt number `tries` of a request: half a second, doubling up to 30 s, times the
 /// jitter.

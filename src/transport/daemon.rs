@@ -16,7 +16,7 @@ use super::network::no_response;
 use super::{Network, NetworkError, Reason, Secret};
 
 /// In bytes; more than the status of a million toggles.
-const LARGEST_RESPONSE: u64 = 1 << 30;
+const LARGEST_DAEMON_RESPONSE: u64 = 1 << 30;
 /// For each read of a response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -137,7 +137,7 @@ impl DaemonClient {
         let location = location.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let status = response.status().as_u16();
         let mut body = Vec::new();
-        let read = response.take(LARGEST_RESPONSE).read_to_end(&mut body);
+        let read = response.take(LARGEST_DAEMON_RESPONSE).read_to_end(&mut body);
         read.map_err(|error| DaemonError::Incomplete(address(), error))?;
         Ok(DaemonReply { status, location, body })
     }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{List, View, address, name, state, word};
 use crate::admin::web::{command, diff, prose, safe, time};
 use crate::daemon::{HoldKind, ToggleState, ToggleStatus, is_first_pass_over, released_by};
-use crate::model::{Override, SuspensionScope, ToggleId, counted, cut};
+use crate::model::{DEFAULT_LISTEN, Override, SuspensionScope, ToggleId, counted, cut};
 use crate::plan::{Change, DriftedToggle, Plan};
 use crate::report::{Preview, findings_in};
 
@@ -296,7 +296,7 @@ pub(super) fn url(headers: &HeaderMap) -> Option<String> {
     }
     match text("x-forwarded-proto") {
         Some(b"https") => Some(format!("https://{host}")),
-        _ if host == "127.0.0.1:8077" => None,
+        _ if host == DEFAULT_LISTEN => None,
         _ => Some(format!("http://{host}")),
     }
 }

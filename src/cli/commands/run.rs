@@ -47,7 +47,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let (control, commands) = Control::new(trigger.clone());
     let (sender, status) = watch::channel(Status::default());
     let metrics = Metrics::new();
-    let stale_after = settings.stale_after.unwrap_or(settings.poll_interval * 10);
+    let stale_after = settings.unready_after();
     let heartbeat = Heartbeat::new(Duration::from_secs(90).max(settings.poll_interval * 3));
     setup::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
     notify(settings, &config, &metrics, status.clone());

@@ -113,7 +113,7 @@ fn flags_win_over_variables_and_variables_over_the_file() {
         }
         let settings = case.settings();
         assert_eq!(settings.poll_interval, Duration::from_secs(expected));
-        assert_eq!(settings.stale_after, Some(Duration::from_secs(expected * 10)));
+        assert_eq!(settings.unready_after(), Duration::from_secs(expected * 10));
     }
 }
 

@@ -13,7 +13,7 @@ use super::order::{Item, Order};
 use crate::model::Thresholds;
 use crate::plan::Turn;
 use crate::service::Outcome;
-use crate::service::retry::{TRIES, TokenState};
+use crate::service::retry::{REQUEST_TRIES, TokenState};
 
 const SEEDS: u64 = 50;
 
@@ -301,7 +301,7 @@ fn a_toggle_counts_once_in_a_pass() {
             Next::Wait => panic!("nothing is open"),
         }
     }
-    assert_eq!(requests, 3 * TRIES);
+    assert_eq!(requests, 3 * REQUEST_TRIES);
 }
 
 #[test]

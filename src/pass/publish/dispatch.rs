@@ -29,7 +29,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(3600);
 
 /// The waits before a probe, from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A toggle whose turn it is, until the dispatcher learns how the attempt ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -503,7 +503,7 @@ impl Dispatcher {
             return false;
         };
         pause.is_probing = false;
-        pause.wait = (pause.wait * 2).min(LONGEST_WAIT);
+        pause.wait = (pause.wait * 2).min(LONGEST_PAUSE);
         pause.probe_at = pause.give_up_at.min(now + pause.wait);
         now >= pause.give_up_at
     }

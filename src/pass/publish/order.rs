@@ -156,7 +156,7 @@ pub(crate) fn remember<'a>(
         let alone = is_alone.then(|| {
             let alone = earlier.and_then(|tried| tried.alone.as_ref());
             let failures = alone.map_or(0, |alone| alone.failures).saturating_add(1);
-            let wait = lone_backoff(failures, 0.5 + jitter / 2.0);
+            let wait = lone_backoff(failures, jitter);
             let wait = wait.max(waits.get(id).copied().unwrap_or_default());
             let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
             Alone { failures, retry_at: now.saturating_add(wait) }

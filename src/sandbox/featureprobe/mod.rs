@@ -37,7 +37,7 @@ use toggles::TargetingPath;
 
 use super::nothing;
 use crate::model::{ToggleId, escaped};
-use crate::sandbox::store::{Fault, LARGEST_BODY, OpenRequest, SandboxState};
+use crate::sandbox::store::{Fault, LARGEST_REQUEST, OpenRequest, SandboxState};
 
 /// A service of kind `featureprobe`.
 pub(in crate::sandbox) struct Api {
@@ -211,7 +211,7 @@ fn published_toggle(call: &Call) -> Option<ToggleId> {
 }
 
 pub(in crate::sandbox) fn router(api: Arc<Api>) -> Router {
-    Router::new().fallback(handle).layer(DefaultBodyLimit::max(LARGEST_BODY)).with_state(api)
+    Router::new().fallback(handle).layer(DefaultBodyLimit::max(LARGEST_REQUEST)).with_state(api)
 }
 
 async fn handle(

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{T, TOKEN, toggle};
 use crate::model::ServiceKind;
-use crate::sandbox::store::LARGEST_BODY;
+use crate::sandbox::store::LARGEST_REQUEST;
 use crate::sandbox::{Faults, Sandbox, SandboxConfig};
 use crate::transport::{Network, Secret};
 
@@ -80,7 +80,7 @@ async fn the_faults_of_the_other_kind_work_here() {
 #[tokio::test]
 async fn a_body_that_is_too_large_for_the_sandbox_is_refused() {
     let running = Running::start(Faults::default());
-    let (status, answer) = running.send("PATCH", T, "x".repeat(LARGEST_BODY).into()).await;
+    let (status, answer) = running.send("PATCH", T, "x".repeat(LARGEST_REQUEST).into()).await;
     assert_eq!((status, &answer["error"]), (413, &"Payload Too Large".into()));
 }
 
