@@ -118,8 +118,7 @@ fn router(admin: Admin) -> Router {
 }
 
 pub(super) fn webhooks() -> Router<AdminState> {
-    let kinds = [WebhookKind::Generic, WebhookKind::Gitea, WebhookKind::GitHub, WebhookKind::GitLab];
-    kinds.into_iter().fold(Router::new(), |router, kind| {
+    WebhookKind::all().fold(Router::new(), |router, kind| {
         router.route(
             &format!("/webhook/{}", kind.as_str()),
             post(move |shared, request| webhook::receive(kind, shared, request)),

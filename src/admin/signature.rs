@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::response::problem;
-use crate::model::hex;
+use crate::model::{Forge, WebhookProof, hex};
 use crate::transport::{Secret, SecretSource, SignatureCheck, SigningKey, hmac_sha256};
 
 /// In seconds: the largest difference between a generic webhook's clock and ours.
@@ -19,19 +19,19 @@ const LONGEST_ID: usize = 512;
 /// The kind of sender, which decides how a webhook is signed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum WebhookKind {
+    Forge(Forge),
     Generic,
-    Gitea,
-    GitHub,
-    GitLab,
 }
 
 impl WebhookKind {
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Forge::ALL.into_iter().map(Self::Forge).chain([Self::Generic])
+    }
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
+            Self::Forge(forge) => forge.as_str(),
             Self::Generic => "generic",
-            Self::Gitea => "gitea",
-            Self::GitHub => "github",
-            Self::GitLab => "gitlab",
         }
     }
 }
@@ -81,15 +81,17 @@ impl WebhookCheck {
         secret: &Secret,
         now: i64,
     ) -> Result<Self, Forged> {
-        match kind {
-            WebhookKind::Generic => standard(headers, secret, now),
-            WebhookKind::Gitea => Ok(mac(headers, secret, header(headers, "x-gitea-signature")?)),
-            WebhookKind::GitHub => {
-                let signature = header(headers, "x-hub-signature-256")?.strip_prefix("sha256=");
+        let forge = match kind {
+            WebhookKind::Forge(forge) => forge,
+            WebhookKind::Generic => return standard(headers, secret, now),
+        };
+        match forge.site().webhook {
+            WebhookProof::Signature { header: name, prefix } => {
+                let signature = header(headers, name)?.strip_prefix(prefix);
                 Ok(mac(headers, secret, signature.ok_or(Forged::Header)?))
             }
-            WebhookKind::GitLab => {
-                let token = headers.get("x-gitlab-token").ok_or(Forged::Header)?;
+            WebhookProof::Secret { header: name } => {
+                let token = headers.get(name).ok_or(Forged::Header)?;
                 if same(token.as_bytes(), secret.expose().as_bytes()) {
                     Ok(Self::Header)
                 } else {
@@ -310,7 +312,7 @@ mod tests {
         const HEX: &str = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
         const SECRET: &str = "It's a Secret to Everybody";
         let check = |signature: &str, body, secret| {
-            verified(WebhookKind::GitHub, &[("x-hub-signature-256", signature)], body, secret)
+            verified(WebhookKind::Forge(Forge::GitHub), &[("x-hub-signature-256", signature)], body, secret)
         };
         let right = format!("sha256={HEX}");
         assert!(check(&right, "Hello, World!", SECRET));
@@ -322,18 +324,31 @@ mod tests {
         {
             assert!(!check(signature, "Hello, World!", SECRET), "{signature}");
         }
-        assert!(!verified(WebhookKind::GitHub, &[], "Hello, World!", SECRET));
-        assert!(verified(WebhookKind::Gitea, &[("x-gitea-signature", HEX)], "Hello, World!", SECRET));
-        assert!(!verified(WebhookKind::Gitea, &[("x-gitea-signature", HEX)], "Hello", SECRET));
-        assert!(!verified(WebhookKind::Gitea, &[("x-hub-signature-256", &right)], "Hello, World!", SECRET));
+        assert!(!verified(WebhookKind::Forge(Forge::GitHub), &[], "Hello, World!", SECRET));
+        assert!(verified(
+            WebhookKind::Forge(Forge::Gitea),
+            &[("x-gitea-signature", HEX)],
+            "Hello, World!",
+            SECRET
+        ));
+        assert!(!verified(WebhookKind::Forge(Forge::Gitea), &[("x-gitea-signature", HEX)], "Hello", SECRET));
+        assert!(!verified(
+            WebhookKind::Forge(Forge::Gitea),
+            &[("x-hub-signature-256", &right)],
+            "Hello, World!",
+            SECRET
+        ));
     }
 
     #[test]
     fn gitlab_sends_the_secret_itself() {
         for (token, right) in [("s3cret", true), ("s3cre", false), ("s3crets", false), ("", false)] {
-            assert_eq!(verified(WebhookKind::GitLab, &[("x-gitlab-token", token)], "{}", "s3cret"), right);
+            assert_eq!(
+                verified(WebhookKind::Forge(Forge::GitLab), &[("x-gitlab-token", token)], "{}", "s3cret"),
+                right
+            );
         }
-        assert!(!verified(WebhookKind::GitLab, &[], "{}", "s3cret"));
+        assert!(!verified(WebhookKind::Forge(Forge::GitLab), &[], "{}", "s3cret"));
     }
 
     #[test]

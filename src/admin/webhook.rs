@@ -273,6 +273,7 @@ impl Deliveries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Forge;
 
     #[tokio::test(start_paused = true)]
     async fn each_reason_is_logged_once_a_minute_and_always_counted() {
@@ -282,7 +283,7 @@ mod tests {
         };
         let refuse = |deliveries: &mut Deliveries| {
             let refusal = Refusal::TooLarge;
-            deliveries.refuse(WebhookKind::GitLab, refusal.reason(), refusal.hint());
+            deliveries.refuse(WebhookKind::Forge(Forge::GitLab), refusal.reason(), refusal.hint());
         };
         for _ in 0..3 {
             refuse(&mut deliveries);

@@ -14,10 +14,10 @@ use super::output::note;
 use super::setup;
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
-    CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, Forge, ForgeApi,
-    ForgeClient, ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, PullRequest,
+    CiSystem, CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, ForgeClient,
+    ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, PullRequest,
 };
-use crate::model::{ChangeDigestError, ReviewedChanges, escaped, shell_word};
+use crate::model::{ChangeDigestError, Forge, ReviewedChanges, escaped, shell_word};
 use crate::pass::{BranchRange, FetchHints, Range, ReviewSource};
 use crate::plan::Plan;
 use crate::report::{self, Links};
@@ -97,7 +97,7 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
     Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, merged_as: None, fetch }))
 }
 
-fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
+fn fetch_hints(target: &str, forge: Option<CiSystem>) -> FetchHints {
     let history = match forge {
         Some(forge) => {
             format!("fetch the whole history: {}, or run `git fetch --unshallow`", forge.fetch_history())
@@ -289,7 +289,7 @@ pub(super) fn reviews(settings: &Settings) -> Result<Option<ReviewSource>, Failu
             let name = path.display().to_string();
             let changes = review_file(path).map_err(|error| {
                 let attempt = format!("read the reviewed plan in `{}`", escaped(&name));
-                let forges = ForgeApi::WORDS.join("`, `");
+                let forges = Forge::WORDS.join("`, `");
                 Failure::could_not(attempt)(error).with(ExitStatus::Usage).hint(format!(
                     "`--reviewed` takes a file that `gitoggle plan -o json` has written, or the forge that has the reviews: `{forges}`"
                 ))
@@ -332,7 +332,7 @@ fn review_file(path: &Path) -> Result<ReviewedChanges, Box<dyn Error + Send + Sy
     Ok(changes.map(|change| change.digest.parse()).collect::<Result<_, ChangeDigestError>>()?)
 }
 
-fn find(settings: &Settings, api: ForgeApi, flag: &str) -> Result<ForgeTarget, Failure> {
+fn find(settings: &Settings, api: Forge, flag: &str) -> Result<ForgeTarget, Failure> {
     let given = ForgeSettings {
         url: settings.forge_url.clone(),
         repository: settings.forge_repo.clone(),
@@ -352,13 +352,13 @@ pub(super) fn key(settings: &Settings) -> CommentKey {
     CommentKey::of(&parts)
 }
 
-fn failure(attempt: String, error: ForgeError, api: ForgeApi) -> Failure {
+fn failure(attempt: String, error: ForgeError, api: Forge) -> Failure {
     let hint = error.hint(api);
     Failure::could_not(attempt)(error).maybe_hint(hint)
 }
 
 /// Prints a failure that does not change the exit code.
-fn warn(attempt: String, error: ForgeError, api: ForgeApi) -> Result<(), Failure> {
+fn warn(attempt: String, error: ForgeError, api: Forge) -> Result<(), Failure> {
     let text = failure(attempt, error, api).to_string();
     note(&text.replacen("error:", "warning:", 1))
 }

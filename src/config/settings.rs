@@ -25,9 +25,9 @@ use super::values::{
     usize_count, windows,
 };
 use crate::document::Layout;
-use crate::forge::{ApiUrl, ForgeApi};
+use crate::forge::ApiUrl;
 use crate::git::RepoUrl;
-use crate::model::{DEFAULT_LISTEN, DEFAULT_URL, Scope, Sdks, ServiceKind};
+use crate::model::{DEFAULT_LISTEN, DEFAULT_URL, Forge as ForgeKind, Scope, Sdks, ServiceKind};
 use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Windows};
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
@@ -442,13 +442,13 @@ pub struct Settings {
     ///
     /// The repository, the number, the address and the token come from the variables of the CI job. If the
     /// token may not write, prints a warning.
-    #[arg(long, of(FORGE, Comparison), words(ForgeApi::WORDS), trusted())]
-    pub comment_on: Option<ForgeApi>,
+    #[arg(long, of(FORGE, Comparison), words(ForgeKind::WORDS), trusted())]
+    pub comment_on: Option<ForgeKind>,
     /// Set a status of the applied commit
     ///
     /// Success, failure, or pending if something is held. A status that cannot be set is a warning.
-    #[arg(long, of(FORGE, Job), words(ForgeApi::WORDS), trusted())]
-    pub commit_status: Option<ForgeApi>,
+    #[arg(long, of(FORGE, Job), words(ForgeKind::WORDS), trusted())]
+    pub commit_status: Option<ForgeKind>,
     /// Publish only changes that were reviewed
     ///
     /// With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request

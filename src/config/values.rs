@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::forge::ForgeApi;
 use crate::git::{RepoUrl, RepoUrlError};
-use crate::model::{DEFAULT_LISTEN, Scope, Sdks, duration, escaped, words};
+use crate::model::{DEFAULT_LISTEN, Forge, Scope, Sdks, duration, escaped, words};
 use crate::plan::Windows;
 use crate::service;
 use crate::transport::{Secret, SecretSource};
@@ -67,7 +66,7 @@ pub enum Reviewed {
     /// In the JSON of a plan.
     File(PathBuf),
     /// In the comments on the merged pull requests.
-    Forge(ForgeApi),
+    Forge(Forge),
 }
 
 impl FromStr for Reviewed {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Forge, PullRequest};
+use super::{CiSystem, PullRequest};
 
 const EVENT: &str = r#"{"action":"synchronize","number":7,"pull_request":{"number":7,
     "head":{"sha":"1111111111111111111111111111111111111111","ref":"feature/x"},
@@ -20,7 +20,7 @@ fn found(variables: &[(&str, &str)]) -> Option<PullRequest> {
     })
 }
 
-fn expected(forge: Forge, head: Option<&str>) -> PullRequest {
+fn expected(forge: CiSystem, head: Option<&str>) -> PullRequest {
     PullRequest {
         forge,
         target: "main".to_owned(),
@@ -28,7 +28,7 @@ fn expected(forge: Forge, head: Option<&str>) -> PullRequest {
         head: head.map(str::to_owned),
         number: Some("7".to_owned()),
         repository: Some("shop/toggles".to_owned()),
-        base: matches!(forge, Forge::GitHub | Forge::GitLab | Forge::Gitea).then(|| BASE.to_owned()),
+        base: matches!(forge, CiSystem::GitHub | CiSystem::GitLab | CiSystem::Gitea).then(|| BASE.to_owned()),
         is_queue: false,
     }
 }
@@ -46,7 +46,7 @@ const GITHUB: &[(&str, &str)] = &[
 
 #[test]
 fn github_names_the_head_in_the_event() {
-    let full = expected(Forge::GitHub, Some(HEAD));
+    let full = expected(CiSystem::GitHub, Some(HEAD));
     assert_eq!(found(GITHUB), Some(full.clone()));
     let without_event: Vec<_> =
         GITHUB.iter().copied().filter(|(name, _)| *name != "GITHUB_EVENT_PATH").collect();
@@ -67,7 +67,7 @@ fn a_merge_queue_is_for_no_single_request() {
     let variable =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let found = PullRequest::of_job(&variable, &|_| Some(event.clone()));
-    let full = expected(Forge::GitHub, Some(HEAD));
+    let full = expected(CiSystem::GitHub, Some(HEAD));
     assert_eq!(
         found,
         Some(PullRequest { source: None, number: None, repository: None, is_queue: true, ..full })
@@ -79,7 +79,7 @@ fn gitea_and_forgejo_have_the_variables_of_github() {
     for name in ["GITEA_ACTIONS", "FORGEJO_ACTIONS"] {
         let mut variables = GITHUB.to_vec();
         variables.extend([(name, "true"), ("GITHUB_REF", "refs/pull/7/head")]);
-        assert_eq!(found(&variables), Some(expected(Forge::Gitea, Some(HEAD))), "{name}");
+        assert_eq!(found(&variables), Some(expected(CiSystem::Gitea, Some(HEAD))), "{name}");
     }
 }
 
@@ -95,7 +95,7 @@ fn gitlab_names_the_branch_in_another_variable_for_merged_results() {
         ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", ""),
         ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
     ];
-    let expected = expected(Forge::GitLab, Some(HEAD));
+    let expected = expected(CiSystem::GitLab, Some(HEAD));
     assert_eq!(found(&variables), Some(expected.clone()), "detached");
     variables.extend([("CI_COMMIT_SHA", MERGE), ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", HEAD)]);
     assert_eq!(found(&variables), Some(expected), "merged results");
@@ -111,7 +111,7 @@ fn bitbucket_azure_and_jenkins_are_recognized() {
         ("BITBUCKET_PR_ID", "7"),
         ("BITBUCKET_REPO_FULL_NAME", "shop/toggles"),
     ];
-    assert_eq!(found(&bitbucket), Some(expected(Forge::Bitbucket, Some(HEAD))));
+    assert_eq!(found(&bitbucket), Some(expected(CiSystem::Bitbucket, Some(HEAD))));
     let azure = [
         ("TF_BUILD", "True"),
         ("BUILD_REPOSITORY_NAME", "shop/toggles"),
@@ -122,7 +122,7 @@ fn bitbucket_azure_and_jenkins_are_recognized() {
         ("SYSTEM_PULLREQUEST_SOURCECOMMITID", HEAD),
         ("SYSTEM_PULLREQUEST_TARGETBRANCH", "refs/heads/main"),
     ];
-    assert_eq!(found(&azure), Some(expected(Forge::Azure, Some(HEAD))));
+    assert_eq!(found(&azure), Some(expected(CiSystem::Azure, Some(HEAD))));
     let jenkins = [
         ("CHANGE_BRANCH", "feature/x"),
         ("CHANGE_ID", "7"),
@@ -130,7 +130,7 @@ fn bitbucket_azure_and_jenkins_are_recognized() {
         ("GIT_COMMIT", MERGE),
     ];
     let repository = None;
-    let expected_jenkins = expected(Forge::Jenkins, None);
+    let expected_jenkins = expected(CiSystem::Jenkins, None);
     assert_eq!(found(&jenkins), Some(PullRequest { repository, ..expected_jenkins }));
 }
 

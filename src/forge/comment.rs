@@ -16,9 +16,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::routes::{ForgeApi, ForgeComment, next_page};
+use super::routes::{ForgeComment, next_page};
 use super::{ForgeClient, ForgeError};
-use crate::model::{ReviewedChanges, hex};
+use crate::model::{Forge, ReviewedChanges, hex};
 
 pub(crate) struct CommentDraft<'a> {
     /// The job that writes it.
@@ -56,7 +56,7 @@ impl ForgeClient {
     ) -> Result<CommentResult, ForgeError> {
         // Enough for two jobs that delete each other's comments, and for an answer that was lost.
         const ROUNDS: u32 = 4;
-        let user = self.user()?;
+        let user = &self.user()?;
         let mut round = 1;
         loop {
             match self.put_once(number, draft, user) {
@@ -76,7 +76,7 @@ impl ForgeClient {
         &self,
         number: u64,
         draft: &CommentDraft<'_>,
-        user: u64,
+        user: &str,
     ) -> Result<Option<CommentResult>, ForgeError> {
         let mut own = self.own_comments(number, draft.key, user)?;
         let is_new = own.is_empty();
@@ -157,7 +157,7 @@ impl ForgeClient {
         &self,
         number: u64,
         key: &CommentKey,
-        user: u64,
+        user: &str,
         first: Option<(Vec<ForgeComment>, bool)>,
     ) -> Result<CommentPlan, ForgeError> {
         let (mut own, has_more) = first.unwrap_or((Vec::new(), true));
@@ -172,7 +172,7 @@ impl ForgeClient {
         Ok(marker.map_or(CommentPlan::Missing, |marker| marker.plan))
     }
 
-    pub(super) fn user(&self) -> Result<u64, ForgeError> {
+    pub(super) fn user(&self) -> Result<String, ForgeError> {
         let answer = self.call(&self.routes.user(self.token_kind))?;
         let user = self.routes.read_user(&answer.body);
         user.ok_or_else(|| ForgeError::foreign("it did not name the user of the token"))
@@ -182,7 +182,7 @@ impl ForgeClient {
         &self,
         number: u64,
         key: &CommentKey,
-        user: u64,
+        user: &str,
     ) -> Result<Vec<ForgeComment>, ForgeError> {
         // Ten thousand comments.
         const MOST_PAGES: u32 = 100;
@@ -238,7 +238,7 @@ pub(crate) enum CommentPlan {
 
 impl CommentPlan {
     /// Returns what a comment on `api` has room for.
-    pub(crate) fn of(changes: ReviewedChanges, api: ForgeApi) -> Self {
+    pub(crate) fn of(changes: ReviewedChanges, api: Forge) -> Self {
         let room = api.longest_comment() - LEAST_TEXT;
         if changes.to_bytes().len().div_ceil(3) * 4 <= room {
             Self::Reviewed(changes)
@@ -293,13 +293,7 @@ impl CommentKey {
     /// Returns the comment on `api` with `page` about the commit `head`. Its hidden first line has the plan,
     /// the length of the page, and a checksum: a comment that a person pasted and added to is not one of
     /// gitoggle, and one that a person changed is no review.
-    pub(crate) fn comment(
-        &self,
-        api: ForgeApi,
-        head: Option<&str>,
-        plan: &CommentPlan,
-        page: &str,
-    ) -> String {
+    pub(crate) fn comment(&self, api: Forge, head: Option<&str>, plan: &CommentPlan, page: &str) -> String {
         let page = &api.stored(page);
         let (head, plan) = (head.unwrap_or("-"), plan.to_word());
         let (length, sum) = (plain(page).count(), checksum(&[head, &plan, page]));
@@ -307,7 +301,7 @@ impl CommentKey {
     }
 
     /// Returns the maximum length of the page in a comment on `api`, in characters.
-    pub(crate) fn room(&self, api: ForgeApi, plan: &CommentPlan) -> usize {
+    pub(crate) fn room(&self, api: Forge, plan: &CommentPlan) -> usize {
         let empty = self.comment(api, Some(&"0".repeat(40)), plan, "");
         // The length has up to seven digits.
         api.longest_comment() - empty.len() - 7
@@ -385,14 +379,14 @@ mod tests {
             CommentPlan::Failed,
             CommentPlan::Unlisted,
         ] {
-            let body = key.comment(ForgeApi::GitLab, Some(HEAD), &plan, "### Plan\n/merge é\n");
+            let body = key.comment(Forge::GitLab, Some(HEAD), &plan, "### Plan\n/merge é\n");
             assert!(body.contains("\n\\/merge é"), "GitLab would execute the line");
             for stored in [body.clone(), body.replace('\n', "\r\n"), body.trim_end().to_owned()] {
                 let marker = Marker::of(&stored).unwrap();
                 assert_eq!((marker.key.as_str(), marker.head.as_deref()), (key.0.as_str(), Some(HEAD)));
                 assert_eq!((marker.plan, marker.is_unchanged), (plan.clone(), true));
             }
-            let none = key.comment(ForgeApi::GitHub, None, &plan, "");
+            let none = key.comment(Forge::GitHub, None, &plan, "");
             assert_eq!(Marker::of(&none).unwrap().head, None);
         }
     }
@@ -402,7 +396,7 @@ mod tests {
         let key = CommentKey::of(&["a"]);
         let (one, two) = (reviewed(1), reviewed(2));
         let plan = CommentPlan::Reviewed(one.clone());
-        let body = key.comment(ForgeApi::GitHub, Some(HEAD), &plan, "### Plan\n`age > 20`\n");
+        let body = key.comment(Forge::GitHub, Some(HEAD), &plan, "### Plan\n`age > 20`\n");
         let word = |changes| CommentPlan::Reviewed(changes).to_word();
         for changed in [
             format!("{body}I think so, too.\n"),
@@ -434,7 +428,7 @@ mod tests {
             let bytes: Vec<u8> = (0..count).flat_map(|number| [number.to_be_bytes(); 4].concat()).collect();
             ReviewedChanges::from_bytes(&bytes).unwrap()
         };
-        for (api, most) in [(ForgeApi::GitHub, 2600), (ForgeApi::Gitea, 2600), (ForgeApi::GitLab, 46_000)] {
+        for (api, most) in [(Forge::GitHub, 2600), (Forge::Gitea, 2600), (Forge::GitLab, 46_000)] {
             let key = CommentKey::of(&["a"]);
             let plan = CommentPlan::of(changes(most), api);
             assert_eq!(plan, CommentPlan::Reviewed(changes(most)));
@@ -447,7 +441,7 @@ mod tests {
     fn a_job_with_invalid_settings_has_the_comment_of_the_only_other_job() {
         let (one, other, unknown) = (CommentKey::of(&["a"]), CommentKey::of(&["b"]), CommentKey::unknown());
         let bodies = |keys: &[&CommentKey]| -> Vec<String> {
-            let comment = |key: &&CommentKey| key.comment(ForgeApi::GitHub, None, &CommentPlan::Failed, "");
+            let comment = |key: &&CommentKey| key.comment(Forge::GitHub, None, &CommentPlan::Failed, "");
             let mut bodies: Vec<String> = keys.iter().map(comment).collect();
             bodies.push("a comment by hand".to_owned());
             bodies

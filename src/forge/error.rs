@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::forge::ForgeApi;
-use crate::model::rfc3339;
+use crate::model::{Forge, rfc3339};
 use crate::transport::{NetworkError, SecretError};
 
 /// Why a forge did not do what was asked of it. Never contains the token; text of the forge is escaped.
@@ -80,7 +79,7 @@ impl ForgeError {
     }
 
     /// Returns advice for the operator.
-    pub(crate) fn hint(&self, api: ForgeApi) -> Option<&'static str> {
+    pub(crate) fn hint(&self, api: Forge) -> Option<&'static str> {
         match self {
             Self::Limited(_) => Some("run the job again after that"),
             Self::NoBranch(_) => Some("name the branch with `--ref`"),

@@ -1,10 +1,10 @@
-//! GitHub's REST API, version 2022-11-28, its GraphQL API, and that of Gitea and Forgejo, which follows it.
+//! GitHub's REST API, version 2022-11-28, and its GraphQL API.
 
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Value, json};
 
-use super::Forge;
+use super::CiSystem;
 use super::routes::{
     ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Resource, Routes, TokenKind,
     Variables, commit_id, component, seconds, user_id,
@@ -17,7 +17,7 @@ pub(super) const GITHUB: ForgeRow = ForgeRow {
     stored: |text| text.into(),
     permissions: "a comment needs `permissions: pull-requests: write`, a status `statuses: write`, and the list of merged \
                   pull requests `pull-requests: read` and `contents: read`; the token of a job for a fork may only read",
-    jobs: &[Forge::GitHub],
+    jobs: &[CiSystem::GitHub],
     variables: Variables {
         url: "GITHUB_API_URL",
         repository: "GITHUB_REPOSITORY",
@@ -30,25 +30,7 @@ pub(super) const GITHUB: ForgeRow = ForgeRow {
     job_url: |get| job_url(get, "GITHUB_RUN_ID"),
 };
 
-/// Gitea and Forgejo, whose jobs have GitHub's variables.
-pub(super) const GITEA: ForgeRow = ForgeRow {
-    routes: |repository| Box::new(Gitea::new(repository)),
-    // It has no limit, but a column of its database may have this one.
-    longest_comment: 65_535,
-    permissions: "the token needs the scopes `read:user`, `write:issue` (comments) and `write:repository` (statuses); the \
-                  token of a job for a fork may only read",
-    // Old runners do not set a variable of their own.
-    jobs: &[Forge::Gitea, Forge::GitHub],
-    variables: Variables {
-        tokens: &[("GITEA_TOKEN", TokenKind::Personal), ("GITHUB_TOKEN", TokenKind::Personal)],
-        ..GITHUB.variables
-    },
-    // Its pages have the number of the run in the repository.
-    job_url: |get| job_url(get, "GITHUB_RUN_NUMBER"),
-    ..GITHUB
-};
-
-fn job_url(get: &dyn Fn(&str) -> Option<String>, run: &str) -> Option<String> {
+pub(super) fn job_url(get: &dyn Fn(&str) -> Option<String>, run: &str) -> Option<String> {
     let (server, repository) = (get("GITHUB_SERVER_URL")?, get("GITHUB_REPOSITORY")?);
     Some(format!("{server}/{repository}/actions/runs/{}", get(run)?))
 }
@@ -89,7 +71,7 @@ fn graphql(query: &str, variables: Value) -> ForgeRequest {
 fn first_comments(comments: &Value) -> Option<(Vec<ForgeComment>, bool)> {
     let nodes = comments["nodes"].as_array()?;
     let read = |(id, node): (u64, &Value)| {
-        let author = node["author"]["databaseId"].as_u64()?;
+        let author = user_id(&node["author"]["databaseId"])?;
         Some(ForgeComment { id, author, body: node["body"].as_str()?.to_owned() })
     };
     let has_more = comments["pageInfo"]["hasNextPage"].as_bool() == Some(true);
@@ -116,8 +98,8 @@ impl Routes for GitHub {
         graphql("query { viewer { databaseId } }", Value::Null)
     }
 
-    fn read_user(&self, answer: &Value) -> Option<u64> {
-        answer["data"]["viewer"]["databaseId"].as_u64()
+    fn read_user(&self, answer: &Value) -> Option<String> {
+        user_id(&answer["data"]["viewer"]["databaseId"])
     }
 
     fn repository(&self) -> &str {
@@ -160,60 +142,5 @@ impl Routes for GitHub {
         let page = &answer["data"]["repository"]["pullRequests"]["pageInfo"];
         page["hasNextPage"].as_bool().filter(|has_next| *has_next)?;
         page["endCursor"].as_str().map(str::to_owned)
-    }
-}
-
-// The API of Gitea and Forgejo, version 1.
-
-struct Gitea(String);
-
-impl Gitea {
-    fn new(repository: &str) -> Self {
-        Self(repository_path(repository))
-    }
-}
-
-impl Routes for Gitea {
-    fn authorization(&self, _: TokenKind, token: &Secret) -> (HeaderName, String) {
-        (AUTHORIZATION, format!("token {}", token.expose()))
-    }
-
-    fn user(&self, _: TokenKind) -> ForgeRequest {
-        ForgeRequest::get("/user".to_owned())
-    }
-
-    fn read_user(&self, answer: &Value) -> Option<u64> {
-        user_id(answer)
-    }
-
-    fn repository(&self) -> &str {
-        &self.0
-    }
-
-    fn page(&self, page: u32) -> String {
-        // This list has no pages: every request returns all comments, whatever its `page` is.
-        if page == 1 { String::new() } else { format!("?page={page}") }
-    }
-
-    fn merged(&self, branch: &str, _: i64, page: &RequestedPage) -> ForgeRequest {
-        ForgeRequest::get(format!(
-            "{}/pulls?state=closed&sort=recentclose&base_branch={}&limit=50&page={}",
-            self.0,
-            component(branch),
-            page.number
-        ))
-    }
-
-    fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest> {
-        // Forgejo does not filter by the branch, and no version by whether it was merged.
-        let is_merged =
-            entry["merged"].as_bool() == Some(true) && entry["base"]["ref"].as_str() == Some(branch);
-        Some(ListedRequest {
-            number: entry["number"].as_u64()?,
-            commit: commit_id(&entry["merge_commit_sha"]),
-            is_merged,
-            changed_at: seconds(&entry["closed_at"]).or_else(|| seconds(&entry["merged_at"])),
-            comments: None,
-        })
     }
 }

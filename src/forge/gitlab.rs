@@ -9,7 +9,7 @@ use super::routes::{
     ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Routes, TokenKind, Variables,
     commit_id, component, seconds, user_id,
 };
-use super::{CommitStatus, CommitVerdict, Forge};
+use super::{CiSystem, CommitStatus, CommitVerdict};
 use crate::transport::Secret;
 
 pub(super) const GITLAB: ForgeRow = ForgeRow {
@@ -19,7 +19,7 @@ pub(super) const GITLAB: ForgeRow = ForgeRow {
     permissions: "GITLAB_TOKEN needs the scope `api` and the role Developer; a job token (CI_JOB_TOKEN) may neither \
                   comment nor set a status in most versions of GitLab, and jobs for a fork do not get the variables of \
                   the project",
-    jobs: &[Forge::GitLab],
+    jobs: &[CiSystem::GitLab],
     variables: Variables {
         url: "CI_API_V4_URL",
         repository: "CI_PROJECT_ID",
@@ -77,8 +77,8 @@ impl Routes for GitLab {
         ForgeRequest::get(path.to_owned())
     }
 
-    fn read_user(&self, answer: &Value) -> Option<u64> {
-        user_id(&answer["user"]).or_else(|| user_id(answer))
+    fn read_user(&self, answer: &Value) -> Option<String> {
+        user_id(&answer["user"]["id"]).or_else(|| user_id(&answer["id"]))
     }
 
     fn repository(&self) -> &str {

@@ -6,12 +6,13 @@
 use serde_json::Value;
 
 use super::ForgeError;
-use super::routes::{ApiUrl, ApiUrlError, ForgeApi, TokenKind};
+use super::routes::{ApiUrl, ApiUrlError, TokenKind};
+use crate::model::Forge;
 use crate::transport::{Secret, SecretSource};
 
 /// A service that hosts repositories or runs CI jobs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Forge {
+pub(crate) enum CiSystem {
     Azure,
     Bitbucket,
     /// Gitea or Forgejo, whose variables have GitHub's names.
@@ -26,7 +27,7 @@ pub(crate) enum Forge {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PullRequest {
     /// The CI system.
-    pub forge: Forge,
+    pub forge: CiSystem,
     /// The name of the target branch, without `refs/heads/`.
     pub target: String,
     /// The name of the branch with the changes, if the CI system names it.
@@ -90,7 +91,7 @@ impl Job<'_> {
         // `refs/pull/NUMBER/merge`; Gitea has `refs/pull/NUMBER/head`.
         let named = reference.strip_prefix("refs/pull/").and_then(|rest| rest.split('/').next());
         Some(PullRequest {
-            forge: if is_gitea { Forge::Gitea } else { Forge::GitHub },
+            forge: if is_gitea { CiSystem::Gitea } else { CiSystem::GitHub },
             target,
             source: self.branch("GITHUB_HEAD_REF"),
             head: text(&request["head"]["sha"]),
@@ -105,7 +106,7 @@ impl Job<'_> {
     fn merge_group(&self, group: &Value) -> Option<PullRequest> {
         let target = text(&group["base_ref"])?;
         Some(PullRequest {
-            forge: Forge::GitHub,
+            forge: CiSystem::GitHub,
             target: target.strip_prefix("refs/heads/").unwrap_or(&target).to_owned(),
             source: None,
             head: text(&group["head_sha"]),
@@ -118,7 +119,7 @@ impl Job<'_> {
 
     fn gitlab(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: Forge::GitLab,
+            forge: CiSystem::GitLab,
             target: self.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")?,
             source: self.branch("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"),
             // Only a pipeline for merged results has the first one. In the others, the second one is the
@@ -135,7 +136,7 @@ impl Job<'_> {
 
     fn bitbucket(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: Forge::Bitbucket,
+            forge: CiSystem::Bitbucket,
             target: self.branch("BITBUCKET_PR_DESTINATION_BRANCH")?,
             source: self.branch("BITBUCKET_BRANCH"),
             head: self.get("BITBUCKET_COMMIT"),
@@ -148,7 +149,7 @@ impl Job<'_> {
 
     fn azure(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: Forge::Azure,
+            forge: CiSystem::Azure,
             target: self.branch("SYSTEM_PULLREQUEST_TARGETBRANCH")?,
             source: self.branch("SYSTEM_PULLREQUEST_SOURCEBRANCH"),
             head: self.get("SYSTEM_PULLREQUEST_SOURCECOMMITID"),
@@ -164,7 +165,7 @@ impl Job<'_> {
 
     fn jenkins(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: Forge::Jenkins,
+            forge: CiSystem::Jenkins,
             target: self.branch("CHANGE_TARGET")?,
             source: self.branch("CHANGE_BRANCH"),
             // `GIT_COMMIT` may be a merge that Jenkins made, and `HEAD` is that commit in any case.
@@ -181,7 +182,7 @@ fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-impl Forge {
+impl CiSystem {
     /// Returns how a job of this forge fetches the whole history of all branches.
     pub(crate) fn fetch_history(self) -> &'static str {
         match self {
@@ -210,7 +211,7 @@ pub(crate) struct ForgeSettings {
 
 #[derive(Clone, Debug)]
 pub(crate) struct ForgeTarget {
-    pub(crate) api: ForgeApi,
+    pub(crate) api: Forge,
     pub(super) url: ApiUrl,
     pub(crate) repository: String,
     /// The number of the pull request; `None` in a job for a push.
@@ -243,7 +244,7 @@ impl ForgeTarget {
     /// If the address or the repository is unknown or malformed. A missing token is an error of the first
     /// request only, because a job for a fork has none.
     pub(crate) fn find(
-        api: ForgeApi,
+        api: Forge,
         settings: ForgeSettings,
         variable: &dyn Fn(&str) -> Option<String>,
         file: &dyn Fn(&str) -> Option<String>,
@@ -340,7 +341,7 @@ fn token(
 }
 
 /// Rejects a repository whose name would change the path of a request.
-fn check(api: ForgeApi, repository: &str) -> Result<(), ForgeTargetError> {
+fn check(api: Forge, repository: &str) -> Result<(), ForgeTargetError> {
     let parts: Vec<&str> = repository.split('/').collect();
     let is_valid = |part: &&str| !["", ".", ".."].contains(part);
     if (api.row().has_parts)(&parts) && parts.iter().all(is_valid) {

@@ -5,6 +5,7 @@ mod ci_tests;
 mod client;
 mod comment;
 mod error;
+mod gitea;
 mod github;
 mod gitlab;
 mod job;
@@ -17,20 +18,22 @@ mod status;
 pub(crate) use client::ForgeClient;
 pub(crate) use comment::{CommentDraft, CommentKey, CommentPlan, CommentResult};
 pub(crate) use error::ForgeError;
-pub(crate) use job::{Forge, ForgeSettings, ForgeTarget, PullRequest};
+pub(crate) use job::{CiSystem, ForgeSettings, ForgeTarget, PullRequest};
 pub(crate) use reviews::{ForgeReviews, RequestReview, ReviewQuery};
-pub(crate) use routes::{ApiUrl, ForgeApi};
+pub(crate) use routes::ApiUrl;
 pub(crate) use status::{CommitStatus, CommitVerdict};
 
 use routes::ForgeRow;
 
-impl ForgeApi {
+use crate::model::Forge;
+
+impl Forge {
     /// Returns what is known of the forge.
     fn row(self) -> &'static ForgeRow {
         match self {
             Self::GitHub => &github::GITHUB,
             Self::GitLab => &gitlab::GITLAB,
-            Self::Gitea => &github::GITEA,
+            Self::Gitea => &gitea::GITEA,
         }
     }
 }

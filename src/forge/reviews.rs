@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::comment::{CommentKey, CommentPlan};
 use super::job::{ForgeTarget, branch_name};
-use super::routes::{ForgeApi, ListedRequest, RequestedPage, next_page};
+use super::routes::{ListedRequest, RequestedPage, next_page};
 use super::{ForgeClient, ForgeError};
-use crate::model::CommitId;
+use crate::model::{CommitId, Forge};
 use crate::transport::Network;
 
 /// The waits before the list is read again, while a merge is not in it yet.
@@ -43,7 +43,7 @@ pub(crate) struct ReviewQuery<'a> {
 }
 
 impl ForgeReviews {
-    pub(crate) fn api(&self) -> ForgeApi {
+    pub(crate) fn api(&self) -> Forge {
         self.target.api
     }
 
@@ -61,7 +61,7 @@ impl ForgeReviews {
         let branch = branch.or(self.target.branch.as_deref());
         let branch = branch.ok_or_else(|| ForgeError::NoBranch(query.reference.to_owned()))?;
         let client = ForgeClient::new(self.target.clone(), &self.network)?;
-        let user = client.user()?;
+        let user = &client.user()?;
         let mut reviews: Vec<RequestReview> = Vec::new();
         let mut waits = WAITS.iter();
         loop {

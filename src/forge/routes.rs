@@ -11,8 +11,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{CommitStatus, CommitVerdict, Forge};
-use crate::model::{CommitId, words};
+use super::{CiSystem, CommitStatus, CommitVerdict};
+use crate::model::{CommitId, Forge};
 use crate::transport::Secret;
 
 /// What a request is about.
@@ -49,8 +49,8 @@ impl ForgeRequest {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ForgeComment {
     pub(super) id: u64,
-    /// The user id of its author.
-    pub(super) author: u64,
+    /// The id of its author, which is a number or a text.
+    pub(super) author: String,
     pub(super) body: String,
 }
 
@@ -59,8 +59,7 @@ impl ForgeComment {
     pub(super) fn read(value: &Value, author: &str) -> Option<Self> {
         Some(Self {
             id: value["id"].as_u64()?,
-            // The user of Gitea's jobs has a negative id, which keeps its bits.
-            author: user_id(&value[author])?,
+            author: user_id(&value[author]["id"])?,
             body: value["body"].as_str()?.to_owned(),
         })
     }
@@ -113,10 +112,13 @@ pub(super) fn next_page(headers: &HeaderMap, page: u32) -> Option<u32> {
     named.filter(|next| *next > page).or(linked)
 }
 
-/// Returns the id of a user. A negative id, which Gitea has for its own users, becomes a large number.
-pub(super) fn user_id(user: &Value) -> Option<u64> {
-    let id = &user["id"];
-    id.as_u64().or_else(|| id.as_i64().map(i64::cast_unsigned))
+/// Returns the id of a user, as text: a number, which is negative for Gitea's own users, or a UUID.
+pub(super) fn user_id(id: &Value) -> Option<String> {
+    match id {
+        Value::Number(id) => Some(id.to_string()),
+        Value::String(id) => Some(id.clone()),
+        _ => None,
+    }
 }
 
 /// The kind of a token, which decides its header.
@@ -136,7 +138,7 @@ pub(super) trait Routes {
     fn authorization(&self, kind: TokenKind, token: &Secret) -> (HeaderName, String);
     fn user(&self, kind: TokenKind) -> ForgeRequest;
     /// Reads the id of the user of the token.
-    fn read_user(&self, answer: &Value) -> Option<u64>;
+    fn read_user(&self, answer: &Value) -> Option<String>;
     fn repository(&self) -> &str;
     fn request(&self, number: u64) -> ForgeRequest {
         ForgeRequest::get(format!("{}/pulls/{number}", self.repository()))
@@ -218,17 +220,6 @@ pub(super) fn component(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-words! {
-    /// A forge whose API gitoggle calls.
-    ForgeApi {
-        /// GitHub, and GitHub Enterprise Server.
-        GitHub = "github",
-        GitLab = "gitlab",
-        /// Gitea and Forgejo.
-        Gitea = "gitea",
-    }
-}
-
 /// What is known of a forge besides its requests. Each forge has a constant.
 pub(super) struct ForgeRow {
     /// Makes the routes of a repository.
@@ -240,7 +231,7 @@ pub(super) struct ForgeRow {
     /// What a token needs, for a message.
     pub(super) permissions: &'static str,
     /// The CI systems whose jobs have the variables of this API.
-    pub(super) jobs: &'static [Forge],
+    pub(super) jobs: &'static [CiSystem],
     pub(super) variables: Variables,
     /// Returns whether the parts of the path of a repository are as many as the forge has.
     pub(super) has_parts: fn(&[&str]) -> bool,
@@ -262,7 +253,7 @@ pub(super) struct Variables {
     pub(super) tokens: &'static [(&'static str, TokenKind)],
 }
 
-impl ForgeApi {
+impl Forge {
     /// Returns the length of the longest comment, in characters.
     pub fn longest_comment(self) -> usize {
         self.row().longest_comment
@@ -358,6 +349,19 @@ mod tests {
         ] {
             let error = text.parse::<ApiUrl>().unwrap_err().to_string();
             assert!(error.contains(part) && !error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_user_is_a_number_or_a_text() {
+        for (id, text) in [
+            (json!(7), Some("7")),
+            (json!(-2), Some("-2")),
+            (json!("{7a3e}"), Some("{7a3e}")),
+            (json!(null), None),
+            (json!({ "id": 7 }), None),
+        ] {
+            assert_eq!(user_id(&id).as_deref(), text, "{id}");
         }
     }
 

@@ -7,6 +7,7 @@ mod condition;
 mod conversion;
 mod deployment;
 mod dialect;
+mod forge;
 mod hint;
 mod hold;
 mod id;
@@ -34,6 +35,8 @@ pub(crate) use condition::{
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub(crate) use dialect::ServiceLimits;
+pub use forge::Forge;
+pub(crate) use forge::WebhookProof;
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
 pub use hold::{Alone, HeldRequest, Hold, HoldKind, ToggleState};
 pub use id::{

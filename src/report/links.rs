@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::model::CommitId;
+use crate::model::{CommitId, Forge};
 
 /// In a path, the unreserved characters (RFC 3986, section 2.3) and the slashes between folders stay.
 pub(super) const IN_PATH: &AsciiSet =
@@ -11,18 +11,9 @@ pub(super) const IN_PATH: &AsciiSet =
 /// The pages of a repository on a forge.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Links {
-    forge: ForgePages,
+    forge: Forge,
     /// The address of the repository, without a slash at the end.
     base: String,
-}
-
-/// The forges, which differ in the addresses of their pages.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum ForgePages {
-    /// Gitea and Forgejo.
-    Gitea,
-    Github,
-    Gitlab,
 }
 
 impl Links {
@@ -30,31 +21,24 @@ impl Links {
     /// well-known forge.
     pub(crate) fn of(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let (host, path) = host_and_path(url)?;
-        let is = |name: &str| variable(name).as_deref() == Some("true");
-        let github =
-            if is("GITEA_ACTIONS") || is("FORGEJO_ACTIONS") { ForgePages::Gitea } else { ForgePages::Github };
-        for (is_job, forge, server, repository) in [
-            (is("GITHUB_ACTIONS"), github, "GITHUB_SERVER_URL", "GITHUB_REPOSITORY"),
-            (is("GITLAB_CI"), ForgePages::Gitlab, "CI_SERVER_URL", "CI_PROJECT_PATH"),
-        ] {
+        let is = |name: &&str| variable(name).as_deref() == Some("true");
+        // Gitea is asked before GitHub, whose variable it sets, too.
+        for forge in Forge::ALL.into_iter().rev() {
+            let site = forge.site();
+            let is_job = site.is_job.iter().any(is);
             // A job can check out other repositories, too.
-            let repository = variable(repository).filter(|name| is_job && is_end_of(&path, name));
-            if let Some((server, repository)) = variable(server).zip(repository) {
+            let repository = variable(site.repository).filter(|name| is_job && is_end_of(&path, name));
+            if let Some((server, repository)) = variable(site.server).zip(repository) {
                 return Self::new(forge, &server, &repository);
             }
         }
-        let forge = match host.as_str() {
-            "github.com" => ForgePages::Github,
-            "gitlab.com" => ForgePages::Gitlab,
-            "codeberg.org" | "gitea.com" => ForgePages::Gitea,
-            _ => return None,
-        };
+        let forge = Forge::ALL.into_iter().find(|forge| forge.site().hosts.contains(&host.as_str()))?;
         Self::new(forge, &format!("https://{host}"), &path)
     }
 
     /// Creates the links of the repository with the page `server/path`; `None` if that is not an https or
     /// http address of plain characters, because it becomes part of Markdown.
-    pub(crate) fn new(forge: ForgePages, server: &str, path: &str) -> Option<Self> {
+    pub(crate) fn new(forge: Forge, server: &str, path: &str) -> Option<Self> {
         let base = format!("{}/{}", server.trim_end_matches('/'), path.trim_matches('/'));
         let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:.-_~%".contains(c);
@@ -69,26 +53,18 @@ impl Links {
 
     /// Returns the address of a commit.
     pub(crate) fn commit(&self, id: CommitId) -> String {
-        let base = &self.base;
-        match self.forge {
-            ForgePages::Gitea | ForgePages::Github => format!("{base}/commit/{id}"),
-            ForgePages::Gitlab => format!("{base}/-/commit/{id}"),
-        }
+        format!("{}/{}/{id}", self.base, self.forge.site().commit_page)
     }
 
     /// Returns the address of a file at a revision; line 0 is the whole file.
     pub(crate) fn file(&self, revision: CommitId, path: &str, line: u32) -> String {
-        let base = &self.base;
+        let site = self.forge.site();
         let path = utf8_percent_encode(path, IN_PATH);
         let line = match line {
             0 => String::new(),
-            line => format!("#L{line}"),
+            line => format!("{}{line}", site.line),
         };
-        match self.forge {
-            ForgePages::Gitea => format!("{base}/src/commit/{revision}/{path}{line}"),
-            ForgePages::Github => format!("{base}/blob/{revision}/{path}{line}"),
-            ForgePages::Gitlab => format!("{base}/-/blob/{revision}/{path}{line}"),
-        }
+        format!("{}/{}/{revision}/{path}{line}", self.base, site.file_page)
     }
 }
 
@@ -126,16 +102,13 @@ mod tests {
         let file = |forge| of(forge).file(id, "shop/a b#)`[<.yaml", 7);
         let path = "0404040404040404040404040404040404040404/shop/a%20b%23%29%60%5B%3C.yaml#L7";
         for (forge, pages) in
-            [(ForgePages::Gitea, "src/commit"), (ForgePages::Github, "blob"), (ForgePages::Gitlab, "-/blob")]
+            [(Forge::Gitea, "src/commit"), (Forge::GitHub, "blob"), (Forge::GitLab, "-/blob")]
         {
             assert_eq!(file(forge), format!("https://git.example.com/team/toggles/{pages}/{path}"));
         }
+        assert_eq!(of(Forge::GitHub).commit(id), format!("https://git.example.com/team/toggles/commit/{id}"));
         assert_eq!(
-            of(ForgePages::Github).commit(id),
-            format!("https://git.example.com/team/toggles/commit/{id}")
-        );
-        assert_eq!(
-            of(ForgePages::Gitlab).commit(id),
+            of(Forge::GitLab).commit(id),
             format!("https://git.example.com/team/toggles/-/commit/{id}")
         );
     }
@@ -152,7 +125,7 @@ mod tests {
             ("https://user@example.com", "a/b"),
             ("https://example.com", "a/b?c"),
         ] {
-            assert_eq!(Links::new(ForgePages::Github, server, path), None, "{server} {path}");
+            assert_eq!(Links::new(Forge::GitHub, server, path), None, "{server} {path}");
         }
     }
 

@@ -23,8 +23,6 @@ pub(crate) use findings::{
     junit_plan, junit_results, sarif,
 };
 pub(crate) use history::{history_markdown, history_text};
-#[cfg(test)]
-pub(crate) use links::ForgePages;
 pub(crate) use links::Links;
 pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
 pub(crate) use markup::{code, fitting};

@@ -7,6 +7,7 @@ use super::super::signature::WebhookKind;
 use super::super::state::AdminState;
 use super::super::webhook;
 use super::*;
+use crate::model::Forge;
 
 #[tokio::test]
 async fn an_authentic_push_of_every_host_fires_the_trigger() {
@@ -226,7 +227,7 @@ async fn four_bodies_are_read_at_a_time_and_a_fifth_webhook_waits_then_gets_503(
             .header("X-Gitea-Signature", signature)
             .body(Body::from(PUSH))
             .unwrap();
-        webhook::receive(WebhookKind::Gitea, State(state.clone()), request)
+        webhook::receive(WebhookKind::Forge(Forge::Gitea), State(state.clone()), request)
     };
     let turns = state.0.webhook_bodies.acquire_many(4).await.unwrap();
     assert_eq!(deliver(hex(PUSH)).await.status(), 503);

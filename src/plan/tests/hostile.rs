@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::*;
-use crate::model::{Color, Condition, Rule, escaped};
-use crate::report::{ANY_COMMENT, ForgePages, Links, PlanView};
+use crate::model::{Color, Condition, Forge, Rule, escaped};
+use crate::report::{ANY_COMMENT, Links, PlanView};
 
 /// Parts that mean something to a forge, a CI system or a terminal.
 const PARTS: &[&str] = &[
@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn hostile_text_does_not_change_the_structure_of_a_page(text in text_of_parts()) {
         let (plan, plain) = (plan_of(&text), plan_of("word"));
-        let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
+        let links = Links::new(Forge::GitHub, "https://github.com", "team/toggles");
         for links in [None, links.as_ref()] {
             let page = render::markdown(PlanView { links, ..PlanView::of(&plan) }, ANY_COMMENT);
             assert_harmless("markdown", &page);

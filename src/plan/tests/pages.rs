@@ -1,7 +1,8 @@
 //! Markdown pages: their content, their limits, and what fits.
 
 use super::*;
-use crate::report::{ForgePages, Links, PlanView};
+use crate::model::Forge;
+use crate::report::{Links, PlanView};
 
 const ANY: usize = render::ANY_COMMENT;
 
@@ -98,7 +99,7 @@ fn a_fold_has_the_commit_and_the_diff_of_each_change() {
 
 #[test]
 fn files_commits_and_findings_are_links_if_the_forge_is_known() {
-    let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
+    let links = Links::new(Forge::GitHub, "https://github.com", "team/toggles");
     let page = markdown(&rich(), ANY, links.as_ref());
     let base = "https://github.com/team/toggles";
     let (revision, commit) = ("03".repeat(20), "04".repeat(20));
@@ -118,7 +119,7 @@ fn files_commits_and_findings_are_links_if_the_forge_is_known() {
 fn a_removed_file_is_not_a_link() {
     let world = World::of(3, 0, 0).knows("p/e/zone", Known::Document(doc(2)));
     let policy = Policy { on_remove: OnRemove::Disable, ..all_at_once() };
-    let links = Links::new(ForgePages::Gitlab, "https://gitlab.com", "team/toggles");
+    let links = Links::new(Forge::GitLab, "https://gitlab.com", "team/toggles");
     let page = markdown(&world.plan(&policy), ANY, links.as_ref());
     assert!(page.contains("* **disable** ` zone `: ENABLED → DISABLED\n"), "{page}");
 }
@@ -157,7 +158,7 @@ fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
 
 #[test]
 fn each_change_has_a_line_and_links_are_left_out_before_lines_are() {
-    let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
+    let links = Links::new(Forge::GitHub, "https://github.com", "team/toggles");
     for (count, limit, are_linked) in [(300, ANY, true), (800, ANY, false), (800, render::JOB_SUMMARY, true)]
     {
         let plan = World::of(count, count, 0).plan(&all_at_once());
