@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{
-    Attribution, FIRST_PASS_TRAILER, HistoryEvidence, ObjectId, ServiceKind, ToggleId, Trees, Unlisted,
+    Attribution, CommitId, EnvironmentId, FIRST_PASS_TRAILER, HistoryEvidence, ObjectId, ServiceKind,
+    ToggleId, Trees, Unlisted,
 };
 use crate::pass::Error;
 use crate::pass::config::Rules;
@@ -32,9 +33,12 @@ impl Attributions<'_> {
         review: impl FnOnce(&[Change]) -> Result<Unlisted, Error>,
     ) -> Result<Plan, Error> {
         let Self { snapshot, are_committed, rules, most_undecided } = *self;
+        let decided = |environment: &EnvironmentId, commits: &BTreeSet<CommitId>| {
+            Ok(snapshot.with_mass_change(environment, commits)?)
+        };
         let documents = documents(&draft, snapshot, rules, most_undecided)?;
         if documents.is_empty() {
-            return draft.attribute(&BTreeMap::new(), &BTreeMap::new(), review);
+            return draft.attribute(&BTreeMap::new(), &BTreeMap::new(), review, decided);
         }
         let reader = snapshot.reader()?;
         let wanted = WantedDocuments { documents, kind: rules.kind, reader };
@@ -45,7 +49,7 @@ impl Attributions<'_> {
             let attribution = attributions.entry((*path).to_owned());
             attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
         }
-        draft.attribute(&attributions, &evidence, review)
+        draft.attribute(&attributions, &evidence, review, decided)
     }
 }
 

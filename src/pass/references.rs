@@ -14,7 +14,6 @@ use crate::model::{
 };
 use crate::plan::Needs;
 use crate::plan::compare::{File, join};
-use crate::source;
 
 /// A valid document that was read and is checked.
 #[derive(Clone, Debug)]
@@ -27,13 +26,14 @@ pub(crate) struct Noted {
     /// Whether the type is compared with that of the toggle's other documents: it is new.
     pub(crate) has_new_type: bool,
     /// Whether only missing documents are findings: it does not change, and needs one that was removed.
-    pub(crate) is_unchanged: bool,
+    pub(crate) only_unknown: bool,
 }
 
 /// What was found out about the checked documents.
 #[derive(Debug, Default)]
 pub(crate) struct ReferenceFindings {
-    pub(crate) findings: Vec<Diagnostic>,
+    /// Each with the toggle in whose document it is.
+    pub(crate) findings: Vec<(ToggleId, Diagnostic)>,
     /// The toggles whose documents are invalid because of what others say.
     pub(crate) invalid: BTreeSet<ToggleId>,
     /// What the checked documents need, and what those need.
@@ -43,10 +43,13 @@ pub(crate) struct ReferenceFindings {
 }
 
 /// Checks what `noted` say about other documents of the library.
-pub(crate) fn check<T: Trees<Error = source::Error>>(
+pub(crate) fn check<T: Trees>(
     mut noted: Vec<Noted>,
-    mut library: Library<'_, T>,
-) -> Result<ReferenceFindings, Error> {
+    library: &mut Library<'_, T>,
+) -> Result<ReferenceFindings, Error>
+where
+    Error: From<T::Error>,
+{
     if !library.kind.can().refer {
         return Ok(ReferenceFindings::default());
     }
@@ -64,7 +67,7 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         if !referring.is_empty() {
             let (mut found, needs) = library.prerequisites(&noted, &referring)?;
             for (at, problems) in referring.iter().zip(&mut found) {
-                problems.retain(|problem| !noted[*at].is_unchanged || problem.is_unknown());
+                problems.retain(|problem| !noted[*at].only_unknown || problem.is_unknown());
             }
             all.needs.insert(environment[0].id.environment(), needs);
             problems.extend(referring.into_iter().zip(found).filter(|(_, found)| !found.is_empty()));
@@ -89,7 +92,7 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         if is_mixed {
             all.mixed.insert(id.clone(), ReferenceProblem::types_are_waived(&found));
         }
-        all.findings.extend(found);
+        all.findings.extend(found.into_iter().map(|finding| (id.clone(), finding)));
     }
     Ok(all)
 }
@@ -126,7 +129,10 @@ enum Named {
     Several(ToggleId),
 }
 
-impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
+impl<'a, T: Trees> Library<'a, T>
+where
+    Error: From<T::Error>,
+{
     pub(crate) fn new(trees: T, top: ObjectId, layout: &'a Layout, root: &'a str, kind: ServiceKind) -> Self {
         const MOST_COMPARISONS: usize = 2_000_000;
         Self {
@@ -227,22 +233,18 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(prerequisites.into_iter().map(|one| one.key).collect())
     }
 
-    /// Adds the documents of `ids` to those to check, because they need a document that was removed.
-    pub(super) fn note_unchanged(
-        &mut self,
-        ids: BTreeSet<ToggleId>,
-        noted: &mut Vec<Noted>,
-    ) -> Result<(), Error> {
-        let known: BTreeSet<ToggleId> = noted.iter().map(|one| one.id.clone()).collect();
-        for id in ids.into_iter().filter(|id| !known.contains(id)) {
+    /// Reads the documents of `ids` to check what they say about others. Leaves out invalid ones.
+    pub(super) fn note(&mut self, ids: impl IntoIterator<Item = ToggleId>) -> Result<Vec<Noted>, Error> {
+        let mut noted = Vec::new();
+        for id in ids {
             let Named::One(id, file) = self.named(&id, id.toggle())? else { continue };
             let document::Document { payload: Some(payload), outline, .. } = self.read(file)? else {
                 continue;
             };
             let payload = Some(payload);
-            noted.push(Noted { id, file, outline, payload, has_new_type: false, is_unchanged: true });
+            noted.push(Noted { id, file, outline, payload, has_new_type: false, only_unknown: false });
         }
-        Ok(())
+        Ok(noted)
     }
 
     fn named(&mut self, place: &ToggleId, key: &str) -> Result<Named, Error> {
@@ -433,7 +435,10 @@ struct Environment<'l, 'a, T> {
     place: ToggleId,
 }
 
-impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T> {
+impl<T: Trees> document::Others for Environment<'_, '_, T>
+where
+    Error: From<T::Error>,
+{
     type Error = Error;
 
     fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Error> {

@@ -101,8 +101,9 @@ impl Run<'_> {
         let documents = self.documents(&found);
         let (mut findings, noted) = self.read(found.differences, &open)?;
         let Checks { kind, .. } = self.checks;
-        let library = Library::new(open()?, root_tree, layout, &self.root, kind).alone(self.is_alone);
-        findings.extend(references::check(noted, library)?.findings);
+        let mut library = Library::new(open()?, root_tree, layout, &self.root, kind).alone(self.is_alone);
+        let found_between = references::check(noted, &mut library)?.findings;
+        findings.extend(found_between.into_iter().map(|(_, finding)| finding));
         findings.extend(found.findings);
         findings.sort_unstable();
         let (waived, findings): (Vec<_>, Vec<_>) =

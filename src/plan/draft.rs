@@ -172,6 +172,7 @@ impl Draft {
         attributions: &BTreeMap<String, Attribution>,
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
         review: impl FnOnce(&[Change]) -> Result<Unlisted, E>,
+        decided: impl Fn(&EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
     ) -> Result<Plan, E> {
         self.name_renames();
         let drafts = std::mem::take(&mut self.changes);
@@ -218,6 +219,7 @@ impl Draft {
             }
         }
         // Rails come after first passes, because an adopted document changes nothing on the service.
+        self.pass_decided(&mut changes, &overrides, decided)?;
         holds.rails = self.rails(&changes, &overrides);
         for mut change in changes {
             match holds.after_rails(&change) {
@@ -314,6 +316,30 @@ impl Draft {
     fn reads_again(&self, change: &Change) -> bool {
         let parked = self.parked.get(&FoldedId::from(&change.id));
         self.policy.reads_live() && parked.is_none_or(|parked| parked.request != change.request())
+    }
+
+    /// Lets through what a commit decided on before a pass that applied something else, or that was interrupted.
+    fn pass_decided<E>(
+        &self,
+        changes: &mut [Change],
+        overrides: &Overrides,
+        decided: impl Fn(&EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
+    ) -> Result<(), E> {
+        if !self.policy.allows_trailers {
+            return Ok(());
+        }
+        let rails = self.rails(changes, overrides).into_keys();
+        for environment in rails.filter(|environment| !overrides.mass_change.contains(environment)) {
+            let known = |change: &Change| match &change.attribution {
+                Attribution::Known(commit) if change.id.is_in(&environment) => Some(commit.id),
+                _ => None,
+            };
+            let decided = decided(&environment, &changes.iter().filter_map(known).collect())?;
+            for change in changes.iter_mut() {
+                change.passed |= known(change).is_some_and(|commit| decided.contains(&commit));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the rails that the changes exceed, whatever a run or an operator permits.

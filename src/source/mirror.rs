@@ -27,9 +27,6 @@ const BRANCH: &str = "refs/gitoggle/branch";
 const URL_KEY: &str = "gitoggle.source";
 const NAME_KEY: &str = "gitoggle.name";
 
-/// The number of digits of a full commit id.
-const LENGTH_OF_ID: usize = 40;
-
 /// The state of a remote source between snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
@@ -140,7 +137,7 @@ fn take(
 /// Fetches the wanted ref, and returns its name and commit.
 fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, Error> {
     let wanted = config.reference.as_deref().unwrap_or("HEAD");
-    if is_full_id(wanted) {
+    if revisions::is_full_id(wanted) {
         return fetch_id(repository, config, &wanted.to_ascii_lowercase());
     }
     let known = known_name(repository, wanted);
@@ -269,10 +266,6 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
     }
 }
 
-fn is_full_id(name: &str) -> bool {
-    name.len() == LENGTH_OF_ID && revisions::is_id(name)
-}
-
 /// Fetches a commit by its id. Most hosts allow that, even for commits that only a closed pull request
 /// contains. Otherwise fetches all branches and tags.
 fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<Resolved, Error> {
@@ -280,7 +273,7 @@ fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<
     if let Ok(found) = revisions::resolve(repository, Some(id)) {
         return Ok(found);
     }
-    if is_full_id(id) {
+    if revisions::is_full_id(id) {
         match fetch_refs(repository, config, &[format!("+{id}:{WANTED}")]) {
             Ok(()) => return revisions::resolve(repository, Some(id)),
             Err(error) if is_missing(&error) => {}

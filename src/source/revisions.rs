@@ -238,15 +238,28 @@ pub(super) struct Resolved {
     pub(super) commit: CommitId,
 }
 
-/// Resolves `reference` as the only branch, tag, remote's branch, or full ref of that name, or else as a
-/// commit id. Without a reference, resolves `HEAD`.
+/// Resolves `reference` as a full commit id, the only branch, tag, remote's branch, or full ref of that name, or
+/// else as a short commit id. Without a reference, resolves `HEAD`.
 pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Result<Resolved, Error> {
     let name = match reference {
         None | Some("HEAD") => return head(repository),
         Some(name) => name,
     };
+    // As in Git: 40 digits are always the commit, whatever a branch is called.
+    if is_full_id(name) {
+        return by_id(repository, name);
+    }
     match full_name(repository, name)? {
-        Some((full, target)) => resolved(target, full),
+        Some((full, target)) => {
+            let found = resolved(target, full)?;
+            match is_id(name).then(|| commit::by_id(repository, &name.to_ascii_lowercase())).transpose()? {
+                Some(NamedObject::Commit(commit)) if commit != found.commit => {
+                    let full = vec![found.reference, commit.to_string()];
+                    Err(Error::AmbiguousRef { name: name.to_owned(), full })
+                }
+                _ => Ok(found),
+            }
+        }
         None => by_id(repository, name),
     }
 }
@@ -299,10 +312,18 @@ fn resolved(target: RefTarget, reference: String) -> Result<Resolved, Error> {
     }
 }
 
+/// The number of hexadecimal digits in a full commit id.
+const LENGTH_OF_ID: usize = 40;
+
+/// Returns whether `name` can only be a commit id.
+pub(super) fn is_full_id(name: &str) -> bool {
+    name.len() == LENGTH_OF_ID && is_id(name)
+}
+
 /// Returns whether `name` can be a full or short commit id.
 pub(super) fn is_id(name: &str) -> bool {
     // Git accepts no abbreviation of fewer than four digits.
-    (4..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    (4..=LENGTH_OF_ID).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn by_id(repository: &Repository, name: &str) -> Result<Resolved, Error> {

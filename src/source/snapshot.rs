@@ -14,8 +14,8 @@ use crate::git::{
     Repository, RepositoryPool, authored, commit, raw_commit,
 };
 use crate::model::{
-    Attribution, AuthoredCommit, Blob, Commit, CommitId, EntryKind, HistoryEvidence, LastChange, ObjectId,
-    Thresholds, Tree, Trees,
+    Attribution, AuthoredCommit, Blob, Commit, CommitId, EntryKind, EnvironmentId, HistoryEvidence,
+    LastChange, ObjectId, Thresholds, Tree, Trees,
 };
 
 /// One commit of the source and its history. Cheap to clone.
@@ -294,6 +294,40 @@ impl Snapshot {
                 }
             }
             Ok(found)
+        })
+    }
+
+    /// Returns those of `commits` that are in the history of a commit whose trailer permits a mass change in
+    /// `environment`, or are that commit.
+    pub(crate) fn with_mass_change(
+        &self,
+        environment: &EnvironmentId,
+        commits: &BTreeSet<CommitId>,
+    ) -> Result<BTreeSet<CommitId>, Error> {
+        self.query(|reader, start| {
+            let repository = reader.repository();
+            let (mut open, mut deciding) = (commits.clone(), Vec::new());
+            // Children come first, so what decides on the last of them was seen before.
+            for id in commit::newest_first(repository, start, Parents::All, &[])? {
+                let Ok(id) = id else { break };
+                if open.is_empty() {
+                    break;
+                }
+                open.remove(&id);
+                if reader.commit(id)?.mass_change_environments().contains(environment) {
+                    deciding.push(id);
+                }
+            }
+            let mut covered = BTreeSet::new();
+            for id in commits {
+                for by in &deciding {
+                    if by == id || commit::is_descendant(repository, *by, *id)? {
+                        covered.insert(*id);
+                        break;
+                    }
+                }
+            }
+            Ok(covered)
         })
     }
 

@@ -363,3 +363,27 @@ fn everything_can_move_to_a_blocking_thread() {
     movable::<Error>();
     movable::<watch::Watcher>();
 }
+
+#[test]
+fn a_full_id_is_the_commit_and_a_short_one_that_is_a_branch_as_well_is_refused() {
+    let repo = Repo::new();
+    let old = repo.commit_file("a.yaml", "1");
+    let new = repo.commit_file("a.yaml", "2");
+    for name in [&old[..], &old[..7], &old[..4]] {
+        repo.git(&["update-ref", &format!("refs/heads/{name}"), &new]);
+        let found = source_at(repo.path(), name).resolve();
+        match name.len() {
+            40 => assert_eq!(found.unwrap().to_string(), old),
+            _ => {
+                let said = found.unwrap_err().to_string();
+                assert!(said.contains(&format!("`refs/heads/{name}` and `{old}`")), "{said}");
+            }
+        }
+        let branch = source_at(repo.path(), &format!("refs/heads/{name}")).resolve().unwrap();
+        assert_eq!(branch.to_string(), new);
+        // A branch at that commit leaves no question.
+        repo.git(&["update-ref", &format!("refs/heads/{name}"), &old]);
+        assert_eq!(source_at(repo.path(), name).resolve().unwrap().to_string(), old);
+        repo.git(&["update-ref", "-d", &format!("refs/heads/{name}")]);
+    }
+}

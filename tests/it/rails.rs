@@ -320,6 +320,42 @@ fn a_later_commit_lets_a_merged_mass_change_through_if_it_names_the_environment(
 }
 
 #[test]
+fn a_decision_on_a_commit_stays_until_what_it_is_about_is_applied() {
+    // Another environment is applied first, so the recorded revision is newer than the decision.
+    let world = applied(10);
+    world.repo.file("shop/test/one.yaml", doc(18)).commit("Add one\n\nGitoggle-First-Pass: assert\n");
+    world.apply().exit(0).any_output();
+    world.service.take();
+    change(&world, 4, "Change four");
+    let decision = "Allow it\n\nGitoggle-Allow: mass-change shop/prod\n";
+    world.repo.file("shop/test/one.yaml", doc(21)).commit(decision);
+    world.apply().set("only", "shop/test/*").exit(0).any_output();
+    assert_eq!(toggles(&world), ["shop/test/one"]);
+    world.repo.file("notes.txt", "more").commit("Something else");
+    // What was changed after the decision waits for another one.
+    for number in 4..9 {
+        world.repo.file(&path(number), doc(21));
+    }
+    world.repo.commit("Change five others");
+    let held = world.apply().exit(4).says(&["5 of 10 applied toggles"]);
+    held.stdout_contains(&["applied 4 of 9 changes, 5 held"]);
+    assert_eq!(toggles(&world).len(), 4);
+    world.repo.revert();
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+
+    // A pass that publishes what was decided is killed, and a newer commit is recorded before the next one.
+    let world = applied(10);
+    change(&world, 4, "Change four");
+    world.repo.file("notes.txt", "allowed").commit(decision);
+    world.kill_in_first_request(world.apply());
+    world.repo.file("notes.txt", "more").commit("Something else");
+    world.apply().exit(0).any_output();
+    let sent: std::collections::BTreeSet<String> = toggles(&world).into_iter().collect();
+    assert_eq!(sent.len(), 4);
+}
+
+#[test]
 fn a_trailer_that_does_not_count_is_named_in_the_plan_even_if_nothing_is_held() {
     let world = applied(3);
     change(&world, 1, "Change one\n\nGitoggle-Allow: MASS-CHANGE\n");

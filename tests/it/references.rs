@@ -343,6 +343,101 @@ fn a_removed_document_that_others_need_is_a_warning_in_a_plan_and_for_validate()
     plan_of_last_commit(&world).exit(0).stdout_contains(&["orphan shop/prod/base", "`search` needs it"]);
 }
 
+/// Files of one revision, and those that the next one changes; without a text, it removes the file.
+type Step = (Vec<(&'static str, String)>, Vec<(&'static str, Option<String>)>);
+
+/// Steps that break what another document says, which stays as it is.
+fn breaking_steps() -> Vec<Step> {
+    let base = || ("shop/prod/base.yaml", toggle(&[], SWITCH));
+    let search = || ("shop/prod/search.yaml", toggle(&[&needs("base")], SWITCH));
+    let app = || ("shop/prod/app.yaml", toggle(&[&needs("search")], SWITCH));
+    let now =
+        |prerequisites: &[&str], values| vec![("shop/prod/base.yaml", Some(toggle(prerequisites, values)))];
+    let color = |on: &str| toggle(&[], ["red", on]);
+    let green = "{ key: color, type: string, value: green }";
+    let chain: Vec<String> = (0..20).map(|number| format!("shop/prod/s{number:02}.yaml")).collect();
+    let chain: Vec<&'static str> = chain.into_iter().map(|path| &*path.leak()).collect();
+    let link = |number: usize| match number {
+        19 => toggle(&[], SWITCH),
+        _ => toggle(&[&needs(&format!("s{:02}", number + 1))], SWITCH),
+    };
+    // Documents that disagree about the type are compared with each other, and the changed one has the finding.
+    let cases = cases().into_iter().filter(|case| !case.findings.concat().contains("type-disagreement"));
+    let mut steps: Vec<Step> = cases
+        .map(|Case { files, fix, .. }| {
+            let broken = files.iter().map(|(path, text)| (*path, Some(text.clone()))).collect();
+            let fixed = files.into_iter().filter(|(path, _)| fix.iter().all(|(fixed, _)| fixed != path));
+            (fixed.chain(fix.clone()).collect(), broken)
+        })
+        .collect();
+    steps.extend([
+        (vec![base(), search()], now(&[], ["red", "green"])),
+        (vec![base(), search()], now(&[], ["true", "maybe"])),
+        (vec![base(), search(), app()], now(&[&needs("app")], SWITCH)),
+        (vec![base(), search(), app()], vec![("shop/prod/base.yaml", None)]),
+        (
+            vec![base(), search()],
+            vec![("shop/prod/base.yaml", None), ("shop/prod/Base.yaml", Some(toggle(&[], SWITCH)))],
+        ),
+        (
+            vec![
+                ("shop/prod/color.yaml", color("green")),
+                ("shop/prod/search.yaml", toggle(&[green], SWITCH)),
+            ],
+            vec![("shop/prod/color.yaml", Some(color("navy")))],
+        ),
+        (
+            chain.iter().enumerate().map(|(number, path)| (*path, link(number))).collect(),
+            vec![
+                ("shop/prod/s19.yaml", Some(toggle(&[&needs("s20")], SWITCH))),
+                ("shop/prod/s20.yaml", Some(toggle(&[], SWITCH))),
+            ],
+        ),
+    ]);
+    steps
+}
+
+#[test]
+fn a_plan_has_every_finding_that_its_step_causes_and_no_older_one() {
+    for (files, changed) in breaking_steps() {
+        let world = World::new();
+        // A finding that is there before and after.
+        world.repo.file("shop/prod/old.yaml", toggle(&[&needs("old")], SWITCH));
+        for (path, text) in &files {
+            world.repo.file(path, text);
+        }
+        world.repo.commit("Add toggles");
+        let before = found(world.validate());
+        for (path, text) in &changed {
+            match text {
+                Some(text) => world.repo.file(path, text),
+                None => world.repo.remove(path),
+            };
+        }
+        world.repo.commit("Break something");
+        let caused: Vec<String> =
+            found(world.validate()).into_iter().filter(|finding| !before.contains(finding)).collect();
+        assert!(!caused.is_empty(), "{changed:?}");
+        let mut shown = found(plan_of_last_commit(&world));
+        // Only the step shows that a name differs from what was there before.
+        shown.retain(|finding| !finding.ends_with("case-only-difference"));
+        assert_eq!(shown, caused, "{changed:?}");
+        let is_error = caused.iter().any(|finding| !finding.ends_with("unknown-prerequisite"));
+        plan_of_last_commit(&world).exit(if is_error { 3 } else { 0 }).any_output();
+    }
+}
+
+#[test]
+fn a_plan_with_state_has_what_its_changes_make_wrong_in_other_documents() {
+    let service = LiveService::start(&json!(["base", "search"].map(unconfigured)));
+    commit(&service, &[("base", &[]), ("search", &["base"])], "Add toggles");
+    sent(&service);
+    service.world.repo.file("shop/prod/base.yaml", toggle(&[], ["true", "maybe"])).commit("Break search");
+    let plan = || service.connected(service.world.plan()).unset("timeout");
+    assert_eq!(found(plan()), ["shop/prod/search.yaml:7:26 prerequisite-other-type"]);
+    plan().exit(3).stdout_contains(&["1 to publish: 1 update"]).any_stderr();
+}
+
 #[test]
 fn a_toggle_is_not_created_while_its_documents_disagree_about_its_type() {
     let waiver = "# gitoggle: allow(type-disagreement) both are texts\n  variations:";
@@ -395,6 +490,40 @@ fn a_prerequisite_of_another_type_than_on_the_service_is_held_and_the_plan_shows
     service.world.repo.file("shop/test/base.yaml", toggle(&[], ["red", "green"]));
     service.world.repo.file("shop/prod/search.yaml", document).commit("Name the type of the service");
     assert_eq!(patched(&|run| drop(run.exit(0).any_output())), ["search"]);
+}
+
+#[test]
+fn a_change_that_needs_a_toggle_which_the_service_does_not_have_is_held() {
+    const MISSING: &str = "which the service does not have, so SDKs would give everyone the disabled serve";
+    let service = LiveService::start(&json!([unconfigured("known")]));
+    // `far` needs `near`, which needs `new`, whose document is invalid; nobody has `nobody`.
+    let broken = toggle(&[], SWITCH).replace("select: 1", "select: 7");
+    service.world.repo.file("shop/prod/new.yaml", broken);
+    let documents: [(&str, &[&str]); 4] =
+        [("near", &["new"]), ("far", &["near"]), ("known", &["nobody"]), ("alone", &[])];
+    commit(&service, &documents, "Add toggles");
+    let create = |run: Gitoggle| run.set("first-pass", "assert").set("on-missing", "create");
+    let plan = create(service.connected(service.world.plan()).unset("timeout").arg("--live"));
+    let shown = plan.set("output", "json").exit(4).any_stderr().json();
+    let planned =
+        shown["changes"].as_array().unwrap().iter().map(|change| change["toggle"].as_str().unwrap());
+    assert_eq!(planned.collect::<Vec<_>>(), ["shop/prod/alone"]);
+    let missing = shown["drift"]["missing"].as_array().map_or(0, Vec::len);
+    assert_eq!(missing, 0, "what is needed was never applied");
+    let all = service.requests(|| {
+        let apply = create(service.apply()).exit_in(&[3, 4]).any_stderr();
+        apply.stdout_contains(&[
+            &format!("it needs the toggle `new`, {MISSING}"),
+            &format!("it needs the toggle `near`, {MISSING}"),
+            &format!("it needs the toggle `nobody`, {MISSING}"),
+        ]);
+    });
+    let created = all.iter().filter(|request| request.starts_with("POST ")).count();
+    assert_eq!(created, 1, "{all:?}");
+    // With what was missing, all of them follow in one pass.
+    commit(&service, &[("new", &[]), ("nobody", &[])], "Complete the toggles");
+    create(service.apply()).exit(0).any_output();
+    create(service.apply()).exit(0).stdout_contains(&["Nothing to do."]).any_stderr();
 }
 
 #[test]

@@ -327,7 +327,14 @@ impl World {
             .collect();
         let evidence =
             draft.orphans_to_disable().into_iter().map(|(id, ..)| (id, HistoryEvidence::Found)).collect();
-        draft.attribute(&attributions, &evidence, |_| Ok::<_, Infallible>(unlisted)).unwrap()
+        draft
+            .attribute(
+                &attributions,
+                &evidence,
+                |_| Ok::<_, Infallible>(unlisted),
+                |_, _| Ok(BTreeSet::new()),
+            )
+            .unwrap()
     }
 
     /// Returns the world after all of `plan` was carried out.

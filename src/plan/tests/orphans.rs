@@ -103,7 +103,12 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         let evidence = found.map(|found| (id("p/e/x"), found)).into_iter().collect();
         let plan = draft
             .clone()
-            .attribute(&BTreeMap::new(), &evidence, |_| Ok::<_, Infallible>(Unlisted::new()))
+            .attribute(
+                &BTreeMap::new(),
+                &evidence,
+                |_| Ok::<_, Infallible>(Unlisted::new()),
+                |_, _| Ok(BTreeSet::new()),
+            )
             .unwrap();
         assert!(plan.changes().is_empty());
         assert_eq!(plan.orphans()[0].reason, reason);
