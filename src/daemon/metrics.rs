@@ -415,7 +415,6 @@ mod tests {
         gitoggle_withheld{reason="invalid"} 0
         gitoggle_withheld{reason="missing"} 0
         gitoggle_withheld{reason="not_reviewed"} 0
-        gitoggle_withheld{reason="prerequisite"} 0
         gitoggle_withheld{reason="rail"} 0
         gitoggle_withheld{reason="refused"} 0
         gitoggle_withheld{reason="return_type"} 0

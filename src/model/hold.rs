@@ -54,8 +54,6 @@ super::words! {
         Missing = "missing",
         /// No review lists the change.
         NotReviewed = "not_reviewed",
-        /// The service does not have a toggle that the document needs.
-        Prerequisite = "prerequisite",
         /// The environment is over a limit.
         Rail = "rail",
         /// The service refused the request.
@@ -213,7 +211,6 @@ impl HoldKind {
             | Self::Archived
             | Self::AwaitsApproval
             | Self::Missing
-            | Self::Prerequisite
             | Self::ReturnType => Rule::LIVE,
             Self::DiffersFromLive => {
                 Rule { releases: &[Override::FirstPassAssert, Override::OverwriteDrift], ..Rule::LIVE }

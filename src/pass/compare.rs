@@ -16,7 +16,7 @@ use crate::pass::config::{Config, Rules};
 use crate::pass::dependents::{self, with_dependents};
 use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
-use crate::pass::references::{self, Library, Noted};
+use crate::pass::references::{self, Library};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Claims, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
@@ -75,10 +75,9 @@ pub(super) fn plan_files(
     drifted: &LiveDifferences,
 ) -> Result<Plan, Error> {
     let compared = compare(files, applied, &config.rules, drifted)?;
-    let differing = compared.differing(&config.rules);
     let decided = decide(files, applied, &config.rules, compared)?;
     let plan = attribute(hold(decided, &BTreeMap::new(), applied, config), files, applied, config)?;
-    with_dependents(plan, &differing, files, applied, &config.rules)
+    with_dependents(plan, files, &config.rules)
 }
 
 /// The toggles that may have to be published, and what decides about them.
@@ -86,14 +85,6 @@ pub(super) struct Compared {
     comparison: Comparison,
     overrides: Overrides,
     overwritten: LiveDifferences,
-}
-
-impl Compared {
-    /// Returns the toggles whose documents differ.
-    pub(super) fn differing(&self, rules: &Rules) -> BTreeSet<ToggleId> {
-        let ids = self.comparison.differences.iter().map(|one| &one.id);
-        ids.filter(|id| rules.policy.scope.contains(id)).cloned().collect()
-    }
 }
 
 /// Compares the files with the applied side by object id.
@@ -283,13 +274,11 @@ pub(super) fn decide(
         let mut library =
             Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
         if !removed.is_empty() {
-            let known: BTreeSet<ToggleId> = noted.iter().map(|one| one.id.clone()).collect();
             let needing = dependents::needing(&mut library, &removed)?;
-            let unchanged = library.note(needing.into_iter().filter(|id| !known.contains(id)))?;
-            noted.extend(unchanged.into_iter().map(|one| Noted { only_unknown: true, ..one }));
+            library.note_unchanged(needing, &mut noted)?;
         }
-        let found = references::check(noted, &mut library)?;
-        findings.extend(found.findings.into_iter().map(|(_, finding)| finding));
+        let found = references::check(noted, library)?;
+        findings.extend(found.findings);
         (needs, mixed) = (found.needs, found.mixed);
         decided.iter_mut().filter(|one| found.invalid.contains(one.id())).for_each(DecidedToggle::invalidate);
     }
@@ -409,11 +398,11 @@ impl<'a> AppliedSide<'a> {
         Self { view: &base.nothing, base: Some(base) }
     }
 
-    pub(super) fn side(self) -> AppliedTree {
+    fn side(self) -> AppliedTree {
         if self.base.is_some() { AppliedTree::Revision } else { AppliedTree::State }
     }
 
-    pub(super) fn tree(self) -> Option<ObjectId> {
+    fn tree(self) -> Option<ObjectId> {
         match self.base {
             None => self.view.tip().map(|tip| tip.tree),
             Some(base) => base.tree,
@@ -421,7 +410,7 @@ impl<'a> AppliedSide<'a> {
     }
 
     /// Opens the documents; none if there are none.
-    pub(super) fn trees(self) -> Result<Option<AppliedTrees>, Error> {
+    fn trees(self) -> Result<Option<AppliedTrees>, Error> {
         Ok(match self.base {
             None => self.view.reader()?.map(AppliedTrees::State),
             Some(base) => Some(AppliedTrees::Revision(base.snapshot.reader()?)),

@@ -1,13 +1,12 @@
 //! Finds the toggles that need those that a plan changes. Reads all documents of the environments with
 //! changes, so only a plan that somebody reads has them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::Error;
-use super::compare::{AppliedSide, PlanFiles};
+use super::compare::PlanFiles;
 use super::config::Rules;
-use super::references::{self, Library};
-use crate::document::Diagnostic;
+use super::references::Library;
 use crate::model::{EnvironmentId, ToggleId, Trees};
 use crate::plan::{Change, Dependents, Plan};
 use crate::source;
@@ -43,36 +42,18 @@ impl DependencyIndex {
         let owned = |keys: BTreeSet<&String>| keys.into_iter().cloned().collect();
         Dependents { direct: owned(direct), indirect: owned(indirect) }
     }
-
-    /// Returns the toggles that need one of these, directly or through others.
-    fn all_of<'k>(&'k self, keys: impl Iterator<Item = &'k str>) -> HashSet<&'k str> {
-        let mut open: Vec<&str> = keys.collect();
-        let mut all = HashSet::new();
-        while let Some(next) = open.pop() {
-            let needing = self.by_key.get(&next.to_lowercase()).into_iter().flatten();
-            open.extend(needing.map(String::as_str).filter(|key| all.insert(*key)));
-        }
-        all
-    }
 }
 
-/// Adds to a plan the toggles that need those that it changes, and what the documents of `differing` make wrong
-/// in documents that stay as they are.
-pub(super) fn with_dependents(
-    mut plan: Plan,
-    differing: &BTreeSet<ToggleId>,
-    files: &PlanFiles<'_>,
-    applied: AppliedSide<'_>,
-    rules: &Rules,
-) -> Result<Plan, Error> {
+/// Adds the toggles to a plan that need those that it changes.
+pub(super) fn with_dependents(mut plan: Plan, files: &PlanFiles<'_>, rules: &Rules) -> Result<Plan, Error> {
     let mut changes: BTreeMap<EnvironmentId, HashMap<String, &Change>> = BTreeMap::new();
     let withheld = plan.withheld().iter().filter_map(|held| held.change.as_deref());
     for change in plan.changes().iter().chain(withheld) {
         let changes = changes.entry(change.id.environment()).or_default();
         changes.insert(change.id.toggle().to_owned(), change);
     }
-    for id in plan.orphans().iter().map(|orphan| &orphan.id).chain(differing) {
-        changes.entry(id.environment()).or_default();
+    for orphan in plan.orphans() {
+        changes.entry(orphan.id.environment()).or_default();
     }
     if !rules.kind.can().refer || changes.is_empty() {
         return Ok(plan);
@@ -89,50 +70,15 @@ pub(super) fn with_dependents(
     plan.set_dependents(|id| {
         indexes.get(&id.environment()).map(|index| index.of(id.toggle())).unwrap_or_default()
     });
-    plan.add_findings(new_findings(&mut library, &indexes, differing, applied, rules)?);
     Ok(plan)
 }
 
-/// Returns the findings about references in documents that do not differ, as far as the applied side does not
-/// have them.
-fn new_findings(
-    library: &mut Library<'_, Box<dyn Trees<Error = source::Error>>>,
-    indexes: &BTreeMap<EnvironmentId, DependencyIndex>,
-    differing: &BTreeSet<ToggleId>,
-    applied: AppliedSide<'_>,
-    rules: &Rules,
-) -> Result<Vec<Diagnostic>, Error> {
-    let mut unchanged = BTreeSet::new();
-    for (environment, index) in indexes {
-        let own: Vec<&ToggleId> = differing.iter().filter(|id| id.is_in(environment)).collect();
-        let known: HashSet<String> = own.iter().map(|id| id.toggle().to_lowercase()).collect();
-        let needing = index.all_of(own.iter().map(|id| id.toggle())).into_iter();
-        let needing = needing.filter(|key| !known.contains(&key.to_lowercase()));
-        let (project, environment) = (environment.project.as_str(), environment.environment.as_str());
-        unchanged.extend(needing.filter_map(|key| ToggleId::new(project, environment, key).ok()));
-    }
-    let noted = library.note(unchanged.iter().cloned())?;
-    let mut found = references::check(noted, library)?.findings;
-    if let (false, Some(trees), Some(top)) = (found.is_empty(), applied.trees()?, applied.tree()) {
-        let layout = applied.side().layout(&rules.layout);
-        let mut library = Library::new(trees, top, &layout, &rules.root, rules.kind);
-        let noted = library.note(unchanged)?;
-        let old = references::check(noted, &mut library)?.findings;
-        let old: HashSet<_> = old.iter().map(|(id, one)| (id, one.id, &one.message)).collect();
-        found.retain(|(id, one)| !old.contains(&(id, one.id, &one.message)));
-    }
-    Ok(found.into_iter().map(|(_, finding)| finding).collect())
-}
-
 /// Returns what the documents of an environment need. `known` has what those need that were read before.
-pub(super) fn index<T: Trees>(
+pub(super) fn index<T: Trees<Error = source::Error>>(
     library: &mut Library<'_, T>,
     environment: &EnvironmentId,
     known: impl Fn(&str) -> Option<Vec<String>>,
-) -> Result<DependencyIndex, Error>
-where
-    Error: From<T::Error>,
-{
+) -> Result<DependencyIndex, Error> {
     let mut index = DependencyIndex::default();
     for (id, file) in library.documents_of(environment)? {
         let keys = match known(id.toggle()) {
@@ -145,13 +91,10 @@ where
 }
 
 /// Returns the documents that need one of the `removed` ones.
-pub(super) fn needing<T: Trees>(
+pub(super) fn needing<T: Trees<Error = source::Error>>(
     library: &mut Library<'_, T>,
     removed: &[ToggleId],
-) -> Result<BTreeSet<ToggleId>, Error>
-where
-    Error: From<T::Error>,
-{
+) -> Result<BTreeSet<ToggleId>, Error> {
     let mut all = BTreeSet::new();
     let environments: BTreeSet<EnvironmentId> = removed.iter().map(ToggleId::environment).collect();
     for environment in environments {

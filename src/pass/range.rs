@@ -56,7 +56,6 @@ pub fn plan_range(
     };
     let applied = AppliedSide::revision(&base);
     let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
-    let differing = compared.differing(rules);
     let mut input = decide(&files, applied, rules, compared)?;
     if !files.are_committed() {
         "work tree".clone_into(&mut input.source.reference);
@@ -79,7 +78,7 @@ pub fn plan_range(
         most_undecided: usize::MAX,
     };
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(Unlisted::new()))?;
-    let plan = with_dependents(with_files(plan, &files, applied)?, &differing, &files, applied, rules)?;
+    let plan = with_dependents(with_files(plan, &files, applied)?, &files, rules)?;
     let uncommitted = (is_checked_out && files.are_committed()).then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;

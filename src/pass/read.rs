@@ -187,7 +187,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             outline: read.outline,
             payload: read.outline.has_prerequisites.then(|| payload.clone()),
             has_new_type: true,
-            only_unknown: false,
+            is_unchanged: false,
         });
         let (path, format, object) = (path.into(), file.format, file.id);
         (Desired::Document(Version { id, path, format, object, payload }), noted)

@@ -14,6 +14,7 @@ use crate::model::{
 };
 use crate::plan::Needs;
 use crate::plan::compare::{File, join};
+use crate::source;
 
 /// A valid document that was read and is checked.
 #[derive(Clone, Debug)]
@@ -26,14 +27,13 @@ pub(crate) struct Noted {
     /// Whether the type is compared with that of the toggle's other documents: it is new.
     pub(crate) has_new_type: bool,
     /// Whether only missing documents are findings: it does not change, and needs one that was removed.
-    pub(crate) only_unknown: bool,
+    pub(crate) is_unchanged: bool,
 }
 
 /// What was found out about the checked documents.
 #[derive(Debug, Default)]
 pub(crate) struct ReferenceFindings {
-    /// Each with the toggle in whose document it is.
-    pub(crate) findings: Vec<(ToggleId, Diagnostic)>,
+    pub(crate) findings: Vec<Diagnostic>,
     /// The toggles whose documents are invalid because of what others say.
     pub(crate) invalid: BTreeSet<ToggleId>,
     /// What the checked documents need, and what those need.
@@ -43,13 +43,10 @@ pub(crate) struct ReferenceFindings {
 }
 
 /// Checks what `noted` say about other documents of the library.
-pub(crate) fn check<T: Trees>(
+pub(crate) fn check<T: Trees<Error = source::Error>>(
     mut noted: Vec<Noted>,
-    library: &mut Library<'_, T>,
-) -> Result<ReferenceFindings, Error>
-where
-    Error: From<T::Error>,
-{
+    mut library: Library<'_, T>,
+) -> Result<ReferenceFindings, Error> {
     if !library.kind.can().refer {
         return Ok(ReferenceFindings::default());
     }
@@ -67,7 +64,7 @@ where
         if !referring.is_empty() {
             let (mut found, needs) = library.prerequisites(&noted, &referring)?;
             for (at, problems) in referring.iter().zip(&mut found) {
-                problems.retain(|problem| !noted[*at].only_unknown || problem.is_unknown());
+                problems.retain(|problem| !noted[*at].is_unchanged || problem.is_unknown());
             }
             all.needs.insert(environment[0].id.environment(), needs);
             problems.extend(referring.into_iter().zip(found).filter(|(_, found)| !found.is_empty()));
@@ -92,7 +89,7 @@ where
         if is_mixed {
             all.mixed.insert(id.clone(), ReferenceProblem::types_are_waived(&found));
         }
-        all.findings.extend(found.into_iter().map(|finding| (id.clone(), finding)));
+        all.findings.extend(found);
     }
     Ok(all)
 }
@@ -129,10 +126,7 @@ enum Named {
     Several(ToggleId),
 }
 
-impl<'a, T: Trees> Library<'a, T>
-where
-    Error: From<T::Error>,
-{
+impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
     pub(crate) fn new(trees: T, top: ObjectId, layout: &'a Layout, root: &'a str, kind: ServiceKind) -> Self {
         const MOST_COMPARISONS: usize = 2_000_000;
         Self {
@@ -233,18 +227,22 @@ where
         Ok(prerequisites.into_iter().map(|one| one.key).collect())
     }
 
-    /// Reads the documents of `ids` to check what they say about others. Leaves out invalid ones.
-    pub(super) fn note(&mut self, ids: impl IntoIterator<Item = ToggleId>) -> Result<Vec<Noted>, Error> {
-        let mut noted = Vec::new();
-        for id in ids {
+    /// Adds the documents of `ids` to those to check, because they need a document that was removed.
+    pub(super) fn note_unchanged(
+        &mut self,
+        ids: BTreeSet<ToggleId>,
+        noted: &mut Vec<Noted>,
+    ) -> Result<(), Error> {
+        let known: BTreeSet<ToggleId> = noted.iter().map(|one| one.id.clone()).collect();
+        for id in ids.into_iter().filter(|id| !known.contains(id)) {
             let Named::One(id, file) = self.named(&id, id.toggle())? else { continue };
             let document::Document { payload: Some(payload), outline, .. } = self.read(file)? else {
                 continue;
             };
             let payload = Some(payload);
-            noted.push(Noted { id, file, outline, payload, has_new_type: false, only_unknown: false });
+            noted.push(Noted { id, file, outline, payload, has_new_type: false, is_unchanged: true });
         }
-        Ok(noted)
+        Ok(())
     }
 
     fn named(&mut self, place: &ToggleId, key: &str) -> Result<Named, Error> {
@@ -435,10 +433,7 @@ struct Environment<'l, 'a, T> {
     place: ToggleId,
 }
 
-impl<T: Trees> document::Others for Environment<'_, '_, T>
-where
-    Error: From<T::Error>,
-{
+impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T> {
     type Error = Error;
 
     fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Error> {

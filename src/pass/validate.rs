@@ -101,9 +101,8 @@ impl Run<'_> {
         let documents = self.documents(&found);
         let (mut findings, noted) = self.read(found.differences, &open)?;
         let Checks { kind, .. } = self.checks;
-        let mut library = Library::new(open()?, root_tree, layout, &self.root, kind).alone(self.is_alone);
-        let found_between = references::check(noted, &mut library)?.findings;
-        findings.extend(found_between.into_iter().map(|(_, finding)| finding));
+        let library = Library::new(open()?, root_tree, layout, &self.root, kind).alone(self.is_alone);
+        findings.extend(references::check(noted, library)?.findings);
         findings.extend(found.findings);
         findings.sort_unstable();
         let (waived, findings): (Vec<_>, Vec<_>) =

@@ -5,7 +5,7 @@ use similar::udiff::UnifiedHunkHeader;
 
 use super::sentences::{list, quoted};
 use super::{FETCH_ALL, Plan};
-use crate::document::{Diagnostic, print};
+use crate::document::print;
 use crate::model::{
     Action, Attribution, HistoryEvidence, LiveContent, LiveToggle, ObjectId, Payload, RequestDigest, Sent,
     ServiceKind, ToggleId, Version, escaped,
@@ -295,18 +295,6 @@ impl Plan {
         }
         for orphan in &mut self.orphans {
             orphan.needed_by = of(&orphan.id);
-        }
-    }
-
-    /// Adds findings in documents that do not change.
-    pub(crate) fn add_findings(&mut self, findings: Vec<Diagnostic>) {
-        for finding in findings {
-            let list = if finding.waived.is_some() { &mut self.waived } else { &mut self.findings };
-            list.push(finding);
-        }
-        for list in [&mut self.findings, &mut self.waived] {
-            list.sort_unstable();
-            list.dedup();
         }
     }
 

@@ -453,17 +453,6 @@ pub(super) fn return_type(reason: &str) -> Hold {
     )
 }
 
-/// The service does not have the toggle `needed`.
-pub(super) fn prerequisite(needed: &str) -> Hold {
-    Hold::new(
-        HoldKind::Prerequisite,
-        format!(
-            "it needs the toggle `{needed}`, which the service does not have, so SDKs would give everyone the disabled \
-             serve: create `{needed}`, or remove the prerequisite"
-        ),
-    )
-}
-
 pub(super) fn untargeted() -> Hold {
     Hold::new(
         HoldKind::Missing,

@@ -3,7 +3,7 @@
 //! The live state is read just before a publish, so that it is as new as possible. These functions are pure;
 //! the caller reads, sends, and reads again after a response that leaves doubt.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -279,15 +279,7 @@ fn misfit(change: &Change, kind: ReturnType) -> Option<String> {
     })
 }
 
-/// What the service has of a toggle that a change needs.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum NeededToggle {
-    Missing,
-    /// It exists, or was not read. The type is none if it is unknown.
-    Exists(Option<ReturnType>),
-}
-
-/// Returns the toggles that decide on whether `change` may be sent, with the types that it expects.
+/// Returns the toggles whose types decide on whether `change` may be sent.
 pub(crate) fn needed_types(change: &Change) -> Vec<(ToggleId, ReturnType)> {
     // Nothing changes for a toggle that is switched off.
     let needed = match change.action {
@@ -298,13 +290,10 @@ pub(crate) fn needed_types(change: &Change) -> Vec<(ToggleId, ReturnType)> {
     needed.into_iter().filter_map(|one| Some((id(&one.key)?, one.kind))).collect()
 }
 
-/// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent: the service does
-/// not have it, or has it with another type. SDKs compare types as well, so the prerequisite is never met.
-pub(crate) fn unmet(needed: &ToggleId, wanted: ReturnType, live: NeededToggle) -> Option<Hold> {
-    let live = match live {
-        NeededToggle::Missing => return Some(hold::prerequisite(needed.toggle())),
-        NeededToggle::Exists(live) => live.filter(|live| *live != wanted)?,
-    };
+/// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent, if the service
+/// has it with another type: SDKs compare types as well, so the prerequisite is never met.
+pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, live: Option<ReturnType>) -> Option<Hold> {
+    let live = live.filter(|live| *live != wanted)?;
     let (live, wanted) = (live.as_str(), wanted.as_str());
     Some(hold::return_type(&format!(
         "the type of the prerequisite `{}` is `{wanted}`, but `{live}` on the service",
@@ -370,14 +359,13 @@ impl Plan {
                         | LiveDecision::ReadVersions { .. }
                 )
             );
-            // Whether a missing one is created first is known only when all changes are decided.
             let type_of = |id: &ToggleId| match all.get(id) {
                 Some(Live::Toggle(live)) => live.return_type,
                 _ => None,
             };
             let other_type = || {
                 let needed = needed_types(&change);
-                needed.iter().find_map(|(id, wanted)| unmet(id, *wanted, NeededToggle::Exists(type_of(id))))
+                needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, type_of(id)))
             };
             let decision = match decision {
                 Some(LiveDecision::Create(own)) => {
@@ -404,9 +392,6 @@ impl Plan {
                     self.changes.push(change);
                 }
             }
-        }
-        if policy.on_drift != OnDrift::Ignore {
-            self.hold_needing_missing(all);
         }
         // Whoever decides on a first pass sees what an asserted one replaces.
         for held in &mut self.withheld {
@@ -437,7 +422,7 @@ impl Plan {
         let is_changed = |id: &ToggleId| self.changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
         // A change that overwrites drift does not show whose change is lost.
         drift.drifted.retain(|drifted| !is_listed(&drifted.applied.id));
-        // One that was not applied was read for a change that needs it, which says so.
+        // One that was not applied was read for a change that needs it.
         drift.missing.retain(|missing| {
             missing.applied.is_some() && !is_listed(&missing.id) && !is_changed(&missing.id)
         });
@@ -445,31 +430,6 @@ impl Plan {
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
         self.drift = Some(Box::new(drift));
         self
-    }
-
-    /// Holds the changes that need a toggle which the service does not have and which no change creates.
-    fn hold_needing_missing(&mut self, live: &BTreeMap<ToggleId, Live>) {
-        loop {
-            let created: BTreeSet<ToggleId> = self.changes.iter().map(|change| change.id.clone()).collect();
-            let missing =
-                |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. })) && !created.contains(id);
-            let held =
-                self.changes.extract_if(.., |change| needed_types(change).iter().any(|(id, _)| missing(id)));
-            let held: Vec<WithheldToggle> = held
-                .filter_map(|change| {
-                    let needed = needed_types(&change);
-                    let hold = needed
-                        .iter()
-                        .find(|(id, _)| missing(id))
-                        .and_then(|(id, wanted)| unmet(id, *wanted, NeededToggle::Missing))?;
-                    Some(WithheldToggle::of(Arc::new(hold), change))
-                })
-                .collect();
-            if held.is_empty() {
-                return;
-            }
-            self.withheld.extend(held);
-        }
     }
 
     /// Notes what changes were sent over.

@@ -19,8 +19,8 @@ use crate::model::{
 use crate::pass::event::{Event, PublishAnswer};
 use crate::pass::report::ChangeResult;
 use crate::plan::{
-    Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, needed_types, resolve,
-    unmet,
+    Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, needed_types,
+    other_type, resolve,
 };
 use crate::service::Outcome;
 use crate::state::{self, Begun};
@@ -259,7 +259,7 @@ impl<'a> Attempt<'a> {
         };
         let decision = match decision {
             LiveDecision::Create(_) | LiveDecision::Publish { .. } => {
-                self.unmet(change).await?.map_or(decision, LiveDecision::Hold)
+                self.other_type(change).await?.map_or(decision, LiveDecision::Hold)
             }
             decision => decision,
         };
@@ -270,11 +270,11 @@ impl<'a> Attempt<'a> {
         Ok((decision, overwritten.map(|_| SentNote::Overwrites)))
     }
 
-    /// Returns why a change may not be sent: the service does not have what it needs.
-    async fn unmet(&self, change: &Change) -> Result<Option<Hold>, Outcome> {
+    /// Returns why a change may not be sent whose prerequisite has another type on the service.
+    async fn other_type(&self, change: &Change) -> Result<Option<Hold>, Outcome> {
         for (id, wanted) in needed_types(change) {
-            let live = self.publish.service.needed(&id, self.now()).await?;
-            if let Some(hold) = unmet(&id, wanted, live) {
+            let live = self.publish.service.return_type(&id, self.now()).await?;
+            if let Some(hold) = other_type(&id, wanted, live) {
                 return Ok(Some(hold));
             }
         }

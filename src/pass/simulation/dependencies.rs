@@ -19,7 +19,7 @@ use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ReturnType, Servic
 use crate::pass::event::PassContext;
 use crate::pass::publish::{Pending, Service, Services};
 use crate::pass::{Config, Error, PassInputs, Reconciler, Runtime};
-use crate::plan::{Approved, Change, FirstPass, NeededToggle};
+use crate::plan::{Approved, Change, FirstPass};
 use crate::service::retry::TokenState;
 use crate::service::{ClientConfig, Outcome};
 use crate::transport::{Network, Secret, SecretSource};
@@ -109,8 +109,12 @@ impl Service for Handle {
         unreachable!("nothing is read")
     }
 
-    fn needed<'a>(&'a self, _: &'a ToggleId, _: Instant) -> Pending<'a, Result<NeededToggle, Outcome>> {
-        Box::pin(std::future::ready(Ok(NeededToggle::Exists(None))))
+    fn return_type<'a>(
+        &'a self,
+        _: &'a ToggleId,
+        _: Instant,
+    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     fn create<'a>(&'a self, _: &'a Change, _: ReturnType) -> Pending<'a, Outcome> {

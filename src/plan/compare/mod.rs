@@ -88,7 +88,7 @@ pub(crate) enum AppliedTree {
 }
 
 impl AppliedTree {
-    pub(crate) fn layout(self, source: &Layout) -> Cow<'_, Layout> {
+    fn layout(self, source: &Layout) -> Cow<'_, Layout> {
         match self {
             Self::Revision => Cow::Borrowed(source),
             Self::State => Cow::Owned(Layout::default()),
