@@ -124,7 +124,7 @@ checks! {
 
 /// The help on a percentage rollout, in any notation.
 pub(super) const ROLLOUT: &str =
-    "percentage rollouts need `service_kind: featureprobe`: write `split: { \"on\": 25, \"off\": 75 }`";
+    "write a split, such as `split: { \"on\": 25, \"off\": 75 }`, which needs `service_kind: featureprobe`";
 
 /// The help on a `datetime` condition without `subject`.
 pub(super) const NOW: &str =

@@ -48,7 +48,8 @@ impl ConditionChecker<'_> {
         // The positioned reader requires the subject of all other conditions.
         if subject.is_none() && kind == "segment" && !has_optional_subject(kind, self.kind) {
             let finding = at.finding(&check::MISSING_FIELD, Part::Key, "a condition needs `subject`");
-            add(self.findings, finding.help(condition_example(Some(kind), "subject")));
+            let help = "a segment has no attribute to name: conditions on segments need `service_kind: featureprobe`";
+            add(self.findings, finding.help(help));
         }
         self.vocabulary(kind, predicate.as_deref(), at);
         self.between(condition, at);
@@ -85,10 +86,8 @@ impl ConditionChecker<'_> {
             }
             if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
                 let message = format!("`{}` is not a regular expression: {}", shown(object), shown(&reason));
-                let help = "the service accepts this, but the condition never matches, or, negated, always in Rust and Go and never in \
-                            Java, Node and Python";
                 let finding = at.finding(&check::BAD_REGEX, Part::Value, message);
-                add(self.findings, finding.help(help));
+                add(self.findings, finding.help(way_without(&reason)));
             }
         }
     }
@@ -124,7 +123,8 @@ impl ConditionChecker<'_> {
             true => &check::UNKNOWN_CONDITION_TYPE,
         };
         let types: Vec<&str> = CONDITION_TYPES.iter().map(|kind| kind.name).collect();
-        let help = suggest(self.findings, kind, types.iter().copied());
+        let meant = dialects::meant_type(kind).map(|meant| format!("did you mean `{meant}`?"));
+        let help = meant.or_else(|| suggest(self.findings, kind, types.iter().copied()));
         let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&types))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
         let finding = at.key("type").finding(check, Part::Value, message);
@@ -139,7 +139,18 @@ impl ConditionChecker<'_> {
         // Comparing words is slow, and a hostile file could require it very often.
         let meant = is_affordable(self.findings).then(|| dialects::meant(kind, predicate, known)).flatten();
         let help = meant.map(|meant| format!("did you mean `{meant}`?"));
-        let help = help.unwrap_or_else(|| format!("a `{kind}` condition has {}", listed(&quoted(known))));
+        let elsewhere = || {
+            let others = dialects::other_types(kind, predicate);
+            let (_, first) = others.first()?;
+            let types: Vec<&str> =
+                others.iter().filter(|(_, one)| one == first).map(|(kind, _)| *kind).collect();
+            Some(format!("it is `{first}` of {} conditions", listed(&quoted(&types))))
+        };
+        let own = || format!("a `{kind}` condition has {}", listed(&quoted(known)));
+        let help = help.unwrap_or_else(|| match elsewhere() {
+            Some(elsewhere) => format!("{}; {elsewhere}", own()),
+            None => own(),
+        });
         let message = format!("`{}` is not a known predicate of a `{kind}` condition", shown(predicate));
         add(self.findings, at.finding(check, Part::Value, message).help(help));
     }
@@ -207,6 +218,31 @@ impl ConditionChecker<'_> {
     }
 }
 
+/// Returns the help on a pattern that the Rust SDK does not know, for this reason.
+fn way_without(reason: &str) -> String {
+    let (way, others) = match () {
+        () if reason.starts_with("look-around") => (
+            "write several conditions, which must all match",
+            "Go does the same; Java, Node and Python know it",
+        ),
+        () if reason.starts_with("backreferences") => {
+            ("write each case as an object", "Go does the same; Java, Node and Python know it")
+        }
+        () if reason.contains("too large") || reason.contains("larger") => {
+            ("write a shorter pattern", "other SDKs may know it")
+        }
+        () => {
+            let way = "write literal text, classes such as `[a-z]`, groups and repetitions, and a backslash before a \
+                       character that has another meaning";
+            (way, "other SDKs may read it in another way, or refuse it as well")
+        }
+    };
+    format!(
+        "{way}: the service accepts this, but in the Rust SDK, the condition never matches, or, if it is negated, always; \
+         {others}"
+    )
+}
+
 /// Returns the predicates of the two sides of `between` in a condition of this type. One without `between`
 /// has another finding.
 fn sides(kind: &str) -> Vec<&'static str> {
@@ -230,11 +266,14 @@ pub(super) fn operand(
 ) -> Option<(&'static Check, &'static str, String)> {
     let (check, what, help) = match (kind, service.can().evaluate) {
         // Decimal numbers are the same for every kind of service.
-        ("number", _) if !is_decimal(object) => (
-            &check::NOT_A_NUMBER,
-            "is not a decimal number",
-            "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`",
-        ),
+        ("number", _) if !is_decimal(object) => {
+            let reading = meant::almost_number(object).flatten();
+            let help = reading.filter(|reading| is_decimal(&reading.number)).map(|reading| reading.help(""));
+            let help = help.unwrap_or_else(|| {
+                "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`".to_owned()
+            });
+            return Some((&check::NOT_A_NUMBER, "is not a decimal number", help));
+        }
         ("semver", true) if !is_semver(object) => (
             &check::BAD_SEMVER,
             "is not a semantic version",

@@ -243,20 +243,105 @@ const ORDERED: &[(&str, &[Names])] = &[
     ("between", &[BETWEEN]),
 ];
 
+/// What other tools call each type.
+const TYPES: &[(&str, Names)] = &[
+    (
+        "number",
+        &["int", "integer", "long", "float", "double", "decimal", "numeric", "num", "count", "percentage"],
+    ),
+    ("string", &["str", "text", "varchar", "char", "enum", "bool", "boolean", "regex", "email", "uuid"]),
+    ("semver", &["version", "semanticversion", "ver", "semversion"]),
+    ("datetime", &["date", "time", "timestamp", "instant", "datetimetz"]),
+    ("segment", &["segmentmatch", "group", "cohort", "audience", "usergroup"]),
+];
+
+/// Returns the type that another tool calls `word`.
+pub(super) fn meant_type(word: &str) -> Option<&'static str> {
+    let plain = plain(word);
+    TYPES.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(kind, _)| *kind)
+}
+
+/// Returns the types of conditions with a predicate of this name, with the predicate.
+pub(super) fn other_types(kind: &str, word: &str) -> Vec<(&'static str, &'static str)> {
+    let plain = plain(word);
+    let is_named = |names: &Names| names.contains(&plain.as_str());
+    let of = |predicates: &'static [(&'static str, &'static [Names])]| {
+        let mut all = predicates.iter();
+        all.find(|(name, names)| *name == word || names.iter().any(is_named)).map(|(name, _)| *name)
+    };
+    let others = TABLE.iter().filter(|(other, _)| *other != kind);
+    others.filter_map(|(other, predicates)| Some((*other, of(predicates)?))).collect()
+}
+
+/// The predicates that say the opposite.
+const OPPOSITES: &[(&str, &str)] = &[
+    ("is one of", "is not any of"),
+    ("starts with", "does not start with"),
+    ("ends with", "does not end with"),
+    ("contains", "does not contain"),
+    ("matches regex", "does not match regex"),
+    ("=", "!="),
+    ("is in", "is not in"),
+];
+
+/// What denies a word that follows it, without blanks and signs that separate. A single sign stands before a
+/// word only.
+const DENYING: &[&str] = &[
+    "n", "un", "non", "no", "not", "nor", "mis", "dis", "never", "aint", "isnt", "arent", "cannot", "cant",
+    "wont", "doesnt", "dont", "isnot", "doesnot", "~", "!", "¬", "without", "anti",
+];
+
+/// Returns the predicate that says the opposite of the one that a word denies; the inner one is none if no
+/// predicate does. None if the word does not deny a predicate.
+fn denied(predicates: &[(&'static str, &[Names])], word: &str) -> Option<Option<&'static str>> {
+    let word: String = word
+        .to_lowercase()
+        .chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '_' | '\'' | '’' | '.'))
+        .collect();
+    let is_denied = |name: &str| {
+        word.strip_suffix(name).is_some_and(|before| {
+            let before = before.trim_end_matches('-');
+            let is_sign = !before.chars().any(char::is_alphanumeric) && before != "!" && before != "¬";
+            word != name && DENYING.contains(&before) && (!is_sign || name.chars().any(char::is_alphanumeric))
+        })
+    };
+    let mut positive = predicates.iter().filter(|(predicate, _)| !is_negative(predicate));
+    let (predicate, _) = positive.find(|(predicate, names)| {
+        is_denied(&plain(predicate)) || names.iter().flat_map(|names| *names).any(|name| is_denied(name))
+    })?;
+    Some(OPPOSITES.iter().find(|(one, _)| one == predicate).map(|(_, opposite)| *opposite))
+}
+
 /// Returns the predicate of a type that `word` probably means; none if no predicate says the same.
 pub(super) fn meant(kind: &str, word: &str, known: &[&'static str]) -> Option<&'static str> {
-    let plain = plain(word);
     let of_kind = TABLE.iter().find(|(name, _)| *name == kind).map_or(&[][..], |(_, predicates)| *predicates);
-    let named = of_kind.iter().find(|(_, names)| names.iter().any(|names| names.contains(&plain.as_str())));
-    if let Some((predicate, _)) = named {
-        return known.iter().copied().find(|one| one == predicate);
+    let find = |predicate: &str| known.iter().copied().find(|one| *one == predicate);
+    // Before a word, these signs are a negation to some tools, and not to others.
+    let has_sign = word.trim_start().starts_with(['-', '~', '^']) && word.contains(char::is_alphanumeric);
+    let plain = plain(word);
+    let mut named =
+        of_kind.iter().filter(|(_, names)| names.iter().any(|names| names.contains(&plain.as_str())));
+    if let Some((predicate, _)) = named.next().filter(|_| !has_sign) {
+        return find(predicate);
+    }
+    if let Some(opposite) = denied(of_kind, word) {
+        return opposite.and_then(find);
+    }
+    if has_sign {
+        return None;
     }
     // A sign is another one if a single character differs.
     if !word.chars().any(char::is_alphanumeric) {
         return None;
     }
     let candidates = known.iter().copied().filter(|one| is_negative(one) == is_negative(word));
-    closest(word, candidates)
+    // The letters that differ may be those of a negation.
+    let lower = word.trim().to_lowercase();
+    closest(word, candidates).filter(|found| {
+        !DENYING.iter().any(|denying| lower.starts_with(denying) && !found.starts_with(denying))
+            || is_negative(found)
+    })
 }
 
 /// Returns a word in lower case, without what separates its parts.
@@ -351,6 +436,27 @@ mod tests {
             ("datetime", "not before", None),
             ("segment", "segmentMatch", Some("is in")),
             ("segment", "isn't in", Some("is not in")),
+            ("string", "ncontains", Some("does not contain")),
+            ("string", "uncontains", Some("does not contain")),
+            ("string", "-contains", None),
+            ("string", "^contains", None),
+            ("string", "-in", None),
+            ("string", "~contains", Some("does not contain")),
+            ("string", "non-contains", Some("does not contain")),
+            ("string", "nstarts with", Some("does not start with")),
+            ("string", "mismatches regex", Some("does not match regex")),
+            ("string", "!=~", Some("does not match regex")),
+            ("string", "aint one of", Some("is not any of")),
+            ("string", "ain't one of", Some("is not any of")),
+            ("string", "unequal", Some("is not any of")),
+            ("string", "unlike", Some("does not contain")),
+            ("string", "ncontians", None),
+            ("string", "unstarts wiht", None),
+            ("number", "unequal", Some("!=")),
+            ("number", "n>", None),
+            ("number", "~=", None),
+            ("segment", "nis in", Some("is not in")),
+            ("datetime", "nbefore", None),
         ] {
             assert_eq!(meant(kind, word, &known(kind)), expected, "{kind} {word}");
         }
@@ -361,11 +467,17 @@ mod tests {
         for (kind, _) in TABLE {
             let known = known(kind);
             for predicate in &known {
-                for denied in
-                    [format!("not {predicate}"), format!("isn't {predicate}"), format!("!{predicate}")]
-                {
-                    let found = meant(kind, &denied, &known).filter(|_| !is_negative(predicate));
-                    assert!(found.is_none_or(is_negative), "{kind} {denied}: {found:?}");
+                for denying in DENYING.iter().chain(&["isn't ", "ain't ", "no "]) {
+                    for denied in [format!("{denying}{predicate}"), format!("{denying} {predicate}")] {
+                        let found = meant(kind, &denied, &known).filter(|_| !is_negative(predicate));
+                        assert!(found.is_none_or(is_negative), "{kind} {denied}: {found:?}");
+                        let misspelled = denied.replacen(['t', 's'], "", 2);
+                        let found = meant(kind, &misspelled, &known).filter(|_| !is_negative(predicate));
+                        assert!(
+                            found.is_none_or(is_negative) || !misspelled.starts_with(denying),
+                            "{kind} {misspelled}: {found:?}"
+                        );
+                    }
                 }
                 let typo = predicate.replacen(['i', 'o', 'e'], "", 1);
                 let found = meant(kind, &typo, &known);
@@ -375,5 +487,34 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_type_of_another_tool_is_one_of_ours() {
+        for (word, expected) in [
+            ("int", Some("number")),
+            ("Integer", Some("number")),
+            ("FLOAT", Some("number")),
+            ("version", Some("semver")),
+            ("date-time", None),
+            ("time", Some("datetime")),
+            ("bool", Some("string")),
+            ("cohort", Some("segment")),
+            ("geo", None),
+        ] {
+            assert_eq!(meant_type(word), expected, "{word}");
+        }
+        for (kind, names) in TYPES {
+            assert!(TABLE.iter().any(|(known, _)| known == kind));
+            assert!(names.iter().all(|name| plain(name) == *name), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_predicate_of_another_type_is_found_there() {
+        assert_eq!(other_types("string", "NUM_GTE"), [("number", ">="), ("semver", ">=")]);
+        assert_eq!(other_types("string", ">="), [("number", ">="), ("semver", ">="), ("datetime", "after")]);
+        assert_eq!(other_types("number", "STR_STARTS_WITH"), [("string", "starts with")]);
+        assert_eq!(other_types("number", "sounds like"), []);
     }
 }

@@ -340,7 +340,8 @@ pub(crate) fn moved(path: &str, held: &ToggleId) -> Diagnostic {
     let message = format!(
         "this file is the document of `{held}`, and is not read here; `{held}` keeps its last applied version"
     );
-    let help = "move it back, or remove it; to keep it here, begin its name with `_`";
+    let help = "move it back; to remove the toggle, which switches it off (`on_remove: disable`), delete this file as well, or begin its \
+                name with `_`";
     let severity = Severity::Error;
     Diagnostic { severity, ..Diagnostic::whole_file(&check::ELSEWHERE, path, message).help(help) }
 }

@@ -17,7 +17,6 @@ use super::resolve::{
     NameError, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation,
     ServeError, SplitError, Text, VariationNames,
 };
-use super::syntax;
 use crate::model::{
     Payload, ReturnType, Serve, ServiceKind, ServiceLimits, WHOLE, escaped, listed, percent, variation_fits,
 };
@@ -87,60 +86,48 @@ impl MeaningChecker {
         }
     }
 
-    /// Warns about a value that makes a toggle of numbers or JSON one of text.
+    /// Warns about a value that makes a toggle of booleans, numbers or JSON one of text.
     fn almost_values(&mut self, variations: &[RawVariation], list: &At<'_>) {
-        let values: Vec<&str> =
-            variations.iter().map(|one| one.value.as_deref().unwrap_or_default()).collect();
-        let fits = |kind, value: &str| variation_fits(kind, value).is_ok();
-        for (index, value) in values.iter().enumerate() {
-            let others = || values.iter().filter(|other| *other != value);
-            let is_json = |other: &&str| other.starts_with('{');
-            let nearly_json = value.starts_with('{') && others().all(is_json)
-                || value.starts_with('[')
-                    && others().next().is_some()
-                    && others().all(|one| fits(ReturnType::Json, one));
-            let is_json_at_all = value.contains('"') || others().any(|other| fits(ReturnType::Json, other));
-            let number = meant::number(value).filter(|number| fits(ReturnType::Number, number));
-            let is_comma = value.replacen(',', ".", 1) == number.as_deref().unwrap_or_default();
-            let is_number = |other: &&str| fits(ReturnType::Number, other) || meant::number(other).is_some();
-            let (kind, help) = if nearly_json && is_json_at_all && !fits(ReturnType::Json, value) {
-                let help = match repaired_json(value) {
-                    Some(json) => format!("write `value: {json}`"),
-                    None => "correct it, or begin the text with another character".to_owned(),
-                };
-                ("JSON object", format!("{help}: one value that is not JSON makes a toggle one of text"))
-            } else if let Some(number) = number
-                && others().all(is_number)
-                && (is_comma || others().any(|other| fits(ReturnType::Number, other)))
-            {
-                (
-                    "number",
-                    format!(
-                        "write `value: {}`: one value that is not a number makes a toggle one of text",
-                        shown(&number)
-                    ),
-                )
-            } else {
-                continue;
+        // A value that cannot be read has its own finding.
+        let values = || variations.iter().map(|one| one.value.as_deref());
+        for (index, value) in values().enumerate() {
+            let Some(value) = value else { continue };
+            let others = || values().take(MOST_COMPARED).flatten().filter(|other| *other != value);
+            let Some((kind, help)) = almost_value(value, others) else { continue };
+            let message = match value.is_empty() {
+                true => format!("the empty text is not a {kind}, so the values are text"),
+                false => format!("`{}` is not a {kind}, so the values are text", shown(value)),
             };
-            let message = format!("`{}` is not a {kind}, so the values are text", shown(value));
+            let help = format!("{help}: one value that is not a {kind} makes a toggle one of text");
             let at = list.item(index);
             self.add(at.key("value").finding(&check::ALMOST_VALUE, Part::Value, message).help(help));
         }
     }
 
-    /// Warns about a list that YAML has folded into one line.
+    /// Warns about a list that YAML has folded into one line, or that is a text beside JSON.
     fn folded_lists(&mut self, variations: &[RawVariation], list: &At<'_>) {
-        for (index, variation) in variations.iter().enumerate() {
-            let value = variation.value.as_deref().unwrap_or_default();
-            let is_folded = value.starts_with("- ") && !value.contains('\n');
-            let items = meant::items(value).filter(|_| is_folded);
-            if let Some(items) = items.and_then(|items| meant::list(&items)) {
-                let message = "this text was a list, whose lines are one now";
-                let finding =
-                    list.item(index).key("value").finding(&check::LIST_IN_TEXT, Part::Value, message);
-                self.add(finding.help(format!("write JSON as text: `value: '[{items}]'`")));
+        let values = || variations.iter().map(|one| one.value.as_deref().unwrap_or_default());
+        for (index, value) in values().enumerate() {
+            let trimmed = value.trim();
+            if !trimmed.starts_with("- ") {
+                continue;
             }
+            let is_folded = !trimmed.contains('\n') && meant::items(trimmed).is_some();
+            let mut others = values().take(MOST_COMPARED).filter(|other| *other != value).peekable();
+            let is_beside_json = others.peek().is_some() && others.all(|one| one.starts_with(['[', '{']));
+            if !is_folded && !is_beside_json {
+                continue;
+            }
+            let message = match is_folded {
+                true => "this text was a list, whose lines are one now",
+                false => "this text has the form of a list, and the other values are JSON",
+            };
+            let help = match meant::json_of_block(&trimmed.replace(" - ", "\n- ")) {
+                Some(json) => format!("write JSON as text: `value: {json}`"),
+                None => "write JSON as text, in single quotes".to_owned(),
+            };
+            let at = list.item(index);
+            self.add(at.key("value").finding(&check::LIST_IN_TEXT, Part::Value, message).help(help));
         }
     }
 
@@ -467,7 +454,7 @@ impl ServeChecker<'_> {
                 };
                 let help = match split {
                     Some(RawSplit::ByIndex(weights)) => in_hundredths(weights),
-                    Some(RawSplit::ByName(shares)) => in_percent(shares, sum),
+                    Some(RawSplit::ByName(shares)) => in_percent(shares),
                     None => None,
                 };
                 let help = help.unwrap_or_else(|| {
@@ -483,45 +470,77 @@ impl ServeChecker<'_> {
     }
 }
 
-/// Returns text that is nearly JSON as JSON: without the last comma, with quoted keys.
-fn repaired_json(text: &str) -> Option<String> {
-    if text.len() > meant::LONGEST {
+/// The most values that are compared with each other value, so that all comparisons together are linear.
+const MOST_COMPARED: usize = 100;
+
+/// Returns the type that a value probably was meant to have, beside the other values, and what to write.
+fn almost_value<'a, I: Iterator<Item = &'a str>>(
+    value: &str,
+    others: impl Fn() -> I,
+) -> Option<(&'static str, String)> {
+    let fits = |kind, value: &str| variation_fits(kind, value).is_ok();
+    let is_boolean = |value: &str| ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    if matches!(value, "true" | "false") || fits(ReturnType::Json, value) {
         return None;
     }
-    // YAML in flow style allows both.
-    let tree = syntax::parse(text);
-    let root = tree
-        .root
-        .filter(|root| tree.findings.is_empty() && matches!(root.kind, node::NodeKind::Mapping(_)))?;
-    meant::json(&root.kind)
-}
-
-/// Returns the help on percentages in place of weights; none if they do not add up to 100.
-fn in_hundredths(weights: &[Text]) -> Option<String> {
-    let shares: Vec<f64> =
-        weights.iter().map(|weight| meant::percentage(&weight.0)).collect::<Option<_>>()?;
-    let sum: f64 = shares.iter().sum();
-    // Parts of 1 and of 100 are common; a sum of floats is not exact.
-    let factor =
-        [100.0, 10_000.0].into_iter().find(|factor| (sum * factor - f64::from(WHOLE)).abs() < 0.5)?;
-    let weights: Vec<String> = shares.iter().map(|share| format!("{:.0}", share * factor)).collect();
-    Some(format!("weights are hundredths of a percent: write `[{}]`", weights.join(", ")))
-}
-
-/// Returns the help on parts of 1 and on weights in place of percentages, whose sum is in hundredths of a
-/// percent.
-fn in_percent(shares: &[(String, Text)], sum: u64) -> Option<String> {
-    const MOST_SHOWN: usize = 8;
-    let factor = match sum {
-        100 => 100.0,
-        1_000_000 => 0.01,
-        _ => return None,
-    };
-    let percentages = shares.iter().map(|(name, share)| {
-        let share: f64 = share.0.parse().ok()?;
-        Some(format!("{}: {}", node::quoted(name), (share * factor * 100.0).round() / 100.0))
+    let is_json_at_all = || value.contains('"') || others().any(|other| fits(ReturnType::Json, other));
+    let nearly_json = value.starts_with('{') && others().all(|other| other.starts_with('{'))
+        || value.starts_with('[')
+            && others().next().is_some()
+            && others().all(|one| fits(ReturnType::Json, one));
+    if nearly_json && is_json_at_all() {
+        let help = meant::repaired_json(value).map(|json| format!("write `value: {json}`"));
+        let reason = || match serde_json::from_str::<serde_json::Value>(value) {
+            Err(error) => format!("correct it ({error}), or begin the text with another character"),
+            Ok(_) => "write an object in braces, or begin the text with another character".to_owned(),
+        };
+        return Some(("JSON object", help.unwrap_or_else(reason)));
+    }
+    if value.contains(':') && others().next().is_some() && others().all(|other| fits(ReturnType::Json, other))
+    {
+        let json = meant::json_of_block(value)?;
+        return Some(("JSON object", format!("write JSON as text: `value: {json}`")));
+    }
+    if others().any(is_boolean) {
+        let boolean = meant::almost_boolean(value)?;
+        let fit = |other: &str| is_boolean(other) || meant::almost_boolean(other).is_some();
+        let help = match boolean {
+            Some(word) => format!("write `value: \"{word}\"`"),
+            None => "write `value: \"true\"` or `value: \"false\"`".to_owned(),
+        };
+        return others().all(fit).then_some(("boolean", help));
+    }
+    if fits(ReturnType::Number, value) {
+        return None;
+    }
+    let reading = meant::almost_number(value)?;
+    let is_comma = reading.as_ref().is_some_and(|reading| {
+        let decimal = value.replacen(',', ".", 1);
+        decimal == reading.number || reading.other.as_ref() == Some(&decimal)
     });
-    let percentages: Vec<String> = percentages.collect::<Option<_>>()?;
+    let is_number = |other: &str| fits(ReturnType::Number, other) || meant::almost_number(other).is_some();
+    let has_number = is_comma || others().any(|other| fits(ReturnType::Number, other));
+    let help = match reading {
+        Some(reading) => reading.help("value: "),
+        None => "write a decimal number, such as `value: 1.5`".to_owned(),
+    };
+    (has_number && others().all(is_number)).then_some(("number", help))
+}
+
+/// Returns the help on weights in another unit; none if they are not all of any.
+fn in_hundredths(weights: &[Text]) -> Option<String> {
+    let weights = meant::hundredths(weights.iter().map(|weight| weight.0.as_str()))?;
+    Some(format!("weights are hundredths of a percent: write `{weights:?}`"))
+}
+
+/// Returns the help on shares in another unit than percent.
+fn in_percent(shares: &[(String, Text)]) -> Option<String> {
+    const MOST_SHOWN: usize = 8;
+    let weights = meant::hundredths(shares.iter().map(|(_, share)| share.0.as_str()))?;
+    let percentages = shares.iter().zip(weights);
+    let percentages: Vec<String> = percentages
+        .map(|((name, _), weight)| format!("{}: {}", node::quoted(name), f64::from(weight) / 100.0))
+        .collect();
     let text = escaped(&percentages.join(", ")).to_string();
     (shares.len() <= MOST_SHOWN).then(|| format!("write percentages: `{{ {text} }}`"))
 }

@@ -1,12 +1,14 @@
 //! What an author meant by a value in another notation: what to write instead, for the help of findings.
 
 use super::node::{Node, NodeKind, Style, is_null, quoted};
-use crate::model::{WHOLE, escaped};
+use super::syntax;
+use crate::model::{ReturnType, WHOLE, closest, escaped, variation_fits};
 
 /// The longest text that a help writes out.
 pub(super) const LONGEST: usize = 200;
 
-/// Returns a mapping or a list as JSON in single quotes, as a document has it; none if it is long.
+/// Returns a mapping or a list as JSON in single quotes, as a document has it; none if it is long, or if the
+/// type of a part is not certain.
 pub(super) fn json(value: &NodeKind) -> Option<String> {
     let mut text = String::new();
     add_json(value, &mut text)?;
@@ -30,6 +32,11 @@ fn add_json(value: &NodeKind, out: &mut String) -> Option<()> {
         {
             out.push_str(scalar);
         }
+        NodeKind::Scalar(scalar, Style::Plain) => match word(scalar) {
+            Word::Json(word) => out.push_str(word),
+            Word::Text => out.push_str(&text(scalar)),
+            Word::Unsure => return None,
+        },
         NodeKind::Scalar(scalar, _) => out.push_str(&text(scalar)),
         NodeKind::Sequence(items) => {
             out.push('[');
@@ -52,6 +59,104 @@ fn add_json(value: &NodeKind, out: &mut String) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// What an author means by a plain word that is not JSON.
+enum Word {
+    Json(&'static str),
+    Text,
+    /// A number or a boolean in a notation that parsers disagree on.
+    Unsure,
+}
+
+fn word(text: &str) -> Word {
+    let lower = text.to_ascii_lowercase();
+    let is_number = text.parse::<f64>().is_ok()
+        || number(text).is_some()
+        || [".inf", ".nan"].contains(&lower.trim_start_matches(['+', '-']))
+        || ["0x", "0o", "0b"].iter().any(|prefix| lower.trim_start_matches(['+', '-']).starts_with(prefix));
+    match lower.as_str() {
+        "true" => Word::Json("true"),
+        "false" => Word::Json("false"),
+        "yes" | "no" | "on" | "off" | "none" | "nil" | "undefined" => Word::Unsure,
+        _ if is_number => Word::Unsure,
+        _ => Word::Text,
+    }
+}
+
+/// Returns a text that is nearly JSON as JSON in single quotes: without last commas, with quoted keys, closed.
+/// None if a part of it could mean something else.
+pub(super) fn repaired_json(text: &str) -> Option<String> {
+    if text.len() > LONGEST {
+        return None;
+    }
+    let (mut out, mut open) = (String::new(), Vec::new());
+    let mut rest = text.trim_start();
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '"' => 1 + end_of_string(&rest[1..])? + 1,
+            '\'' => 1 + rest[1..].find('\'')? + 1,
+            '{' | '}' | '[' | ']' | ',' | ':' => 1,
+            _ => rest.find(|c: char| c.is_whitespace() || "{}[],:\"'".contains(c)).unwrap_or(rest.len()),
+        };
+        let (token, after) = rest.split_at(length);
+        rest = after.trim_start();
+        let string = |text: &str| serde_json::Value::from(text).to_string();
+        match c {
+            '"' => out.push_str(token),
+            '\'' if token.contains('\\') => return None,
+            '\'' => out.push_str(&string(&token[1..length - 1])),
+            '{' | '[' => {
+                open.push(if c == '{' { '}' } else { ']' });
+                out.push(c);
+            }
+            '}' | ']' => {
+                open.pop();
+                out.push(c);
+            }
+            ',' if rest.is_empty() || rest.starts_with(['}', ']']) => {}
+            ',' | ':' => out.push(c),
+            _ if rest.starts_with(':') => out.push_str(&string(token)),
+            _ => match (token, word(token)) {
+                ("None", _) => out.push_str("null"),
+                (_, Word::Json(word)) => out.push_str(word),
+                // What is not JSON either is found below.
+                _ => out.push_str(token),
+            },
+        }
+        // Two values without a comma are not one.
+        if !matches!(c, '{' | '}' | '[' | ']' | ',' | ':') && rest.starts_with(|c: char| !"}],:".contains(c))
+        {
+            return None;
+        }
+    }
+    out.extend(open.iter().rev());
+    variation_fits(ReturnType::Json, &out).ok()?;
+    short(&format!("'{}'", out.replace('\'', "''")))
+}
+
+/// Returns where a JSON string ends.
+fn end_of_string(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.char_indices().find_map(|(at, c)| {
+        let ends = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        ends.then_some(at)
+    })
+}
+
+/// Returns a block of YAML that is written as a text, as JSON in single quotes.
+pub(super) fn json_of_block(text: &str) -> Option<String> {
+    if text.len() > LONGEST {
+        return None;
+    }
+    let tree = syntax::parse(text);
+    let root = tree.root.filter(|root| {
+        let is_list = matches!(&root.kind, NodeKind::Sequence(_)) && text.trim_start().starts_with('-');
+        tree.findings.is_empty()
+            && (is_list || matches!(&root.kind, NodeKind::Mapping(_)) && !text.trim_start().starts_with('{'))
+    })?;
+    json(&root.kind)
 }
 
 /// Returns the items of a list that is written as a text: `- 1 - 2`, with or without line breaks, or `[1,
@@ -84,8 +189,8 @@ pub(super) fn list(items: &[String]) -> Option<String> {
 }
 
 /// Returns the decimal number that a text with another notation has: a decimal comma, and groups of three
-/// digits.
-pub(super) fn number(text: &str) -> Option<String> {
+/// digits. Three digits after the only comma are a group or decimals.
+pub(super) fn number(text: &str) -> Option<Reading> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", text),
@@ -110,16 +215,199 @@ pub(super) fn number(text: &str) -> Option<String> {
     if !is_grouped || is_version || !fraction.is_none_or(is_digits) {
         return None;
     }
+    let is_group = marks.len() == 1 && (1..=3).contains(&first.len()) && !first.starts_with('0');
+    let other = fraction.filter(|fraction| is_group && fraction.len() == 3);
+    let other = other.map(|fraction| format!("{sign}{first}{fraction}"));
     let fraction = fraction.map(|fraction| format!(".{fraction}")).unwrap_or_default();
-    Some(format!("{sign}{first}{}{fraction}", groups.concat()))
+    let decimal = format!("{sign}{first}{}{fraction}", groups.concat());
+    Some(match other {
+        Some(grouped) => Reading { number: grouped, other: Some(decimal) },
+        None => Reading { number: decimal, other: None },
+    })
+}
+
+/// The number that a text means.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Reading {
+    pub(super) number: String,
+    /// What the text means to other readers.
+    pub(super) other: Option<String>,
+}
+
+impl Reading {
+    /// Returns what to write, with what goes before it.
+    pub(super) fn help(&self, before: &str) -> String {
+        match &self.other {
+            Some(other) => format!("write `{before}{}` or `{before}{other}`", self.number),
+            None => format!("write `{before}{}`", self.number),
+        }
+    }
+}
+
+/// Returns what an author means by a value that is not a number beside values that are; none if it may well be
+/// text. The reading is none if only its kind is certain.
+pub(super) fn almost_number(text: &str) -> Option<Option<Reading>> {
+    let fits = |text: &str| variation_fits(ReturnType::Number, text).is_ok();
+    let one = |number: String| Some(Some(Reading { number, other: None }));
+    let trimmed = text.trim();
+    if trimmed.is_empty()
+        || ["nan", "inf", "infinity", ".nan", ".inf"]
+            .contains(&trimmed.to_lowercase().trim_start_matches(['+', '-']))
+    {
+        return Some(None);
+    }
+    if let Some(number) = number(trimmed) {
+        return Some(Some(number));
+    }
+    let is_sign = |c: char| c.is_whitespace() || matches!(c, '%' | '‰' | '€' | '$' | '£' | '¥');
+    let bare = trimmed.trim_matches(is_sign);
+    if bare != text && !bare.is_empty() {
+        let read = if fits(bare) { Reading { number: bare.to_owned(), other: None } } else { number(bare)? };
+        let share = trimmed.ends_with('%').then(|| read.number.parse::<f64>().ok()).flatten();
+        let other = share.map(|share| ((share * 1e8).round() / 1e10).to_string()).or(read.other);
+        return Some(Some(Reading { number: read.number, other }));
+    }
+    let lower = trimmed.to_lowercase();
+    for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
+        if let Some(digits) = lower.strip_prefix(prefix) {
+            return one(u64::from_str_radix(digits, radix).ok()?.to_string());
+        }
+    }
+    // An exponent without digits.
+    let mantissa = lower.trim_end_matches(['+', '-']).strip_suffix('e')?;
+    fits(mantissa).then_some(None)
+}
+
+/// Returns the boolean that an author means by a value beside booleans; none if it may well be text. The word
+/// is none if only the type is certain.
+pub(super) fn almost_boolean(text: &str) -> Option<Option<&'static str>> {
+    let lower = text.trim().to_lowercase();
+    match lower.as_str() {
+        "" => Some(None),
+        "true" | "t" | "yes" | "y" | "on" | "1" => Some(Some("true")),
+        "false" | "f" | "no" | "n" | "off" | "0" => Some(Some("false")),
+        _ => closest(&lower, ["true", "false"]).map(Some),
+    }
 }
 
 /// Returns a share in percent, however it is written: `50 %`, `50,5`. At most two decimals are kept.
 pub(super) fn percentage(text: &str) -> Option<f64> {
+    let share = share(text).filter(|share| *share <= 100.0)?;
+    Some((share * 100.0).round() / 100.0)
+}
+
+/// Returns a share in any unit, however it is written.
+fn share(text: &str) -> Option<f64> {
     let text = text.trim().strip_suffix('%').unwrap_or(text).trim().replacen(',', ".", 1);
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let share: f64 = text.parse().ok().filter(|share| is_decimal && (0.0..=100.0).contains(share))?;
-    Some((share * 100.0).round() / 100.0)
+    text.parse().ok().filter(|_| is_decimal)
+}
+
+/// Returns shares as hundredths of a percent if their sum is the whole of a usual unit; none if a sum is
+/// probably a mistake, or if it has no exact hundredths.
+pub(super) fn hundredths<'a>(shares: impl IntoIterator<Item = &'a str>) -> Option<Vec<u32>> {
+    /// Parts of 1, percent, and the weights of other tools.
+    const UNITS: &[f64] = &[1.0, 100.0, 1000.0, 10_000.0, 100_000.0];
+    /// The largest sum of weights such as `[1, 3]`.
+    const SMALLEST_UNIT: f64 = 10.0;
+    let shares: Vec<f64> = shares.into_iter().map(share).collect::<Option<_>>()?;
+    let sum: f64 = shares.iter().sum();
+    let is_whole = shares.iter().all(|share| share.fract() == 0.0);
+    // A sum of floats is not exact.
+    let unit = UNITS.iter().copied().find(|unit| (sum / unit - 1.0).abs() < 1e-6);
+    let unit = unit.or_else(|| (is_whole && sum > 0.0 && sum <= SMALLEST_UNIT).then_some(sum))?;
+    let weights = shares.iter().map(|share| {
+        let weight = share * f64::from(WHOLE) / unit;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 10,000")]
+        ((weight - weight.round()).abs() < 1e-6).then(|| weight.round() as u32)
+    });
+    let weights: Vec<u32> = weights.collect::<Option<_>>()?;
+    (weights.iter().sum::<u32>() == WHOLE).then_some(weights)
+}
+
+/// Returns the split that a node in the notation of another tool means, as a document has it: a list of names
+/// with shares, a mapping of them, a list of weights, or the ranges of SDKs.
+pub(super) fn split(node: &Node) -> Option<String> {
+    const MOST_SHOWN: usize = 8;
+    if let Some(weights) = weights(node) {
+        return Some(format!("{weights:?}"));
+    }
+    let mut names: Vec<Option<&str>> = Vec::new();
+    let mut shares: Vec<&str> = Vec::new();
+    match &node.kind {
+        // What other tools call a split, within a split.
+        NodeKind::Mapping(entries) if entries.len() == 1 && scalar(&entries[0].1).is_none() => {
+            return split(&entries[0].1);
+        }
+        NodeKind::Mapping(entries) => {
+            for (key, value) in entries {
+                names.push(Some(scalar(key)?));
+                shares.push(only_share(value)?);
+            }
+        }
+        NodeKind::Sequence(items) => {
+            for item in items {
+                let (name, share) = named_share(item)?;
+                names.push(name);
+                shares.push(share);
+            }
+        }
+        _ => return None,
+    }
+    let weights = hundredths(shares).filter(|weights| weights.len() <= MOST_SHOWN)?;
+    if names.iter().all(Option::is_none) {
+        return Some(format!("{weights:?}"));
+    }
+    let names: Vec<&str> = names.into_iter().collect::<Option<_>>()?;
+    let all = names.iter().zip(weights);
+    let all: Vec<String> =
+        all.map(|(name, weight)| format!("{}: {}", quoted(name), f64::from(weight) / 100.0)).collect();
+    short(&format!("{{ {} }}", all.join(", ")))
+}
+
+fn scalar(node: &Node) -> Option<&str> {
+    match &node.kind {
+        NodeKind::Scalar(text, _) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the only number in a value: a scalar, or a field such as `weight`.
+pub(super) fn only_share(node: &Node) -> Option<&str> {
+    let is_share = |text: &&str| share(text).is_some();
+    match &node.kind {
+        NodeKind::Mapping(entries) => {
+            let mut shares = entries.iter().filter_map(|(_, value)| scalar(value)).filter(is_share);
+            shares.next().filter(|_| shares.next().is_none())
+        }
+        _ => scalar(node).filter(is_share),
+    }
+}
+
+/// Returns the name and the share of an item of a list: `50`, `["on", 50]`, `on: 50`, or a mapping with the
+/// name in one field and the share in another.
+fn named_share(item: &Node) -> Option<(Option<&str>, &str)> {
+    const NAMES: &[&str] = &["variation", "name", "variant", "variantkey", "variationid", "key", "value"];
+    match &item.kind {
+        NodeKind::Scalar(..) => Some((None, only_share(item)?)),
+        NodeKind::Sequence(pair) => match pair.as_slice() {
+            [name, share] => Some((Some(scalar(name)?), only_share(share)?)),
+            _ => None,
+        },
+        NodeKind::Mapping(entries) => match entries.as_slice() {
+            [(name, value)] => Some((Some(scalar(name)?), only_share(value)?)),
+            _ => {
+                let named = entries.iter().find(|(key, _)| {
+                    scalar(key)
+                        .is_some_and(|key| NAMES.contains(&key.to_lowercase().replace('_', "").as_str()))
+                })?;
+                let mut others = entries.iter().filter(|(key, _)| key.span != named.0.span);
+                let share = others.find_map(|(_, value)| only_share(value))?;
+                Some((Some(scalar(&named.1)?), share))
+            }
+        },
+        NodeKind::Refused => None,
+    }
 }
 
 /// Returns the weights of the ranges in which SDKs get a split: a list of ranges for each variation.
@@ -158,9 +446,12 @@ pub(super) fn cut_at_comma(before: Option<&(Node, Node)>, (key, value): &(Node, 
     let (before, key) = (plain(before)?, plain(key)?);
     if plain(value)?.is_empty() && value.span.is_empty() && !before.is_empty() && !key.is_empty() {
         let joined = format!("{before},{key}");
-        let decimal = number(&joined);
-        let text = decimal.unwrap_or_else(|| quoted(&format!("{before}, {key}")));
-        return Some(CutValue { joined: short(&joined)?, text: short(&text)? });
+        let text = || short(&quoted(&format!("{before}, {key}")));
+        let help = match number(&joined) {
+            Some(number) => number.help(""),
+            None => format!("write `{}`", text()?),
+        };
+        return Some(CutValue { joined: short(&joined)?, help });
     }
     None
 }
@@ -169,17 +460,12 @@ pub(super) fn cut_at_comma(before: Option<&(Node, Node)>, (key, value): &(Node, 
 pub(super) struct CutValue {
     /// The value as it was meant.
     pub(super) joined: String,
-    /// What to write.
-    pub(super) text: String,
+    pub(super) help: String,
 }
 
 impl CutValue {
     pub(super) fn message(&self) -> String {
         format!("a comma ends a value in braces, so `{}` is not one", self.joined)
-    }
-
-    pub(super) fn help(&self) -> String {
-        format!("write `{}`", self.text)
     }
 }
 
@@ -206,7 +492,9 @@ mod tests {
             ("5,", None),
             ("", None),
         ] {
-            assert_eq!(number(text).as_deref(), expected, "{text}");
+            let found = number(text);
+            assert!(found.as_ref().is_none_or(|found| found.other.is_none()), "{text}");
+            assert_eq!(found.map(|found| found.number).as_deref(), expected, "{text}");
         }
     }
 
@@ -227,6 +515,87 @@ mod tests {
             let found = items(text);
             let found = found.as_ref().map(|items| items.iter().map(String::as_str).collect::<Vec<_>>());
             assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn three_digits_after_the_only_comma_are_a_group_or_decimals() {
+        for (text, grouped, decimal) in
+            [("1,000", "1000", "1.000"), ("-999,500", "-999500", "-999.500"), ("12,345", "12345", "12.345")]
+        {
+            let expected = Reading { number: grouped.to_owned(), other: Some(decimal.to_owned()) };
+            assert_eq!(number(text), Some(expected), "{text}");
+        }
+        for text in ["0,500", "1000,500", "1,00", "1,0000", "1.000,500", "1,000.500"] {
+            assert!(number(text).is_some_and(|one| one.other.is_none()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_nearly_json_keeps_its_types_or_has_no_suggestion() {
+        for (text, expected) in [
+            ("{a:2}", Some(r#"'{"a":2}'"#)),
+            ("{a: 1, b: [1, 2,],}", Some(r#"'{"a":1,"b":[1,2]}'"#)),
+            (r#"{"a":1,}"#, Some(r#"'{"a":1}'"#)),
+            (r#"{"a": 1"#, Some(r#"'{"a":1}'"#)),
+            (r#"{"a": [1, {"b": 2"#, Some(r#"'{"a":[1,{"b":2}]}'"#)),
+            ("{'a': 'it'}", Some(r#"'{"a":"it"}'"#)),
+            (r#"{"a":True,"b":FALSE,"c":None}"#, Some(r#"'{"a":true,"b":false,"c":null}'"#)),
+            (r#"{a: "it's"}"#, Some(r#"'{"a":"it''s"}'"#)),
+            (r#"{"a":NaN}"#, None),
+            (r#"{"a":01}"#, None),
+            (r#"{"a":0x1F}"#, None),
+            (r#"{"a":+1}"#, None),
+            (r#"{"a":red}"#, None),
+            (r#"{"a":yes}"#, None),
+            (r#"{"a":1} // x"#, None),
+            (r#"{"a":1 2}"#, None),
+            (r#"{"a":"b"#, None),
+            (r#"{"a" 1}"#, None),
+            (r"{'a\': 1}", None),
+            ("{name}", None),
+            ("[1, 2", None),
+            ("", None),
+        ] {
+            assert_eq!(repaired_json(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_block_in_a_text_keeps_its_types_or_has_no_suggestion() {
+        for (text, expected) in [
+            ("a: 1\nb: red\n", Some(r#"'{"a":1,"b":"red"}'"#)),
+            ("- 1\n- True\n", Some("'[1,true]'")),
+            ("a: 01", None),
+            ("a: on", None),
+            ("a: .nan", None),
+            ("a: 1_000", None),
+            ("text", None),
+            ("{a: 1}", None),
+        ] {
+            assert_eq!(json_of_block(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_of_other_tools_are_hundredths_of_a_percent_or_not_known() {
+        for (shares, expected) in [
+            (&["50", "50"][..], Some(&[5000, 5000][..])),
+            (&["1", "1"], Some(&[5000, 5000])),
+            (&["1", "3"], Some(&[2500, 7500])),
+            (&["500", "500"], Some(&[5000, 5000])),
+            (&["50000", "25000", "25000"], Some(&[5000, 2500, 2500])),
+            (&["0.25", "0.75"], Some(&[2500, 7500])),
+            (&["33.3", "66.7"], Some(&[3330, 6670])),
+            (&["50 %", "50,0"], Some(&[5000, 5000])),
+            (&["60", "60"], None),
+            (&["1", "2"], None),
+            (&["0", "0"], None),
+            (&["-1", "2"], None),
+            (&["33.333", "66.667"], None),
+            (&["a", "b"], None),
+        ] {
+            assert_eq!(hundredths(shares.iter().copied()).as_deref(), expected, "{shares:?}");
         }
     }
 }

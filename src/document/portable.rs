@@ -6,6 +6,7 @@
 /// A part of a pattern that is not portable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Construct {
+    BlankCount,
     Codes,
     End,
     Flags,
@@ -13,10 +14,12 @@ pub(super) enum Construct {
     NamedClass,
     NamedGroup,
     NamedGroupP,
+    NegativeFlags,
     Nested,
     Possessive,
     Properties,
     RareFlags,
+    RepeatedPosition,
     SetOperation,
     Spaces,
     Start,
@@ -25,52 +28,86 @@ pub(super) enum Construct {
     Words,
 }
 
-/// Returns the first part that is not portable, with its text.
-pub(super) fn first_not_portable(pattern: &str) -> Option<(Construct, &str)> {
+/// What a repetition would repeat.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Before {
+    /// The beginning of a pattern, a group or an alternative.
+    Nothing,
+    /// A character, a class or a group.
+    Item,
+    /// A position such as `^`.
+    Position,
+    Repetition,
+    /// A repetition with `?`.
+    Lazy,
+}
+
+/// Returns all parts that are not portable, with their texts, in their order.
+pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
+    let mut found = Vec::new();
     let mut at = 0;
-    let mut is_repeated = false;
+    let mut before = Before::Nothing;
     while let Some(c) = pattern[at..].chars().next() {
         let rest = &pattern[at..];
-        let (length, found) = match c {
+        let (length, construct) = match c {
             '\\' => escape(rest),
             '(' if rest.starts_with("(?") => group(rest),
-            '[' => class(rest),
+            '[' => {
+                let (length, parts) = class(rest);
+                found.extend(parts.into_iter().map(|(construct, end)| (construct, &rest[..end])));
+                (length, None)
+            }
             '{' => count(rest),
             _ => (c.len_utf8(), None),
         };
-        if let Some(construct) = found {
-            return Some((construct, &rest[..length]));
-        }
-        let repeats = matches!(c, '*' | '+' | '{') || c == '?' && !is_repeated;
-        if is_repeated && repeats {
-            return Some((Construct::Possessive, &rest[..length]));
-        }
-        is_repeated = repeats;
+        let mut add = |construct| found.push((construct, &rest[..length]));
+        construct.into_iter().for_each(&mut add);
+        let is_lazy = c == '?' && before == Before::Repetition;
+        let repeats = matches!(c, '*' | '+' | '?' | '{');
+        before = match (c, before) {
+            _ if is_lazy => Before::Lazy,
+            (_, Before::Repetition | Before::Lazy) if repeats => {
+                add(Construct::Possessive);
+                Before::Repetition
+            }
+            (_, Before::Position) if repeats => {
+                add(Construct::RepeatedPosition);
+                Before::Repetition
+            }
+            _ if repeats => Before::Repetition,
+            ('(' | '|', _) => Before::Nothing,
+            ('^' | '$', _) => Before::Position,
+            ('\\', _) if rest[1..].starts_with(['b', 'B', 'A', 'z', '<', '>']) => Before::Position,
+            _ => Before::Item,
+        };
         at += length;
     }
-    None
+    found
 }
 
 /// Returns the length of an escape and what is not portable about it.
 fn escape(rest: &str) -> (usize, Option<Construct>) {
     let Some(c) = rest[1..].chars().next() else { return (1, None) };
     let length = 1 + c.len_utf8();
+    let inner = rest[length..].strip_prefix('{');
+    let has_word = inner.is_some_and(|inner| inner.starts_with(|c: char| c.is_ascii_alphabetic()));
     let found = match c {
-        'w' | 'W' | 'd' | 'D' | 'b' | 'B' => Construct::Words,
-        's' | 'S' => Construct::Spaces,
+        // Word boundaries of the `regex` crate.
+        'b' if has_word => Construct::Unknown,
+        'w' | 'W' | 'd' | 'D' | 'b' | 'B' => return (length, Some(Construct::Words)),
+        's' | 'S' => return (length, Some(Construct::Spaces)),
         'p' | 'P' => Construct::Properties,
-        'A' => Construct::Start,
-        'z' => Construct::End,
+        'A' => return (length, Some(Construct::Start)),
+        'z' => return (length, Some(Construct::End)),
         'x' if has_hex_digits(&rest[length..], 2) => return (length + 2, None),
         'x' | 'u' | 'U' => Construct::Codes,
-        'n' | 'r' | 't' => return (length, None),
+        'f' | 'n' | 'r' | 't' => return (length, None),
         // Word boundaries of the `regex` crate.
-        '<' | '>' => Construct::Unknown,
+        '<' | '>' => return (length, Some(Construct::Unknown)),
         c if c.is_ascii_punctuation() => return (length, None),
-        _ => Construct::Unknown,
+        _ => return (length, Some(Construct::Unknown)),
     };
-    let braces = &rest[length..];
-    let length = match braces.strip_prefix('{').and_then(|inner| inner.find('}')) {
+    let length = match inner.and_then(|inner| inner.find('}')) {
         Some(end) => length + end + 2,
         None => length,
     };
@@ -88,50 +125,78 @@ fn group(rest: &str) -> (usize, Option<Construct>) {
     }
     let end = rest.find([')', ':', '>']).map_or(rest.len(), |end| end + 1);
     let flags = rest[2..end].trim_end_matches([')', ':']);
+    let is_usual = flags.chars().all(|flag| matches!(flag, 'i' | 's' | 'm' | '-'));
     let construct = match () {
         () if rest.starts_with("(?P<") => Construct::NamedGroupP,
         () if rest.starts_with("(?<") => Construct::NamedGroup,
         () if flags.contains('x') => Construct::Verbose,
-        () if flags.chars().all(|flag| matches!(flag, 'i' | 's' | 'm')) => Construct::Flags,
+        // Python knows it for a group only.
+        () if is_usual && flags.contains('-') && rest[..end].ends_with(')') => Construct::NegativeFlags,
+        () if is_usual => Construct::Flags,
         () => Construct::RareFlags,
     };
     (end, Some(construct))
 }
 
-/// Returns the length of a class, or that of the beginning that is not portable.
-fn class(rest: &str) -> (usize, Option<Construct>) {
-    let mut at = 1 + usize::from(rest[1..].starts_with('^'));
-    if rest[at..].starts_with(']') {
-        return (at + 1, Some(Construct::Nested));
-    }
+/// Returns the length of a class, and what is not portable about it, each with where it ends.
+fn class(rest: &str) -> (usize, Vec<(Construct, usize)>) {
+    let mut found = Vec::new();
+    let mut depth = 0_usize;
+    let mut at = 0;
     while let Some(c) = rest[at..].chars().next() {
         let inner = &rest[at..];
         match c {
-            ']' => return (at + 1, None),
-            '[' if inner.starts_with("[:") => {
-                let end = inner.find(":]").map_or(inner.len(), |end| end + 2);
-                return (at + end, Some(Construct::NamedClass));
+            '[' if depth > 0 && inner.starts_with("[:") => {
+                at += inner.find(":]").map_or(inner.len(), |end| end + 2);
+                found.push((Construct::NamedClass, at));
             }
-            '[' => return (at + 1, Some(Construct::Nested)),
-            '&' | '-' | '~' if inner[1..].starts_with(c) => return (at + 2, Some(Construct::SetOperation)),
-            '\\' => match escape(inner) {
+            '[' => {
+                depth += 1;
+                at += 1 + usize::from(inner[1..].starts_with('^'));
+                if depth > 1 {
+                    found.push((Construct::Nested, at));
+                }
+                // A first bracket is a character.
+                if rest[at..].starts_with(']') {
+                    at += 1;
+                    found.push((Construct::Nested, at));
+                }
+            }
+            ']' => {
+                depth -= 1;
+                at += 1;
+                if depth == 0 {
+                    return (at, found);
+                }
+            }
+            '&' | '-' | '~' if inner[1..].starts_with(c) => {
+                at += 2;
+                found.push((Construct::SetOperation, at));
+            }
+            '\\' => {
                 // A backspace in a class, except to the `regex` crate.
-                (length, Some(construct)) => return (at + length, Some(construct)),
-                (length, None) => at += length,
-            },
+                let (length, construct) = escape(inner);
+                at += length;
+                found.extend(construct.map(|construct| (construct, at)));
+            }
             c => at += c.len_utf8(),
         }
     }
-    (rest.len(), None)
+    (rest.len(), found)
 }
 
-/// Returns the length of a count such as `{2,3}`, and whether it is too large for Go.
+/// Returns the length of a count such as `{2,3}`, and what is not portable about it.
 fn count(rest: &str) -> (usize, Option<Construct>) {
     const LARGEST: u64 = 1000;
     let Some(end) = rest.find('}') else { return (1, None) };
-    let numbers = rest[1..end].split(',').map(|number| number.trim().parse::<u64>());
-    let is_large = numbers.flatten().any(|number| number > LARGEST);
-    (end + 1, is_large.then_some(Construct::LongCount))
+    let inner = &rest[1..end];
+    let mut numbers = inner.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
+    let construct = match () {
+        () if inner.contains(char::is_whitespace) => Some(Construct::BlankCount),
+        () if numbers.any(|number| number > LARGEST) => Some(Construct::LongCount),
+        () => None,
+    };
+    (end + 1, construct)
 }
 
 #[cfg(test)]
@@ -151,18 +216,20 @@ mod tests {
             r"^[A-Za-z0-9_]+@example\.com$",
             r"[\]\-a]",
             "x{2}?",
-            r"\n\t",
+            r"\n\t\f",
+            "(?:^)*a",
+            "^(a|^b)+?$",
             "日本(語)?",
             "[a-]",
             r"\x41",
         ] {
-            assert_eq!(first_not_portable(pattern), None, "{pattern}");
+            assert_eq!(not_portable(pattern), [], "{pattern}");
             assert!(regex::Regex::new(pattern).is_ok(), "{pattern}");
         }
     }
 
     #[test]
-    fn the_first_part_that_is_not_portable_is_named() {
+    fn the_parts_that_are_not_portable_are_named() {
         for (pattern, construct, part) in [
             ("(?i)^abc$", Construct::Flags, "(?i)"),
             ("a(?i:b)", Construct::Flags, "(?i:"),
@@ -191,8 +258,33 @@ mod tests {
             ("a{2}{3}", Construct::Possessive, "{3}"),
             ("a{1001}", Construct::LongCount, "{1001}"),
             (r"\<a", Construct::Unknown, r"\<"),
+            (r"\b{start}a", Construct::Unknown, r"\b{start}"),
+            ("(?-i)a", Construct::NegativeFlags, "(?-i)"),
+            ("(?-i:a)", Construct::Flags, "(?-i:"),
+            ("a???", Construct::Possessive, "?"),
+            ("a+?+", Construct::Possessive, "+"),
+            ("a{2}?*", Construct::Possessive, "*"),
+            ("^*a", Construct::RepeatedPosition, "*"),
+            ("a$+", Construct::RepeatedPosition, "+"),
+            ("a|^{2}", Construct::RepeatedPosition, "{2}"),
+            ("a{ 2 , 3 }", Construct::BlankCount, "{ 2 , 3 }"),
         ] {
-            assert_eq!(first_not_portable(pattern), Some((construct, part)), "{pattern}");
+            assert_eq!(not_portable(pattern).first(), Some(&(construct, part)), "{pattern}");
+            assert!(regex::Regex::new(pattern).is_ok(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn every_part_that_is_not_portable_is_found() {
+        for (pattern, parts) in [
+            (r"(?i)\w+", &["(?i)", r"\w"][..]),
+            (r"(?P<n>a)\p{L}", &["(?P<n>", r"\p{L}"]),
+            (r"\d{2}{3}\s*+", &[r"\d", "{3}", r"\s", "+"]),
+            (r"[\w&&[^\d]][[:alpha:]]\z", &[r"[\w", r"[\w&&", r"[\w&&[^", r"[\w&&[^\d", "[[:alpha:]", r"\z"]),
+            (r"\b*", &[r"\b", "*"]),
+        ] {
+            let found: Vec<&str> = not_portable(pattern).into_iter().map(|(_, part)| part).collect();
+            assert_eq!(found, parts, "{pattern}");
             assert!(regex::Regex::new(pattern).is_ok(), "{pattern}");
         }
     }

@@ -11,9 +11,10 @@ use std::collections::{HashMap, VecDeque};
 use super::check::{self, Check};
 use super::finding::{self, Diagnostic, Finding, Part, Spot, did_you_mean, shown};
 use super::node::PathStep;
-use super::{syntax, waiver};
+use super::{sdks, syntax, waiver};
 use crate::model::{
-    Blob, Payload, Prerequisite, ReturnType, Targeting, counted, is_same_value, listed, variation_fits,
+    Blob, Content, Payload, Prerequisite, ReturnType, Sdks, Targeting, counted, is_same_value, listed,
+    variation_fits,
 };
 
 /// What other documents need to know of one.
@@ -50,8 +51,9 @@ const LONGEST_CHAIN: usize = 19;
 const MOST_NAMED: usize = 24;
 
 /// The toggles of one environment that refer to each other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct References {
+    sdks: Sdks,
     nodes: Vec<ReferenceNode>,
     by_key: HashMap<String, usize>,
 }
@@ -72,6 +74,11 @@ enum NodeContent {
         prerequisites: Vec<Prerequisite>,
         values: Vec<String>,
         kind: ReturnType,
+        is_disabled: bool,
+        /// The variations of the disabled serve.
+        disabled: Vec<u32>,
+        /// Whether a rule serves something else than the default serve.
+        has_other_serve: bool,
     },
 }
 
@@ -133,6 +140,11 @@ impl ReferenceProblem {
 }
 
 impl References {
+    /// Creates a graph whose findings say what `sdks` do not agree about.
+    pub(crate) fn new(sdks: Sdks) -> Self {
+        Self { sdks, nodes: Vec::new(), by_key: HashMap::new() }
+    }
+
     /// Returns the number of the node of the toggle with this key, and whether it is new: then the caller has
     /// to [`fill`](Self::fill) it.
     pub(crate) fn node(&mut self, key: &str) -> (usize, bool) {
@@ -160,8 +172,15 @@ impl References {
         let kind = type_of(&targeting);
         let prerequisites = targeting.content.prerequisites.unwrap_or_default();
         let keys = prerequisites.iter().map(|one| one.key.clone()).collect();
-        let values = targeting.content.variations.into_iter().map(|variation| variation.value).collect();
-        self.nodes[node].content = NodeContent::Read { prerequisites, values, kind };
+        let Content { rules, disabled_serve, default_serve, variations, .. } = targeting.content;
+        self.nodes[node].content = NodeContent::Read {
+            prerequisites,
+            values: variations.into_iter().map(|variation| variation.value).collect(),
+            kind,
+            is_disabled: targeting.disabled,
+            disabled: disabled_serve.variations().collect(),
+            has_other_serve: rules.iter().any(|rule| rule.serve != default_serve),
+        };
         keys
     }
 
@@ -217,6 +236,7 @@ impl References {
                     problems.push(self.cycle(&circle, at("key")));
                 }
                 problems.extend(self.mismatch(prerequisite, index, target, others)?);
+                problems.extend(self.nested(*node, prerequisite, target, at("key")));
             }
             problems.extend(chains.too_long(self, *node));
             all.push(problems);
@@ -292,12 +312,21 @@ impl References {
                 return Ok(Some(ReferenceProblem::new(check, at("type"), message, help)));
             }
         }
-        let is_met = |value: &String| is_same_value(wanted, value, &prerequisite.value) != Some(false);
-        if values.iter().any(is_met) {
+        let is_met = |value: &&String| is_same_value(wanted, value, &prerequisite.value);
+        if values.iter().any(|value| is_met(&value) == Some(true)) {
             return Ok(None);
         }
+        if let Some(value) = values.iter().find(|value| is_met(value).is_none()) {
+            let words = sdks::other_notation(self.sdks, key, value, &prerequisite.value);
+            return Ok(words.map(|(message, help)| {
+                ReferenceProblem::new(&check::SDK_DISAGREEMENT, at("value"), message, help)
+            }));
+        }
         let message = format!("`{key}` has no variation with the value `{}`", shown(&prerequisite.value));
-        let help = did_you_mean(&prerequisite.value, values.iter().map(String::as_str));
+        // A number with other digits is not a misspelling.
+        let is_text = wanted != ReturnType::Number;
+        let similar = || did_you_mean(&prerequisite.value, values.iter().map(String::as_str));
+        let help = if is_text { similar() } else { None };
         let help = help.unwrap_or_else(|| {
             const MOST_VALUES: usize = 8;
             let some = values.iter().take(MOST_VALUES).map(|value| format!("`{}`", shown(value)));
@@ -306,6 +335,54 @@ impl References {
             format!("{begin} {}", listed(&some))
         });
         Ok(Some(ReferenceProblem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
+    }
+}
+
+impl References {
+    /// Returns the finding that SDKs do not agree about a prerequisite of the prerequisite `target`.
+    fn nested(
+        &self,
+        node: usize,
+        prerequisite: &Prerequisite,
+        target: usize,
+        place: Place,
+    ) -> Option<ReferenceProblem> {
+        /// The most toggles that a search visits.
+        const MOST_VISITED: usize = 64;
+        let NodeContent::Read { is_disabled: false, has_other_serve: true, .. } = self.nodes[node].content
+        else {
+            return None;
+        };
+        let mut left = MOST_VISITED;
+        if !self.hides(target, prerequisite, &mut left, LONGEST_CHAIN) {
+            return None;
+        }
+        let (message, help) = sdks::nested(self.sdks, self.key(target), &prerequisite.value)?;
+        Some(ReferenceProblem::new(&check::SDK_DISAGREEMENT, place, message, help))
+    }
+
+    /// Returns whether a toggle can meet `prerequisite` although one of its own prerequisites, or one further
+    /// down, is not met.
+    fn hides(&self, node: usize, prerequisite: &Prerequisite, left: &mut usize, depth: usize) -> bool {
+        let NodeContent::Read { prerequisites, values, is_disabled: false, disabled, .. } =
+            &self.nodes[node].content
+        else {
+            return false;
+        };
+        if prerequisites.is_empty() || *left == 0 || depth == 0 {
+            return false;
+        }
+        *left -= 1;
+        let is_met =
+            |value: &String| is_same_value(prerequisite.kind, value, &prerequisite.value) == Some(true);
+        if disabled.iter().filter_map(|index| values.get(*index as usize)).any(is_met) {
+            return true;
+        }
+        let mut inner = prerequisites.iter().zip(&self.nodes[node].targets);
+        values.iter().any(is_met)
+            && inner.any(|(prerequisite, target)| {
+                target.is_some_and(|target| self.hides(target, prerequisite, left, depth - 1))
+            })
     }
 }
 
@@ -535,6 +612,10 @@ pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<ReferenceProble
 impl ReferenceProblem {
     pub(super) fn message(&self) -> &str {
         &self.message
+    }
+
+    pub(super) fn help(&self) -> &str {
+        self.help.as_deref().unwrap_or_default()
     }
 
     pub(super) fn label(&self) -> String {

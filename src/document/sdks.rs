@@ -8,7 +8,7 @@
 use super::check;
 use super::finding::{At, Finding, Part, add, shown};
 use super::node::PathStep;
-use super::portable::{Construct, first_not_portable};
+use super::portable::{Construct, not_portable};
 use crate::model::{
     Condition, Content, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, delivered_time, listed,
 };
@@ -61,7 +61,23 @@ const UNMET: Fact = Fact {
         (&[RUST, GO, Group::NewJava], "`disabledServe` is served"),
         (&[NODE, PYTHON, Group::OldJava], "`defaultServe` is served"),
     ],
-    help: "serve the same in both, and what `defaultServe` serves now in a rule",
+    help: "let both serve what these users must get, or accept the difference with the comment `# gitoggle: \
+           allow(sdk-disagreement) REASON`",
+};
+
+const NESTED: Fact = Fact {
+    about: "a prerequisite further down that is not met",
+    groups: &[
+        (&[NODE], "`defaultServe` of this toggle is served"),
+        (&[RUST, GO, JAVA, PYTHON], "the toggle in between decides"),
+    ],
+    help: "let the toggle in between serve something else in its `disabledServe`",
+};
+
+const NUMBER_NOTATION: Fact = Fact {
+    about: "a number in another notation",
+    groups: &[(&[GO, NODE], "equal"), (&[RUST, JAVA, PYTHON], "different")],
+    help: "write it as the other toggle does",
 };
 
 const FLOATS: Fact = Fact {
@@ -83,6 +99,21 @@ const BUILDS: Fact = Fact {
     about: "versions with build metadata",
     groups: &[(&[RUST, JAVA], "it is compared"), (&[GO, NODE, PYTHON], "it is ignored")],
     help: "compare a version without build metadata",
+};
+
+const LARGE_VERSIONS: Fact = Fact {
+    about: "versions with a number of 2^53 or more",
+    groups: &[(&[NODE], "skipped"), (&[RUST, GO, JAVA, PYTHON], "compared")],
+    help: "compare a version with smaller numbers",
+};
+
+const BLANKS: Fact = Fact {
+    about: "blank texts",
+    groups: &[
+        (&[RUST, GO, Group::NewJava], "an attribute may be blank"),
+        (&[NODE, PYTHON, Group::OldJava], "a blank attribute is missing"),
+    ],
+    help: "compare a text that is not blank",
 };
 
 const EARLY_TIMES: Fact = Fact {
@@ -212,13 +243,32 @@ impl Construct {
                 ],
                 help: "write one repetition",
             },
+            Self::NegativeFlags => &Fact {
+                about: "negated flags in a regular expression",
+                groups: &[(&[NODE, PYTHON], "an invalid pattern"), (&[RUST, GO, JAVA], "known")],
+                help: "write the pattern without flags",
+            },
+            Self::RepeatedPosition => &Fact {
+                about: "repetitions of a position such as `^`",
+                groups: &[(&[NODE, PYTHON], "an invalid pattern"), (&[RUST, GO, JAVA], "known")],
+                help: "write the position once",
+            },
+            Self::BlankCount => &Fact {
+                about: "counts with blanks in a regular expression",
+                groups: &[
+                    (&[RUST], "a count"),
+                    (&[GO, NODE, PYTHON], "literal text"),
+                    (&[JAVA], "an invalid pattern"),
+                ],
+                help: "write the count without blanks",
+            },
             Self::LongCount => &Fact {
                 about: "counts over 1000 in a regular expression",
                 groups: &[(&[GO], "an invalid pattern"), (&[RUST, JAVA, NODE, PYTHON], "known")],
                 help: "write a smaller count",
             },
             Self::Unknown => &Fact {
-                about: "this escape in a regular expression",
+                about: "this part of a regular expression",
                 groups: &[(&[RUST], "known"), (&[GO, JAVA, NODE, PYTHON], "invalid, or of another meaning")],
                 help: "write literal text, classes, groups and repetitions",
             },
@@ -227,6 +277,13 @@ impl Construct {
 }
 
 impl Fact {
+    /// Returns the message and the help of a finding, if this is not the same for all of `sdks`.
+    fn words(&self, sdks: Sdks, example: &str) -> Option<(String, String)> {
+        let message = format!("SDKs differ about {}: {}; {example}", self.about, self.applies(sdks)?);
+        let help = format!("{}, or name only the SDKs that your services use with `sdks`", self.help);
+        Some((message, help))
+    }
+
     /// Returns who does what if that is not the same for all of `sdks`.
     fn applies(&self, sdks: Sdks) -> Option<String> {
         let groups = self.groups.iter().filter_map(|(group, does)| {
@@ -252,6 +309,23 @@ pub(super) fn check(targeting: &Targeting, sdks: Sdks) -> Vec<Finding> {
     checker.findings
 }
 
+/// Returns the message and the help on a toggle that needs `value` of the toggle `key`, which can serve that
+/// although a prerequisite of its own is not met.
+pub(super) fn nested(sdks: Sdks, key: &str, value: &str) -> Option<(String, String)> {
+    let example =
+        format!("`{key}` can serve `{}` even if it needs a toggle that does not meet it", shown(value));
+    NESTED.words(sdks, &example)
+}
+
+/// Returns the message and the help on a number `wanted` that the toggle `key` has as `value`.
+pub(super) fn other_notation(sdks: Sdks, key: &str, value: &str, wanted: &str) -> Option<(String, String)> {
+    let is_same = value.parse::<f64>().ok() == wanted.parse::<f64>().ok();
+    let (value, wanted) = (shown(value), shown(wanted));
+    let (message, help) =
+        NUMBER_NOTATION.words(sdks, &format!("`{key}` has `{value}`, and this is `{wanted}`"))?;
+    is_same.then(|| (message, format!("write `value: \"{value}\"`: {help}")))
+}
+
 struct SdkChecker {
     sdks: Sdks,
     findings: Vec<Finding>,
@@ -259,9 +333,7 @@ struct SdkChecker {
 
 impl SdkChecker {
     fn add(&mut self, fact: &Fact, example: &str, at: &At<'_>, part: Part) {
-        let Some(does) = fact.applies(self.sdks) else { return };
-        let message = format!("SDKs differ about {}: {does}; {example}", fact.about);
-        let help = format!("{}, or name only the SDKs that your services use with `sdks`", fact.help);
+        let Some((message, help)) = fact.words(self.sdks, example) else { return };
         add(&mut self.findings, at.finding(&check::SDK_DISAGREEMENT, part, message).help(help));
     }
 
@@ -310,7 +382,8 @@ impl SdkChecker {
         }
         for (index, value) in values.iter().enumerate() {
             let number = value.parse::<f64>().unwrap_or_default();
-            if number.fract() == 0.0 && number.abs() > f64::from(i32::MAX) {
+            let is_int = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
+            if number.fract() == 0.0 && !is_int {
                 let example = format!(
                     "a caller that asks for a number gets its own default instead of `{}`",
                     shown(value)
@@ -327,10 +400,9 @@ impl SdkChecker {
         let all = objects.iter().enumerate().map(|one| ("objects", one));
         let all = all.chain(right.map(|one| ("rightObjects", one)));
         for (list, (index, object)) in all {
-            if let Some((fact, example)) = disagreement(kind, predicate, object)
-                && fact.applies(self.sdks).is_some()
-            {
-                return self.add(fact, &example, &at.key(list).item(index), Part::Value);
+            let found = disagreements(kind, predicate, object);
+            if let Some((fact, example)) = found.iter().find(|(fact, _)| fact.applies(self.sdks).is_some()) {
+                return self.add(fact, example, &at.key(list).item(index), Part::Value);
             }
         }
     }
@@ -346,32 +418,54 @@ fn served(serve: &Serve, variations: &[Variation]) -> String {
     }
 }
 
-/// Returns what SDKs do not agree about in an object of a condition, with an example.
-fn disagreement(kind: &str, predicate: &str, object: &str) -> Option<(&'static Fact, String)> {
+/// Returns all that SDKs do not agree about in an object of a condition, each with an example.
+fn disagreements(kind: &str, predicate: &str, object: &str) -> Vec<(&'static Fact, String)> {
     let text = shown(object);
+    let mut found: Vec<(&'static Fact, String)> = Vec::new();
     match kind {
         "number" => {
-            let number: f64 = object.parse().ok()?;
-            Some((&FLOATS, float_example(number, object)?))
+            let example = object.parse().ok().and_then(|number| float_example(number, object));
+            found.extend(example.map(|example| (&FLOATS, example)));
         }
-        "semver" if object.contains('+') => {
-            let core = object.split('+').next().unwrap_or_default();
-            Some((&BUILDS, format!("`{}` and `{text}` are equal in some of them", shown(core))))
-        }
-        "semver" if object.contains('-') => {
-            let core = object.split('-').next().unwrap_or_default();
-            let core = shown(core);
-            Some((&SUFFIXES, format!("`{core}-dev` comes after `{core}` in Java, and before it elsewhere")))
+        "semver" => {
+            let core = object.split(['-', '+']).next().unwrap_or_default();
+            let (release, build) =
+                object.split_once('+').map_or((object, ""), |(release, build)| (release, build));
+            if !build.is_empty() {
+                let release = shown(release);
+                found.push((&BUILDS, format!("`{release}` and `{text}` are equal in some of them")));
+            }
+            if release.contains('-') {
+                let core = shown(core);
+                found.push((
+                    &SUFFIXES,
+                    format!("`{core}-dev` comes after `{core}` in Java, and before it elsewhere"),
+                ));
+            }
+            if core.split('.').any(|number| number.parse::<u64>().is_ok_and(|number| number >= 1 << 53)) {
+                found.push((&LARGE_VERSIONS, format!("in Node, no version compares with `{text}`")));
+            }
         }
         "datetime" if delivered_time(object).is_some_and(|seconds| seconds < 0) => {
-            Some((&EARLY_TIMES, format!("for example `{text}`: in Rust, nobody is after or before it")))
+            found
+                .push((&EARLY_TIMES, format!("for example `{text}`: in Rust, nobody is after or before it")));
         }
         "string" if matches!(predicate, "matches regex" | "does not match regex") => {
-            let (construct, part) = first_not_portable(object)?;
-            Some((construct.fact(), format!("here `{}`", shown(part))))
+            // Of each construct, the first part stands for the others.
+            let mut named: Vec<Construct> = Vec::new();
+            for (construct, part) in not_portable(object) {
+                if !named.contains(&construct) {
+                    named.push(construct);
+                    found.push((construct.fact(), format!("here `{}`", shown(part))));
+                }
+            }
         }
-        _ => None,
+        "string" if object.trim().is_empty() => {
+            found.push((&BLANKS, format!("in some of them, no attribute is compared with `{text}`")));
+        }
+        _ => {}
     }
+    found
 }
 
 /// Returns an example of what 32-bit floats cannot tell apart; none if they can hold the number.
@@ -385,6 +479,10 @@ fn float_example(number: f64, object: &str) -> Option<String> {
     let text = shown(object);
     if !short(number).is_finite() {
         return Some(format!("in Go, no number compares with `{text}`"));
+    }
+    if number != 0.0 && short(number).abs() < f64::from(f32::MIN_POSITIVE) && short(number) != number {
+        let other = if short(number) == 0.0 { "0".to_owned() } else { format!("{:e}", short(number)) };
+        return Some(format!("`{other}` equals `{text}` in Go"));
     }
     if digits <= 7 && number.abs() <= WHOLE {
         return None;

@@ -149,9 +149,9 @@ impl ShapeReader<'_> {
                 let before = at.checked_sub(1).and_then(|before| all.get(before));
                 match meant::cut_at_comma(before, &all[at]) {
                     Some(cut) => {
-                        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help()));
+                        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help));
                     }
-                    None => self.unknown_key(name, key.span, what, known),
+                    None => self.unknown_key((name, key.span), value, what, known),
                 }
                 continue;
             }
@@ -171,7 +171,8 @@ impl ShapeReader<'_> {
         self.add(finding.related(Spot::Span(first), "first here"));
     }
 
-    fn unknown_key(&mut self, name: &str, span: Span, what: &str, known: &[&'static str]) {
+    fn unknown_key(&mut self, (name, span): (&str, Span), value: &Node, what: &str, known: &[&'static str]) {
+        let split = if what == "a serve" { meant::split(value) } else { None };
         let finding = if name == "<<" {
             // What a reviewer reads must be what is applied (src/document/README.md, "Text").
             Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
@@ -183,9 +184,9 @@ impl ShapeReader<'_> {
                 "a document has no `comment`: the message of the commit that changes it is the comment";
             Finding::at(&check::COMMENT_KEY, span, message)
                 .help("remove it, and write the reason into the commit message")
-        } else if what == "a serve" && ROLLOUTS.contains(&name) {
-            let message = format!("a serve has no `{name}`");
-            Finding::at(&check::UNKNOWN_KEY, span, message).help(ROLLOUT)
+        } else if what == "a serve" && (ROLLOUTS.contains(&name) || split.is_some()) {
+            let message = format!("a serve has no `{}`", shown(name));
+            Finding::at(&check::UNKNOWN_KEY, span, message).help(rollout(split))
         } else {
             let spaced = name.split_once(':').filter(|(key, value)| known.contains(key) && !value.is_empty());
             let spaced = spaced
@@ -283,8 +284,16 @@ pub(super) const CONDITION: &[&str] =
     &["type", "subject", "predicate", "objects", "leftPredicate", "rightPredicate", "rightObjects"];
 const SERVE: &[&str] = &["select", "variation", "split"];
 /// What other tools call a split.
-const ROLLOUTS: &[&str] =
-    &["distribution", "fractional", "percentage", "percentages", "rollout", "rolloutPercentage", "weights"];
+const ROLLOUTS: &[&str] = &[
+    "distribution",
+    "fractional",
+    "percentage",
+    "percentages",
+    "rollout",
+    "rolloutPercentage",
+    "variations",
+    "weights",
+];
 pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
 pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
 
@@ -397,9 +406,7 @@ impl ShapeReader<'_> {
         });
         let Some((key, ranges)) = found else { return false };
         let message = "`distribution` is the form of a split for SDKs, and a document has weights";
-        let help = meant::weights(ranges).map(|weights| format!("write `split: {weights:?}`"));
-        let help = help.unwrap_or_else(|| ROLLOUT.to_owned());
-        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, message).help(help));
+        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, message).help(rollout(meant::split(ranges))));
         true
     }
 
@@ -426,8 +433,19 @@ impl ShapeReader<'_> {
     /// Reads the shares of a split. Nothing is returned if one of them cannot be read, because the others
     /// would not add up.
     fn split(&mut self, field: &Field<'_>) -> Option<RawSplit> {
+        let is_plain = match &field.node.kind {
+            NodeKind::Mapping(entries) => entries.iter().all(|(_, share)| is_scalar(share)),
+            NodeKind::Sequence(items) => items.iter().all(is_scalar),
+            _ => true,
+        };
         match &field.node.kind {
             NodeKind::Mapping(_) if self.is_distribution(field.node) => None,
+            _ if !is_plain && let Some(split) = meant::split(field.node) => {
+                let message = "`split` has percentages by name, or a list of weights";
+                let finding = Finding::at(&check::WRONG_TYPE, field.key, message);
+                self.add(finding.help(rollout(Some(split))));
+                None
+            }
             NodeKind::Mapping(entries) => {
                 let mut first: HashMap<&str, Span> = HashMap::new();
                 let mut shares = Vec::new();
@@ -435,7 +453,7 @@ impl ShapeReader<'_> {
                     let (key, node) = entry;
                     let before = at.checked_sub(1).and_then(|before| entries.get(before));
                     if let Some(cut) = meant::cut_at_comma(before, entry) {
-                        self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help()));
+                        self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help));
                         continue;
                     }
                     let name = self.share_name(field, key);
@@ -482,7 +500,7 @@ impl ShapeReader<'_> {
         match &node.kind {
             NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
             _ => {
-                self.wrong_type(&field, "made of numbers", None);
+                self.wrong_type(&field, "made of numbers", Some(ROLLOUT));
                 None
             }
         }
@@ -504,6 +522,18 @@ impl ShapeReader<'_> {
             name: self.required_text(&fields, "name"),
             description: self.optional_text(&fields, "description"),
         })
+    }
+}
+
+fn is_scalar(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Scalar(..) | NodeKind::Refused)
+}
+
+/// Returns the help on a split in another notation, which is `split` in that of documents.
+fn rollout(split: Option<String>) -> String {
+    match split {
+        Some(split) => format!("write `split: {split}`, which needs `service_kind: featureprobe`"),
+        None => ROLLOUT.to_owned(),
     }
 }
 

@@ -39,6 +39,13 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
             }
             // Without SDKs, this was not checked.
             Ok(waiver) if waiver.id == check::SDK_DISAGREEMENT.id && sdks.is_empty() => None,
+            Ok(waiver) if waiver.id == check::SDK_DISAGREEMENT.id => {
+                // With prerequisites, it may concern a finding about other documents.
+                let has_others = document.outline.has_prerequisites;
+                document.outline.has_waiver |= has_others;
+                let unused = waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics);
+                unused.filter(|_| !has_others)
+            }
             Ok(waiver) if waiver.id == STALE => is_in_use(document).then(|| waiver.unused(comment)),
             Ok(waiver) => waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics),
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
@@ -55,10 +62,11 @@ pub(super) fn apply_to_references(path: &str, tree: &Syntax<'_>, diagnostics: &m
     let Syntax { text, root, comments, .. } = tree;
     let mut findings = Vec::new();
     for (instruction, comment) in instructions(comments).filter(|_| tree.is_printable) {
-        if let Ok(waiver) = parse(instruction, comment)
-            && waiver.is_of_reference()
-        {
-            findings.extend(waiver.apply(root.as_ref(), text, comment, diagnostics));
+        let Ok(waiver) = parse(instruction, comment) else { continue };
+        let is_of_sdks = waiver.id == check::SDK_DISAGREEMENT.id;
+        if waiver.is_of_reference() || is_of_sdks {
+            let unused = waiver.apply(root.as_ref(), text, comment, diagnostics);
+            findings.extend(unused.filter(|_| !is_of_sdks));
         }
     }
     diagnostics.extend(finding::diagnose(path, text, None, findings));

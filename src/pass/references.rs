@@ -9,7 +9,7 @@ use crate::document::{
     self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, ReferenceProblem, References, disagreement,
 };
 use crate::model::{
-    Blob, EntryKind, EnvironmentId, ObjectId, Payload, ReturnType, ServiceKind, ToggleId, Tree, Trees,
+    Blob, EntryKind, EnvironmentId, ObjectId, Payload, ReturnType, Sdks, ServiceKind, ToggleId, Tree, Trees,
     closest,
 };
 use crate::plan::Needs;
@@ -102,6 +102,8 @@ pub(crate) struct Library<'a, T> {
     /// The prefix of paths in findings.
     pub(crate) root: &'a str,
     pub(crate) kind: ServiceKind,
+    /// The SDKs that have to agree about prerequisites.
+    sdks: Sdks,
     /// Whether nothing is known of the other documents, because a file is checked alone.
     pub(crate) is_alone: bool,
     environments: HashMap<(String, String), Keys>,
@@ -135,11 +137,17 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             layout,
             root,
             kind,
+            sdks: Sdks::NONE,
             is_alone: false,
             environments: HashMap::new(),
             is_listed: false,
             comparisons: MOST_COMPARISONS,
         }
+    }
+
+    /// Sets the SDKs that have to agree about prerequisites.
+    pub(crate) fn for_sdks(self, sdks: Sdks) -> Self {
+        Self { sdks, ..self }
     }
 
     /// Sets whether only one file is known.
@@ -155,7 +163,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         referring: &[usize],
     ) -> Result<(Vec<Vec<ReferenceProblem>>, NeededKeys), Error> {
         let place = noted[referring[0]].id.clone();
-        let mut graph = References::default();
+        let mut graph = References::new(self.sdks);
         let (mut checked, mut open) = (Vec::with_capacity(referring.len()), Vec::new());
         let mut needs = HashMap::new();
         for at in referring {

@@ -100,8 +100,9 @@ impl Run<'_> {
         found.findings.retain(|finding| is_within(&finding.path, self.checks.within));
         let documents = self.documents(&found);
         let (mut findings, noted) = self.read(found.differences, &open)?;
-        let Checks { kind, .. } = self.checks;
-        let library = Library::new(open()?, root_tree, layout, &self.root, kind).alone(self.is_alone);
+        let Checks { kind, sdks, .. } = self.checks;
+        let library = Library::new(open()?, root_tree, layout, &self.root, kind);
+        let library = library.alone(self.is_alone).for_sdks(sdks);
         findings.extend(references::check(noted, library)?.findings);
         findings.extend(found.findings);
         findings.sort_unstable();

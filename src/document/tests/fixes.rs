@@ -233,6 +233,243 @@ const MISTAKES: &[Mistake] = &[
         "10:31 split-share: `33.333` is not a percentage",
         "33.333",
     ),
+    // Types, negations and units are kept.
+    mistake(
+        "value: \"20\"",
+        "value: \"1,000\"",
+        "5:28 almost-value: `1,000` is not a number, so the values are text",
+        "value: \"1,000\"",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: \"2 \"",
+        "5:28 almost-value: `2 ` is not a number, so the values are text",
+        "value: \"2 \"",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: \" 2\"",
+        "5:28 almost-value: ` 2` is not a number, so the values are text",
+        "value: \" 2\"",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: \"2%\"",
+        "5:28 almost-value: `2%` is not a number, so the values are text",
+        "value: \"2%\"",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: \"49.90 €\"",
+        "5:28 almost-value: `49.90 €` is not a number, so the values are text",
+        "value: \"49.90 €\"",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: \"$5\"",
+        "5:28 almost-value: `$5` is not a number, so the values are text",
+        "value: \"$5\"",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: \"0x10\"",
+        "5:28 almost-value: `0x10` is not a number, so the values are text",
+        "value: \"0x10\"",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: \"-3 %\"",
+        "5:28 almost-value: `-3 %` is not a number, so the values are text",
+        "value: \"-3 %\"",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"true\" }\n    - { name: \"on\", value: \"False\" }",
+        "5:28 almost-value: `False` is not a boolean, so the values are text",
+        "value: \"False\"",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"false\" }\n    - { name: \"on\", value: \"flase\" }",
+        "5:28 almost-value: `flase` is not a boolean, so the values are text",
+        "value: \"flase\"",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"false\" }\n    - { name: \"on\", value: \"yes\" }",
+        "5:28 almost-value: `yes` is not a boolean, so the values are text",
+        "value: \"yes\"",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"true\" }\n    - { name: \"on\", value: \"0\" }",
+        "5:28 almost-value: `0` is not a boolean, so the values are text",
+        "value: \"0\"",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"True\" }\n    - { name: \"on\", value: \"false \" }",
+        "5:28 almost-value: `false ` is not a boolean, so the values are text",
+        "value: \"false \"",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "'{\"a\":1}' }\n    - { name: \"on\", value: '{a:2}' }",
+        "5:28 almost-value: `{a:2}` is not a JSON object, so the values are text",
+        "value: '{a:2}'",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "'{\"a\":1}' }\n    - { name: \"on\", value: '{\"a\":True}' }",
+        "5:28 almost-value: `{\"a\":True}` is not a JSON object, so the values are text",
+        "value: '{\"a\":True}'",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "'{\"a\":1}' }\n    - { name: \"on\", value: '{\"a\": 1' }",
+        "5:28 almost-value: `{\"a\": 1` is not a JSON object, so the values are text",
+        "value: '{\"a\": 1'",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"[]\" }\n    - name: \"on\"\n      value: \"\n        - 1\n        - 2\n        - red\"",
+        "6:14 list-in-text: this text was a list, whose lines are one now",
+        "value: \"\n        - 1\n        - 2\n        - red\"",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"[]\" }\n    - name: \"on\"\n      value: |\n        - 1\n        - 2",
+        "7:9 list-in-text: this text has the form of a list, and the other values are JSON",
+        "value: |\n        - 1\n        - 2",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"[]\" }\n    - name: \"on\"\n      value: >\n        - 1\n        - 2",
+        "7:9 list-in-text: this text was a list, whose lines are one now",
+        "value: >\n        - 1\n        - 2",
+    ),
+    mistake(
+        "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+        "\"{}\" }\n    - name: \"on\"\n      value: |\n        a: 1\n        b: red",
+        "7:9 almost-value: `a: 1\\nb: red\\n` is not a JSON object, so the values are text",
+        "value: |\n        a: 1\n        b: red",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: { \"on\": { percentage: 40 }, \"off\": { weight: 60 } } }",
+        "10:16 wrong-type: `split` has percentages by name, or a list of weights",
+        "split: { \"on\": { percentage: 40 }, \"off\": { weight: 60 } }",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: [[[0, 5000]], [[5000, 10000]]] }",
+        "10:16 wrong-type: `split` has percentages by name, or a list of weights",
+        "split: [[[0, 5000]], [[5000, 10000]]]",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: [{ variation: \"on\", weight: 400 }, { weight: 600, variation: \"off\" }] }",
+        "10:16 wrong-type: `split` has percentages by name, or a list of weights",
+        "split: [{ variation: \"on\", weight: 400 }, { weight: 600, variation: \"off\" }]",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: [\"on\": 40, \"off\": 60] }",
+        "10:16 wrong-type: `split` has percentages by name, or a list of weights",
+        "split: [\"on\": 40, \"off\": 60]",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: [[\"on\", 40], [\"off\", 60]] }",
+        "10:16 wrong-type: `split` has percentages by name, or a list of weights",
+        "split: [[\"on\", 40], [\"off\", 60]]",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: { weights: [1, 1] } }",
+        "10:16 wrong-type: `split` has percentages by name, or a list of weights",
+        "split: { weights: [1, 1] }",
+    ),
+    mistake(
+        SPLIT,
+        "{ percentage: { \"on\": 40, \"off\": 60 } }",
+        "10:16 unknown-key: a serve has no `percentage`",
+        "percentage: { \"on\": 40, \"off\": 60 }",
+    ),
+    mistake(
+        SPLIT,
+        "{ rollout: { \"on\": 0.4, \"off\": 0.6 } }",
+        "10:16 unknown-key: a serve has no `rollout`",
+        "rollout: { \"on\": 0.4, \"off\": 0.6 }",
+    ),
+    mistake(
+        SPLIT,
+        "{ fractional: [[\"on\", 40], [\"off\", 60]] }",
+        "10:16 unknown-key: a serve has no `fractional`",
+        "fractional: [[\"on\", 40], [\"off\", 60]]",
+    ),
+    mistake(
+        SPLIT,
+        "{ variations: [50, 50] }",
+        "10:16 unknown-key: a serve has no `variations`",
+        "variations: [50, 50]",
+    ),
+    mistake(SPLIT, "{ weights: [1, 3] }", "10:16 unknown-key: a serve has no `weights`", "weights: [1, 3]"),
+    mistake(
+        SPLIT,
+        "{ variants: [{ name: \"on\", weight: 500 }, { name: \"off\", weight: 500 }] }",
+        "10:16 unknown-key: a serve has no `variants`",
+        "variants: [{ name: \"on\", weight: 500 }, { name: \"off\", weight: 500 }]",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: [50000, 50000] }",
+        "10:16 split-sum: the weights add up to 100000, not 10000",
+        "[50000, 50000]",
+    ),
+    mistake(SPLIT, "{ split: [1, 1] }", "10:16 split-sum: the weights add up to 2, not 10000", "[1, 1]"),
+    mistake(
+        SPLIT,
+        "{ split: { \"on\": 1, \"off\": 3 } }",
+        "10:16 split-sum: the percentages add up to 4, not 100",
+        "{ \"on\": 1, \"off\": 3 }",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \">\", objects: [\"49,90\"] }",
+        "9:67 not-a-number: `49,90` is not a decimal number",
+        "\"49,90\"",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: int, subject: age, predicate: \">\", objects: [\"18\"] }",
+        "9:19 unknown-condition-type: `int` is not a known type of condition",
+        "int",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: version, subject: app, predicate: \">\", objects: [1.2.3] }",
+        "9:19 unknown-condition-type: `version` is not a known type of condition",
+        "version",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: string, subject: country, predicate: \"ncontains\", objects: [\"AT\"] }",
+        "9:56 unknown-predicate: `ncontains` is not a known predicate of a `string` condition",
+        "ncontains",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: string, subject: country, predicate: \"mismatches regex\", objects: [\"AT\"] }",
+        "9:56 unknown-predicate: `mismatches regex` is not a known predicate of a `string` condition",
+        "mismatches regex",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: string, subject: country, predicate: \"aint one of\", objects: [\"AT\"] }",
+        "9:56 unknown-predicate: `aint one of` is not a known predicate of a `string` condition",
+        "aint one of",
+    ),
 ];
 
 #[test]
@@ -267,6 +504,30 @@ fn a_help_is_right_when_it_is_applied() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What has no certain meaning has no suggestion, but the reason.
+#[test]
+fn a_suggestion_that_would_change_a_type_is_left_out() {
+    let document = |own: &str| {
+        let (off, on) = ("value: \"10\"", "value: \"20\"");
+        featureprobe(&DOCUMENT.replace(off, "value: '{\"a\":1}'").replace(on, &format!("value: '{own}'")))
+    };
+    for (own, reason) in [
+        (r#"{"a":NaN}"#, "correct it (expected value at line 1 column 6)"),
+        (r#"{"a":01}"#, "correct it (invalid number at line 1 column 7)"),
+        (r#"{"a":1} // x"#, "correct it (trailing characters at line 1 column 9)"),
+    ] {
+        let found = document(own).diagnostics;
+        let help = found.iter().find(|one| one.id == "almost-value").and_then(|one| one.help.as_deref());
+        assert!(help.is_some_and(|help| help.starts_with(reason)), "{own}: {help:?}");
+    }
+    let both = featureprobe(&DOCUMENT.replace("value: \"20\"", "value: \"1,000\""));
+    let help = both.diagnostics[0].help.as_deref().unwrap();
+    assert!(help.starts_with("write `value: 1000` or `value: 1.000`"), "{help}");
+    let incomplete = featureprobe(&DOCUMENT.replace("value: \"20\"", "value: \"1e\""));
+    let help = incomplete.diagnostics[0].help.as_deref().unwrap();
+    assert!(help.starts_with("write a decimal number"), "{help}");
+}
+
 #[test]
 fn what_is_meant_as_it_is_written_has_no_finding() {
     for (from, to) in [
@@ -275,6 +536,15 @@ fn what_is_meant_as_it_is_written_has_no_finding() {
         ("value: \"20\"", "value: \"- one\\n- two\""),
         ("value: \"20\"", "value: \"1.2.3\""),
         ("value: \"20\"", "value: 12px"),
+        ("value: \"20\"", "value: none"),
+        ("value: \"20\"", "value: \"a: 1\""),
+        ("\"10\" }\n    - { name: \"on\", value: \"20\" }", "true }\n    - { name: \"on\", value: unknown }"),
+        (
+            "\"10\" }\n    - { name: \"on\", value: \"20\" }",
+            "\"yes\" }\n    - { name: \"on\", value: \"no\" }",
+        ),
+        ("\"10\" }\n    - { name: \"on\", value: \"20\" }", "10% }\n    - { name: \"on\", value: 20% }"),
+        ("\"10\" }\n    - { name: \"on\", value: \"20\" }", "red }\n    - { name: \"on\", value: \"\" }"),
         ("value: \"20\"", "value: \"{name}\""),
     ] {
         assert_eq!(DOCUMENT.matches(from).count(), 1, "{from}");

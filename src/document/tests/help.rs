@@ -51,8 +51,19 @@ fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
         (
             "type: number, subject: age, predicate: \">\"",
             "type: boolean, subject: age, predicate: \">\"",
-            "unknown-condition-type: `boolean` is not a known type of condition; \
+            "unknown-condition-type: `boolean` is not a known type of condition; did you mean `string`?",
+        ),
+        (
+            "type: number, subject: age, predicate: \">\"",
+            "type: geo, subject: age, predicate: \">\"",
+            "unknown-condition-type: `geo` is not a known type of condition; \
              the known types are `string`, `number`, `semver`, `datetime` and `segment`",
+        ),
+        (
+            "type: number, subject: age, predicate: \">\"",
+            "type: number, subject: age, predicate: STR_STARTS_WITH",
+            "unknown-predicate: `STR_STARTS_WITH` is not a known predicate of a `number` condition; \
+             a `number` condition has `=`, `!=`, `>`, `>=`, `<`, `<=` and `between`; it is `starts with` of `string` conditions",
         ),
     ] {
         let text = with(from, to);
@@ -89,8 +100,7 @@ fn a_percentage_rollout_is_told_what_it_needs() {
             let document = read_as(kind, with("{ select: 1 }", rollout));
             let lines = lines(&document);
             assert_eq!(lines.len(), 1, "{rollout}: {lines:?}");
-            let help = "percentage rollouts need `service_kind: featureprobe`: write `split: { \"on\": 25, \"off\": 75 }`";
-            assert!(lines[0].ends_with(help), "{rollout}: {lines:?}");
+            assert!(lines[0].ends_with(check::ROLLOUT), "{rollout}: {lines:?}");
         }
     }
 }

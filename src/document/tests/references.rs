@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use super::*;
 use crate::document::references::{Others, ReferenceProblem, References, diagnose, disagreement};
-use crate::model::{Prerequisite, ReturnType};
+use crate::model::{Prerequisite, ReturnType, Rule, Sdks};
 
 /// A repository in which every key that is asked for is unknown, and every toggle is of one environment.
 struct OneEnvironment<'a>(&'a BTreeMap<String, Targeting>);
@@ -46,7 +46,11 @@ fn needs(key: &str, kind: ReturnType, value: &str) -> Prerequisite {
 
 /// Returns the problems of all toggles.
 fn problems(all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<ReferenceProblem>> {
-    let mut graph = References::default();
+    problems_for(Sdks::NONE, all)
+}
+
+fn problems_for(sdks: Sdks, all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<ReferenceProblem>> {
+    let mut graph = References::new(sdks);
     let nodes: Vec<usize> = all.keys().map(|key| graph.node(key).0).collect();
     for ((_, targeting), node) in all.iter().zip(&nodes) {
         let keys = graph.fill(*node, &Payload::new(targeting));
@@ -136,7 +140,7 @@ fn a_chain_has_at_most_nineteen_steps() {
 fn a_chain_or_circle_of_all_toggles_is_checked_in_linear_time() {
     const COUNT: usize = 100_000;
     for is_circle in [false, true] {
-        let mut graph = References::default();
+        let mut graph = References::new(Sdks::NONE);
         let nodes: Vec<usize> = (0..COUNT).map(|n| graph.node(&format!("t{n}")).0).collect();
         for (at, node) in nodes.iter().enumerate() {
             let next = if is_circle { (at + 1) % COUNT } else { at + 1 };
@@ -195,6 +199,72 @@ fn the_type_and_the_value_are_those_of_the_other_toggle() {
 }
 
 #[test]
+fn a_number_is_not_a_misspelling_of_another_one() {
+    let help = |values: &[&str], kind, value| {
+        let all = BTreeMap::from([
+            ("base".to_owned(), toggle(values, Vec::new())),
+            ("search".to_owned(), toggle(&["x"], vec![needs("base", kind, value)])),
+        ]);
+        problems(&all).remove("search").unwrap().remove(0).help().to_owned()
+    };
+    assert_eq!(help(&["1", "2"], ReturnType::Number, "3"), "its values are `1` and `2`");
+    assert_eq!(help(&["100", "200"], ReturnType::Number, "101"), "its values are `100` and `200`");
+    assert_eq!(help(&["red", "blue"], ReturnType::String, "reed"), "did you mean `red`?");
+}
+
+#[test]
+fn a_number_in_another_notation_is_not_the_same_in_all_sdks() {
+    let all = |value: &str| {
+        BTreeMap::from([
+            ("base".to_owned(), toggle(&["1", "2"], Vec::new())),
+            ("search".to_owned(), toggle(&["x"], vec![needs("base", ReturnType::Number, value)])),
+        ])
+    };
+    let found = |sdks: &str, value: &str| {
+        let all = all(value);
+        let found = problems_for(sdks.parse().unwrap(), &all).remove("search").unwrap();
+        found.into_iter().map(|one| (one.label(), one.help().to_owned())).collect::<Vec<_>>()
+    };
+    let [(label, help)] = found("rust go", "1.0").try_into().unwrap();
+    assert_eq!(label, "warning sdk-disagreement");
+    assert!(help.starts_with("write `value: \"1\"`"), "{help}");
+    assert!(found("rust go", "1").is_empty(), "the help is right");
+    assert!(found("rust python", "1.0").is_empty() && found("go node", "1.0").is_empty());
+}
+
+#[test]
+fn a_prerequisite_further_down_is_not_the_same_in_all_sdks() {
+    let one = |needed: Vec<Prerequisite>, disabled: u32, rule: Option<u32>| {
+        let mut one = toggle(&["false", "true"], needed);
+        one.content.disabled_serve = Serve::Select(disabled);
+        one.content.default_serve = Serve::Select(disabled);
+        let rule =
+            rule.map(|serve| Rule { name: "r".into(), serve: Serve::Select(serve), conditions: Vec::new() });
+        one.content.rules.extend(rule);
+        one
+    };
+    let needs = |key: &str| vec![needs(key, ReturnType::Boolean, "true")];
+    let found = |sdks: &str, mid: Targeting, low: Targeting| {
+        let top = one(needs("mid"), 0, Some(1));
+        let all = [("top", top), ("mid", mid), ("low", low), ("off", one(Vec::new(), 0, None))];
+        let all = all.into_iter().map(|(key, one)| (key.to_owned(), one)).collect();
+        let found = problems_for(sdks.parse().unwrap(), &all).remove("top").unwrap();
+        found.iter().map(ReferenceProblem::label).collect::<Vec<_>>()
+    };
+    let low = || one(Vec::new(), 0, None);
+    let yes = vec!["warning sdk-disagreement".to_owned()];
+    assert_eq!(found("rust node", one(needs("off"), 1, None), low()), yes);
+    assert!(found("rust go java python", one(needs("off"), 1, None), low()).is_empty());
+    assert!(found("rust node", one(needs("off"), 0, Some(1)), low()).is_empty(), "as the help says");
+    assert!(found("rust node", one(Vec::new(), 1, None), low()).is_empty(), "nothing is further down");
+    // The same with a toggle more in between.
+    assert_eq!(found("rust node", one(needs("low"), 0, Some(1)), one(needs("off"), 1, None)), yes);
+    let mut disabled = one(needs("off"), 1, None);
+    disabled.disabled = true;
+    assert!(found("rust node", disabled, low()).is_empty(), "a disabled toggle has no prerequisites");
+}
+
+#[test]
 fn documents_of_a_toggle_have_one_type() {
     let others = |kinds: &[ReturnType]| -> Vec<(String, ReturnType)> {
         kinds.iter().map(|kind| (format!("shop/{}/a.yaml", kind.as_str()), *kind)).collect()
@@ -231,6 +301,21 @@ fn a_finding_has_its_position_and_can_be_waived() {
         ["7:12 unknown-prerequisite -", "11:14 unknown-prerequisite in another repository"]
     );
     assert_eq!(at(Vec::new()), ["10:5 unused-waiver -"]);
+}
+
+#[test]
+fn a_disagreement_about_other_documents_can_be_waived() {
+    let needs = "  prerequisites:\n    # gitoggle: allow(sdk-disagreement) only Go asks for it\n    - { key: base, type: number, value: 1.0 }\n  rules:\n";
+    let text = with("  rules:\n", needs);
+    let document = featureprobe(&text);
+    assert_eq!(found(&document), Vec::<String>::new(), "the waiver is used once all documents are known");
+    let own = document.payload.unwrap().targeting();
+    let all = [("base", toggle(&["1", "2"], Vec::new())), ("own", own)];
+    let all = all.into_iter().map(|(key, one)| (key.to_owned(), one)).collect();
+    let problems = problems_for(Sdks::ALL, &all).remove("own").unwrap();
+    let diagnostics = diagnose("own.yaml", &Blob::Content(text.into()), problems);
+    let [one] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
+    assert_eq!((one.id, one.waived.as_deref()), ("sdk-disagreement", Some("only Go asks for it")));
 }
 
 proptest! {

@@ -59,7 +59,7 @@ fn cases() -> Vec<Case> {
     };
     vec![
         Case {
-            fixed: unmet.replace("defaultServe: { select: 1 }", "defaultServe: { select: 0 }"),
+            fixed: unmet.replace("disabledServe: { select: 0 }", "disabledServe: { select: 1 }"),
             text: unmet,
             agreed: "rust go",
             says: &[
@@ -180,9 +180,54 @@ fn every_construct_is_named_for_the_sdks_that_differ() {
         ("[a[b]]", "go rust"),
         ("a**", "go rust"),
         ("a{1001}", "go rust"),
+        ("a???", "node rust"),
+        ("a+?+", "java rust"),
+        ("^*a", "node rust"),
+        ("a$+", "python rust"),
+        ("a{ 2 , 3 }", "python rust"),
+        ("(?-i)a", "python rust"),
+        (r"\b{start}a", "python rust"),
+        // What the SDKs agree about does not hide what they do not.
+        (r"(?i)\w+", "go rust"),
+        (r"(?P<n>a)\p{L}", "go python"),
     ] {
         assert_eq!(findings(&pattern(own), sdks).len(), 1, "{own}");
         assert!(findings(&pattern(own), "rust").is_empty(), "{own}");
+    }
+}
+
+#[test]
+fn only_what_sdks_do_not_agree_about_is_found() {
+    let of = |kind: &str, predicate: &str, object: &str| {
+        condition(&format!(
+            "{{ type: {kind}, subject: a, predicate: \"{predicate}\", objects: ['{object}'] }}"
+        ))
+    };
+    let values = |on: &str| {
+        GOOD.replace("value: \"false\"", "value: 1").replace("value: \"true\"", &format!("value: {on}"))
+    };
+    for (text, sdks, is_found) in [
+        (of("string", "matches regex", r"\f"), "rust go java node python", false),
+        (of("string", "matches regex", "(?:^)*a"), "rust go java node python", false),
+        (of("string", "matches regex", "^*a"), "rust go java", false),
+        (of("string", "matches regex", "(?-i)a"), "rust go java", false),
+        (of("string", "is one of", ""), "rust node", true),
+        (of("string", "contains", " "), "go python", true),
+        (of("string", "is one of", ""), "rust go", false),
+        (of("semver", "=", "1.2.3-rc+5"), "rust java", true),
+        (of("semver", "=", "1.2.3-rc+5"), "go python", false),
+        (of("semver", "=", "9007199254740993.0.0"), "rust node", true),
+        (of("semver", "=", "9007199254740993.0.0"), "rust python", false),
+        (of("semver", "=", "9007199254740991.0.0"), "rust node", false),
+        (of("number", "=", "1e-50"), "rust go", true),
+        (of("number", "=", "0"), "rust go", false),
+        (of("number", "=", "0.00001"), "rust go", false),
+        (values("-2147483648"), "rust java", false),
+        (values("-2147483649"), "rust java", true),
+        (values("2147483647"), "rust java", false),
+        (values("2147483648"), "rust java", true),
+    ] {
+        assert_eq!(!findings(&text, sdks).is_empty(), is_found, "{sdks}: {text}");
     }
 }
 
