@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::document::{LARGEST_DOCUMENT, PathKind, layout};
+use crate::document::{self, LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::model::{
     Action, Blob, EntryKind, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId,
@@ -99,7 +99,7 @@ pub(super) fn compare(
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
     let mut comparison = compared(files, applied, rules, &overwritten)?;
     if rules.policy.on_remove == OnRemove::Disable {
-        hold_moved(&mut comparison, files, rules)?;
+        hold_moved(&mut comparison, files, applied, rules)?;
     }
     check_source(&comparison, files.snapshot, rules)?;
     if rules.policy.allows_trailers && !comparison.differences.is_empty() {
@@ -112,21 +112,31 @@ pub(super) fn compare(
     Ok(Compared { comparison, overrides, overwritten })
 }
 
-/// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. A name
-/// that begins with `_` or `.` says that a file is not a toggle.
-fn hold_moved(comparison: &mut Comparison, files: &PlanFiles<'_>, rules: &Rules) -> Result<(), Error> {
+/// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. The
+/// moved file has the same content, or the same meaning and the toggle's key in its path. A name that begins
+/// with `_` or `.` says that a file is not a toggle.
+fn hold_moved(
+    comparison: &mut Comparison,
+    files: &PlanFiles<'_>,
+    applied: AppliedSide<'_>,
+    rules: &Rules,
+) -> Result<(), Error> {
     let mut removed: HashMap<ObjectId, Vec<usize>> = HashMap::new();
+    let mut by_key: HashMap<String, Vec<(usize, ObjectId)>> = HashMap::new();
     for (at, one) in comparison.differences.iter().enumerate() {
         let is_removed = one.desired.is_empty() && !comparison.renamed.contains(&one.id);
         if let Some(file) = one.applied.first().filter(|_| is_removed && rules.policy.scope.contains(&one.id))
         {
             removed.entry(file.id).or_default().push(at);
+            by_key.entry(one.id.toggle().to_owned()).or_default().push((at, file.id));
         }
     }
     if removed.is_empty() {
         return Ok(());
     }
-    let trees = files.open()?;
+    // What was removed was applied.
+    let (trees, Some(before)) = (files.open()?, applied.trees()?) else { return Ok(()) };
+    let meaning = |blob: &Blob| document::read("", blob, rules.kind).payload;
     let mut folders = vec![(String::new(), files.root_tree())];
     while let Some((folder, id)) = folders.pop() {
         for entry in trees.tree(id)?.entries() {
@@ -135,24 +145,43 @@ fn hold_moved(comparison: &mut Comparison, files: &PlanFiles<'_>, rules: &Rules)
             match entry.kind() {
                 _ if name.starts_with(['.', '_']) => {}
                 EntryKind::Tree => folders.push((path, entry.id)),
-                EntryKind::Blob if removed.contains_key(&entry.id) => {
+                EntryKind::Blob => {
                     if matches!(rules.layout.classify(path.as_bytes()), PathKind::Document { .. }) {
+                        continue;
+                    }
+                    let mut moved = removed.get(&entry.id).cloned().unwrap_or_default();
+                    for (at, old) in keys_in(&path).filter_map(|key| by_key.get(key)).flatten() {
+                        let old = meaning(&before.blob(*old, LARGEST_DOCUMENT)?);
+                        let is_moved = old.is_some() && !moved.contains(at);
+                        if is_moved && old == meaning(&trees.blob(entry.id, LARGEST_DOCUMENT)?) {
+                            moved.push(*at);
+                        }
+                    }
+                    if moved.is_empty() {
                         continue;
                     }
                     let path = trees::join(&rules.root, &path);
                     comparison.findings.retain(|found| found.path != path || !layout::is_about_path(found));
-                    for at in &removed[&entry.id] {
-                        let one = &mut comparison.differences[*at];
+                    for at in moved {
+                        let one = &mut comparison.differences[at];
                         one.desired = Claims::Unread;
                         comparison.findings.push(layout::moved(&path, &one.id));
                     }
                 }
-                EntryKind::Blob | EntryKind::Other => {}
+                EntryKind::Other => {}
             }
         }
     }
     comparison.findings.sort_unstable();
     Ok(())
+}
+
+/// Returns the keys that a path may have in one of its components, perhaps with an extension.
+fn keys_in(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').flat_map(|part| {
+        let ends = part.match_indices('.').map(|(at, _)| at).chain([part.len()]);
+        ends.map(|end| &part[..end])
+    })
 }
 
 /// Holds what is not sent whatever its commit says: suspended and parked changes, those of a first pass, and
@@ -272,7 +301,8 @@ pub(super) fn decide(
     let (mut needs, mut mixed) = (Needs::new(), BTreeMap::new());
     if !noted.is_empty() || !removed.is_empty() {
         let mut library =
-            Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
+            Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind)
+                .for_sdks(rules.sdks);
         if !removed.is_empty() {
             let needing = dependents::needing(&mut library, &removed)?;
             library.note_unchanged(needing, &mut noted)?;

@@ -46,19 +46,27 @@ fn disable_publishes_the_applied_content_once() {
 
 #[test]
 fn a_document_that_was_only_moved_is_held_and_never_disabled() {
-    for (to, is_held) in [
-        ("shop/prod/pay.yaml.bak", true),
-        ("shop/pay.yaml", true),
-        ("pay.txt", true),
-        ("shop/prod/old/pay.yaml", true),
+    let comment = "# Not in use.\n";
+    for (to, edit, is_held) in [
+        ("shop/prod/pay.yaml.bak", "", true),
+        ("shop/pay.yaml", "", true),
+        ("pay.txt", "", true),
+        ("shop/prod/old/pay.yaml", "", true),
+        // The meaning is what counts.
+        ("shop/prod/old/pay.yaml", comment, true),
+        ("shop/prod/pay.yaml.bak", comment, true),
+        ("shop/prod/old/other.txt", comment, false),
         // The way to say that a file is not a toggle.
-        ("shop/prod/_pay.yaml", false),
-        (".old/pay.yaml", false),
+        ("shop/prod/_pay.yaml", "", false),
+        (".old/pay.yaml", "", false),
         // Another toggle.
-        ("shop/prod/payment.yaml", false),
+        ("shop/prod/payment.yaml", "", false),
     ] {
         let world = World::with_pay_and_search_applied();
         world.repo.rename("shop/prod/pay.yaml", to);
+        if !edit.is_empty() {
+            world.repo.file(to, format!("{edit}{}", doc(18)));
+        }
         world.repo.commit("Move pay");
         let plan = || world.plan().set("on-remove", "disable");
         let (code, held) = if is_held { (3, 1) } else { (0, 0) };
