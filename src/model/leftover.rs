@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{AuthoredCommit, CommitId, Rule, Serve, Targeting, ToggleId, delivered_time};
+use super::{AuthoredCommit, CommitId, Condition, Rule, Serve, Targeting, ToggleId, delivered_time};
 
 super::words! {
     /// Why a toggle does not decide anything.
@@ -30,12 +30,14 @@ pub(crate) struct Leftover {
     pub(crate) rule: Option<PassedRule>,
 }
 
-/// A rule that compares nothing but the time, which has passed.
+/// A rule whose time has passed, for all users without the attribute that it compares with the time.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PassedRule {
     /// The number of the rule, from 1.
     pub(crate) number: usize,
     pub(crate) name: String,
+    /// The attribute. Users who have it are compared by it at any time.
+    pub(crate) subject: String,
     /// Whether it matches everyone since then; otherwise, it matches nobody.
     pub(crate) is_always: bool,
     /// In seconds since 1970-01-01 UTC.
@@ -66,20 +68,26 @@ impl Targeting {
     pub(crate) fn passed(&self, now: i64) -> Option<Leftover> {
         let reached = self.content.rules.iter().enumerate().filter(|_| !self.disabled);
         let mut passed = reached.filter_map(|(index, rule)| Some((index, rule, rule.passed(now)?)));
-        let (index, rule, (is_always, since)) = passed.next()?;
+        let (index, rule, (is_always, since, subject)) = passed.next()?;
         let mut served = rule.serve.variations();
         let only = served.next().filter(|_| is_always && served.next().is_none());
         let variation = only.and_then(|index| self.content.variations.get(index as usize));
         Some(Leftover {
             kind: LeftoverKind::Passed,
             variation: variation.map(|variation| variation.name.clone()),
-            rule: Some(PassedRule { number: index + 1, name: rule.name.clone(), is_always, since }),
+            rule: Some(PassedRule {
+                number: index + 1,
+                name: rule.name.clone(),
+                subject: subject.to_owned(),
+                is_always,
+                since,
+            }),
         })
     }
 
-    /// Returns whether a rule compares nothing but the time.
+    /// Returns whether a rule compares a time.
     pub(crate) fn has_schedule(&self) -> bool {
-        self.content.rules.iter().any(|rule| rule.bounds().is_some_and(|bounds| !bounds.is_empty()))
+        self.content.rules.iter().any(|rule| rule.conditions.iter().any(|one| !one.bounds().is_empty()))
     }
 
     /// Returns everything that the toggle can serve while it is enabled.
@@ -96,46 +104,55 @@ impl Targeting {
     }
 }
 
-impl Rule {
-    /// Returns the times that the rule compares, and whether each is the earliest one, if it compares nothing
-    /// else.
-    fn bounds(&self) -> Option<Vec<(i64, bool)>> {
-        let subject = &self.conditions.first()?.subject;
-        let mut bounds = Vec::new();
-        let mut add = |predicate: &str, objects: &[String]| {
-            let [object] = objects else { return None };
+impl Condition {
+    /// Returns the times with which the condition compares its attribute, and whether each is the earliest
+    /// one. Empty if it compares anything else.
+    fn bounds(&self) -> Vec<(i64, bool)> {
+        let Self { kind, subject: _, predicate, objects, between } = self;
+        let bound = |predicate: &str, objects: &[String]| {
             let is_earliest = match predicate {
                 "after" => true,
                 "before" => false,
                 _ => return None,
             };
-            bounds.push((delivered_time(object)?, is_earliest));
-            Some(())
+            match objects {
+                [object] => Some((delivered_time(object)?, is_earliest)),
+                _ => None,
+            }
         };
-        for condition in &self.conditions {
-            if condition.kind != "datetime" || condition.subject != *subject {
-                return None;
+        let bounds = match between.as_deref() {
+            _ if kind != "datetime" => None,
+            Some(between) => {
+                let left = bound(&between.left_predicate, objects);
+                let right = bound(&between.right_predicate, &between.right_objects);
+                left.zip(right).map(|(left, right)| vec![left, right])
             }
-            match condition.between.as_deref() {
-                Some(between) => {
-                    add(&between.left_predicate, &condition.objects)?;
-                    add(&between.right_predicate, &between.right_objects)?;
-                }
-                None => add(&condition.predicate, &condition.objects)?,
-            }
-        }
-        Some(bounds)
+            None => bound(predicate, objects).map(|bound| vec![bound]),
+        };
+        bounds.unwrap_or_default()
     }
+}
 
-    /// Returns whether the rule matches always or never from now on, and since when.
-    fn passed(&self, now: i64) -> Option<(bool, i64)> {
-        let bounds = self.bounds()?;
-        let ended = bounds.iter().filter(|(time, is_earliest)| !is_earliest && *time <= now);
-        if let Some((since, _)) = ended.min_by_key(|(time, _)| *time) {
-            return Some((false, *since));
+impl Rule {
+    /// Returns whether the rule matches always or never from now on, since when, and for users without which
+    /// attribute.
+    fn passed(&self, now: i64) -> Option<(bool, i64, &str)> {
+        let all = self.conditions.iter().map(|condition| (condition, condition.bounds()));
+        let all: Vec<(&Condition, Vec<(i64, bool)>)> = all.collect();
+        // One condition that never matches is enough, whatever the others compare.
+        let bounds = all.iter().flat_map(|(condition, bounds)| {
+            bounds.iter().map(|(time, is_earliest)| (*time, *is_earliest, condition.subject.as_str()))
+        });
+        let ended = bounds.clone().filter(|(time, is_earliest, _)| !is_earliest && *time <= now);
+        if let Some((since, _, subject)) = ended.min_by_key(|(time, ..)| *time) {
+            return Some((false, since, subject));
         }
-        let is_always = bounds.iter().all(|(time, is_earliest)| *is_earliest && *time <= now);
-        is_always.then(|| (true, bounds.iter().map(|(time, _)| *time).max().unwrap_or_default()))
+        let subject = self.conditions.first()?.subject.as_str();
+        let compares_one_time =
+            all.iter().all(|(condition, bounds)| condition.subject == subject && !bounds.is_empty());
+        let is_always = bounds.clone().all(|(time, is_earliest, _)| is_earliest && time <= now);
+        let since = bounds.map(|(time, ..)| time).max().unwrap_or_default();
+        (compares_one_time && is_always).then_some((true, since, subject))
     }
 }
 
@@ -205,7 +222,7 @@ pub(crate) struct StaleReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Condition, Content, Prerequisite, ReturnType, Rule, Variation};
+    use crate::model::{Content, Prerequisite, ReturnType, Rule, Variation};
 
     fn targeting() -> Targeting {
         let variation = |name: &str| Variation {
@@ -270,6 +287,13 @@ mod tests {
         assert_eq!(passed(within(), july), Some((false, july)));
         assert_eq!(passed(schedule(&[("after", JUNE), ("after", JULY)]), july), Some((true, july)));
         assert_eq!(passed(rule(1, 1), july), None, "another condition");
+        let beside = |comparison: &str| {
+            let mut one = schedule(&[(comparison, JUNE)]);
+            one.conditions.insert(0, rule(1, 1).conditions.remove(0));
+            one
+        };
+        assert_eq!(passed(beside("before"), july), Some((false, june)), "another condition cannot help");
+        assert_eq!(passed(beside("after"), july), None, "the other condition decides");
         assert_eq!(passed(rule(1, 0), july), None, "no condition");
     }
 

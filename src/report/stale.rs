@@ -67,12 +67,16 @@ fn needed(toggle: &StaleToggle, name: impl Fn(&str) -> String) -> Option<String>
 }
 
 fn effect(toggle: &StaleToggle, name: impl Fn(&str) -> String) -> String {
-    if let Some(PassedRule { number, name: own, is_always, since }) = &toggle.leftover.rule {
+    if let Some(PassedRule { number, name: own, subject, is_always, since }) = &toggle.leftover.rule {
         let rule = if own.is_empty() { number.to_string() } else { name(own) };
         let word = if *is_always { "always" } else { "never" };
         let served = toggle.leftover.variation.as_ref();
         let served = served.map_or_else(String::new, |variation| format!(", and serves {}", name(variation)));
-        return format!("rule {rule} {word} matches since {}{served}", rfc3339(*since));
+        let since = rfc3339(*since);
+        return format!(
+            "for users without {}, rule {rule} {word} matches since {since}{served}",
+            name(subject)
+        );
     }
     match &toggle.leftover.variation {
         Some(variation) => format!("everyone is served {}", name(variation)),
@@ -206,6 +210,8 @@ struct ToggleJson<'a> {
 struct RuleJson<'a> {
     number: usize,
     name: &'a str,
+    /// The attribute without which this is true of a user.
+    subject: &'a str,
     matches: &'static str,
     since: String,
 }
@@ -244,6 +250,7 @@ impl<'a> ToggleJson<'a> {
             rule: leftover.rule.as_ref().map(|rule| RuleJson {
                 number: rule.number,
                 name: &rule.name,
+                subject: &rule.subject,
                 matches: if rule.is_always { "always" } else { "never" },
                 since: rfc3339(rule.since),
             }),

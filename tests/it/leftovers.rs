@@ -271,7 +271,7 @@ fn a_rule_whose_time_has_passed_is_listed_and_so_are_the_toggles_that_need_a_lef
         .commit_at(1_700_000_000, "Add toggles");
     let run = || stale(&world).set("service-kind", "featureprobe");
     run().exit(0).stdout_contains(&[
-        "passed shop/prod/past  rule `launch` always matches since 2023-01-01T00:00:00Z, and serves `on`",
+        "passed shop/prod/past  for users without `now`, rule `launch` always matches since 2023-01-01T00:00:00Z, and serves `on`",
         "settled shop/prod/pay",
         "`past` needs it",
         "1 settled, 1 passed; checked 3 documents",
@@ -280,6 +280,7 @@ fn a_rule_whose_time_has_passed_is_listed_and_so_are_the_toggles_that_need_a_lef
     assert_valid(&world, "stale", &json);
     assert_eq!(names(&json, "stale"), ["shop/prod/past", "shop/prod/pay"]);
     assert_eq!(json["stale"][0]["rule"]["matches"], "always");
+    assert_eq!(json["stale"][0]["rule"]["subject"], "now");
     assert_eq!(json["stale"][1]["needed_by"], json!(["past"]));
     run().args("-o markdown").exit(0).stdout_contains(&["` past ` needs it", "always matches since"]);
     let only = run().set("only", "shop/prod/pay").args("-o json").exit(0).json();
