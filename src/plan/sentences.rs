@@ -414,55 +414,64 @@ pub(crate) fn prerequisite(prerequisite: &Prerequisite) -> String {
 
 /// Returns what a serve serves: one variation, the share of each variation of a split, or nothing.
 pub(crate) fn served(serve: &Serve, variations: &[Variation]) -> String {
-    let name = |at: usize| {
-        let variation = variations.get(at);
-        variation.map_or_else(|| format!("number {at}"), |variation| quoted(&variation.name))
-    };
     match serve {
-        Serve::Select(index) => name(*index as usize),
+        Serve::Select(index) => name(*index as usize, variations),
         Serve::Split(weights) => {
-            let shares: Vec<String> = (weights.iter().enumerate())
-                .filter(|(_, weight)| **weight > 0)
-                .map(|(at, weight)| format!("{} {}%", name(at), percent(*weight)))
-                .collect();
-            format!("split {}", list(shares.into_iter()))
+            format!("split {}", list(shares(weights, variations).into_iter()))
         }
         Serve::Nothing => "nothing".to_owned(),
     }
 }
 
-/// Describes a rule whose conditions compare nothing but one time: `from 2026-12-01 09:00 +01:00: `on` 25 %,
-/// …`. None for any other rule.
+/// Returns the share of each variation of a split that has one.
+fn shares(weights: &[u32], variations: &[Variation]) -> Vec<String> {
+    let weights = weights.iter().enumerate().filter(|(_, weight)| **weight > 0);
+    weights.map(|(at, weight)| format!("{} {}%", name(at, variations), percent(*weight))).collect()
+}
+
+fn name(at: usize, variations: &[Variation]) -> String {
+    let variation = variations.get(at);
+    variation.map_or_else(|| format!("number {at}"), |variation| quoted(&variation.name))
+}
+
+/// Describes a rule that compares a time: `from 2026-12-01 09:00 +01:00: `on` 25%, …`, with its other
+/// conditions. None for a rule without such a condition.
 fn schedule(rule: &Rule, variations: &[Variation]) -> Option<String> {
-    let subject = rule.conditions.first().map(|first| first.subject.as_str())?;
-    let mut parts = Vec::new();
+    let (mut times, mut others) = (Vec::new(), Vec::new());
+    let mut subject = None;
     for condition in &rule.conditions {
-        let Condition { kind, subject: own, predicate, objects, between } = condition;
-        if kind != "datetime" || own != subject {
-            return None;
-        }
-        match (predicate.as_str(), between.as_deref(), objects.as_slice()) {
-            ("between", Some(between), [left]) => {
-                let [right] = between.right_objects.as_slice() else { return None };
-                parts.push(bound(&between.left_predicate, left)?);
-                parts.push(bound(&between.right_predicate, right)?);
+        match period(condition).filter(|_| subject.is_none_or(|subject| subject == condition.subject)) {
+            Some(period) => {
+                subject = Some(condition.subject.as_str());
+                times.push(period);
             }
-            (predicate, None, [object]) => parts.push(bound(predicate, object)?),
-            _ => return None,
+            None => others.push(self::condition(condition)),
         }
     }
     let served = match &rule.serve {
-        Serve::Split(weights) => {
-            let shares = weights.iter().enumerate().filter(|(_, weight)| **weight > 0);
-            let shares = shares.map(|(at, weight)| {
-                let one = served(&Serve::Select(u32::try_from(at).unwrap_or(u32::MAX)), variations);
-                format!("{one} {} %", percent(*weight))
-            });
-            list(shares.collect::<Vec<_>>().into_iter())
-        }
+        Serve::Split(weights) => list(shares(weights, variations).into_iter()),
         serve => served(serve, variations),
     };
-    Some(format!("{}: {served} (for users without {})", parts.join(" "), quoted(subject)))
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(" if {}", list(others.into_iter())),
+    };
+    Some(format!("{}: {served}{others} (for users without {})", times.join(" "), quoted(subject?)))
+}
+
+/// Returns the period in which a condition matches, in words; none if it does not compare with one.
+fn period(condition: &Condition) -> Option<String> {
+    let Condition { kind, subject: _, predicate, objects, between } = condition;
+    match (predicate.as_str(), between.as_deref(), objects.as_slice()) {
+        _ if kind != "datetime" => None,
+        ("between", Some(between), [left]) => {
+            let [right] = between.right_objects.as_slice() else { return None };
+            let right = bound(&between.right_predicate, right)?;
+            Some(format!("{} {right}", bound(&between.left_predicate, left)?))
+        }
+        (predicate, None, [object]) => bound(predicate, object),
+        _ => None,
+    }
 }
 
 /// Returns one side of a period in words.

@@ -237,7 +237,7 @@ fn a_change_of_the_kind_of_service_is_told_by_its_effect_on_prerequisites() {
 }
 
 #[test]
-fn a_rule_that_compares_only_the_time_is_described_as_a_schedule() {
+fn a_rule_that_compares_the_time_is_described_as_a_schedule() {
     let rule = |predicate: &str, objects: &[&str], serve: Serve| {
         let condition = Condition {
             kind: "datetime".into(),
@@ -254,7 +254,7 @@ fn a_rule_that_compares_only_the_time_is_described_as_a_schedule() {
         targeting
     };
     let monday = || rule("after", &["2026-12-01T09:00:00+01:00"], Serve::Split(vec![7500, 2500]));
-    let expected = "from 2026-12-01 09:00 +01:00: `a` 75 %, `b` 25 % (for users without `now`)";
+    let expected = "from 2026-12-01 09:00 +01:00: `a` 75%, `b` 25% (for users without `now`)";
     let new = sentences(None, &with(monday()));
     assert!(new.contains(&format!("rule `r` serves {expected}")), "{new:?}");
     let mut before = full();
@@ -263,7 +263,7 @@ fn a_rule_that_compares_only_the_time_is_described_as_a_schedule() {
     let later = rule("after", &["2026-12-02T09:00:30+00:00"], Serve::Split(vec![7500, 2500]));
     let changed = sentences(Some(&with(monday())), &with(later));
     let expected =
-        "rule `r` now serves from 2026-12-02 09:00:30 +00:00: `a` 75 %, `b` 25 % (for users without `now`)";
+        "rule `r` now serves from 2026-12-02 09:00:30 +00:00: `a` 75%, `b` 25% (for users without `now`)";
     assert_eq!(changed.last().map(String::as_str), Some(expected));
     let mut between = rule("between", &["2026-12-01T09:00:00+01:00"], Serve::Select(1));
     between.conditions[0].between = Some(Box::new(Between {
@@ -271,6 +271,20 @@ fn a_rule_that_compares_only_the_time_is_described_as_a_schedule() {
         right_predicate: "before".into(),
         right_objects: vec!["2026-12-24T18:00:00+01:00".into()],
     }));
+    let mut beside = monday();
+    beside.conditions.insert(
+        0,
+        Condition {
+            kind: "string".into(),
+            subject: "country".into(),
+            predicate: "is one of".into(),
+            objects: vec!["AT".into()],
+            between: None,
+        },
+    );
+    let new = sentences(None, &with(beside));
+    let expected = "rule `r` serves from 2026-12-01 09:00 +01:00: `a` 75%, `b` 25% if `country` is one of `AT` (string) (for users without `now`)";
+    assert!(new.iter().any(|line| line == expected), "{new:?}");
     let new = sentences(None, &with(between));
     let expected = "rule `r` serves from 2026-12-01 09:00 +01:00 until 2026-12-24 18:00 +01:00: `b` (for users without `now`)";
     assert!(new.iter().any(|line| line == expected), "{new:?}");
