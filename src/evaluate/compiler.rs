@@ -112,6 +112,7 @@ impl Compiler {
             };
             CompiledPrerequisite {
                 toggle,
+                values: values.iter().map(|value| (*value).to_owned()).collect(),
                 matches: matches(&|_| Truth::False),
                 matches_without_types: matches(&is_same),
             }
@@ -155,6 +156,8 @@ pub(super) enum CompiledServe {
 pub(super) struct CompiledPrerequisite {
     /// The index of the compiled toggle, if the repository has it.
     pub(super) toggle: Option<usize>,
+    /// The values of that toggle's variations.
+    pub(super) values: Vec<String>,
     /// Whether each variation of that toggle has the expected value.
     pub(super) matches: Vec<Truth>,
     /// The same for SDKs that do not compare types.
@@ -242,11 +245,15 @@ pub(crate) enum ServePlace {
     Disabled,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PrerequisiteTrace {
     pub truth: Truth,
     /// What its toggle serves; `None` if the repository does not have it.
     pub verdict: Option<Verdict>,
+    /// The value that its toggle serves, if that is certain.
+    pub value: Option<String>,
+    /// Whether its toggle is disabled.
+    pub is_disabled: bool,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -306,7 +313,14 @@ impl Evaluator {
         }
         for prerequisite in &toggle.prerequisites {
             let (truth, verdict) = self.prerequisite(prerequisite, person);
-            trace.prerequisites.push(PrerequisiteTrace { truth, verdict });
+            let value = match verdict {
+                Some(Verdict::Known(Served::Variation(index))) => {
+                    prerequisite.values.get(index as usize).cloned()
+                }
+                _ => None,
+            };
+            let is_disabled = prerequisite.toggle.is_some_and(|toggle| self.toggles[toggle].is_disabled);
+            trace.prerequisites.push(PrerequisiteTrace { truth, verdict, value, is_disabled });
             if truth != Truth::True && trace.serves.is_empty() {
                 trace.serves.push(disabled);
             }

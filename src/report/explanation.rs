@@ -11,8 +11,8 @@ use crate::evaluate::{
     ToggleTrace, Truth, Verdict,
 };
 use crate::model::{
-    Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Rule, Sdk, Sdks, Serve, Targeting,
-    ToggleId, WHOLE, counted, escaped, listed, rfc3339,
+    Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Prerequisite, Rule, Sdk, Sdks, Serve,
+    Targeting, ToggleId, WHOLE, counted, escaped, listed, rfc3339,
 };
 use crate::plan::sentences::{self, quoted};
 
@@ -243,7 +243,7 @@ impl Explanation {
                 .map(|(prerequisite, trace)| ExplainedPrerequisite {
                     label: sentences::prerequisite(prerequisite),
                     matches: trace.truth.into(),
-                    reason: prerequisite_reason(trace),
+                    reason: prerequisite_reason(prerequisite, trace),
                 })
                 .collect(),
             rules: rules.map(|(index, item)| rule(subject, trace, index, item)).collect(),
@@ -312,12 +312,16 @@ pub(crate) fn serve_label(targeting: &Targeting, place: ServePlace) -> String {
     }
 }
 
-fn prerequisite_reason(trace: &PrerequisiteTrace) -> Option<String> {
+fn prerequisite_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> Option<String> {
     match trace.truth {
         Truth::Unknown(doubt) => Some(doubt.reason().to_owned()),
-        Truth::False => {
-            Some("the toggle serves another value, or too many toggles depend on each other".to_owned())
-        }
+        Truth::False => Some(match &trace.value {
+            Some(value) if *value != prerequisite.value => {
+                let disabled = if trace.is_disabled { " is disabled and" } else { "" };
+                format!("{}{disabled} serves {}", quoted(&prerequisite.key), quoted(value))
+            }
+            _ => "the toggle serves another value, or too many toggles depend on each other".to_owned(),
+        }),
         Truth::True => None,
     }
 }

@@ -188,6 +188,7 @@ fn prerequisites_are_evaluated_from_their_documents() {
         .write("shop/prod/pay.yaml", doc(18) + "  prerequisites: []\n");
     explain(&world, "shop/prod/a").args("--attr age=17").exit(0).stdout_contains(&[
         "prerequisite `pay` must serve `true` (boolean): not met",
+        "`pay` serves `false`",
         "served: `off`",
         "the disabled serve",
     ]);
@@ -199,6 +200,12 @@ fn prerequisites_are_evaluated_from_their_documents() {
         .args("--attr age=20 --attr city=Paris")
         .exit(0)
         .stdout_contains(&["cannot say; the toggle has no valid document in the repository"]);
+    let disabled = doc(18).replace("disabled: false", "disabled: true") + "  prerequisites: []\n";
+    world.repo.write("shop/prod/pay.yaml", disabled);
+    explain(&world, "shop/prod/a")
+        .args("--attr age=20")
+        .exit(0)
+        .stdout_contains(&["not met", "`pay` is disabled and serves `false`"]);
 }
 
 #[test]
