@@ -51,7 +51,7 @@ impl Folder {
         paths.extend(left_out.keys().cloned());
         Self::read(&paths, &links, limits, |path| match left_out.get(path) {
             Some(id) => committed.blob(*id, limits.largest_file),
-            None => tree.content(path, limits.largest_file),
+            None => Ok(as_committed(tree.content(path, limits.largest_file)?, committed, limits)),
         })
     }
 
@@ -92,6 +92,25 @@ impl Folder {
 
     pub(crate) fn root_tree(&self) -> ObjectId {
         path_id(b"tree", b"")
+    }
+}
+
+/// Returns a file with the line breaks of Git if it is committed with them: the work tree may have those of
+/// Windows (`eol=crlf`).
+fn as_committed(blob: Blob, committed: &impl Trees, limits: FolderLimits) -> Blob {
+    let Blob::Content(bytes) = &blob else { return blob };
+    let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
+    let mut plain = Vec::with_capacity(bytes.len());
+    while let Some(line) = lines.next() {
+        match lines.peek() {
+            Some(_) => plain.extend([line.strip_suffix(b"\r").unwrap_or(line), b"\n"].concat()),
+            None => plain.extend(line),
+        }
+    }
+    let is_other = plain.len() != bytes.len();
+    match is_other && committed.blob(id_of(ObjectKind::Blob, &plain), limits.largest_file).is_ok() {
+        true => Blob::Content(plain),
+        false => blob,
     }
 }
 

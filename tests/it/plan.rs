@@ -154,6 +154,9 @@ fn uncommitted_files_are_compared_with_a_revision_without_state() {
 fn a_diff_of_a_work_tree_with_the_line_breaks_of_windows_shows_what_changed() {
     let world = World::with_pay_applied();
     let change = |text: String| world.repo.write("shop/prod/pay.yaml", text.replace('\n', "\r\n"));
+    change(doc(18));
+    let text = world.plan().arg("--worktree").exit(0).both();
+    assert!(text.contains("Nothing to do") && !text.contains("to record"), "{text}");
     change(doc(33));
     let text = world.plan().arg("--worktree").exit(0).both();
     let of = |mark: &str| {
