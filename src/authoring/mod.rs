@@ -15,7 +15,7 @@ use std::thread;
 use target_folder::TargetFolder;
 
 use crate::authoring::target_folder::FolderError;
-use crate::document::{Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
+use crate::document::{Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind, Unread, layout};
 use crate::model::{EnvironmentId, Scope, ServiceKind, chain};
 use crate::plan::compare::{is_within, join};
 use crate::source::worktree::WorkTree;
@@ -25,9 +25,9 @@ use crate::{document, source};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AuthoringError {
     #[error("`{0}` has no document")]
-    NoDocuments(EnvironmentId),
+    NoDocuments(EnvironmentId, Option<EnvironmentId>),
     #[error("`{0}` has no document yet")]
-    NewEnvironment(EnvironmentId, Option<String>),
+    NewEnvironment(EnvironmentId, Option<EnvironmentId>),
     #[error(transparent)]
     Source(#[from] source::Error),
     #[error("{0}")]
@@ -71,7 +71,7 @@ pub(crate) struct FormatReport {
     pub changed: Vec<String>,
     /// The documents that stay as they are, because they contain something that cannot be rewritten safely.
     pub unsupported: Vec<(String, &'static str)>,
-    /// The findings in the invalid documents, which stay as they are.
+    /// The findings in the invalid documents, and about files that are not read. All stay as they are.
     pub findings: Vec<Diagnostic>,
     /// The number of invalid documents.
     pub invalid: usize,
@@ -82,25 +82,50 @@ pub(crate) struct FormatReport {
 pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
     let tree = WorkTree::open(request.folder, request.root)?;
     let mut unmatched = request.scope.unmatched();
-    let documents: Vec<String> = tree
-        .files_in(|folder| request.leads_to(&join(request.root, &String::from_utf8_lossy(folder))))?
-        .into_iter()
-        .filter_map(|path| match request.layout.classify(&path) {
-            PathKind::Document { id, .. } => Some((String::from_utf8(path).ok()?, id)),
-            _ => None,
-        })
-        .filter(|(path, _)| is_within(&join(request.root, path), request.within))
-        .filter(|(_, id)| {
-            unmatched.remove_matching(id.as_str());
-            request.scope.contains(id)
-        })
-        .map(|(path, _)| path)
-        .collect();
+    let (mut documents, mut unread, mut unsupported) = (Vec::new(), Vec::new(), Vec::new());
+    let (files, links) = tree
+        .files_and_links(|folder| request.leads_to(&join(request.root, &String::from_utf8_lossy(folder))))?;
+    for path in files {
+        let Ok(path) = String::from_utf8(path) else { continue };
+        let shown = join(request.root, &path);
+        if !is_within(&shown, request.within) {
+            continue;
+        }
+        let is_named = request.within.contains(&shown);
+        match request.layout.classify(path.as_bytes()) {
+            PathKind::Document { id, .. } => {
+                unmatched.remove_matching(id.as_str());
+                if request.scope.contains(&id) {
+                    documents.push(path);
+                }
+            }
+            // What is left alone has its reason: `validate` has it for all files.
+            PathKind::Unread { why, .. } => unread.push(layout::not_read(&shown, why, None)),
+            PathKind::Elsewhere if is_named => {
+                unread.push(layout::elsewhere(&shown, request.layout.pattern()));
+            }
+            PathKind::BadKey { component, error, .. } if is_named => {
+                unread.push(layout::bad_key(&shown, &component, &error));
+            }
+            PathKind::Ignored if is_named => unsupported.push((shown, "it is not a document")),
+            PathKind::BadKey { .. } | PathKind::Elsewhere | PathKind::Ignored => {}
+        }
+    }
+    for path in links {
+        let Ok(path) = String::from_utf8(path) else { continue };
+        let shown = join(request.root, &path);
+        let is_document = matches!(request.layout.classify(path.as_bytes()), PathKind::Document { .. });
+        if is_document && is_within(&shown, request.within) {
+            unread.push(layout::not_read(&shown, Unread::Link, None));
+        }
+    }
     let unmatched = unmatched.globs();
     let globs = request.scope.globs().iter();
     let mut report = FormatReport {
         documents: documents.len(),
         matched: globs.filter(|glob| !unmatched.contains(glob)).cloned().collect(),
+        findings: unread,
+        unsupported,
         ..FormatReport::default()
     };
     let mut target = None;

@@ -52,12 +52,10 @@ pub(crate) fn promote(
 ) -> Result<PromotionReport, AuthoringError> {
     let [source, target] = place.environments([from, to])?;
     if source.is_empty() {
-        return Err(AuthoringError::NoDocuments(from.clone()));
+        return Err(place.no_documents(from));
     }
     if target.is_empty() && !creates {
-        let known: BTreeSet<String> = place.known()?.iter().map(ToString::to_string).collect();
-        let closest = closest(&to.to_string(), known.iter().map(String::as_str)).map(str::to_owned);
-        return Err(AuthoringError::NewEnvironment(to.clone(), closest));
+        return Err(AuthoringError::NewEnvironment(to.clone(), place.similar(to)?));
     }
     let mut report = PromotionReport::default();
     let mut unmatched = globs.unmatched();
@@ -214,6 +212,34 @@ impl DocumentPlace<'_> {
             all[at] = Some(self.read(&files, &left_out, toggles)?);
         }
         Ok(all.map(Option::unwrap_or_default))
+    }
+
+    /// Returns the error that an environment has no documents.
+    pub(crate) fn no_documents(&self, id: &EnvironmentId) -> AuthoringError {
+        match self.similar(id) {
+            Ok(similar) => AuthoringError::NoDocuments(id.clone(), similar),
+            Err(error) => error,
+        }
+    }
+
+    /// Returns the environment with documents that is probably meant: its parts are swapped, or it has a
+    /// similar name.
+    fn similar(&self, id: &EnvironmentId) -> Result<Option<EnvironmentId>, AuthoringError> {
+        let known = self.known()?;
+        let swapped = EnvironmentId { project: id.environment.clone(), environment: id.project.clone() };
+        if known.contains(&swapped) {
+            return Ok(Some(swapped));
+        }
+        // In the same project, only the second part may differ.
+        let near = || known.iter().filter(|other| other.project == id.project);
+        let key = closest(id.environment.as_str(), near().map(|other| other.environment.as_str()));
+        let by_key = key.and_then(|key| near().find(|other| other.environment.as_str() == key));
+        let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+        let by_name = || {
+            let name = closest(&id.to_string(), names.iter().map(String::as_str))?;
+            known.iter().find(|one| one.to_string() == name)
+        };
+        Ok(by_key.or_else(by_name).cloned())
     }
 
     fn known(&self) -> Result<BTreeSet<EnvironmentId>, AuthoringError> {

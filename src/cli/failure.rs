@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::authoring::AuthoringError;
 use crate::config::ConfigErrors;
-use crate::model::{escaped, hinted, plain};
+use crate::model::{EnvironmentId, escaped, hinted, plain};
 use crate::pass;
 use crate::transport::NetworkError;
 
@@ -163,16 +163,25 @@ impl From<ConfigErrors> for Failure {
     }
 }
 
+/// Returns the question whether `similar` is the environment that `id` stands for.
+fn meant(id: &EnvironmentId, similar: &EnvironmentId) -> String {
+    let is_swapped = id.project.as_str() == similar.environment.as_str() && id.project != similar.project;
+    let order = if is_swapped { " the order is project/environment" } else { "" };
+    format!("did you mean `{similar}`?{order}")
+}
+
 impl From<AuthoringError> for Failure {
     fn from(error: AuthoringError) -> Self {
         match &error {
-            AuthoringError::NewEnvironment(_, closest) => {
-                let meant = closest.as_ref().map(|closest| format!("did you mean `{}`? ", escaped(closest)));
+            AuthoringError::NewEnvironment(id, similar) => {
+                let meant = similar.as_ref().map(|similar| format!("{} ", meant(id, similar)));
                 let hint = meant.unwrap_or_default() + "to create it, add `--create`";
                 Self::new(ExitStatus::Usage, error).hint(hint)
             }
-            AuthoringError::NoDocuments(_) => {
-                Self::failed(error).hint("check the name of the environment, `--root` and `--layout`")
+            AuthoringError::NoDocuments(id, similar) => {
+                let meant = similar.as_ref().map(|similar| meant(id, similar));
+                let hint = || "check the name of the environment, `--root` and `--layout`".to_owned();
+                Self::failed(error).hint(meant.unwrap_or_else(hint))
             }
             AuthoringError::Source(_) | AuthoringError::WorkTree(_) => Self::failed(error),
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::failure::{ExitStatus, Failure};
 use super::setup;
 use crate::config::Settings;
-use crate::model::escaped;
+use crate::model::{ToggleId, escaped};
 use crate::pass::CheckTarget;
 use crate::source::{self, CacheMode, SourceConfig, worktree};
 
@@ -97,5 +97,9 @@ fn file(settings: &Settings, full: &Path, given: &Path) -> Result<CheckTarget, F
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
     let path = path.to_string_lossy();
-    Failure::could_not(format!("check `{}`", escaped(&path)))(error)
+    let failure = Failure::could_not(format!("check `{}`", escaped(&path)))(error);
+    match path.parse::<ToggleId>() {
+        Ok(id) => failure.hint(format!("PATH is a file or a folder; for the toggle, pass `--only {id}`")),
+        Err(_) => failure,
+    }
 }

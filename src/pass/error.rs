@@ -193,7 +193,7 @@ impl Error {
                     .into(),
             ),
             Self::NoToggleMatches(_) | Self::NothingAppliedMatches(_) | Self::NothingMatches(_) => {
-                Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`".into())
+                Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order".into())
             }
             Self::NoService => Some("pass `--base-url` and a token".into()),
             Self::Reviews { hint, .. } => hint.map(Into::into).or(Some("nothing was sent; run it again".into())),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
+use crate::authoring::{DocumentPlace, EnvironmentDocuments};
 use crate::cli::args::environment;
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::nonzero;
@@ -52,12 +52,13 @@ pub(super) fn run(settings: &Settings, args: &DiffArgs) -> Result<ExitStatus, Fa
     let DiffArgs { before, after, detailed_exitcode } = args;
     distinct(before, after)?;
     let folder = folder(settings)?;
-    let [old, new] = place(settings, &folder).environments([before, after])?;
+    let place = place(settings, &folder);
+    let [old, new] = place.environments([before, after])?;
     for (id, documents) in [(before, &old), (after, &new)] {
         // A comparison with nothing is more often a typing error (src/cli/README.md, "Never green by
         // accident").
         if documents.is_empty() {
-            return Err(AuthoringError::NoDocuments(id.clone()).into());
+            return Err(place.no_documents(id).into());
         }
     }
     let diff = compared([before, after], [&old, &new]);

@@ -46,7 +46,7 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
     let promoted = |create| authoring::promote(place(settings, &folder), from, to, &globs, create);
     let report = match promoted(*create) {
         Err(AuthoringError::NewEnvironment(to, closest)) => {
-            if is_confirmed(&to, closest.as_deref())? {
+            if is_confirmed(&to, closest.as_ref())? {
                 promoted(true)?
             } else {
                 return Err(AuthoringError::NewEnvironment(to, closest).into());
@@ -80,7 +80,7 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
 }
 
 /// Asks on a terminal whether to create an environment.
-fn is_confirmed(to: &EnvironmentId, closest: Option<&str>) -> Result<bool, Failure> {
+fn is_confirmed(to: &EnvironmentId, closest: Option<&EnvironmentId>) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() || !Stream::Stderr.is_terminal() {
         return Ok(false);
     }
