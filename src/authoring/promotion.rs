@@ -261,11 +261,11 @@ impl DocumentPlace<'_> {
         let mut claims: HashMap<FoldedId, Vec<String>> = HashMap::new();
         for (id, paths) in &toggles {
             let paths = paths.iter().map(|(path, _)| join(self.root, path));
-            claims.entry(FoldedId::from(id)).or_default().extend(paths);
+            claims.entry(id.folded()).or_default().extend(paths);
         }
         for (id, mut paths) in toggles {
             let key = id.toggle().to_owned();
-            let claims = &claims[&FoldedId::from(&id)];
+            let claims = &claims[&id.folded()];
             if claims.len() > 1 {
                 let own: Vec<String> = paths.iter().map(|(path, _)| join(self.root, path)).collect();
                 let folded: Vec<String> = claims.iter().filter(|path| !own.contains(path)).cloned().collect();

@@ -1,12 +1,12 @@
 //! Decides when the next pass is due and which toggles it does not send. Reads no clock.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{FoldedId, HeldRequest, Hold, HoldKind, ToggleId};
+use crate::model::{FoldedId, HeldRequest, HeldRequests, Hold, HoldKind, ToggleId};
 use crate::pass::{ChangeResult, Error, Report, StopReason};
 use crate::plan::Plan;
 use crate::service::retry::{self, PROBE_INTERVAL};
@@ -20,7 +20,7 @@ pub(crate) struct Schedule {
     lookup_due: Instant,
     failures: u32,
     /// The requests that the service refused, or that the live state of their toggles held.
-    parked: BTreeMap<ToggleId, HeldRequest>,
+    parked: HeldRequests,
     scans: DriftScans,
     /// Whether the next pass tries every request, because an operator ordered it.
     is_unparked: bool,
@@ -47,7 +47,7 @@ impl Schedule {
             due: now,
             lookup_due: now,
             failures: 0,
-            parked: BTreeMap::new(),
+            parked: HeldRequests::new(),
             scans,
             is_unparked: false,
             held_until: None,
@@ -110,12 +110,9 @@ impl Schedule {
 
     /// Returns the requests that the next pass does not send: refused and held ones, and `alone`, whose retry
     /// is not due yet. None if an operator ordered to try every request.
-    pub(crate) fn parked(
-        &mut self,
-        alone: BTreeMap<ToggleId, HeldRequest>,
-    ) -> BTreeMap<ToggleId, HeldRequest> {
+    pub(crate) fn parked(&mut self, alone: HeldRequests) -> HeldRequests {
         if std::mem::take(&mut self.is_unparked) {
-            BTreeMap::new()
+            HeldRequests::new()
         } else {
             self.parked.clone().into_iter().chain(alone).collect()
         }
@@ -148,7 +145,7 @@ impl Schedule {
         if outcome.is_planned() {
             // A change that was reverted is a new one when it returns.
             let wanted = outcome.wanted();
-            self.parked.retain(|id, _| wanted.contains(&FoldedId::from(id)));
+            self.parked.retain(|id, _| wanted.contains(id));
             self.rejected = None;
         }
         let is_kept = |parked: &HeldRequest| self.scans == DriftScans::On || !is_compared(&parked.hold);
@@ -208,9 +205,9 @@ pub(crate) struct PassOutcome {
     pub(super) held_back: Option<Duration>,
     /// Whether a change is still to be sent that did not fail alone.
     pub(super) unfinished: bool,
-    pub(super) applied: Vec<ToggleId>,
+    pub(super) applied: Vec<FoldedId>,
     /// The changes that the service refused, or that the live state of their toggles held.
-    pub(super) parked: Vec<(ToggleId, HeldRequest)>,
+    pub(super) parked: Vec<(FoldedId, HeldRequest)>,
     /// The plan, if the pass made one.
     pub(super) plan: Option<Arc<Plan>>,
 }
@@ -235,10 +232,10 @@ impl PassOutcome {
         };
         for (change, result) in report.lines() {
             match result {
-                ChangeResult::Applied | ChangeResult::Converged => outcome.applied.push(change.id.clone()),
+                ChangeResult::Applied | ChangeResult::Converged => outcome.applied.push(change.id.folded()),
                 ChangeResult::Held(hold) if result.is_refused() || is_compared(hold) => {
                     let parked = HeldRequest::new(change.request(), Hold::clone(hold));
-                    outcome.parked.push((change.id.clone(), parked));
+                    outcome.parked.push((change.id.folded(), parked));
                 }
                 ChangeResult::NotSent => outcome.unfinished = true,
                 // A backoff per toggle applies to one that failed alone, and readiness is not affected
@@ -262,7 +259,7 @@ impl PassOutcome {
         let is_parked = |hold: &Hold| is_compared(hold) || hold.kind == Some(HoldKind::Refused);
         let held = plan.withheld().iter().filter(|held| is_parked(&held.hold));
         let wanted = plan.changes().iter().map(|change| &change.id).chain(held.map(|held| &held.id));
-        wanted.map(FoldedId::from).collect()
+        wanted.map(ToggleId::folded).collect()
     }
 }
 
@@ -273,8 +270,8 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_secs(30);
 
-    fn id(text: &str) -> ToggleId {
-        text.parse().unwrap()
+    fn id(text: &str) -> FoldedId {
+        text.parse::<ToggleId>().unwrap().folded()
     }
 
     fn parked() -> HeldRequest {
@@ -351,19 +348,17 @@ mod tests {
     fn a_refused_toggle_is_parked_until_an_operator_unparks_it_or_it_is_applied() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
-        let refused = PassOutcome { parked: vec![(id("a/b/c"), parked())], ..PassOutcome::default() };
-        schedule.on_pass_finished(&refused, None, now, 0.5);
-        assert_eq!(schedule.parked(BTreeMap::new()).len(), 1);
-        schedule.unpark_all();
-        assert!(schedule.parked(BTreeMap::new()).is_empty());
-        schedule.on_pass_finished(&refused, None, now, 0.5);
-        schedule.on_pass_finished(
-            &PassOutcome { applied: vec![id("a/b/c")], ..PassOutcome::default() },
-            None,
-            now,
-            0.5,
-        );
-        assert!(schedule.parked(BTreeMap::new()).is_empty());
+        for applied in ["a/b/c", "A/b/C"] {
+            let refused = PassOutcome { parked: vec![(id("a/b/c"), parked())], ..PassOutcome::default() };
+            schedule.on_pass_finished(&refused, None, now, 0.5);
+            assert_eq!(schedule.parked(HeldRequests::new()).len(), 1);
+            schedule.unpark_all();
+            assert!(schedule.parked(HeldRequests::new()).is_empty());
+            schedule.on_pass_finished(&refused, None, now, 0.5);
+            let applied = PassOutcome { applied: vec![id(applied)], ..PassOutcome::default() };
+            schedule.on_pass_finished(&applied, None, now, 0.5);
+            assert!(schedule.parked(HeldRequests::new()).is_empty());
+        }
     }
 
     #[test]
@@ -385,7 +380,7 @@ mod tests {
     #[test]
     fn unparking_applies_to_one_pass() {
         let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
-        let alone = BTreeMap::from([(id("a/b/c"), parked())]);
+        let alone = HeldRequests::from([(id("a/b/c"), parked())]);
         assert_eq!(schedule.parked(alone.clone()).len(), 1);
         schedule.unpark_all();
         assert!(schedule.parked(alone.clone()).is_empty());
@@ -441,6 +436,6 @@ mod tests {
         };
         schedule.on_pass_finished(&interrupted, None, now, 0.5);
         assert_eq!(schedule.due(), now);
-        assert!(schedule.parked(BTreeMap::new()).is_empty());
+        assert!(schedule.parked(HeldRequests::new()).is_empty());
     }
 }

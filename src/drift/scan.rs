@@ -1,6 +1,6 @@
 //! One scan: what it reads and compares, and its result.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, mpsc};
 
 use futures_util::{StreamExt as _, stream};
@@ -8,7 +8,9 @@ use futures_util::{StreamExt as _, stream};
 use super::reading::{
     AppliedDocuments, EnvironmentFound, EnvironmentPlan, KnownDifference, Reading, ScanFound, ScanMemory,
 };
-use crate::model::{EnvironmentId, Live, LiveToggle, LiveVersion, ObjectId, OutcomeKind, Scope, ToggleId};
+use crate::model::{
+    EnvironmentId, FoldedId, Live, LiveToggle, LiveVersion, ObjectId, OutcomeKind, Scope, ToggleId,
+};
 use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::{LiveReader, Outcome, ReadSession};
@@ -123,10 +125,8 @@ impl<'a> Scan<'a> {
         if let Some(documents) = self.request.documents {
             let applied = self.applied.iter().map(|(id, _)| id).chain(&self.applied.unknown);
             let claimed = documents.iter().chain(applied);
-            // The service ignores case.
-            let folded: BTreeSet<String> = claimed.map(|id| id.as_str().to_lowercase()).collect();
-            let is_extra =
-                |id: &ToggleId| self.applied.is_wanted(id) && !folded.contains(&id.as_str().to_lowercase());
+            let claimed: HashSet<FoldedId> = claimed.map(ToggleId::folded).collect();
+            let is_extra = |id: &ToggleId| self.applied.is_wanted(id) && !claimed.contains(&id.folded());
             self.report.undocumented.extend(ids.filter(is_extra));
         }
     }

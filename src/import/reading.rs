@@ -70,14 +70,14 @@ impl ToggleReading {
     ) -> Result<Vec<(ToggleId, ListedToggle)>> {
         let mut spellings: HashMap<FoldedId, Vec<ToggleId>> = HashMap::new();
         for id in toggles.keys() {
-            spellings.entry(FoldedId::from(id)).or_default().push(id.clone());
+            spellings.entry(id.folded()).or_default().push(id.clone());
         }
         let mut importable = Vec::new();
         for (id, listed) in toggles {
             if !self.scope.contains(id.as_str()) {
                 continue;
             }
-            match spellings[&FoldedId::from(&id)].iter().find(|other| **other != id) {
+            match spellings[&id.folded()].iter().find(|other| **other != id) {
                 None => importable.push((id, listed)),
                 Some(other) => {
                     let reason =

@@ -8,7 +8,7 @@ use super::{ImportConfig, ImportError, ImportSource};
 use crate::authoring::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 use crate::document::{self, MOST_FILES, PathKind, Severity};
 use crate::git::is_full;
-use crate::model::{Blob, Format, OutcomeKind, Payload, ToggleId, chain, escaped, listed, words};
+use crate::model::{Blob, FoldedId, Format, OutcomeKind, Payload, ToggleId, chain, escaped, listed, words};
 use crate::service::Outcome;
 use crate::source;
 use crate::source::worktree::WorkTree;
@@ -18,10 +18,10 @@ use crate::source::worktree::WorkTree;
 pub(super) struct DocumentWriter<'c> {
     pub(super) config: &'c ImportConfig,
     pub(super) folder: TargetFolder,
-    /// The documents from before the import, by the folded id of their toggle.
-    pub(super) existing: HashMap<String, Vec<ExistingDocument>>,
-    /// The toggles of this import, by their folded id.
-    pub(super) seen: HashMap<String, Payload>,
+    /// The documents from before the import.
+    pub(super) existing: HashMap<FoldedId, Vec<ExistingDocument>>,
+    /// The toggles of this import.
+    pub(super) seen: HashMap<FoldedId, Payload>,
 }
 
 impl DocumentWriter<'_> {
@@ -31,7 +31,7 @@ impl DocumentWriter<'_> {
         id: &ToggleId,
         payload: &Payload,
     ) -> Result<Option<ImportResult>, ImportStop> {
-        let folded = id.as_str().to_ascii_lowercase();
+        let folded = id.folded();
         match self.seen.get(&folded) {
             Some(earlier) if earlier == payload => return Ok(None),
             Some(_) => {
@@ -161,13 +161,13 @@ pub(super) struct ExistingDocument {
     pub(super) path: String,
 }
 
-/// Returns the documents of the work tree whose top is `top`, by the folded id of their toggle: several if
-/// they clash. Files that Git ignores are not documents.
+/// Returns the documents of the work tree whose top is `top`: several of one toggle if they clash. Files that
+/// Git ignores are not documents.
 pub(super) fn existing_documents(
     top: &Path,
     folder: &TargetFolder,
     config: &ImportConfig,
-) -> Result<HashMap<String, Vec<ExistingDocument>>, ImportError> {
+) -> Result<HashMap<FoldedId, Vec<ExistingDocument>>, ImportError> {
     let mut files = match WorkTree::open(top, &config.root) {
         Ok(tree) => tree.files()?,
         // The import creates the folder.
@@ -178,11 +178,11 @@ pub(super) fn existing_documents(
     if files.len() > MOST_FILES {
         return Err(ImportError::TooManyFiles);
     }
-    let mut documents: HashMap<String, Vec<ExistingDocument>> = HashMap::new();
+    let mut documents: HashMap<FoldedId, Vec<ExistingDocument>> = HashMap::new();
     for path in files {
         if let PathKind::Document { id, .. } = config.layout.classify(&path) {
             let path = String::from_utf8_lossy(&path).into_owned();
-            let same = documents.entry(id.as_str().to_ascii_lowercase()).or_default();
+            let same = documents.entry(id.folded()).or_default();
             same.push(ExistingDocument { id, path });
         }
     }

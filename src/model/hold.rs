@@ -1,11 +1,12 @@
 //! The reasons for which a change is withheld, and the state of a toggle that follows from them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::hint::hinted;
-use super::{Override, RequestDigest, escaped};
+use super::{FoldedId, Override, RequestDigest, escaped};
 
 super::words! {
     /// The state of a toggle, in display order.
@@ -279,6 +280,9 @@ impl HeldRequest {
         Self { request, hold, pass: 0, alone: None }
     }
 }
+
+/// The request of each toggle that was held or not confirmed.
+pub type HeldRequests = BTreeMap<FoldedId, HeldRequest>;
 
 /// The backoff of a request that failed while others were applied.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -149,6 +149,11 @@ impl ToggleId {
         self.parts().0 == environment.project.as_str() && self.parts().1 == environment.environment.as_str()
     }
 
+    /// Returns the toggle without regard to case.
+    pub(crate) fn folded(&self) -> FoldedId {
+        FoldedId(self.clone())
+    }
+
     fn parts(&self) -> (&str, &str, &str) {
         (self.project(), self.environment_key(), self.toggle())
     }
@@ -204,16 +209,34 @@ impl<'de> Deserialize<'de> for ToggleId {
     }
 }
 
-/// A toggle without regard to case. Services fold ids, so ids that differ only in case are one toggle
-/// (src/model/README.md, "Ids").
+/// A toggle as services tell toggles apart: without regard to case (src/model/README.md, "Ids"). Equal, ordered
+/// and hashed in lower case, shown as it is spelled.
 ///
 /// Shares the text of the id, because a comparison can have a million of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(transparent)]
 pub struct FoldedId(ToggleId);
 
-impl From<&ToggleId> for FoldedId {
-    fn from(id: &ToggleId) -> Self {
-        Self(id.clone())
+impl FoldedId {
+    /// Returns the id as it is spelled.
+    pub(crate) fn spelled(&self) -> &ToggleId {
+        &self.0
+    }
+
+    fn lower(&self) -> impl Iterator<Item = u8> + '_ {
+        self.0.as_str().bytes().map(|byte| byte.to_ascii_lowercase())
+    }
+}
+
+impl Ord for FoldedId {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.lower().cmp(other.lower())
+    }
+}
+
+impl PartialOrd for FoldedId {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -366,6 +389,8 @@ impl fmt::Display for CommitId {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
     use super::*;
 
     #[test]
@@ -403,11 +428,17 @@ mod tests {
 
     #[test]
     fn folded_ids_are_equal_if_they_differ_only_in_case() {
-        let folded = |id: &str| FoldedId::from(&id.parse::<ToggleId>().unwrap());
-        let ids: std::collections::HashSet<_> =
-            ["shop/prod/one-toggle", "shop/prod/other"].map(folded).into();
-        assert!(ids.contains(&folded("Shop/PROD/one-Toggle")) && ids.contains(&folded("shop/prod/OTHER")));
-        assert!(!ids.contains(&folded("shop/prod/one-toggl")) && !ids.contains(&folded("shop/prod-/other")));
+        let folded = |id: &str| id.parse::<ToggleId>().unwrap().folded();
+        let ids = ["shop/prod/one-toggle", "shop/prod/other"].map(folded);
+        let (hashed, sorted) = (HashSet::from(ids.clone()), BTreeSet::from(ids));
+        let contains = |id: &str| {
+            let found = sorted.get(&folded(id)).map(|id| id.spelled().to_string());
+            assert_eq!(found.is_some(), hashed.contains(&folded(id)), "{id}");
+            found
+        };
+        assert_eq!(contains("Shop/PROD/one-Toggle").as_deref(), Some("shop/prod/one-toggle"));
+        assert_eq!(contains("shop/prod/OTHER").as_deref(), Some("shop/prod/other"));
+        assert_eq!([contains("shop/prod/one-toggl"), contains("shop/prod-/other")], [None, None]);
     }
 
     #[test]

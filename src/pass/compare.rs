@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::document::{self, LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, Blob, EntryKind, EnvironmentId, HeldRequest, Hold, Live, ObjectId, Sent, Suspensions, ToggleId,
+    Action, Blob, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Sent, Suspensions, ToggleId,
     Tree, Trees, Unlisted,
 };
 use crate::pass::attribution::Attributions;
@@ -124,9 +124,8 @@ fn hold_moved(
     let mut removed: HashMap<ObjectId, Vec<usize>> = HashMap::new();
     let mut by_key: HashMap<String, Vec<(usize, ObjectId)>> = HashMap::new();
     for (at, one) in comparison.differences.iter().enumerate() {
-        let is_removed = one.desired.is_empty() && !comparison.renamed.contains(&one.id);
-        if let Some(file) = one.applied.first().filter(|_| is_removed && rules.policy.scope.contains(&one.id))
-        {
+        let is_removed = one.desired.is_empty() && rules.policy.scope.contains(&one.id);
+        if let Some(file) = one.applied.first().filter(|_| is_removed) {
             removed.entry(file.id).or_default().push(at);
             by_key.entry(one.id.toggle().to_owned()).or_default().push((at, file.id));
         }
@@ -188,7 +187,7 @@ fn keys_in(path: &str) -> impl Iterator<Item = &str> {
 /// what a document elsewhere stops.
 pub(super) fn hold(
     decided: Input,
-    parked: &BTreeMap<ToggleId, HeldRequest>,
+    parked: &HeldRequests,
     applied: AppliedSide<'_>,
     config: &Config,
 ) -> Draft {
@@ -285,14 +284,13 @@ pub(super) fn decide(
         layout: &rules.layout,
         unknown: applied.view.unknown(),
         settled: applied.view.settled(),
-        renamed: &comparison.renamed,
     };
     let removed: Vec<ToggleId> = match rules.kind.can().refer {
         false => Vec::new(),
         true => comparison
             .differences
             .iter()
-            .filter(|one| one.desired.is_empty() && !one.applied.is_empty())
+            .filter(|one| matches!(one.desired, Claims::None | Claims::Renamed) && !one.applied.is_empty())
             .map(|one| one.id.clone())
             .collect(),
     };
@@ -326,7 +324,7 @@ pub(super) fn decide(
         applied_counts: comparison.applied_counts,
         asserted: applied.view.asserted(),
         environment_holds,
-        parked: BTreeMap::new(),
+        parked: HeldRequests::new(),
         let_through: applied.view.let_through().clone(),
         overwritten,
         now: None,

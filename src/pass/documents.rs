@@ -103,7 +103,7 @@ impl DocumentFiles {
             }
         } else if let PathKind::Document { id, .. } = layout.classify(path.as_bytes()) {
             self.ids.insert(id.clone());
-            let claims = self.claims.entry(FoldedId::from(&id)).or_default();
+            let claims = self.claims.entry(id.folded()).or_default();
             claims.push(DocumentFile { id, path, object });
         }
     }
@@ -124,7 +124,7 @@ impl DocumentFiles {
 
     /// Reads the document of a toggle; `None` if it has none. A toggle that several files claim is invalid.
     pub fn read(&self, id: &ToggleId) -> Result<Option<ReadDocument>, Error> {
-        let claims = self.claims.get(&FoldedId::from(id)).map(Vec::as_slice).unwrap_or_default();
+        let claims = self.claims.get(&id.folded()).map(Vec::as_slice).unwrap_or_default();
         let Some(DocumentFile { path, object, .. }) = claims.iter().find(|file| file.id == *id) else {
             return Ok(None);
         };

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::git::{CommitVerifier, RepoUrl};
-use crate::model::{Allowance, HeldRequest, Live, ToggleId, chain};
+use crate::model::{Allowance, HeldRequests, Live, ToggleId, chain};
 use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{self, LiveVersions, Options, PassHead, SharedOptions, StateSnapshot, Store};
@@ -67,7 +67,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, Default)]
 pub struct PassInputs {
     /// Toggles that are not tried again yet, with the reason.
-    pub parked: BTreeMap<ToggleId, HeldRequest>,
+    pub parked: HeldRequests,
     /// The toggles that were changed or removed on the service, if that may be overwritten.
     pub drifted: LiveDifferences,
     /// What was read of them.

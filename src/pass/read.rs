@@ -1,6 +1,6 @@
 //! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -31,8 +31,6 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
     /// Confirmed requests that are not in the applied tree yet.
     pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
-    /// The toggles without a file whose ids differ only in case from that of a document.
-    pub(crate) renamed: &'a BTreeSet<ToggleId>,
 }
 
 /// The decision about each toggle, the findings, and the valid documents.
@@ -170,6 +168,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     ) -> (Desired, Option<Noted>) {
         let (file, blob) = match (&difference.desired, blob) {
             (Claims::None, _) => return (self.absent(difference), None),
+            (Claims::Renamed, _) => return (Desired::Renamed, None),
             (Claims::One(file), Some(blob)) => (file, blob),
             // Two files that claim the same toggle make it invalid (src/document/README.md, "Paths"), and so
             // does a file that is not read.
@@ -194,9 +193,6 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 
     fn absent(&self, difference: &Difference) -> Desired {
-        if self.context.renamed.contains(&difference.id) {
-            return Desired::Renamed;
-        }
         let unknown = self.context.unknown.get(&difference.id).map(|sent| sent.path.clone());
         // The path in the source. The applied tree always has the default layout.
         let applied = || {

@@ -1,7 +1,7 @@
 //! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped.
 //! While the requests of a long pass are sent, checkpoints record what was confirmed so far.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use super::runtime::Waited;
 use crate::document::{LARGEST_DOCUMENT, Layout};
 use crate::git::ObjectReader;
 use crate::model::{
-    Blob, DeploymentEffect, EntryKind, EnvironmentId, FoldedId, Format, HeldRequest, ObjectId, ToggleId,
-    Trees,
+    Blob, DeploymentEffect, EntryKind, EnvironmentId, Format, HeldRequests, ObjectId, ToggleId, Trees,
 };
 use crate::pass::config::Rules;
 use crate::pass::publish::{PublishJob, order, publish};
@@ -86,33 +85,16 @@ fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
     AppliedEdit::Put { id: version.id.clone(), object: version.object, format: version.format, effect }
 }
 
-/// Returns what is remembered of toggles under the ids that the plan has for them, which may differ in case.
-fn under_planned_ids<T: Clone>(before: &BTreeMap<ToggleId, T>, plan: &Plan) -> BTreeMap<ToggleId, T> {
-    if before.is_empty() {
-        return BTreeMap::new();
-    }
-    let planned = plan.changes().iter().map(|change| &change.id);
-    let planned = planned.chain(plan.withheld().iter().map(|held| &held.id));
-    let planned: HashMap<FoldedId, &ToggleId> = planned.map(|id| (FoldedId::from(id), id)).collect();
-    let current = |id| planned.get(&FoldedId::from(id)).copied().unwrap_or(id).clone();
-    before.iter().map(|(id, entry)| (current(id), entry.clone())).collect()
-}
-
 /// What is remembered of the requests that were held or not confirmed.
-fn tries(
-    store: &Store,
-    plan: &Plan,
-    published: &PublishSummary,
-    now: i64,
-) -> BTreeMap<ToggleId, HeldRequest> {
+fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> HeldRequests {
     let lines = plan.changes().iter().zip(&published.results);
     let unconfirmed = lines.filter(|(_, result)| !result.is_recorded());
     let unconfirmed = unconfirmed.map(|(change, result)| (&change.id, change.request(), result));
     order::remember(
-        &under_planned_ids(&store.view().failures().tries, plan),
+        &store.view().failures().tries,
         unconfirmed,
         &published.waits,
-        |id| plan.withheld().binary_search_by(|held| held.id.cmp(id)).is_ok(),
+        plan.withheld().iter().map(|held| &held.id),
         now,
         fastrand::f64(),
     )

@@ -135,7 +135,7 @@ impl Run<'_> {
         differences: Vec<Difference>,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<(Vec<Diagnostic>, Vec<Noted>), Error> {
-        let (nothing, renamed) = (BTreeMap::new(), BTreeSet::new());
+        let nothing = BTreeMap::new();
         let context = ReadContext {
             kind: self.checks.kind,
             sdks: self.checks.sdks,
@@ -146,7 +146,6 @@ impl Run<'_> {
             layout: self.checks.layout,
             unknown: &nothing,
             settled: &nothing,
-            renamed: &renamed,
         };
         let open = || Ok((open()?, None));
         let (_, findings, noted) = read(differences, context, drop::<Candidate>, open)?;

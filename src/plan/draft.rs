@@ -1,6 +1,6 @@
 //! Turns decisions into a plan in two steps, so that commits are looked up only for changes to publish.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::change::same_environment;
@@ -14,8 +14,8 @@ use super::{
 };
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, FoldedId, HeldRequest, HistoryEvidence, Hold, HoldKind,
-    Live, ObjectId, Override, Payload, RequestDigest, Suspensions, ToggleId, Unlisted,
+    Action, Attribution, CommitId, EnvironmentId, HeldRequests, HistoryEvidence, Hold, HoldKind, Live,
+    ObjectId, Override, Payload, RequestDigest, Suspensions, ToggleId, Unlisted,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -28,7 +28,7 @@ pub struct Draft {
     applied_counts: BTreeMap<EnvironmentId, usize>,
     let_through: BTreeMap<ToggleId, RequestDigest>,
     overwritten: LiveDifferences,
-    parked: HashMap<FoldedId, HeldRequest>,
+    parked: HeldRequests,
     now: Option<i64>,
     suspensions: Suspensions,
     #[expect(
@@ -70,8 +70,7 @@ impl Draft {
             applied_counts,
             let_through,
             overwritten,
-            // Ids that differ only in case are one toggle.
-            parked: parked.into_iter().map(|(id, parked)| (FoldedId::from(&id), parked)).collect(),
+            parked,
             now,
             suspensions,
             changes: Vec::new(),
@@ -314,7 +313,7 @@ impl Draft {
     /// Returns whether a change that waits is compared with the service: not again if an earlier pass has,
     /// and no scan since.
     fn reads_again(&self, change: &Change) -> bool {
-        let parked = self.parked.get(&FoldedId::from(&change.id));
+        let parked = self.parked.get(&change.id.folded());
         self.policy.reads_live() && parked.is_none_or(|parked| parked.request != change.request())
     }
 
@@ -495,7 +494,7 @@ pub struct Input {
     /// The environments that are held as a whole, with the reason.
     pub environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     /// The toggles that are not retried yet.
-    pub parked: BTreeMap<ToggleId, HeldRequest>,
+    pub parked: HeldRequests,
     /// The requests that the rails have let through and that no process has sent, as far as this folder
     /// knows.
     pub let_through: BTreeMap<ToggleId, RequestDigest>,

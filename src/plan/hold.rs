@@ -7,15 +7,15 @@
 //!
 //! [`decide_live`]: super::decide_live
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::decide::PassOrder;
 use super::policy::FirstPassChoice;
 use super::{Before, Change, FirstPass, Overrides, Plan, Policy};
 use crate::model::{
-    Action, EnvironmentId, FIRST_PASS_TRAILER, FoldedId, HeldRequest, Hold, HoldKind, LiveToggle, Override,
-    Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, UnlistedChange, escaped,
+    Action, EnvironmentId, FIRST_PASS_TRAILER, HeldRequest, HeldRequests, Hold, HoldKind, LiveToggle,
+    Override, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, UnlistedChange, escaped,
 };
 
 /// A toggle that the pass does not publish.
@@ -39,7 +39,7 @@ pub(super) struct Holds<'a> {
     pub(super) overrides: &'a Overrides,
     pub(super) environments: &'a BTreeMap<EnvironmentId, Arc<Hold>>,
     pub(super) first_passes: &'a BTreeMap<EnvironmentId, FirstPassChoice>,
-    pub(super) parked: &'a HashMap<FoldedId, HeldRequest>,
+    pub(super) parked: &'a HeldRequests,
     pub(super) suspensions: &'a Suspensions,
     /// The time for change windows; none if they do not apply.
     pub(super) now: Option<i64>,
@@ -102,7 +102,7 @@ impl Holds<'_> {
     }
 
     fn parked(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
-        let parked = self.parked.get(&FoldedId::from(&change.id))?;
+        let parked = self.parked.get(&change.id.folded())?;
         // It only shows that the service was read; the time decides.
         if parked.hold.is_recordable() {
             return None;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Error, files};
 use crate::git::Failpoints;
 use crate::model::{
-    Allowance, CommitId, EnvironmentId, HeldRequest, Hold, ObjectId, Suspension, SuspensionScope,
+    Allowance, CommitId, EnvironmentId, HeldRequests, Hold, ObjectId, Suspension, SuspensionScope,
     Suspensions, ToggleId,
 };
 
@@ -45,7 +45,7 @@ struct VersionedFile<T> {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Failures {
     /// The last hold or try of each toggle.
-    pub tries: BTreeMap<ToggleId, HeldRequest>,
+    pub tries: HeldRequests,
 }
 
 pub(crate) fn failures(dir: &Path) -> Failures {

@@ -89,6 +89,18 @@ fn a_refused_request_stays_parked_whatever_the_case_of_its_document() {
 }
 
 #[test]
+fn the_status_shows_a_refusal_whatever_the_case_of_the_document() {
+    let world = World::with_pay_and_search_applied();
+    world.repo.commit_pay(21, "Raise the age");
+    world.service.always(|_| Answer::json(409, r#"{"message": "not before Monday"}"#));
+    world.apply().exit(1).any_output();
+    let refused = "refused by the service: the service responded with 409: not before Monday";
+    world.status().exit_in(&[0, 1]).stdout_contains(&["failed   shop/prod/pay", refused]).any_stderr();
+    renamed(&world);
+    world.status().exit_in(&[0, 1]).stdout_contains(&["failed   shop/prod/Pay", refused]).any_stderr();
+}
+
+#[test]
 fn an_unknown_create_is_not_disabled_after_its_document_was_renamed_only_in_case() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/new.yaml", doc(20)).commit("Add it");

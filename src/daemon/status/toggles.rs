@@ -20,7 +20,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
     let mut lines = planned(plan);
     let tries = &view.failures().tries;
     for held in plan.withheld() {
-        let refused = tries.get(&held.id).filter(|tried| {
+        let refused = tries.get(&held.id.folded()).filter(|tried| {
             let change = held.change.as_ref();
             tried.hold.kind == Some(HoldKind::Refused)
                 && change.is_none_or(|change| change.request() == tried.request)
@@ -30,7 +30,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
         }
     }
     for change in plan.changes() {
-        let hold = tries.get(&change.id).and_then(|before| plan.held_before(change, before));
+        let hold = tries.get(&change.id.folded()).and_then(|before| plan.held_before(change, before));
         let hold = hold.unwrap_or_else(|| due(change, view));
         lines.insert(change.id.clone(), Some(Arc::new(hold)));
     }
@@ -44,7 +44,7 @@ fn due(change: &Change, view: &StateSnapshot) -> Hold {
     } else {
         format!("{} is due", change.action.as_str())
     };
-    let tried = view.failures().tries.get(&change.id);
+    let tried = view.failures().tries.get(&change.id.folded());
     let tried = tried.filter(|tried| tried.hold.kind.is_none() && tried.request == change.request());
     let last = tried.map(|tried| format!("; the last try: {}", tried.hold.text));
     Hold::undecided(ToggleState::Pending, pending + &last.unwrap_or_default())

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::dispatch::{Conclusion, Dispatcher, Job, Next};
 use super::order::{Item, Order};
-use crate::model::{Certainty, HeldRequest, OutcomeKind, RequestDigest, Thresholds, ToggleId};
+use crate::model::{Certainty, HeldRequests, OutcomeKind, RequestDigest, Thresholds, ToggleId};
 use crate::pass::StopReason;
 use crate::pass::publish::{Limits, order};
 use crate::pass::report::ChangeResult;
@@ -111,7 +111,7 @@ enum Service {
 /// Toggles, their earlier tries, and a clock.
 struct World {
     toggles: Vec<Toggle>,
-    tries: BTreeMap<ToggleId, HeldRequest>,
+    tries: HeldRequests,
     disk: Disk,
     foundation: Foundation,
     rng: Rng,
@@ -203,7 +203,7 @@ impl World {
         toggles.sort_by(|a, b| a.id.cmp(&b.id));
         Self {
             toggles,
-            tries: BTreeMap::new(),
+            tries: HeldRequests::new(),
             disk,
             foundation,
             rng,
@@ -224,7 +224,7 @@ impl World {
         let due: Vec<usize> = (0..self.toggles.len()).filter(|at| !self.toggles[*at].is_applied).collect();
         let item = |at: &usize| {
             let toggle = &self.toggles[*at];
-            let tried = self.tries.get(&toggle.id);
+            let tried = self.tries.get(&toggle.id.folded());
             Item {
                 lane: toggle.environment,
                 last_try: tried.map_or(0, |tried| tried.pass),
@@ -332,7 +332,7 @@ impl World {
     fn remember(&mut self, due: &[usize], results: &[ChangeResult]) {
         let failed = due.iter().zip(results).filter(|(_, result)| **result != ChangeResult::Applied);
         let lines = failed.map(|(at, result)| (&self.toggles[*at].id, RequestDigest::default(), result));
-        self.tries = order::remember(&self.tries, lines, &BTreeMap::new(), |_| false, 0, 1.0);
+        self.tries = order::remember(&self.tries, lines, &BTreeMap::new(), [], 0, 1.0);
     }
 
     /// Runs passes until every toggle that the service accepts is applied. Returns their number.

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{Action, Alone, FoldedId, HeldRequest, Hold, HoldKind, RequestDigest, ToggleId};
+use crate::model::{
+    Action, Alone, FoldedId, HeldRequest, HeldRequests, Hold, HoldKind, RequestDigest, ToggleId,
+};
 use crate::pass::report::ChangeResult;
 use crate::plan::{Change, Plan, Turn};
 use crate::service::retry::{LONGEST_LONE_WAIT, lone_backoff};
@@ -82,7 +84,7 @@ impl Order {
 
 fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
     // A changed document counts as never tried (src/pass/README.md, "One toggle is not evidence").
-    let tried = view.failures().tries.get(&change.id);
+    let tried = view.failures().tries.get(&change.id.folded());
     let tried = tried.filter(|tried| tried.request == change.request());
     let sent = view.unknown().get(&change.id);
     Item {
@@ -109,7 +111,7 @@ pub(crate) struct Inherited {
 
 impl Inherited {
     pub(crate) fn new(toggles: &BTreeSet<ToggleId>, ended_at: Instant) -> Self {
-        Self { toggles: toggles.iter().map(FoldedId::from).collect(), ended_at: Some(ended_at) }
+        Self { toggles: toggles.iter().map(ToggleId::folded).collect(), ended_at: Some(ended_at) }
     }
 
     /// Forgets the toggles once every request of an earlier process has ended, and returns whether it has.
@@ -124,32 +126,32 @@ impl Inherited {
     pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
         // This also holds after the service confirmed the same document to this process: the request of the
         // earlier process could still overwrite a newer document.
-        let is_open = !change.is_retry && self.toggles.contains(&FoldedId::from(&change.id));
+        let is_open = !change.is_retry && self.toggles.contains(&change.id.folded());
         self.ended_at.filter(|_| is_open)
     }
 }
 
 /// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked
-/// for `waits`; `is_withheld` returns whether the plan withheld a toggle; `jitter` is a random number in
-/// `0.0..=1.0`.
+/// for `waits`; the plan withheld the toggles `withheld`; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
-    before: &BTreeMap<ToggleId, HeldRequest>,
+    before: &HeldRequests,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
     waits: &BTreeMap<ToggleId, Duration>,
-    is_withheld: impl Fn(&ToggleId) -> bool,
+    withheld: impl IntoIterator<Item = &'a ToggleId>,
     now: i64,
     jitter: f64,
-) -> BTreeMap<ToggleId, HeldRequest> {
+) -> HeldRequests {
     let pass = 1 + before.values().map(|tried| tried.pass).max().unwrap_or_default();
     // A withheld request was not sent, so its earlier tries still count.
-    let withheld = before.iter().filter(|(id, _)| is_withheld(id));
-    let mut tries: BTreeMap<_, _> = withheld.map(|(id, tried)| (id.clone(), tried.clone())).collect();
+    let withheld = withheld.into_iter().map(ToggleId::folded);
+    let mut tries: HeldRequests =
+        withheld.filter_map(|id| before.get(&id).cloned().map(|tried| (id, tried))).collect();
     for (id, request, result) in lines {
-        let earlier = before.get(id).filter(|tried| tried.request == request);
+        let earlier = before.get(&id.folded()).filter(|tried| tried.request == request);
         let is_closed = |hold: &&Arc<Hold>| hold.kind == Some(HoldKind::Window);
         let Some(hold) = result.hold().filter(|hold| !is_closed(hold)) else {
             let unsent = earlier.filter(|_| !result.is_recorded());
-            tries.extend(unsent.map(|tried| (id.clone(), tried.clone())));
+            tries.extend(unsent.map(|tried| (id.folded(), tried.clone())));
             continue;
         };
         let is_alone = hold.kind == Some(HoldKind::FailedAlone);
@@ -167,19 +169,19 @@ pub(crate) fn remember<'a>(
             alone,
             ..HeldRequest::new(request, Hold::clone(hold))
         };
-        tries.insert(id.clone(), tried);
+        tries.insert(id.folded(), tried);
     }
     tries
 }
 
 /// Returns the requests that failed alone and whose backoff is not over.
-pub(crate) fn parked(tries: &BTreeMap<ToggleId, HeldRequest>, now: i64) -> BTreeMap<ToggleId, HeldRequest> {
+pub(crate) fn parked(tries: &HeldRequests, now: i64) -> HeldRequests {
     let waiting = tries.iter().filter(|(_, tried)| left(tried, now).is_some());
     waiting.map(|(id, tried)| (id.clone(), tried.clone())).collect()
 }
 
 /// Returns the time until the first of these backoffs ends.
-pub(crate) fn next_retry(tries: &BTreeMap<ToggleId, HeldRequest>, now: i64) -> Option<Duration> {
+pub(crate) fn next_retry(tries: &HeldRequests, now: i64) -> Option<Duration> {
     tries.values().filter_map(|tried| left(tried, now)).min()
 }
 
@@ -266,13 +268,9 @@ mod tests {
             text.parse().unwrap()
         }
 
-        fn after(
-            before: &BTreeMap<ToggleId, HeldRequest>,
-            result: &ChangeResult,
-            now: i64,
-        ) -> BTreeMap<ToggleId, HeldRequest> {
+        fn after(before: &HeldRequests, result: &ChangeResult, now: i64) -> HeldRequests {
             let id = id("a/b/c");
-            remember(before, [(&id, RequestDigest::default(), result)], &BTreeMap::new(), |_| false, now, 1.0)
+            remember(before, [(&id, RequestDigest::default(), result)], &BTreeMap::new(), [], now, 1.0)
         }
 
         fn alone() -> ChangeResult {
@@ -281,7 +279,7 @@ mod tests {
 
         #[test]
         fn a_toggle_that_fails_alone_waits_longer_each_time_up_to_an_hour() {
-            let mut tries = BTreeMap::new();
+            let mut tries = HeldRequests::new();
             for wait in [30, 60, 120, 240, 480, 960, 1920, 3600, 3600] {
                 tries = after(&tries, &alone(), 1000);
                 assert_eq!(next_retry(&tries, 1000), Some(Duration::from_secs(wait)));
@@ -295,23 +293,39 @@ mod tests {
 
         #[test]
         fn another_request_for_the_toggle_is_new() {
-            let tries = after(&BTreeMap::new(), &alone(), 0);
+            let tries = after(&HeldRequests::new(), &alone(), 0);
             let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
             let other =
                 RequestDigest::new(Action::Update, &serde_json::from_str::<Payload>(payload).unwrap());
             let id = id("a/b/c");
-            let tries = remember(&tries, [(&id, other, &alone())], &BTreeMap::new(), |_| false, 0, 1.0);
-            assert_eq!(tries[&id].alone.as_ref().map(|alone| alone.failures), Some(1));
+            let tries = remember(&tries, [(&id, other, &alone())], &BTreeMap::new(), [], 0, 1.0);
+            assert_eq!(tries[&id.folded()].alone.as_ref().map(|alone| alone.failures), Some(1));
         }
 
         #[test]
         fn a_later_try_has_a_higher_number() {
             let pending = ChangeResult::pending("503");
-            let first = after(&BTreeMap::new(), &pending, 0);
+            let first = after(&HeldRequests::new(), &pending, 0);
             let second = after(&first, &pending, 0);
-            assert!(second[&id("a/b/c")].pass > first[&id("a/b/c")].pass);
+            let id = id("a/b/c").folded();
+            assert!(second[&id].pass > first[&id].pass);
             let unsent = after(&second, &ChangeResult::NotSent, 0);
             assert_eq!(unsent, second);
+        }
+
+        #[test]
+        fn what_is_remembered_outlives_a_change_of_case_and_has_the_new_spelling() {
+            let (before, renamed) = (after(&HeldRequests::new(), &alone(), 0), id("A/b/C"));
+            let failed = (&renamed, RequestDigest::default(), &alone());
+            let failed = remember(&before, [failed], &BTreeMap::new(), [], 0, 1.0);
+            let unsent = (&renamed, RequestDigest::default(), &ChangeResult::NotSent);
+            let unsent = remember(&before, [unsent], &BTreeMap::new(), [], 0, 1.0);
+            let withheld = remember(&before, [], &BTreeMap::new(), [&renamed], 0, 1.0);
+            for (tries, failures) in [(failed, 2), (unsent, 1), (withheld, 1)] {
+                let [(id, tried)] = &tries.iter().collect::<Vec<_>>()[..] else { panic!("{tries:?}") };
+                assert_eq!(id.spelled(), &renamed);
+                assert_eq!(tried.alone.as_ref().map(|alone| alone.failures), Some(failures));
+            }
         }
     }
 }

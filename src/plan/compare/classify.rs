@@ -4,7 +4,7 @@
 //! misspelled is not removed. Both show only when everything is collected, so [`Classifier::finish`] decides
 //! about them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{AppliedTree, Claims, Comparison, Difference, File, Places, join};
 use crate::document::{Diagnostic, Layout, PathKind, Unread, layout};
@@ -103,14 +103,7 @@ impl<'a> Classifier<'a> {
 
     /// Compares the folder of one environment. Skips files that are equal on both sides unless another file
     /// could claim the same toggle.
-    pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, is_twin: bool) {
-        if is_twin {
-            // Every toggle may clash with one of the twin folder, so no file is skipped.
-            let recorded = self.applied_documents(prefix, theirs.entries());
-            let desired = self.documents(prefix, ours.entries());
-            let count = recorded.len();
-            return self.environment(desired, recorded, count, false);
-        }
+    pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree) {
         let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (our, their) in TreeDiff::new(ours, theirs) {
             let (our, their) = (our.filter(is_no_folder), their.filter(is_file));
@@ -215,9 +208,7 @@ impl<'a> Classifier<'a> {
         let clashes: Vec<_> = clashes.flat_map(|one| clash(one, &self.places)).collect();
         self.found.findings.extend(clashes);
         self.hold_unread();
-        // The environment may have its documents under an id that differs only in case.
-        let renamed = &self.found.renamed;
-        let is_removed = |one: &&Difference| !one.desired.has_document() && !renamed.contains(&one.id);
+        let is_removed = |one: &&Difference| matches!(one.desired, Claims::None | Claims::Unread);
         let removed = self.found.differences.iter().filter(is_removed);
         let emptied: BTreeSet<_> = removed.map(|one| one.id.environment()).collect();
         self.found.lost.retain(|lost| emptied.contains(lost));
@@ -239,15 +230,15 @@ impl<'a> Classifier<'a> {
             }
             let (documents, others): (Vec<usize>, Vec<usize>) =
                 group.iter().partition(|at| differences[**at].desired.has_document());
-            let Some(document) = documents.first().map(|at| &differences[*at]) else {
+            let Some(Difference { id, desired, .. }) = documents.first().map(|at| differences[*at].clone())
+            else {
                 continue;
             };
-            for former in others.into_iter().map(|at| &differences[at]) {
-                self.found.renamed.insert(former.id.clone());
-                let file = document.desired.first();
-                if let Some(file) = file.filter(|_| self.places.scope.contains(&document.id)) {
-                    let path = join(self.places.root, &self.places.layout.path(&document.id, file.format));
-                    let finding = layout::case_only_difference(&document.id, &path, &former.id);
+            for at in others {
+                differences[at].desired = Claims::Renamed;
+                if let Some(file) = desired.first().filter(|_| self.places.scope.contains(&id)) {
+                    let path = join(self.places.root, &self.places.layout.path(&id, file.format));
+                    let finding = layout::case_only_difference(&id, &path, &differences[at].id);
                     self.found.findings.push(finding);
                 }
             }
@@ -259,19 +250,17 @@ impl<'a> Classifier<'a> {
         if self.unread.is_empty() {
             return;
         }
-        let mut held: HashMap<FoldedId, ToggleId> = HashMap::new();
-        let unread: BTreeSet<String> =
-            (self.unread.iter()).map(|(_, id, _)| id.as_str().to_ascii_lowercase()).collect();
+        let mut held = HashSet::new();
+        let unread: HashSet<FoldedId> = self.unread.iter().map(|(_, id, _)| id.folded()).collect();
         for one in &mut self.found.differences {
-            let is_unread = unread.contains(&one.id.as_str().to_ascii_lowercase());
-            if is_unread && one.desired.is_empty() && !self.found.renamed.contains(&one.id) {
+            if one.desired.is_empty() && unread.contains(&one.id.folded()) {
                 one.desired = Claims::Unread;
-                held.insert(FoldedId::from(&one.id), one.id.clone());
+                held.replace(one.id.folded());
             }
         }
         for (path, id, why) in std::mem::take(&mut self.unread) {
             if self.places.scope.contains(&id) {
-                let held = held.get(&FoldedId::from(&id));
+                let held = held.get(&id.folded()).map(FoldedId::spelled);
                 self.found.findings.push(layout::not_read(&self.shown(&path), why, held));
             }
         }
@@ -298,7 +287,7 @@ fn same_toggle(differences: &[Difference]) -> Vec<Vec<usize>> {
     let mut first = HashMap::with_capacity(differences.len());
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, one) in differences.iter().enumerate() {
-        let first = *first.entry(FoldedId::from(&one.id)).or_insert(at);
+        let first = *first.entry(one.id.folded()).or_insert(at);
         if first != at {
             groups.entry(first).or_insert_with(|| vec![first]).push(at);
         }

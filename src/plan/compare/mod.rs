@@ -53,9 +53,6 @@ pub(crate) struct Comparison {
     pub(crate) differences: Vec<Difference>,
     /// The number of applied toggles, for each compared environment.
     pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
-    /// The toggles without a file whose ids differ only in case from that of a document: the repository still
-    /// has the toggle, under that id.
-    pub(crate) renamed: BTreeSet<ToggleId>,
     /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
     pub(crate) findings: Vec<Diagnostic>,
@@ -160,6 +157,9 @@ pub(crate) enum Claims {
     /// A file that would be the document if it had another name or were not a link. It is not read, but it
     /// shows that nobody removed the toggle.
     Unread,
+    /// No file, but a document whose id differs only in case: the repository still has the toggle, under that
+    /// id.
+    Renamed,
     /// The file whose path names the toggle.
     One(File),
     /// Several files, each with the toggle that its path names.
@@ -184,7 +184,7 @@ impl Claims {
 
     pub(crate) fn first(&self) -> Option<File> {
         match self {
-            Self::None | Self::Unread => None,
+            Self::None | Self::Unread | Self::Renamed => None,
             Self::One(file) => Some(*file),
             Self::Clash(files) => files.first().map(|(_, file)| *file),
         }
@@ -193,7 +193,7 @@ impl Claims {
     /// Returns the files of the toggle `id`, each with the toggle that its path names.
     fn named<'a>(&'a self, id: &'a ToggleId) -> impl Iterator<Item = (&'a ToggleId, File)> {
         let (one, several) = match self {
-            Self::None | Self::Unread => (None, None),
+            Self::None | Self::Unread | Self::Renamed => (None, None),
             Self::One(file) => (Some((id, *file)), None),
             Self::Clash(files) => (None, Some(&**files)),
         };
@@ -213,13 +213,12 @@ impl Claims {
 
     /// Adds to the files of the toggle `id` those of another one, or more of its own.
     fn add(&mut self, id: &ToggleId, (other, more): (&ToggleId, Self)) {
-        *self = match (std::mem::take(self), more) {
-            (files, Self::None | Self::Unread) | (Self::None | Self::Unread, files) => files,
-            (files, more) => {
-                let all = files.named(id).chain(more.named(other));
-                Self::Clash(Box::new(all.map(|(name, file)| (name.clone(), file)).collect()))
-            }
-        };
+        if !self.has_document() {
+            *self = more;
+        } else if more.has_document() {
+            let all = self.named(id).chain(more.named(other));
+            *self = Self::Clash(Box::new(all.map(|(name, file)| (name.clone(), file)).collect()));
+        }
     }
 }
 

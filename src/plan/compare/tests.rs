@@ -248,7 +248,8 @@ fn a_toggle_whose_id_has_another_case_now_is_renamed_and_its_environment_is_not_
     let renamed = |source: &[(&str, &str)], applied: &[(&str, &str)], layout| {
         let found = compared_with(AppliedTree::State, layout, source, applied, &[]);
         let lost: Vec<_> = found.lost.iter().map(ToString::to_string).collect();
-        let renamed: Vec<_> = found.renamed.iter().map(ToString::to_string).collect();
+        let renamed = found.differences.iter().filter(|one| one.desired == Claims::Renamed);
+        let renamed: Vec<_> = renamed.map(|one| one.id.to_string()).collect();
         let warned = found.findings.iter().filter(|found| found.id == "case-only-difference");
         assert_eq!(warned.count(), renamed.len());
         (renamed, lost.join(" "))
@@ -272,6 +273,55 @@ fn a_toggle_whose_id_has_another_case_now_is_renamed_and_its_environment_is_not_
     }
     let expected = (vec!["p/e/a".to_owned()], "p/e".to_owned());
     assert_eq!(renamed(&source, &applied, DEFAULT), expected, "`b` was removed");
+}
+
+#[test]
+fn folders_whose_names_differ_only_in_case_are_compared_together_at_every_depth() {
+    let other = |files: &[(&'static str, &'static str)]| -> Vec<(String, &'static str)> {
+        let swapped = files.iter().map(|(path, content)| {
+            let [project, environment, toggle] = path.splitn(3, '/').collect::<Vec<_>>()[..] else {
+                panic!("{path}");
+            };
+            (format!("{environment}/{project}/{toggle}"), *content)
+        });
+        swapped.collect()
+    };
+    let files = [
+        ("P/e/a.yaml", "1"),
+        ("P/e/b.yaml", "1"),
+        ("p/E/A.yaml", "1"),
+        ("p/e/a.yaml", "1"),
+        ("p/e/c.yaml", "1"),
+        ("q/e/d.yaml", "1"),
+    ];
+    // Every pair of subsets, so every kind of clash, rename and removal.
+    let subset = |bits: usize| -> Vec<(&'static str, &'static str)> {
+        files.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, file)| *file).collect()
+    };
+    let (count, mut clashes, mut renames) = (1 << files.len(), 0, 0);
+    for (source, applied) in (0..count).flat_map(|source| (0..count).map(move |applied| (source, applied))) {
+        let (source, mut applied) = (subset(source), subset(applied));
+        // Folders that are equal on both sides are not read in the default layout.
+        applied.iter_mut().filter(|(path, _)| !path.starts_with('q')).for_each(|(_, content)| *content = "2");
+        let swapped = other(&source);
+        let swapped: Vec<_> = swapped.iter().map(|(path, content)| (path.as_str(), *content)).collect();
+        let [default, other] = [(DEFAULT, &source), (OTHER, &swapped)]
+            .map(|(layout, source)| compared_with(AppliedTree::State, layout, source, &applied, &[]));
+        let message = format!("{source:?} {applied:?}");
+        assert_eq!(shown(&default, [DEFAULT; 2]), shown(&other, [DEFAULT; 2]), "{message}");
+        assert_eq!(default.lost, other.lost, "{message}");
+        let claims =
+            |found: Comparison| found.differences.into_iter().map(|one| one.desired).collect::<Vec<_>>();
+        let (default, other) = (claims(default), claims(other));
+        assert_eq!(default, other, "{message}");
+        clashes += default.iter().filter(|desired| desired.is_clash()).count();
+        renames += default.iter().filter(|desired| **desired == Claims::Renamed).count();
+    }
+    assert!(clashes > 0 && renames > 0);
+    let source = [("P/e/a.yaml", "1"), ("p/e/deep/b.yaml", "1"), ("p/stray.yaml", "1")];
+    let found = compared(DEFAULT, &source, &[], &[]);
+    let found: Vec<_> = found.findings.iter().map(|finding| (finding.path.as_str(), finding.id)).collect();
+    assert_eq!(found, [("p/e/deep/b.yaml", "elsewhere"), ("p/stray.yaml", "elsewhere")]);
 }
 
 #[test]

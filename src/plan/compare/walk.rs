@@ -26,15 +26,11 @@ const ENVIRONMENT_DEPTH: usize = 2;
 /// thousand.
 const DEEPEST_FOLDER: usize = 128;
 
-/// One folder on both sides.
-#[derive(Clone, Copy, Debug)]
-struct Sides {
-    source: Option<ObjectId>,
-    applied: Option<ObjectId>,
-    /// Whether the folder is read even if both sides are equal: another folder, whose name differs only in
-    /// case, may contain the same toggles.
-    is_twin: bool,
-}
+/// One folder in the source and in the applied tree.
+type Sides = [Option<ObjectId>; 2];
+
+/// Folders that are still to be read, with their paths.
+type Folders = Vec<(String, ObjectId)>;
 
 impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
     pub(super) fn new(
@@ -55,17 +51,17 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
 
     pub(super) fn run(mut self, roots: Roots) -> Result<Comparison, E> {
         if self.classifier.places.layout.is_default_shape() {
-            let sides = Sides { source: Some(roots.source), applied: roots.applied, is_twin: false };
-            self.folder("", 0, sides)?;
+            self.folder("", 0, [Some(roots.source), roots.applied])?;
         } else {
-            self.all_files(roots)?;
+            let root = |id: Option<ObjectId>| id.map(|id| (String::new(), id)).into_iter().collect();
+            self.all_files([root(Some(roots.source)), root(roots.applied)])?;
         }
         Ok(self.classifier.finish())
     }
 
     fn folder(&mut self, prefix: &str, depth: usize, sides: Sides) -> Result<(), E> {
-        let Sides { source, applied, is_twin } = sides;
-        let is_equal = source.is_some() && source == applied && !is_twin;
+        let [source, applied] = sides;
+        let is_equal = source.is_some() && source == applied;
         // A toggle whose last outcome is unknown is a difference even in an equal folder.
         if is_equal && !self.classifier.is_always(prefix) {
             // The folders of the state contain documents only, but those of a revision may contain none.
@@ -76,58 +72,52 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         let theirs = self.applied_tree(applied)?;
         let ours = self.source_tree(source)?;
         if depth == ENVIRONMENT_DEPTH {
-            self.classifier.environment_folder(prefix, &ours, &theirs, is_twin);
+            self.classifier.environment_folder(prefix, &ours, &theirs);
         } else {
             // Documents are only in the folders of environments; the call reports misplaced files.
             self.classifier.documents(prefix, ours.entries());
         }
-        self.subfolders(prefix, depth, (&ours, &theirs), is_twin)
+        self.subfolders(prefix, depth, &ours, &theirs)
     }
 
-    fn subfolders(
-        &mut self,
-        prefix: &str,
-        depth: usize,
-        (ours, theirs): (&Tree, &Tree),
-        is_twin: bool,
-    ) -> Result<(), E> {
+    fn subfolders(&mut self, prefix: &str, depth: usize, ours: &Tree, theirs: &Tree) -> Result<(), E> {
         // Deeper folders cannot contain documents, and the walk recurses.
         if depth == DEEPEST_FOLDER {
             return Ok(());
         }
-        let mut pairs: BTreeMap<&[u8], (Option<ObjectId>, Option<ObjectId>)> = BTreeMap::new();
-        for entry in ours.folders().filter(|entry| !is_hidden(entry.name)) {
-            pairs.entry(entry.name).or_default().0 = Some(entry.id);
-        }
-        // The state has the default layout, so it has no deeper folders.
-        if depth < ENVIRONMENT_DEPTH {
-            for entry in theirs.folders().filter(|entry| !is_hidden(entry.name)) {
-                pairs.entry(entry.name).or_default().1 = Some(entry.id);
+        // By their names in lower case: folders whose names differ only in case can contain the same toggles.
+        let mut folders: BTreeMap<String, BTreeMap<&str, Sides>> = BTreeMap::new();
+        for (side, tree) in [ours, theirs].into_iter().enumerate() {
+            // The state has the default layout, so it has no deeper folders.
+            let is_read = side == 0 || depth < ENVIRONMENT_DEPTH;
+            for entry in tree.folders().filter(|entry| is_read && !is_hidden(entry.name)) {
+                if let Ok(name) = std::str::from_utf8(entry.name) {
+                    let same = folders.entry(name.to_ascii_lowercase()).or_default();
+                    same.entry(name).or_default()[side] = Some(entry.id);
+                } else if side == 0 {
+                    self.classifier.not_utf8(prefix, entry.name);
+                }
             }
         }
-        // With the applied folders, because a folder may be renamed.
-        let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-        if depth < ENVIRONMENT_DEPTH {
-            for name in pairs.keys() {
-                *counts.entry(name.to_ascii_lowercase()).or_default() += 1;
-            }
-        }
-        for (name, (source, applied)) in pairs {
-            // All folders under a twin can contain the same toggles.
-            let is_twin = is_twin || counts.get(&name.to_ascii_lowercase()).is_some_and(|count| *count > 1);
-            let sides = Sides { source, applied, is_twin };
-            match std::str::from_utf8(name) {
-                Ok(name) => self.folder(&join(prefix, name), depth + 1, sides)?,
-                Err(_) => self.classifier.not_utf8(prefix, name),
+        for same in folders.into_values() {
+            let on = |side: usize| {
+                let folders = same.iter().filter_map(|(name, ids)| Some((join(prefix, name), ids[side]?)));
+                folders.collect()
+            };
+            match same.first_key_value() {
+                Some((name, sides)) if same.len() == 1 => {
+                    self.folder(&join(prefix, name), depth + 1, *sides)?;
+                }
+                _ => self.all_files([on(0), on(1)])?,
             }
         }
         Ok(())
     }
 
-    /// Compares file by file, for layouts whose folders differ from those of the state.
-    fn all_files(&mut self, roots: Roots) -> Result<(), E> {
+    /// Compares the files below folders of the source and of the applied tree one by one: those of other
+    /// layouts, and of folders that can contain the same toggles.
+    fn all_files(&mut self, [mut left, applied]: [Folders; 2]) -> Result<(), E> {
         let mut environments: BTreeMap<EnvironmentId, (ToggleFiles, ToggleFiles)> = BTreeMap::new();
-        let mut left = vec![(String::new(), roots.source)];
         while let Some((prefix, folder)) = left.pop() {
             let tree = self.source_tree(Some(folder))?;
             for (id, file) in self.classifier.documents(&prefix, tree.entries()) {
@@ -136,7 +126,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             }
             left.extend(inner_folders(&prefix, &tree));
         }
-        left.extend(roots.applied.map(|id| (String::new(), id)));
+        left = applied;
         while let Some((prefix, folder)) = left.pop() {
             let tree = self.applied_tree(Some(folder))?;
             for (id, file) in self.classifier.applied_documents(&prefix, tree.entries()) {

@@ -100,7 +100,7 @@ fn plan_of(text: &str) -> Plan {
         RequestDigest::new(Action::Update, &doc(4).payload()),
         Hold::new(HoldKind::Refused, text),
     );
-    world.parked.insert(id("q/e/refused"), refused);
+    world.parked.insert(id("q/e/refused").folded(), refused);
     world.environment_holds.insert("z/z".parse().unwrap(), Arc::new(hold::environment(text)));
     world.findings = broken(&format!("p/e/{text}.yaml"));
     world.findings[0].message = escaped(text).to_string();

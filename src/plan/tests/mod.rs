@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::*;
 use crate::document::{self, Diagnostic};
 use crate::model::{
-    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HeldRequest,
+    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HeldRequest, HeldRequests,
     HistoryEvidence, Hold, HoldKind, ObjectId, Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension,
     Suspensions, Targeting, ToggleId, Unlisted, Variation, Version,
 };
@@ -86,7 +86,7 @@ struct World {
     environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     overwritten: LiveDifferences,
     asserted: BTreeSet<ToggleId>,
-    parked: BTreeMap<ToggleId, HeldRequest>,
+    parked: HeldRequests,
     now: Option<i64>,
     suspensions: Suspensions,
     overrides: Overrides,
@@ -106,7 +106,7 @@ impl Default for World {
             environment_holds: BTreeMap::new(),
             overwritten: LiveDifferences::new(),
             asserted: BTreeSet::new(),
-            parked: BTreeMap::new(),
+            parked: HeldRequests::new(),
             now: None,
             suspensions: Suspensions::default(),
             overrides: Overrides::default(),
@@ -143,7 +143,7 @@ fn rich() -> Plan {
         RequestDigest::new(Action::Update, &doc(4).payload()),
         Hold::new(HoldKind::Refused, "::error::no\n"),
     );
-    world.parked.insert(id("q/e/refused"), refused);
+    world.parked.insert(id("q/e/refused").folded(), refused);
     world.findings = broken("p/e/bad.yaml");
     let policy = Policy { max_change_count: Some(2), ..Policy::default() };
     world.plan(&policy)

@@ -100,7 +100,7 @@ fn one_update() -> (World, HeldRequest) {
 }
 
 fn parked(world: World, parked: HeldRequest) -> World {
-    World { parked: BTreeMap::from([(id("p/e/t000"), parked)]), ..world }
+    World { parked: BTreeMap::from([(id("p/e/t000").folded(), parked)]), ..world }
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
     );
     let memory =
         CleanPass { root_tree: object("x"), policy_digest: "d".to_owned(), tip: revision, revision, at: 3 };
-    let tries = BTreeMap::from([(id("a/b/c"), refusal)]);
+    let tries = BTreeMap::from([(id("a/b/c").folded(), refusal)]);
     let failures = Failures { tries: tries.clone() };
     store.finish_pass(Some(memory.clone()), failures).unwrap();
     let view = StateSnapshot::open(dir.path()).unwrap();
