@@ -487,6 +487,34 @@ mod tests {
     }
 
     #[test]
+    fn the_pages_of_a_deployment_have_every_toggle_once_and_sorted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path(), options()).unwrap();
+        // A tree has `prod-eu/` before `prod/`, and upper case before lower case.
+        let folders = ["a/prod", "a/prod-eu", "a/prod.eu", "a/Prod", "a-b/prod", "a.b/prod", "B/prod"];
+        let names = folders.iter().flat_map(|folder| (0..9).map(move |number| format!("{folder}/t{number}")));
+        // The message names fifty toggles; the trees tell the others.
+        let named = (0..50).map(|number| format!("A/prod/t{number}"));
+        let names: Vec<String> = names.chain(named).collect();
+        record(&mut store, 1, &names.iter().map(|name| put(name, 1)).collect::<Vec<_>>());
+        let history = AppliedHistory::of(store.view()).unwrap().unwrap();
+        let mut sorted: Vec<ToggleId> = names.iter().map(|name| id(name)).collect();
+        sorted.sort();
+        for most in [5, 9, 20, 62, 112] {
+            let mut listed: Vec<ToggleId> = Vec::new();
+            loop {
+                let scope = Scope::default();
+                let page = history.deployment(history.tip, &scope, listed.last(), most).unwrap();
+                if page.toggles.is_empty() {
+                    break;
+                }
+                listed.extend(page.toggles.into_iter().map(|toggle| toggle.id));
+            }
+            assert_eq!(listed, sorted, "{most}");
+        }
+    }
+
+    #[test]
     fn a_toggle_that_was_removed_and_put_back_has_the_revision_of_its_return() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path(), options()).unwrap();

@@ -287,8 +287,10 @@ impl<'a> ToggleRange<'a> {
 
     /// Returns whether the range can have toggles whose ids start with `folder`.
     fn reaches(&self, folder: &str) -> bool {
-        let is_before =
-            |after: &ToggleId| after.as_str().as_bytes().get(..folder.len()) > Some(folder.as_bytes());
+        let is_before = |after: &ToggleId| {
+            let count = folder.split_terminator('/').count();
+            folder.split_terminator('/').lt(after.as_str().split('/').take(count))
+        };
         !self.after.is_some_and(is_before) && self.scope.may_contain_in(folder)
     }
 }
@@ -341,6 +343,8 @@ pub(super) fn tree_changes(
             }
         }
         nested.retain(|(folder, ..)| range.reaches(folder));
+        // In the order of toggles, which is not that of a tree: `prod-eu/` sorts before `prod/` there.
+        nested.sort_by(|(a, ..), (b, ..)| a.trim_end_matches('/').cmp(b.trim_end_matches('/')));
         // The last one is compared first.
         folders.extend(nested.into_iter().rev());
     }
