@@ -184,6 +184,19 @@ pub(crate) struct HoldRule {
     pub(crate) decision: Decision,
     /// What precedes the reason in a later pass, which does not send the same request.
     pub(crate) later: &'static str,
+    /// What an operator can do beside a decision.
+    pub(crate) way_out: Option<WayOut>,
+}
+
+/// What an operator can do about what is held, beside the decisions that release it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum WayOut {
+    /// Write what the service has into the document.
+    Import,
+    /// Try it again, with this advice.
+    Retry(&'static str),
+    /// Resume publishing.
+    Resume,
 }
 
 impl HoldRule {
@@ -196,6 +209,7 @@ impl HoldRule {
         is_tried: false,
         decision: Decision::Needed,
         later: "",
+        way_out: None,
     };
     /// Held because of what the service has.
     const LIVE: Self = Self { is_live: true, is_tried: true, ..Self::HELD };
@@ -213,15 +227,31 @@ impl HoldKind {
             | Self::AwaitsApproval
             | Self::Missing
             | Self::ReturnType => Rule::LIVE,
-            Self::DiffersFromLive => {
-                Rule { releases: &[Override::FirstPassAssert, Override::OverwriteDrift], ..Rule::LIVE }
-            }
-            Self::Drifted => {
-                Rule { state: ToggleState::Drifted, releases: &[Override::OverwriteDrift], ..Rule::LIVE }
-            }
+            Self::DiffersFromLive => Rule {
+                releases: &[Override::FirstPassAssert, Override::OverwriteDrift],
+                way_out: Some(WayOut::Import),
+                ..Rule::LIVE
+            },
+            Self::Drifted => Rule {
+                state: ToggleState::Drifted,
+                releases: &[Override::OverwriteDrift],
+                way_out: Some(WayOut::Import),
+                ..Rule::LIVE
+            },
             Self::Environment | Self::Rail => Rule { releases: &[Override::MassChange], ..Rule::HELD },
-            Self::FailedAlone => Rule { later: "failed alone, tried again after a while: ", ..Rule::FAILED },
-            Self::Refused => Rule { is_tried: true, later: "refused by the service: ", ..Rule::FAILED },
+            Self::FailedAlone => Rule {
+                later: "failed alone, tried again after a while: ",
+                way_out: Some(WayOut::Retry("`gitoggle reconcile` tries it now")),
+                ..Rule::FAILED
+            },
+            Self::Refused => Rule {
+                is_tried: true,
+                later: "refused by the service: ",
+                way_out: Some(WayOut::Retry(
+                    "correct the document or the service, then `gitoggle reconcile` tries it again",
+                )),
+                ..Rule::FAILED
+            },
             Self::FirstPass | Self::StateLost => {
                 Rule { releases: &[Override::FirstPassAdopt, Override::FirstPassAssert], ..Rule::HELD }
             }
@@ -229,7 +259,12 @@ impl HoldKind {
             Self::NotReviewed => Rule::HELD,
             // The invalid document that stopped everything has its own exit code (3).
             Self::Stopped => Rule { decision: Decision::NotNeeded, ..Rule::HELD },
-            Self::Suspended => Rule { state: ToggleState::Pending, is_recordable: true, ..Rule::HELD },
+            Self::Suspended => Rule {
+                state: ToggleState::Pending,
+                is_recordable: true,
+                way_out: Some(WayOut::Resume),
+                ..Rule::HELD
+            },
             Self::Unknown => Rule {
                 state: ToggleState::Pending,
                 is_tried: true,

@@ -38,6 +38,7 @@ pub(crate) use dialect::ServiceLimits;
 pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
+pub(crate) use hold::WayOut;
 pub use hold::{Alone, HeldRequest, HeldRequests, Hold, HoldKind, ToggleState};
 pub use id::{
     CommitId, EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError,

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{List, View, address, name, state, word};
 use crate::admin::web::{command, diff, prose, safe, time};
 use crate::daemon::{HoldKind, ToggleState, ToggleStatus, is_first_pass_over, released_by};
-use crate::model::{DEFAULT_LISTEN, Override, SuspensionScope, ToggleId, counted, cut};
+use crate::model::{DEFAULT_LISTEN, Override, SuspensionScope, ToggleId, WayOut, counted, cut};
 use crate::plan::{Change, DriftedToggle, Plan};
 use crate::report::{Preview, findings_in};
 
@@ -335,20 +335,19 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
             },
         })
         .collect();
-    let more = match toggle.kind() {
-        Some(HoldKind::Drifted | HoldKind::DiffersFromLive) => Some(Remedy {
+    let more = toggle.kind().and_then(|kind| kind.rule().way_out).map(|way_out| match way_out {
+        WayOut::Import => Remedy {
             effect: "Keep what the service has: write it into the document, then commit",
             command: format!("gitoggle import {} --overwrite", toggle.toggle),
-        }),
-        Some(HoldKind::FailedAlone | HoldKind::Refused) => {
-            Some(Remedy { effect: "Try it again now", command: format!("gitoggle reconcile{url}") })
+        },
+        WayOut::Retry(_) => {
+            Remedy { effect: "Try it again now", command: format!("gitoggle reconcile{url}") }
         }
-        Some(HoldKind::Suspended) => Some(Remedy {
+        WayOut::Resume => Remedy {
             effect: "Publish again",
             command: format!("gitoggle resume{}{url}", scope(view, toggle)),
-        }),
-        _ => None,
-    };
+        },
+    });
     remedies.extend(more);
     remedies
 }

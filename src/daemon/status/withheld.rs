@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde::{Serialize, Serializer};
 
 use crate::daemon::status::{Status, ToggleStatus};
-use crate::model::{EnvironmentId, HoldKind, ToggleState, hinted};
+use crate::model::{EnvironmentId, HoldKind, ToggleState, WayOut, hinted};
 
 /// The toggles that are withheld in one state, in one environment, for one reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -121,15 +121,9 @@ impl ToggleStatus {
     /// Returns the reason with what to do, which most reasons name.
     pub(crate) fn explanation(&self) -> Option<String> {
         let reason = self.reason()?;
-        Some(match self.kind() {
-            Some(HoldKind::FailedAlone) => {
-                format!("{reason}; {}", hinted("`gitoggle reconcile` tries it now"))
-            }
-            Some(HoldKind::Refused) => {
-                let again = "correct the document or the service, then `gitoggle reconcile` tries it again";
-                format!("{reason}; {}", hinted(again))
-            }
-            _ => reason.to_owned(),
+        Some(match self.kind().and_then(|kind| kind.rule().way_out) {
+            Some(WayOut::Retry(advice)) => format!("{reason}; {}", hinted(advice)),
+            Some(WayOut::Import | WayOut::Resume) | None => reason.to_owned(),
         })
     }
 }
