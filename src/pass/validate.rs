@@ -162,3 +162,100 @@ impl Run<'_> {
         paths.map(|(_, path)| join(&self.root, &path))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::model::{Blob, Tree};
+
+    /// A folder that counts what is read of it.
+    struct Counted {
+        folder: Folder,
+        reads: Arc<AtomicUsize>,
+    }
+
+    impl Counted {
+        fn count(&self) -> &Folder {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            &self.folder
+        }
+    }
+
+    impl Trees for Counted {
+        type Error = source::Error;
+
+        fn tree(&self, id: ObjectId) -> Result<Tree, source::Error> {
+            self.count().tree(id)
+        }
+
+        fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+            self.count().find_tree(id)
+        }
+
+        fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, source::Error> {
+            self.count().blob(blob, limit)
+        }
+    }
+
+    /// Returns the number of files and folders that a check of `count` toggles reads, and of its findings.
+    /// Toggle `n` needs those with the numbers `needed(n)`.
+    fn work(count: usize, needed: impl Fn(usize) -> Vec<usize>) -> (usize, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shop/prod");
+        std::fs::create_dir_all(&place).unwrap();
+        let name = |number: usize| format!("t{number:06}");
+        for number in 0..count {
+            let needs = needed(number)
+                .into_iter()
+                .filter(|other| *other < count)
+                .map(|other| format!("    - {{ key: {}, type: boolean, value: \"true\" }}\n", name(other)));
+            let needs: String = needs.collect();
+            let prerequisites = if needs.is_empty() { needs } else { format!("  prerequisites:\n{needs}") };
+            let text = format!(
+                "disabled: false\ncontent:\n  variations:\n    - {{ name: \"off\", value: \"false\" }}\n    - {{ name: \
+                 \"on\", value: \"true\" }}\n{prerequisites}  rules: []\n  disabledServe: {{ select: 0 }}\n  defaultServe: {{ \
+                 select: 1 }}\n"
+            );
+            std::fs::write(place.join(format!("{}.yaml", name(number))), text).unwrap();
+        }
+        let layout = Layout::default();
+        let checks = Checks {
+            layout: &layout,
+            kind: ServiceKind::FeatureProbe,
+            sdks: "rust".parse().unwrap(),
+            scope: &Scope::default(),
+            within: &[],
+        };
+        let files = Folder::open(folder.path(), "", LIMITS).unwrap();
+        let reads = Arc::new(AtomicUsize::new(0));
+        let run = Run { checks, root: String::new(), is_alone: false };
+        let open = || Ok(Counted { folder: files.clone(), reads: Arc::clone(&reads) });
+        let checked = run.check(files.root_tree(), open).unwrap();
+        assert_eq!(checked.documents.len(), count);
+        (reads.load(Ordering::Relaxed), checked.findings.len())
+    }
+
+    #[test]
+    fn what_a_check_reads_grows_with_the_number_of_documents() {
+        // Each document is read once, and once more if it has a finding about another one. The folders add a few.
+        const FOLDERS: usize = 40;
+        type Needed = fn(usize) -> Vec<usize>;
+        let chain: Needed = |number| vec![number + 1];
+        let backwards: Needed = |number| number.checked_sub(1).into_iter().collect();
+        let star: Needed = |number| if number > 0 { vec![0] } else { Vec::new() };
+        let web: Needed = |number| vec![number + 1, number + 2, number + 7];
+        let cases = [(chain, 1_000, 10_000), (backwards, 100, 1_000), (star, 100, 1_000), (web, 100, 1_000)];
+        for (case, (needed, small, large)) in cases.into_iter().enumerate() {
+            for count in [small, large] {
+                let (reads, findings) = work(count, needed);
+                assert!(
+                    reads <= count + findings + FOLDERS,
+                    "{case}: {count} documents, {findings} findings, {reads} reads"
+                );
+            }
+        }
+    }
+}

@@ -222,21 +222,32 @@ fn a_target_that_is_not_a_work_tree_is_an_error() {
 
 #[test]
 fn a_killed_import_leaves_complete_documents_and_the_next_one_continues() {
+    const ALL: usize = 300;
     let world = World::new();
-    let lines: String = (0..3_000).map(|number| line(&format!("shop/prod/t{number}"), number)).collect();
-    let run = import_lines(&world, &lines).start();
-    let folder = world.repo.path().join("shop/prod");
-    crate::support::eventually("the first documents", || {
-        std::fs::read_dir(&folder)
-            .ok()
-            .filter(|entries| entries.size_hint().0 > 0 || folder.join("t9.yaml").exists())
+    let lines: Vec<String> = (0..ALL)
+        .map(|number| line(&format!("shop/prod/t{number:03}"), u32::try_from(number).unwrap()))
+        .collect();
+    let fifo = world.path("input");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let run = import(&world).arg("--from=-").after(&format!("exec < '{}'", fifo.display())).start();
+    // The input does not end, so the import is killed before it has ended, however fast or slow it is.
+    let mut input = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
+    let given = lines[..ALL / 2].concat();
+    let feeder = std::thread::spawn(move || {
+        // The program may be killed before it has read everything.
+        drop(std::io::Write::write_all(&mut input, given.as_bytes()));
+        input
     });
+    let first = world.repo.path().join("shop/prod/t000.yaml");
+    crate::support::eventually("the first document", || first.exists().then_some(()));
     run.kill();
+    drop(feeder.join().unwrap());
     let written = files(&world).into_iter().filter(|path| path.ends_with(".yaml")).count();
+    assert!((1..=ALL / 2).contains(&written), "{written}");
     world.validate().exit(0).any_output();
-    let ran = import_lines(&world, &lines).exit(0).any_stderr();
-    ran.stdout(&format!("{} written, {written} unchanged, 0 different\n", 3_000 - written));
-    assert_eq!(files(&world).len(), 3_000, "no temporary file is left");
+    let ran = import_lines(&world, &lines.concat()).exit(0).any_stderr();
+    ran.stdout(&format!("{} written, {written} unchanged, 0 different\n", ALL - written));
+    assert_eq!(files(&world).len(), ALL, "no temporary file is left");
 }
 
 #[test]
