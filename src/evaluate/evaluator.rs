@@ -35,6 +35,8 @@ pub(crate) struct PrerequisiteRules {
 impl PrerequisiteRules {
     /// Rust, and Java from 2.3 on.
     pub(crate) const RUST: Self = Self { unmet: UnmetServe::Disabled, compares_types: true };
+    /// That Go compares no types is what Go 2.3.0 was recorded to do once: a boolean toggle that serves `true`
+    /// met a prerequisite of type `string` with the value `true`. No other pair of types was tried.
     pub(crate) const GO: Self = Self { unmet: UnmetServe::Disabled, compares_types: false };
     pub(crate) const NODE: Self = Self { unmet: UnmetServe::DefaultOfOutermost, compares_types: true };
     /// Python, and Java before 2.3.
