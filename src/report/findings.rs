@@ -21,7 +21,8 @@ const MOST_SHOWN: usize = 10;
 pub(crate) fn github(plan: &Plan, notes: &[String]) -> String {
     let guesses = plan.guess_note().map(|note| format!("::warning title=history-is-cut::{}\n", data(&note)));
     // GitHub shows only the first commands of a step, and the job summary has all of them.
-    let notes = notes.iter().cloned().chain(super::needed(plan).take(MOST_SHOWN));
+    let needed = super::needed_orphans(plan).chain(super::needed(plan));
+    let notes = notes.iter().cloned().chain(needed.take(MOST_SHOWN));
     let notes = notes.map(|note| format!("::notice title=note::{}\n", data(&escaped(&note).to_string())));
     guesses.into_iter().chain(notes).collect::<String>() + &annotations(plan.findings())
 }
@@ -355,7 +356,8 @@ pub(crate) fn junit_results<'a>(
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
     let documents = Some(documents).filter(|suite| !suite.cases.is_empty());
     let error = error.map(|error| failed_suite("pass", error));
-    let notes = plan.guess_note().into_iter().chain(notes.iter().cloned()).chain(super::needed(plan));
+    let needed = super::needed_orphans(plan).chain(super::needed(plan));
+    let notes = plan.guess_note().into_iter().chain(notes.iter().cloned()).chain(needed);
     let notes = notes.map(|note| JunitCase {
         class: "gitoggle".to_owned(),
         name: "note".to_owned(),

@@ -79,6 +79,14 @@ fn needed(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
+/// Returns which toggles need those whose documents were removed.
+fn needed_orphans(plan: &Plan) -> impl Iterator<Item = String> {
+    plan.orphans().iter().filter_map(|orphan| {
+        orphan.needed_by.as_ref()?.sentence("it")?;
+        Some(format!("{} {}: {}", ToggleState::Orphan.as_str(), orphan.id, orphan.explanation()))
+    })
+}
+
 /// Groups withheld toggles and orphans by environment and reason.
 fn notes(plan: &Plan) -> Vec<Note<'_>> {
     type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
