@@ -10,12 +10,12 @@ use super::{DriftScan, ScanDepth, ScanRequest};
 use crate::drift::reading::{EnvironmentPlan, ExpectedLive};
 
 use crate::model::{
-    Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Payload, Scope, ToggleId, chain,
+    Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Scope, ToggleId, chain,
 };
 use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, Report, Rules, planning};
 use crate::plan::{
-    Before, DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan, decide_live,
-    needed_types,
+    Before, Change, DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan,
+    decide_live, needed_types,
 };
 use crate::service::{ClientConfig, LiveReader, SdkKeys};
 use crate::state::{LiveVersions, StateSnapshot};
@@ -35,7 +35,7 @@ impl DriftCheck<'_> {
         // State before source, as in a pass.
         let view = planning::view(config)?;
         if !view.has_applied() && view.settled().is_empty() {
-            return Err(Error::NothingApplied);
+            return Err(Error::NothingApplied { is_shared: config.shared.is_some() });
         }
         let planned = planning::with_snapshot(&config.source, |snapshot| {
             planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)
@@ -103,9 +103,11 @@ struct LiveScan {
 
 impl LiveScan {
     fn of(plan: &Plan, view: &StateSnapshot, config: &Config, context: &PassContext) -> Result<Self, Error> {
-        let documents = documents(plan);
+        // The types of the toggles that a change needs decide on it, too.
+        let needed = plan.changes().iter().flat_map(needed_types).map(|(id, _)| id);
+        let wanted = documents(plan).into_iter().chain(needed).collect();
         let request =
-            ScanRequest { documents: Some(&documents), wanted: Some(&documents), ..ScanRequest::of(view) };
+            ScanRequest { documents: Some(&wanted), wanted: Some(&wanted), ..ScanRequest::of(view) };
         let mut scanner = DriftScanner::open(config)?;
         let mut scan = scanner.scan(config, request, context)?;
         scanner.add_events(plan, &mut scan.live, config, context)?;
@@ -164,6 +166,8 @@ impl LiveScan {
         let documents = documents(&plan);
         let mut report = DriftReport { undocumented: Vec::new(), ..scan.report.clone() };
         report.archived.retain(|id| !documents.contains(id));
+        // A toggle that only others need is no drift.
+        report.missing.retain(|missing| missing.applied.is_some() || documents.contains(&missing.id));
         Ok(plan.with_live(&scan.live, &newer, report, &config.rules.policy))
     }
 }
@@ -172,9 +176,7 @@ impl LiveScan {
 fn documents(plan: &Plan) -> BTreeSet<ToggleId> {
     let changes = plan.changes().iter().map(|change| change.id.clone());
     let withheld = plan.withheld().iter().map(|withheld| withheld.id.clone());
-    // The types of the toggles that a change needs decide on it, too.
-    let needed = plan.changes().iter().flat_map(needed_types).map(|(id, _)| id);
-    changes.chain(withheld).chain(needed).collect()
+    changes.chain(withheld).collect()
 }
 
 /// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for
@@ -284,18 +286,14 @@ impl DriftScanner {
     ) -> Result<(), Error> {
         let held = plan.withheld().iter().filter_map(|held| held.change.as_deref());
         let changes = plan.changes().iter().chain(held).filter(|change| change.before == Before::Nothing);
-        let changed: BTreeMap<&ToggleId, &Payload> = changes
-            .filter_map(|change| {
-                live.get(&change.id)?.overwritten_by(change)?;
-                Some((&change.id, &change.payload))
-            })
-            .collect();
+        let is_changed =
+            |change: &&Change| live.get(&change.id).and_then(|live| live.overwritten_by(change)).is_some();
         // The creation of a toggle makes its first version.
-        let wanted = changed.keys().map(|id| ((*id).clone(), 2)).collect();
+        let wanted = changes.filter(is_changed).map(|change| (change.id.clone(), 2)).collect();
         for (id, versions) in versions_from(&self.reader(config)?, wanted, config.limits.in_flight, context)?
         {
-            if let (Some(Live::Toggle(live)), Some(payload)) = (live.get_mut(&id), changed.get(&id)) {
-                live.add_events(&versions, Some(1), payload);
+            if let Some(Live::Toggle(live)) = live.get_mut(&id) {
+                live.add_events(&versions, Some(1), None);
             }
         }
         Ok(())

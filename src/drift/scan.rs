@@ -242,7 +242,7 @@ impl<'a> Scan<'a> {
         for (id, versions) in read {
             if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
                 // The service may not have the versions anymore.
-                drifted.live.add_events(&versions, drifted.since, &drifted.applied.payload);
+                drifted.live.add_events(&versions, drifted.since, Some(&drifted.applied.payload));
                 if let Some(Live::Toggle(live)) = self.live.get_mut(&id) {
                     live.events.clone_from(&drifted.live.events);
                 }

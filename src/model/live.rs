@@ -48,14 +48,19 @@ impl LiveToggle {
         applied.unwrap_or(unknown).min(self.version.saturating_sub(1)) + 1
     }
 
-    /// Adds the events since this targeting was `applied`, as version `number` if that is known. `versions`
-    /// are those from [`LiveToggle::first_event`] on, newest first.
-    pub(crate) fn add_events(&mut self, versions: &[LiveVersion], number: Option<u64>, applied: &Payload) {
+    /// Adds the events since this targeting was `applied`, as version `number`, as far as they are known.
+    /// `versions` are those from [`LiveToggle::first_event`] on, newest first.
+    pub(crate) fn add_events(
+        &mut self,
+        versions: &[LiveVersion],
+        number: Option<u64>,
+        applied: Option<&Payload>,
+    ) {
         let newest = versions.partition_point(|version| version.version > self.version);
         let versions = &versions[newest..];
         let is_applied = |version: &LiveVersion| match number {
             Some(number) => version.version <= number,
-            None => version.content.payload() == Some(applied),
+            None => applied.is_some() && version.content.payload() == applied,
         };
         let count = match versions.iter().position(is_applied) {
             Some(count) => count,

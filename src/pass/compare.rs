@@ -16,7 +16,7 @@ use crate::pass::config::{Config, Rules};
 use crate::pass::dependents::{self, with_dependents};
 use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
-use crate::pass::references::{self, Library};
+use crate::pass::references::{self, Concern, Library};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Claims, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
@@ -75,7 +75,12 @@ pub(super) fn plan_files(
     drifted: &LiveDifferences,
 ) -> Result<Plan, Error> {
     let compared = compare(files, applied, &config.rules, drifted)?;
-    let decided = decide(files, applied, &config.rules, compared)?;
+    let mut decided = decide(files, applied, &config.rules, compared)?;
+    let (_, found) = dependents::caused(&decided, files, &config.rules)?;
+    decided.findings.extend(found);
+    // A pass finds those about removed documents.
+    decided.findings.sort_unstable();
+    decided.findings.dedup();
     let plan = attribute(hold(decided, &BTreeMap::new(), applied, config), files, applied, config)?;
     with_dependents(plan, files, &config.rules)
 }
@@ -285,7 +290,8 @@ pub(super) fn decide(
         unknown: applied.view.unknown(),
         settled: applied.view.settled(),
     };
-    let removed: Vec<ToggleId> = match rules.kind.can().refer {
+    // The step between two revisions has the findings about all unchanged documents.
+    let removed: Vec<ToggleId> = match rules.kind.can().refer && applied.base.is_none() {
         false => Vec::new(),
         true => comparison
             .differences
@@ -303,7 +309,7 @@ pub(super) fn decide(
                 .for_sdks(rules.sdks);
         if !removed.is_empty() {
             let needing = dependents::needing(&mut library, &removed)?;
-            library.note_unchanged(needing, &mut noted)?;
+            library.note_unchanged(needing, Concern::Missing, &mut noted)?;
         }
         let found = references::check(noted, library)?;
         findings.extend(found.findings);

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use super::Error;
 use super::compare::PlanFiles;
 use super::config::Rules;
-use super::references::Library;
+use super::references::{self, Concern, Library};
+use crate::document::Diagnostic;
 use crate::model::{EnvironmentId, ToggleId, Trees};
-use crate::plan::{Change, Dependents, Plan};
+use crate::plan::{Change, Dependents, Input, Plan};
 use crate::source;
 
 /// The toggles that need each toggle of an environment. Keys are in lower case, because the service ignores
@@ -106,5 +107,59 @@ pub(super) fn needing<T: Trees<Error = source::Error>>(
             );
         }
     }
+    Ok(all)
+}
+
+/// Returns the documents in scope that do not change and need one that does, and the findings in them about
+/// what they need.
+pub(super) fn caused(
+    input: &Input,
+    files: &PlanFiles<'_>,
+    rules: &Rules,
+) -> Result<(BTreeSet<ToggleId>, Vec<Diagnostic>), Error> {
+    if !rules.kind.can().refer || input.decided.is_empty() {
+        return Ok((BTreeSet::new(), Vec::new()));
+    }
+    let changed: BTreeSet<ToggleId> = input.decided.iter().map(|one| one.id().clone()).collect();
+    let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
+    let mut library = library.for_sdks(rules.sdks);
+    let mut ids = unchanged(&mut library, &changed)?;
+    ids.retain(|id| rules.policy.scope.contains(id));
+    let findings = found(library, ids.clone())?;
+    Ok((ids, findings))
+}
+
+/// Returns the findings in these documents of the library about what they need.
+pub(super) fn found<T: Trees<Error = source::Error>>(
+    mut library: Library<'_, T>,
+    ids: BTreeSet<ToggleId>,
+) -> Result<Vec<Diagnostic>, Error> {
+    let mut noted = Vec::new();
+    library.note_unchanged(ids, Concern::All, &mut noted)?;
+    Ok(references::check(noted, library)?.findings)
+}
+
+/// Returns the other documents that need one of the `changed` ones, directly or through others.
+fn unchanged<T: Trees<Error = source::Error>>(
+    library: &mut Library<'_, T>,
+    changed: &BTreeSet<ToggleId>,
+) -> Result<BTreeSet<ToggleId>, Error> {
+    let mut all = BTreeSet::new();
+    let environments: BTreeSet<EnvironmentId> = changed.iter().map(ToggleId::environment).collect();
+    for environment in environments {
+        let own: BTreeSet<&str> =
+            changed.iter().filter(|id| id.is_in(&environment)).map(ToggleId::toggle).collect();
+        // What a changed document needs is checked with it.
+        let index = index(library, &environment, |key| own.contains(key).then(Vec::new))?;
+        for key in &own {
+            let Dependents { direct, indirect } = index.of(key);
+            let id = |key: String| {
+                let EnvironmentId { project, environment } = &environment;
+                ToggleId::new(project.as_str(), environment.as_str(), &key).ok()
+            };
+            all.extend(direct.into_iter().chain(indirect).filter_map(id));
+        }
+    }
+    all.retain(|id| !changed.contains(id));
     Ok(all)
 }

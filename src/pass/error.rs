@@ -39,7 +39,10 @@ pub enum Error {
     #[error("the source has no remote `origin`")]
     NoOrigin,
     #[error("nothing is applied yet, so there is nothing to compare the service with")]
-    NothingApplied,
+    NothingApplied {
+        /// Whether the state that has nothing is shared with other processes.
+        is_shared: bool,
+    },
     #[error("no applied toggle matches {}", quoted(.0))]
     NothingAppliedMatches(Vec<String>),
     #[error("no toggle matches `--only` {}", quoted(.0))]
@@ -187,11 +190,14 @@ impl Error {
             Self::State(error) => error.hint(),
             Self::Range(error) => Some(error.hint()),
             Self::BadOrigin(_) | Self::NoOrigin => Some("pass the URL of the repository as `--state-remote`".into()),
-            Self::NothingApplied => Some(
-                "record the documents of existing toggles with `gitoggle apply --first-pass adopt`, or publish them with \
-                 `--first-pass assert`"
-                    .into(),
-            ),
+            Self::NothingApplied { is_shared } => {
+                let adopt = "record the documents of existing toggles with `gitoggle apply --first-pass adopt`, or publish \
+                             them with `--first-pass assert`";
+                // Another process may have applied everything, and a second first pass would publish it again.
+                let shared = "if jobs or a daemon publish from this repository, name the state that they share, such as \
+                              `--state-remote origin`; else ";
+                Some(if *is_shared { adopt.to_owned() } else { format!("{shared}{adopt}") })
+            }
             Self::NoToggleMatches(_) | Self::NothingAppliedMatches(_) | Self::NothingMatches(_) => {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order".into())
             }

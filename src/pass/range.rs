@@ -17,11 +17,12 @@ use crate::pass::Error;
 use crate::pass::attribution::Attributions;
 use crate::pass::compare::{AppliedSide, BaseRevision, PlanFiles, compare, decide, with_files};
 use crate::pass::config::Rules;
-use crate::pass::dependents::with_dependents;
+use crate::pass::dependents::{self, with_dependents};
 use crate::pass::notes::range_note;
 use crate::pass::planning::{Files, Planned};
+use crate::pass::references::Library;
 use crate::pass::validate::{CheckTarget, Checks, LIMITS, check, check_snapshot};
-use crate::plan::{Base, Draft, LiveDifferences, OnInvalid, Plan};
+use crate::plan::{Base, Draft, Input, LiveDifferences, OnInvalid, Plan};
 use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
 use crate::state::StateSnapshot;
 
@@ -64,6 +65,7 @@ pub fn plan_range(
     if all_findings || rules.policy.on_invalid == OnInvalid::Stop {
         input.findings = findings_at(input.findings, &snapshot, folder, rules)?;
     }
+    add_caused(&mut input, &files, &base, rules)?;
     let unmerged = explain_conflicts(&mut input.findings, conflicts, &ends);
     let new: Vec<EnvironmentId> = input
         .applied_counts
@@ -115,6 +117,29 @@ fn findings_at(
     found.sort_unstable();
     found.dedup();
     Ok(found)
+}
+
+/// Adds the findings that the step causes in documents which it leaves as they are: those that the base does
+/// not have.
+fn add_caused(
+    input: &mut Input,
+    files: &PlanFiles<'_>,
+    base: &BaseRevision,
+    rules: &Rules,
+) -> Result<(), Error> {
+    let (unchanged, mut found) = dependents::caused(input, files, rules)?;
+    if let Some(tree) = base.tree.filter(|_| !found.is_empty()) {
+        let trees = base.snapshot.reader()?;
+        let library = Library::new(trees, tree, &rules.layout, &rules.root, rules.kind);
+        let library = library.for_sdks(rules.sdks);
+        let place = |finding: &Diagnostic| (finding.id, finding.path.clone(), finding.line, finding.column);
+        let before: BTreeSet<_> = dependents::found(library, unchanged)?.iter().map(place).collect();
+        found.retain(|finding| !before.contains(&place(finding)));
+    }
+    input.findings.extend(found);
+    input.findings.sort_unstable();
+    input.findings.dedup();
+    Ok(())
 }
 
 /// Says in the findings about conflict markers which branches contradict each other. Returns a note about the

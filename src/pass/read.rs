@@ -7,7 +7,7 @@ use std::thread;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline};
 use crate::model::{Action, Blob, Scope, Sdks, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::compare::AppliedTrees;
-use crate::pass::references::Noted;
+use crate::pass::references::{Concern, Noted};
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Claims, Difference, join};
 use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove};
@@ -186,7 +186,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             outline: read.outline,
             payload: read.outline.has_prerequisites.then(|| payload.clone()),
             has_new_type: true,
-            is_unchanged: false,
+            concern: Concern::All,
         });
         let (path, format, object) = (path.into(), file.format, file.id);
         (Desired::Document(Version { id, path, format, object, payload }), noted)

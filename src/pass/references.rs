@@ -26,8 +26,15 @@ pub(crate) struct Noted {
     pub(crate) payload: Option<Payload>,
     /// Whether the type is compared with that of the toggle's other documents: it is new.
     pub(crate) has_new_type: bool,
-    /// Whether only missing documents are findings: it does not change, and needs one that was removed.
-    pub(crate) is_unchanged: bool,
+    pub(crate) concern: Concern,
+}
+
+/// Which findings about the prerequisites of a document are reported.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Concern {
+    All,
+    /// Those about missing documents: it does not change, and needs one that was removed.
+    Missing,
 }
 
 /// What was found out about the checked documents.
@@ -64,7 +71,7 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         if !referring.is_empty() {
             let (mut found, needs) = library.prerequisites(&noted, &referring)?;
             for (at, problems) in referring.iter().zip(&mut found) {
-                problems.retain(|problem| !noted[*at].is_unchanged || problem.is_unknown());
+                problems.retain(|problem| noted[*at].concern == Concern::All || problem.is_unknown());
             }
             all.needs.insert(environment[0].id.environment(), needs);
             problems.extend(referring.into_iter().zip(found).filter(|(_, found)| !found.is_empty()));
@@ -235,10 +242,11 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(prerequisites.into_iter().map(|one| one.key).collect())
     }
 
-    /// Adds the documents of `ids` to those to check, because they need a document that was removed.
+    /// Adds the documents of `ids` to those to check, which do not change themselves.
     pub(super) fn note_unchanged(
         &mut self,
         ids: BTreeSet<ToggleId>,
+        concern: Concern,
         noted: &mut Vec<Noted>,
     ) -> Result<(), Error> {
         let known: BTreeSet<ToggleId> = noted.iter().map(|one| one.id.clone()).collect();
@@ -248,7 +256,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 continue;
             };
             let payload = Some(payload);
-            noted.push(Noted { id, file, outline, payload, has_new_type: false, is_unchanged: true });
+            noted.push(Noted { id, file, outline, payload, has_new_type: false, concern });
         }
         Ok(())
     }

@@ -445,6 +445,18 @@ pub(super) fn missing(action: Action) -> Hold {
     Hold::new(HoldKind::Missing, text)
 }
 
+/// The change would need a toggle that is not applied, and that the service does not have.
+pub(crate) fn needs_missing(needed: &ToggleId) -> Hold {
+    Hold::new(
+        HoldKind::Missing,
+        format!(
+            "its prerequisite `{}` is not applied, and the service does not have it: SDKs would serve everyone the disabled \
+             serve; this is sent once `{0}` is applied",
+            needed.toggle()
+        ),
+    )
+}
+
 /// A variation is not of the toggle's return type, for this reason.
 pub(super) fn return_type(reason: &str) -> Hold {
     Hold::new(

@@ -3,7 +3,7 @@
 //! The live state is read just before a publish, so that it is as new as possible. These functions are pure;
 //! the caller reads, sends, and reads again after a response that leaves doubt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -290,6 +290,18 @@ pub(crate) fn needed_types(change: &Change) -> Vec<(ToggleId, ReturnType)> {
     needed.into_iter().filter_map(|one| Some((id(&one.key)?, one.kind))).collect()
 }
 
+/// Returns the toggles that `change` needs, and that its toggle does not need yet.
+pub(crate) fn gained(change: &Change) -> Vec<ToggleId> {
+    let before = match &change.before {
+        // The service may have either, so only what was applied is certain.
+        Before::Unknown { applied, .. } => applied.as_deref(),
+        before => before.payload(),
+    };
+    let before = before.map(Payload::prerequisites).unwrap_or_default();
+    let is_new = |id: &ToggleId| before.iter().all(|one| one.key != id.toggle());
+    needed_types(change).into_iter().map(|(id, _)| id).filter(is_new).collect()
+}
+
 /// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent, if the service
 /// has it with another type: SDKs compare types as well, so the prerequisite is never met.
 pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, live: Option<ReturnType>) -> Option<Hold> {
@@ -393,6 +405,7 @@ impl Plan {
                 }
             }
         }
+        self.hold_for_missing(live);
         // Whoever decides on a first pass sees what an asserted one replaces.
         for held in &mut self.withheld {
             let undecided =
@@ -430,6 +443,31 @@ impl Plan {
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
         self.drift = Some(Box::new(drift));
         self
+    }
+
+    /// Withholds what would need a withheld toggle that the service does not have.
+    fn hold_for_missing(&mut self, live: &BTreeMap<ToggleId, Live>) {
+        let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
+        let withheld = self.withheld.iter().map(|held| held.id.clone());
+        let mut missing: BTreeSet<ToggleId> = withheld.filter(&is_missing).collect();
+        loop {
+            let needed = |change: &Change| gained(change).into_iter().find(|id| missing.contains(id));
+            let found = self.changes.iter().filter_map(|change| Some((change.id.clone(), needed(change)?)));
+            let found: BTreeMap<ToggleId, ToggleId> = found.collect();
+            if found.is_empty() {
+                return;
+            }
+            for change in self.changes.extract_if(.., |change| found.contains_key(&change.id)) {
+                let hold = Arc::new(hold::needs_missing(&found[&change.id]));
+                self.withheld.push(WithheldToggle::of(hold, change));
+            }
+            missing.extend(found.into_keys().filter(&is_missing));
+        }
+    }
+
+    /// Returns whether a document of the toggle waits to be applied.
+    pub(crate) fn is_open(&self, id: &ToggleId) -> bool {
+        self.changes.iter().any(|change| change.id == *id) || self.withheld.iter().any(|held| held.id == *id)
     }
 
     /// Notes what changes were sent over.

@@ -35,7 +35,7 @@ pub use drift::{
 pub use hold::WithheldToggle;
 pub use json::{PlanJson, json, json_for, page_pieces};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
-pub(crate) use live::{needed_types, other_type};
+pub(crate) use live::{gained, needed_types, other_type};
 pub(crate) use order::Needs;
 pub use order::Turn;
 pub(crate) use policy::by_operator;

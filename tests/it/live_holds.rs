@@ -21,13 +21,54 @@ fn a_change_to_a_drifted_toggle_is_held_until_it_is_allowed() {
         &service,
         &["changed on the service", "version 3 by ", "--overwrite-drift --only shop/prod/pay`"],
     );
-    assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting"]);
+    assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting", "GET pay/targeting/versions/3"]);
     service.apply().arg("--exit-zero-when-held").exit(0).any_output();
     let json = service.apply().set("output", "json").exit(4).json();
     assert_eq!(json["results"][0]["result"], "held", "{json}");
     assert_eq!(json["results"][0]["kind"], "drifted", "{json}");
     service.apply().arg("--overwrite-drift").exit(0).any_output();
     assert_eq!(service.versions("pay").last(), Some(&(4, "Raise the age".to_owned())));
+}
+
+#[test]
+fn every_place_names_every_change_since_a_toggle_was_applied() {
+    for count in 1..=3 {
+        let service = with_pay_changed("Raise the age");
+        let comments: Vec<String> = (1..=count).map(|number| format!("INCIDENT {number}")).collect();
+        for comment in &comments {
+            service.edit("pay", json!({ "comment": comment, "disabled": true }));
+        }
+        let all: Vec<&str> = comments.iter().map(String::as_str).collect();
+        // The pass comes first, because nothing has read the versions before it.
+        let place = |verb: &str| service.connected(service.world.connected(verb)).unset("timeout");
+        let text = [("apply", 4), ("status", 4), ("plan --live", 4), ("drift", 0)];
+        for (verb, code) in text {
+            place(verb).exit(code).stdout_contains(&all).any_output();
+        }
+        for (verb, code) in text {
+            let json = place(verb).set("output", "json").exit(code).json().to_string();
+            assert!(all.iter().all(|comment| json.contains(comment)), "{verb}: {json}");
+        }
+        let daemon = Daemon::start(&service.world, |run| service.connected(run));
+        daemon.says(&all);
+        eventually("/readyz", || {
+            let ready = daemon.endpoint.get("/readyz")?.body;
+            all.iter().all(|comment| ready.contains(comment)).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_hold_after_an_unknown_outcome_names_every_change_since_then() {
+    let service = with_pay_changed("Raise the age");
+    service.script("PATCH", "/pay/", &json!("hold"));
+    let run = service.apply().start();
+    eventually("the request", || service.has_received("PATCH", "Raise the age").then_some(()));
+    run.kill();
+    for comment in ["INCIDENT 1", "INCIDENT 2"] {
+        service.edit("pay", json!({ "comment": comment, "disabled": true }));
+    }
+    held(&service, &["INCIDENT 1", "INCIDENT 2"]);
 }
 
 #[test]

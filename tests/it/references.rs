@@ -133,6 +133,125 @@ fn every_path_that_checks_finds_the_same_and_the_help_solves_it() {
 }
 
 #[test]
+fn a_branch_shows_what_it_breaks_in_documents_that_it_leaves_as_they_are() {
+    let color = |values| ("shop/prod/color.yaml", toggle(&[], values));
+    let red = "{ key: color, type: string, value: red }";
+    let chain = || {
+        let path = |number: usize| format!("shop/prod/s{number:02}.yaml");
+        let link = |number: usize| (path(number), toggle(&[&needs(&format!("s{:02}", number + 1))], SWITCH));
+        (0..19).map(link).chain([(path(19), toggle(&[], SWITCH))]).collect::<Vec<_>>()
+    };
+    let world = World::new();
+    let repo = &world.repo;
+    for (path, text) in chain() {
+        repo.file(&path, text);
+    }
+    // The base has a finding that the branch leaves.
+    repo.file("shop/prod/old.yaml", toggle(&[&needs("nowhere"), red], SWITCH));
+    repo.file("shop/prod/search.yaml", toggle(&[red], SWITCH));
+    repo.file("shop/prod/color.yaml", color(["red", "green"]).1).commit("Add toggles");
+    let on_main = found(world.validate());
+    assert_eq!(on_main, ["shop/prod/old.yaml:7:14 unknown-prerequisite"]);
+    type Files = Vec<(&'static str, Option<String>)>;
+    let branches: [(Files, i32); 5] = [
+        (vec![("shop/prod/color.yaml", Some(color(["navy", "green"]).1))], 3),
+        // The values may be texts.
+        (vec![("shop/prod/color.yaml", Some(color(["1", "2"]).1))], 0),
+        (vec![("shop/prod/color.yaml", None)], 0),
+        (vec![("shop/prod/color.yaml", None), ("shop/prod/Color.yaml", Some(color(["red", "green"]).1))], 3),
+        (
+            vec![
+                ("shop/prod/s19.yaml", Some(toggle(&[&needs("s20")], SWITCH))),
+                ("shop/prod/s20.yaml", Some(toggle(&[], SWITCH))),
+            ],
+            3,
+        ),
+    ];
+    for (number, (files, code)) in branches.into_iter().enumerate() {
+        repo.checkout("main");
+        let branch = format!("b{number}");
+        repo.branch(&branch);
+        for (path, text) in files {
+            match text {
+                Some(text) => repo.file(path, text),
+                None => repo.remove(path),
+            };
+        }
+        repo.commit("Change it");
+        let mut caused = found(world.validate());
+        caused.retain(|finding| !on_main.contains(finding));
+        assert!(!caused.is_empty());
+        let plans = [
+            world.local("plan").set("from", "main").set("to", &branch),
+            world.local("plan").arg("--pull-request").set("target", "main"),
+        ];
+        for plan in plans {
+            let mut shown = found(plan.clone());
+            // A comparison also finds what only the changed files say.
+            shown.retain(|finding| finding.contains("prerequisite"));
+            assert_eq!(shown, caused, "{branch}");
+            featureprobe(plan).exit(code).any_output();
+        }
+    }
+}
+
+#[test]
+fn a_plan_over_state_shows_what_it_breaks_in_documents_that_it_leaves_as_they_are() {
+    let service = LiveService::start(&json!([]));
+    let repo = &service.world.repo;
+    repo.file("shop/prod/color.yaml", toggle(&[], ["red", "green"]));
+    let red = "{ key: color, type: string, value: red }";
+    repo.file("shop/prod/search.yaml", toggle(&[red], SWITCH)).commit("Add toggles");
+    let apply = || service.apply().set("on-missing", "create");
+    apply().set("first-pass", "assert").exit(0).any_output();
+    repo.file("shop/prod/color.yaml", toggle(&[], ["navy", "green"])).commit("Change a color");
+    let expected = ["shop/prod/search.yaml:7:42 prerequisite-no-variation"];
+    let plan = || service.connected(service.world.plan()).unset("timeout");
+    assert_eq!(found(plan()), expected);
+    assert_eq!(found(plan().arg("--live")), expected);
+    plan().exit(3).any_output();
+}
+
+#[test]
+fn a_change_waits_for_a_prerequisite_that_is_not_applied_and_that_the_service_does_not_have() {
+    let service = LiveService::start(&json!([unconfigured("search")]));
+    commit(&service, &[("search", &[])], "Add search");
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    // The service does not have `new`, and nothing creates it.
+    commit(&service, &[("new", &[]), ("search", &["new"])], "Let search need new");
+    let held = ["held shop/prod/search", "its prerequisite `new` is not applied"];
+    let versions = service.versions("search").len();
+    let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
+    plan.exit(4)
+        .stdout_contains(&["its prerequisite `new` is not applied", "nothing to publish"])
+        .any_stderr();
+    service.apply().exit(4).stdout_contains(&held).any_stderr();
+    assert_eq!(service.versions("search").len(), versions);
+    // Those that need the held one wait, too, whatever holds it.
+    let spoilt = "disabled: maybe\n";
+    service.world.repo.file("shop/prod/new.yaml", spoilt);
+    commit(&service, &[("app", &["search"]), ("late", &["new"]), ("later", &["late"])], "Add more");
+    let apply = || service.apply().set("on-missing", "create");
+    let sent = service.requests(|| {
+        let held = [held[0], "held shop/prod/late ", "held shop/prod/later", "applied shop/prod/app"];
+        apply().exit_in(&[3, 4]).stdout_contains(&held).any_stderr();
+    });
+    assert_eq!(sent.iter().filter(|one| one.starts_with("PATCH")).count(), 1, "{sent:?}");
+    commit(&service, &[("new", &[])], "Correct it");
+    apply().exit(0).stdout_contains(&["applied 4 of 4 changes"]).any_stderr();
+}
+
+#[test]
+fn a_number_that_no_variation_has_is_answered_with_all_values() {
+    let world = World::new();
+    world.repo.file("shop/prod/base.yaml", toggle(&[], ["1", "2"]));
+    let needs = "{ key: base, type: number, value: \"3\" }";
+    world.repo.file("shop/prod/search.yaml", toggle(&[needs], SWITCH)).commit("Add toggles");
+    let validate = featureprobe(world.validate()).exit(3);
+    validate.stdout_contains(&["its values are `1` and `2`"]).never_says(&["did you mean"]).any_output();
+}
+
+#[test]
 fn an_invalid_reference_holds_its_document_and_publishes_the_others() {
     let world = World::new();
     world.repo.file("shop/prod/base.yaml", toggle(&[], SWITCH));
@@ -341,6 +460,12 @@ fn a_removed_document_that_others_need_is_a_warning_in_a_plan_and_for_validate()
     assert_eq!(found(world.validate()), expected);
     assert_eq!(found(plan_of_last_commit(&world)), expected);
     plan_of_last_commit(&world).exit(0).stdout_contains(&["orphan shop/prod/base", "`search` needs it"]);
+    for output in ["sarif", "junit", "github", "gitlab"] {
+        let plan = plan_of_last_commit(&world).set("output", output).exit(0).any_stderr();
+        plan.stdout_contains(&["orphan shop/prod/base: ", "search` needs it"]);
+    }
+    let markdown = plan_of_last_commit(&world).set("output", "markdown").exit(0);
+    markdown.stdout_contains(&["`search` needs it"]);
 }
 
 #[test]
@@ -395,6 +520,24 @@ fn a_prerequisite_of_another_type_than_on_the_service_is_held_and_the_plan_shows
     service.world.repo.file("shop/test/base.yaml", toggle(&[], ["red", "green"]));
     service.world.repo.file("shop/prod/search.yaml", document).commit("Name the type of the service");
     assert_eq!(patched(&|run| drop(run.exit(0).any_output())), ["search"]);
+}
+
+#[test]
+fn a_toggle_that_only_others_need_is_no_drift() {
+    let service = LiveService::start(&json!([unconfigured("search")]));
+    commit(&service, &[("search", &["nowhere"])], "Add search");
+    let plan =
+        service.connected(service.world.plan()).unset("timeout").arg("--live").set("first-pass", "assert");
+    let json = plan.clone().set("output", "json").exit(0).any_stderr().json();
+    assert_eq!((&json["drifted"], &json["held"]), (&json!([]), &json!([])), "{json}");
+    plan.exit(0).never_says(&["missing", "drifted", "not applied yet"]).any_output();
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    service
+        .connected(service.world.connected("drift"))
+        .unset("timeout")
+        .exit(0)
+        .never_says(&["nowhere"])
+        .any_output();
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::model::{
 use crate::pass::event::{Event, PublishAnswer};
 use crate::pass::report::ChangeResult;
 use crate::plan::{
-    Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, hold, needed_types,
+    Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, gained, hold, needed_types,
     other_type, resolve,
 };
 use crate::service::Outcome;
@@ -227,9 +227,7 @@ impl<'a> Attempt<'a> {
         }
         let decided = decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides());
         let decision = match (decided, &live) {
-            (LiveDecision::Hold(hold), Live::Toggle(live))
-                if hold.version.is_some() && !self.is_only_one(change, live) =>
-            {
+            (LiveDecision::Hold(hold), Live::Toggle(live)) if hold.version.is_some() => {
                 let live = Live::Toggle(Box::new(self.with_events(change, live).await));
                 match decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides()) {
                     LiveDecision::Hold(hold) => LiveDecision::Hold(hold),
@@ -238,7 +236,11 @@ impl<'a> Attempt<'a> {
             }
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = service.versions_from(&change.id, after + 1).await?;
-                decide_by_versions(change, live, &newer)
+                let mut live = LiveToggle::clone(live);
+                if let Before::Unknown { sent, applied } = &change.before {
+                    live.add_events(&newer, sent.base_version, applied.as_deref());
+                }
+                decide_by_versions(change, &live, &newer)
             }
             (decision, _) => decision,
         };
@@ -270,12 +272,16 @@ impl<'a> Attempt<'a> {
         Ok((decision, overwritten.map(|_| SentNote::Overwrites)))
     }
 
-    /// Returns why a change may not be sent whose prerequisite has another type on the service.
+    /// Returns why a change may not be sent: a prerequisite has another type on the service, or is not there
+    /// although its document waits to be applied.
     async fn other_type(&self, change: &Change) -> Result<Option<Hold>, Outcome> {
         for (id, wanted) in needed_types(change) {
             let live = self.publish.service.return_type(&id, self.now()).await?;
             if let Some(hold) = other_type(&id, wanted, live) {
                 return Ok(Some(hold));
+            }
+            if live.is_none() && self.publish.plan.is_open(&id) && gained(change).contains(&id) {
+                return Ok(Some(hold::needs_missing(&id)));
             }
         }
         Ok(None)
@@ -292,31 +298,25 @@ impl<'a> Attempt<'a> {
         self.progress.overwritten = Some(Box::new(live));
     }
 
-    /// Returns whether the live version is known to be the only one since the document was applied.
-    fn is_only_one(&self, change: &Change, live: &LiveToggle) -> bool {
-        let known = self.publish.versions.get(&change.id).copied();
-        known.is_some_and(|known| known + 1 >= live.version)
-    }
-
     /// Adds who changed the toggle since the document was applied, and why, as far as that can be read.
     async fn with_events(&self, change: &Change, live: &LiveToggle) -> LiveToggle {
         let mut live = live.clone();
-        let (known, applied) = match &change.before {
-            // The version that this folder knows may be older than what another process has applied since.
-            Before::Applied(applied) | Before::Live(applied) => {
-                (self.publish.versions.get(&change.id).copied(), applied)
-            }
-            // The creation of a toggle makes its first version.
-            Before::Nothing => (Some(1), &change.payload),
-            Before::Unknown { .. } | Before::Unreadable => return live,
-        };
         if !live.events.is_empty() {
             return live;
         }
+        // The version that this folder knows may be older than what another process has applied since.
+        let folder = self.publish.versions.get(&change.id).copied();
+        let (known, applied) = match &change.before {
+            Before::Applied(applied) | Before::Live(applied) => (folder, Some(applied)),
+            // The creation of a toggle makes its first version.
+            Before::Nothing => (Some(1), None),
+            Before::Unknown { sent, applied } => (sent.base_version, applied.as_deref()),
+            Before::Unreadable => (folder, None),
+        };
         let versions = self.publish.service.versions_from(&change.id, live.first_event(known)).await;
         let versions = versions.unwrap_or_default();
-        let is_applied = |version: &LiveVersion| version.content.payload() == Some(applied);
-        let is_outdated = change.before != Before::Nothing && versions.iter().any(is_applied);
+        let is_applied = |version: &LiveVersion| applied.is_some() && version.content.payload() == applied;
+        let is_outdated = versions.iter().any(is_applied);
         live.add_events(&versions, known.filter(|_| !is_outdated), applied);
         live
     }

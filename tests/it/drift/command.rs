@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stand::{Stand, TOGGLES, targeting};
-use crate::support::{World, body, doc};
+use crate::support::{Repo, World, body, doc};
 
 const IN_SYNC: &str = "Drift on https://$LIVE · 3 applied toggles in 1 environment
 
@@ -305,10 +305,13 @@ fn without_anything_applied_there_is_nothing_to_compare() {
     let stand = Stand::unapplied(&[]);
     stand.drift().exit(1).stderr(
         "error: nothing is applied yet, so there is nothing to compare the service with
-hint: record the documents of existing toggles with `gitoggle apply --first-pass adopt`, or publish them with \
-`--first-pass assert`
+hint: if jobs or a daemon publish from this repository, name the state that they share, such as `--state-remote origin`; \
+else record the documents of existing toggles with `gitoggle apply --first-pass adopt`, or publish them with `--first-pass assert`
 ",
     );
+    let remote = Repo::bare(&stand.world.path("remote.git"));
+    let shared = stand.drift().set("state-remote", remote.path()).set("state-name", "toggles");
+    shared.exit(1).stderr_contains(&["hint: record the documents"]).never_says(&["name the state"]);
     assert!(stand.requests().is_empty());
     let stand = Stand::applied();
     stand.drift().arg("shop/test/*").exit(1).stderr_contains(&["no applied toggle matches `shop/test/*`"]);

@@ -137,7 +137,7 @@ impl Service for Connection {
         _: &'a ToggleId,
         _: Instant,
     ) -> Pending<'a, Result<Option<ReturnType>, Outcome>> {
-        Box::pin(std::future::ready(Ok(None)))
+        Box::pin(std::future::ready(Ok(Some(ReturnType::Boolean))))
     }
 
     fn create<'a>(&'a self, _: &'a Change, _: ReturnType) -> Pending<'a, Outcome> {
