@@ -19,8 +19,10 @@ use args::Invocation;
 use failure::{ExitStatus, Failure};
 use output::{show_failure, unsupported};
 
-use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings, settings};
+use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, settings};
+use crate::git::RepoUrl;
 use crate::model::{DEFAULT_URL, RunFlags};
+use crate::source::worktree::is_bare;
 use crate::telemetry::{self, Stream};
 
 /// Runs the program with the arguments `typed`, the program's name first, and returns the exit code
@@ -92,6 +94,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let config::LoadedSettings { settings, warnings } = match config::load(command, flags, &environment) {
         Ok(loaded) => loaded,
         Err(errors) => {
+            run_flags(command, flags, None).install();
             let output = errors.output;
             let failure = Failure::from(errors);
             if command == Command::Plan {
@@ -100,7 +103,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
             return finished(command, output, Err(failure));
         }
     };
-    run_flags(command, flags, &settings).install();
+    run_flags(command, flags, settings.listen.as_ref()).install();
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(command, settings.log_format, level, settings.color);
     for warning in &warnings {
@@ -184,22 +187,14 @@ const OF_THIS_INVOCATION: &[&str] = &[
 ];
 
 /// The settings that an import of named toggles takes only for its `--drifted`, or that its globs replace.
-const NOT_OF_IMPORT: &[&str] = &[
-    "git_password_file",
-    "git_username",
-    "only",
-    "state_dir",
-    "state_git_password_file",
-    "state_git_username",
-    "state_name",
-    "state_remote",
-];
+const NOT_OF_IMPORT: &[&str] = &["git_password_file", "git_username", "only", "state_dir"];
 
 /// The commands that a running daemon executes.
 const TO_DAEMON: [Command; 4] = [Command::Allow, Command::Suspend, Command::Resume, Command::Reconcile];
 
-/// Returns the flags of this invocation that the commands in its messages need, too.
-fn run_flags(this: Command, flags: &Flags, all: &Settings) -> RunFlags {
+/// Returns the flags of this invocation that the commands in its messages need, too. A daemon is reached where
+/// it listens.
+fn run_flags(this: Command, flags: &Flags, listen: Option<&SocketAddr>) -> RunFlags {
     let mut found = RunFlags::default();
     let given = settings().iter().filter(|setting| !OF_THIS_INVOCATION.contains(&setting.name));
     for setting in given {
@@ -214,16 +209,31 @@ fn run_flags(this: Command, flags: &Flags, all: &Settings) -> RunFlags {
         };
         for command in setting.commands().iter().filter(is_taken) {
             for value in values {
+                // An import writes into a work tree: into the clone where it is run.
+                let value = match (*command, setting.name) {
+                    (Command::Import, "repo") if !has_work_tree(value) => ".",
+                    _ => value,
+                };
                 add_flag(&mut found, *command, setting, value);
             }
         }
     }
-    if let (Command::Run, Some(url)) = (this, all.listen.as_ref().and_then(url_of)) {
+    if let (Command::Run, Some(url)) = (this, listen.and_then(url_of)) {
         for command in TO_DAEMON {
             found.add(command.as_str(), "--url", Some(&url));
+            // Whoever reaches that address can read the file, too. A port that is forwarded leads to the default.
+            for file in flags.get("admin_token_file").into_iter().flatten() {
+                found.add(command.as_str(), "--admin-token-file", Some(file));
+            }
         }
     }
     found
+}
+
+/// Returns whether the repository at this path or URL has files that a person edits.
+fn has_work_tree(repo: &str) -> bool {
+    let url: Result<RepoUrl, _> = repo.parse();
+    url.is_ok_and(|url| url.local_path().is_some_and(|path| !is_bare(path)))
 }
 
 fn add_flag(found: &mut RunFlags, command: Command, setting: &SettingInfo, value: &str) {

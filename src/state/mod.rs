@@ -114,9 +114,9 @@ impl Error {
         // No wildcard arm, so that each new error needs a decision.
         Some(match self {
             Self::BrokenJournal { path, .. } => format!(
-                "the journal has the requests that are not recorded yet; move `{}` away, and run `gitoggle apply` with \
-                 `--first-pass assert` on a new state folder to send every toggle again",
-                path.display()
+                "the journal has the requests that are not recorded yet; move the state folder `{}` away, and run `gitoggle apply \
+                 --first-pass assert` to send every toggle again",
+                path.parent().unwrap_or(path).display()
             ),
             Self::BrokenRepository { path, .. } => format!(
                 "run `git -C {} fsck`; if you cannot repair the repository, move it away: the next run is then a first \
@@ -144,7 +144,7 @@ impl Error {
                 "pass a writable folder with `--state-dir`; gitoggle sends only what it can record".to_owned()
             }
             Self::Suspension { path, .. } => {
-                format!("run `gitoggle resume` or `gitoggle suspend`, or remove `{}`", path.display())
+                format!("remove `{}`, and suspend again what is to stay suspended", path.display())
             }
             Self::OtherPlace { place, wanted, .. } => format!(
                 "to continue with this folder, pass {}; for {wanted}, pass another `--state-dir`",
@@ -160,10 +160,7 @@ impl Error {
             Self::Document { .. } | Self::WrongContent { .. } => {
                 "run `git fsck` in the source; if it is damaged, clone it again".to_owned()
             }
-            Self::NotDeployed { .. } => {
-                "the commits of the applied ref are those that `gitoggle log -o json` prints".to_owned()
-            }
-            Self::Io { .. } | Self::Crashed(_) | Self::JournalClosed => return None,
+            Self::Io { .. } | Self::Crashed(_) | Self::JournalClosed | Self::NotDeployed { .. } => return None,
         })
     }
 

@@ -48,7 +48,7 @@ fn the_workflow_and_the_text_about_the_first_push_are_complete() {
     let init = world.bare("init").arg(&folder).exit(0).any_stdout();
     init.stderr_contains(&[
         "before the first push",
-        "gitoggle apply --state-remote origin --first-pass assert   ",
+        "gitoggle apply --state-remote origin --first-pass assert   # publish these documents",
     ]);
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
     let workflow = read(".github/workflows/gitoggle.yaml");

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -71,6 +71,8 @@ pub(super) const FORMATS: Formats<Imported> = &[
 pub(super) struct Imported {
     report: ImportReport,
     problem: Option<Failure>,
+    /// The file with the message of the commit.
+    message: Option<PathBuf>,
 }
 
 pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
@@ -85,7 +87,7 @@ pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
         Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
     });
     let problem = problem(&report, settings).or(nothing);
-    finish(Imported { report, problem }, settings)
+    finish(Imported { report, problem, message: None }, settings)
 }
 
 /// Imports the toggles that differ from what was applied, and writes a commit message.
@@ -123,7 +125,8 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
     });
     write(&drift_message(&imported.collect::<Vec<_>>(), &scan.report.service))?;
     let problem = problem(&report, settings);
-    let status = finish(Imported { report, problem }, settings)?;
+    let message = args.message_file.clone();
+    let status = finish(Imported { report, problem, message }, settings)?;
     for (count, what) in
         [(removed.len(), "without a document"), (scan.report.missing.len(), "missing on the service")]
     {
@@ -154,7 +157,7 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
 
 fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure> {
     show(FORMATS, &imported, settings)?;
-    let Imported { report, problem } = imported;
+    let Imported { report, problem, message } = imported;
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
     if different > 0 {
         let documents = counted(different, "different document");
@@ -172,7 +175,7 @@ fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure
         return Ok(problem.status());
     }
     if settings.output == OutputFormat::Human {
-        note(&next_commands(&report, settings))?;
+        note(&next_commands(&report, message.as_deref(), settings))?;
     }
     Ok(ExitStatus::Clean)
 }
@@ -407,7 +410,7 @@ const OF_JOBS: &str = "note: with `--state-remote origin`, jobs of CI and other 
      daemon with its own disk publishes from this repository\n";
 
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
-fn next_commands(report: &ImportReport, all: &Settings) -> String {
+fn next_commands(report: &ImportReport, message: Option<&Path>, all: &Settings) -> String {
     let written = report.results.values().filter_map(|result| match result {
         ImportResult::Replaced { path, .. } | ImportResult::Written { path } => Some(path.as_str()),
         _ => None,
@@ -424,7 +427,12 @@ fn next_commands(report: &ImportReport, all: &Settings) -> String {
     // Documents that were replaced were there before, so their environments have had their first pass, or
     // hold it.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
-    let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
+    let message = match message.map(std::path::absolute) {
+        // `git -C` reads it from another folder.
+        Some(Ok(path)) => format!("--file {}", shell_word(&path.to_string_lossy())),
+        _ => "-m 'Import toggles'".to_owned(),
+    };
+    let mut text = format!("next:\n  {git} add {folders}\n  {git} commit {message}\n");
     let repo = match all.repo.local_path().is_some_and(|repo| is_same_folder(repo, &report.top)) {
         true => String::new(),
         // An import finds the top of a work tree from a folder below it; the other commands take the folder

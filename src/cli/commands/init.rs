@@ -87,12 +87,12 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
     note(&format!(
         "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  {}\n  {}\n  {}\n\
          before the first push, decide about what the service has; the workflow publishes only what a pull request has shown:\n  \
-         {}   (publish these documents)\n  \
-         {}    (the service has them already)\n\
+         {}   # publish these documents\n  \
+         {}    # the service has them already\n\
          to have the first publish reviewed as well, do this instead, from an empty repository on the forge:\n  \
          1. create the secret and the variables that .github/workflows/gitoggle.yaml names\n  \
          2. git add .github && git commit -m 'Add the workflow [skip ci]' && git push -u origin main\n  \
-         3. git checkout -b first && git add --all && git commit -m 'Add the first toggles' -m 'Gitoggle-First-Pass: assert'   (adopt: the service has them already)\n  \
+         3. git checkout -b first && git add --all && git commit -m 'Add the first toggles' -m 'Gitoggle-First-Pass: assert'   # adopt: the service has them already\n  \
          4. git push -u origin first, and open a pull request: its comment shows what the merge will publish\n  \
          5. merge it with a merge commit; a squash merge drops the trailer, unless the message of its commit has it\n  \
          6. the job for main publishes the documents, and the commit gets the status success\n",

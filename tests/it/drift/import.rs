@@ -26,7 +26,7 @@ fn exactly_the_drifted_toggles_are_imported_with_a_message() {
     import(&stand, &message)
         .exit(0)
         .stdout("replaced shop/prod/pay (shop/prod/pay.yaml)\n\n0 written, 0 unchanged, 0 different, 1 replaced\n")
-        .stderr_contains(&["git", "add shop", "commit"]);
+        .stderr_contains(&["git -C $REPO add shop\n  git -C $REPO commit --file $TMP/message\n"]);
     assert_eq!(changed(&stand), " M shop/prod/pay.yaml");
     let text = std::fs::read_to_string(&message).unwrap();
     let (changes, end) =

@@ -83,6 +83,11 @@ impl Gitoggle {
         self
     }
 
+    /// Returns the names of the settings that it gives.
+    pub(crate) fn setting_names(&self) -> Vec<&str> {
+        self.settings.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         let value = value.as_ref().to_str().expect("tests give UTF-8").to_owned();

@@ -1,5 +1,7 @@
 //! Commands and flags in messages: every one in the sources is a valid invocation.
 
+mod printed;
+
 use std::ffi::OsString;
 
 use gitoggle::cli::args;
@@ -27,6 +29,18 @@ fn quoted() -> Vec<(String, String)> {
             found.extend(parts.map(|text| (path.clone(), text.to_owned())));
         }
     }
+    found
+}
+
+/// Returns the commands in the strings of the sources, with the file of each: between backticks, and those that
+/// a message has on a line of their own.
+fn command_templates() -> Vec<(String, String)> {
+    let mut found = quoted();
+    for (path, code) in code_by_path() {
+        let strings = code.split("command_line(&format!(").skip(1).filter_map(|rest| rest.split('"').nth(1));
+        found.extend(strings.map(|text| (path.clone(), text.to_owned())));
+    }
+    found.retain(|(_, text)| text.starts_with("gitoggle "));
     found
 }
 
@@ -183,7 +197,7 @@ const ROUTES: [&str; 8] =
 const ELSEWHERE: [(&str, &str); 8] = [
     ("cli/args/mod.rs", "an error about the arguments, before there is a run"),
     ("cli/args/program.rs", "help has no run"),
-    ("config/checks.rs", "a failure of the settings"),
+    ("config/checks.rs", "the text of a failure"),
     ("document/waiver.rs", "a finding, which names a command for any file"),
     ("pass/compare.rs", "the text of a hold"),
     ("plan/drift.rs", "the text of a hold"),
