@@ -793,7 +793,7 @@ const HINTS: &[Hint] = &[
         ..HINT
     },
     Hint {
-        file: "daemon/status/withheld.rs",
+        file: "model/hold.rs",
         command: "gitoggle reconcile",
         beside: "tries it now",
         place: || refusing(500),
@@ -801,7 +801,7 @@ const HINTS: &[Hint] = &[
         ..HINT
     },
     Hint {
-        file: "daemon/status/withheld.rs",
+        file: "model/hold.rs",
         command: "gitoggle reconcile",
         beside: "correct the document or the service",
         place: || refusing(400),
