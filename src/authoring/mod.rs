@@ -107,7 +107,9 @@ pub(crate) fn format(request: FormatRequest<'_>) -> Result<FormatReport, Authori
             PathKind::BadKey { component, error, .. } if is_named => {
                 unread.push(layout::bad_key(&shown, &component, &error));
             }
-            PathKind::Ignored if is_named => unsupported.push((shown, "it is not a document")),
+            PathKind::Ignored if is_named && path.contains(".test.") => {
+                unsupported.push((shown, "expectations have no canonical layout"));
+            }
             PathKind::BadKey { .. } | PathKind::Elsewhere | PathKind::Ignored => {}
         }
     }

@@ -63,7 +63,11 @@ fn a_missing_environment_and_a_malformed_one_are_errors() {
     let world = two_environments();
     diff(&world, "shop/production shop/stagin")
         .exit(1)
-        .stderr("error: `shop/stagin` has no document\nhint: check the name of the environment, `--root` and `--layout`\n");
+        .stderr("error: `shop/stagin` has no document\nhint: did you mean `shop/staging`?\n");
+    diff(&world, "shop/production staging/shop").exit(1).stderr(
+        "error: `staging/shop` has no document\nhint: did you mean `shop/staging`? the order is project/environment\n",
+    );
+    diff(&world, "shop/production web/other").exit(1).stderr_contains(&["check the name of the environment"]);
     diff(&world, "shop/production shop")
         .exit(64)
         .stderr_contains(&["an environment is written `project/environment`"]);

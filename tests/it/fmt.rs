@@ -132,6 +132,25 @@ fn a_path_limits_the_rewrite_and_must_name_a_document() {
 }
 
 #[test]
+fn a_file_that_is_left_alone_has_its_reason() {
+    let world = World::new();
+    for path in ["shop/prod/up.YAML", "shop/prod/pay.test.yaml", "other/x.yaml"] {
+        world.repo.write(path, doc(18));
+    }
+    for (path, reason) in [
+        ("shop/prod/up.YAML", "its extension is not in lower case"),
+        ("shop/prod/pay.test.yaml", "expectations have no canonical layout"),
+        ("other/x.yaml", "does not match the layout"),
+    ] {
+        fmt_in(&world)
+            .arg(path)
+            .exit(1)
+            .stdout_contains(&[reason])
+            .stderr_contains(&["no document to format"]);
+    }
+}
+
+#[test]
 fn globs_select_the_documents_and_must_match_one() {
     let world = World::new();
     for path in ["shop/prod/pay.yaml", "shop/test/pay.yaml"] {
@@ -167,7 +186,9 @@ fn a_link_is_refused_and_permissions_stay() {
         .arg(&link)
         .exit(1)
         .stderr_contains(&["is a symbolic link, and gitoggle does not write there"]);
-    fmt_in(&world).exit(0).stdout("rewrote shop/prod/real.yaml\n1 document: 1 rewritten\n");
+    fmt_in(&world)
+        .exit(0)
+        .stdout_contains(&["warning[link]", "rewrote shop/prod/real.yaml\n1 document: 1 rewritten\n"]);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), doc(18));
     assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
 }
