@@ -16,7 +16,8 @@ use super::error::{ForgeError, Limit};
 use super::routes::{ForgeRequest, Resource, Routes, TokenKind};
 use crate::forge::ForgeTarget;
 use crate::transport::{
-    LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, backoff, proxy_fault, reason, retry_after, sanitized,
+    LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, backoff, is_passing, proxy_fault, reason,
+    retry_after, sanitized,
 };
 
 /// For the head of a response and then for each read.
@@ -71,9 +72,9 @@ impl Retries {
                 self.has_waited_for_limit |= limit.wait.is_none();
                 limit.wait.unwrap_or(Self::UNTIL_ANY_LIMIT_ENDS)
             }
-            ForgeError::Refused { status: 408 | 409 | 425 | 500.., .. } | ForgeError::Unreachable(_) => {
-                Duration::ZERO
-            }
+            // A conflict is one with another request of the moment.
+            ForgeError::Refused { status, .. } if *status == 409 || is_passing(*status) => Duration::ZERO,
+            ForgeError::Unreachable(_) => Duration::ZERO,
             _ => return None,
         };
         self.count += 1;

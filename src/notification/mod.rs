@@ -10,7 +10,9 @@ use tokio::sync::{mpsc, watch};
 
 use crate::daemon::{Metrics, Role, Status};
 use crate::notification::message::{Notification, SentNotifications};
-use crate::transport::{Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError};
+use crate::transport::{
+    Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError, is_passing,
+};
 
 /// The number of notifications that wait for a slow receiver.
 const QUEUE: usize = 16;
@@ -175,7 +177,7 @@ impl DeliveryError {
         match self {
             // A request that cannot be built fails the same way every time.
             Self::Http(error) => !error.is_builder(),
-            Self::Refused(status) => status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429),
+            Self::Refused(status) => is_passing(status.as_u16()),
             Self::Key(_) | Self::Network(_) | Self::Secret(_) | Self::Url => false,
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Outcome;
 use crate::model::{Certainty, OutcomeKind, cut};
-use crate::transport::sanitized;
+use crate::transport::{is_passing, sanitized};
 
 /// Whether the service has accepted a request in this pass. Until then, a 404 or 405 may mean a wrong base
 /// URL.
@@ -24,7 +24,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     let ServiceResponse { status, location, retry_after, body } = response;
     let (status, code) = (*status, code(body));
     // An error that names a time after which to ask again is about the moment, whatever its status.
-    let is_passing = matches!(status, 408 | 425 | 429 | 500..) || (status >= 400 && retry_after.is_some());
+    let is_passing = is_passing(status) || (status >= 400 && retry_after.is_some());
     let (kind, reason) = match (status, code) {
         (200..=299, _) => success(status, body),
         _ if is_passing => (OutcomeKind::Busy, description(status, body)),

@@ -196,6 +196,34 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_outcomes_is_what_follows_from_them() {
+        let page = include_str!("README.md");
+        let (_, rows) = page.split_once("| outcome | when | sent again | the pass | then |\n").unwrap();
+        let rows = rows.lines().skip(1).take_while(|line| line.starts_with('|'));
+        let shown: Vec<String> = rows
+            .map(|row| {
+                let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+                [cells[1], cells[3], cells[4]].join(": ")
+            })
+            .collect();
+        let mut expected = OutcomeKind::ALL.map(|kind| {
+            let effect = effect(kind);
+            let repeat = match effect.repeat {
+                Repeat::Never => "never",
+                Repeat::AfterPause => "after a pause",
+                Repeat::AtTheEnd => "at the end",
+                Repeat::WithNewToken => "with a new token",
+            };
+            let pass = if effect.ends_pass { "ends" } else { "goes on" };
+            [kind.as_str(), repeat, pass].join(": ")
+        });
+        let mut shown = shown;
+        shown.sort();
+        expected.sort();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
     fn a_final_outcome_is_tried_again_only_with_a_new_token() {
         use OutcomeKind::{Applied, Forbidden, Misrouted, Refused, Unauthorized, Untrusted};
         use TokenState::{Current, Outdated};

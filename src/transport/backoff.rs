@@ -19,6 +19,11 @@ pub fn backoff(tries: u32, jitter: f64) -> Duration {
     growing(Duration::from_millis(500), Duration::from_secs(30), tries, jitter)
 }
 
+/// Returns whether a status is about the moment, so that the same request may succeed later.
+pub fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500..)
+}
+
 /// Returns `jitter × min(first × 2^(count − 1), longest)`.
 pub(crate) fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Duration {
     let factor = 1_u32.checked_shl(count.saturating_sub(1)).unwrap_or(u32::MAX);

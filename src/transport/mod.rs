@@ -6,7 +6,7 @@ mod network;
 mod secret;
 mod standard_webhooks;
 
-pub use backoff::{LONGEST_RETRY_AFTER, REQUEST_TRIES, backoff};
+pub use backoff::{LONGEST_RETRY_AFTER, REQUEST_TRIES, backoff, is_passing};
 pub(crate) use backoff::{growing, retry_after};
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
