@@ -3,20 +3,11 @@
 use crate::document::{Diagnostic, read_for};
 use crate::model::{Blob, Sdks, ServiceKind};
 
-const GOOD: &str = r#"disabled: false
-content:
-  prerequisites: []
-  variations:
-    - { name: "off", value: "false" }
-    - { name: "on", value: "true" }
-  rules:
-    - name: adults
-      conditions:
-        - { type: number, subject: age, predicate: ">", objects: ["18"] }
-      serve: { select: 1 }
-  disabledServe: { select: 0 }
-  defaultServe: { select: 0 }
-"#;
+/// A document about which no two SDKs disagree.
+fn good() -> String {
+    let plain = super::GOOD.replace(", description: \"New page\"", "");
+    plain.replace("content:\n", "content:\n  prerequisites: []\n")
+}
 
 const CONDITION: &str = r#"{ type: number, subject: age, predicate: ">", objects: ["18"] }"#;
 
@@ -40,12 +31,12 @@ struct Case {
 }
 
 fn condition(own: &str) -> String {
-    GOOD.replace(CONDITION, own)
+    good().replace(CONDITION, own)
 }
 
 fn cases() -> Vec<Case> {
     let needs = |kind: &str, value: &str| {
-        GOOD.replace(
+        good().replace(
             "prerequisites: []",
             &format!("prerequisites: [{{ key: base, type: {kind}, value: '{value}' }}]"),
         )
@@ -116,13 +107,13 @@ fn cases() -> Vec<Case> {
             fixed: needs("boolean", "true"),
         },
         Case {
-            text: GOOD
+            text: good()
                 .replace("value: \"false\"", "value: \"1\"")
                 .replace("value: \"true\"", "value: \"3000000000\""),
             agreed: "rust go node python",
             says: &["Java: the default value in the caller's code", "instead of `3000000000`"],
             position: (6, 28),
-            fixed: GOOD
+            fixed: good()
                 .replace("value: \"false\"", "value: \"1\"")
                 .replace("value: \"true\"", "value: \"300\""),
         },
@@ -204,7 +195,7 @@ fn only_what_sdks_do_not_agree_about_is_found() {
         ))
     };
     let values = |on: &str| {
-        GOOD.replace("value: \"false\"", "value: 1").replace("value: \"true\"", &format!("value: {on}"))
+        good().replace("value: \"false\"", "value: 1").replace("value: \"true\"", &format!("value: {on}"))
     };
     for (text, sdks, is_found) in [
         (of("string", "matches regex", r"\f"), "rust go java node python", false),
@@ -247,7 +238,7 @@ fn a_disagreement_can_be_waived_and_is_not_looked_for_without_sdks() {
 #[test]
 fn a_value_that_is_almost_a_number_or_json_is_a_warning_whose_help_solves_it() {
     let found = |off: &str, on: &str| {
-        let text = GOOD.replace("value: \"false\"", &format!("value: '{off}'"));
+        let text = good().replace("value: \"false\"", &format!("value: '{off}'"));
         let text = text.replace("value: \"true\"", &format!("value: '{on}'"));
         let document =
             read_for("t.yaml", &Blob::Content(text.into_bytes()), ServiceKind::FeatureProbe, Sdks::NONE);
