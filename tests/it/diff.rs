@@ -1,5 +1,6 @@
 //! `gitoggle diff`: two environments of a work tree, toggle by toggle.
 
+use crate::outputs::assert_valid;
 use crate::support::{Gitoggle, World, doc};
 
 fn diff(world: &World, environments: &str) -> Gitoggle {
@@ -31,6 +32,7 @@ fn differences_are_sentences_and_lines() {
         .exit(0)
         .stdout_contains(&["### ` shop/production ` → ` shop/staging `\n", "```diff\n"]);
     let json = diff(&world, "shop/production shop/staging -o json").exit(0).json();
+    assert_valid(&world, "diff", &json);
     let toggles = json["diff"]["toggles"].as_array().unwrap();
     let keys: Vec<_> = toggles.iter().map(|toggle| toggle["toggle"].as_str().unwrap()).collect();
     assert_eq!(keys, ["new", "old", "pay"]);

@@ -1,5 +1,6 @@
 //! `gitoggle explain` traces one user through a toggle.
 
+use crate::outputs::assert_valid;
 use crate::support::{World, doc};
 
 /// A toggle with every kind of result.
@@ -107,6 +108,7 @@ fn the_json_has_the_same_trace() {
         .arg(AT)
         .exit(0)
         .json();
+    assert_valid(&world, "explain", &json);
     assert_eq!(json["version"], 1);
     assert_eq!(json["result"], "cannot-say");
     assert_eq!(json["rules"][0]["matches"], "does-not-match");

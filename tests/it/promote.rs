@@ -1,5 +1,6 @@
 //! `gitoggle promote`: documents are copied from one environment to another.
 
+use crate::outputs::assert_valid;
 use crate::support::files::listing;
 use crate::support::{Gitoggle, World, doc};
 
@@ -61,6 +62,7 @@ fn every_output_says_what_changed_in_the_target() {
         promote(&world, "shop/staging shop/production")
     };
     let json = ready().arg("-ojson").exit(0).json();
+    assert_valid(&world, "promote", &json);
     let diff = &json["diff"];
     // A toggle's `before` is that of the environment that the header names, as with `gitoggle diff`.
     assert_eq!(diff["before"], "shop/production", "{json:#}");
@@ -162,6 +164,7 @@ fn a_target_keeps_its_extension_and_a_link_is_not_followed() {
     assert!(read(&world, "shop/production/pay.yml").starts_with("# kept\n"));
     // One JSON value, which has the failure.
     let again = promote(&world, "shop/staging shop/production -o json").exit(1).json();
+    assert_valid(&world, "promote", &again);
     let reason = again["failed"]["link"].as_str().unwrap();
     assert!(reason.contains("is a symbolic link"), "{again}");
     assert_eq!(std::fs::read_to_string(outside).unwrap(), "outside");

@@ -1,5 +1,6 @@
 //! `gitoggle test` compares what toggles serve with the expectations next to them.
 
+use crate::outputs::assert_valid;
 use crate::support::{Gitoggle, World, doc};
 
 const GOOD: &str = "- { name: adults, given: { age: 20 }, serves: on }\n- { name: children, given: { age: 7 }, serves: off }\n";
@@ -58,6 +59,7 @@ tested 2 expectations in 1 file as the Rust SDK 2.3 evaluates them: 1 failed
 ",
     );
     let json = test(&world).set("output", "json").exit(1).json();
+    assert_valid(&world, "test-results", &json);
     assert_eq!(json["version"], 1);
     assert_eq!(json["summary"]["failed"], 1);
     assert_eq!(json["results"][0]["passed"], true);
@@ -129,6 +131,7 @@ fn a_file_that_cannot_be_tested_is_an_error() {
         test(&world).exit(1).stdout_contains(&[needle, "finding"]);
         test(&world).set("output", "junit").exit(1).stdout_contains(&["errors=\"1\"", "<error message="]);
         let json = test(&world).set("output", "json").exit(1).json();
+        assert_valid(&world, "test-results", &json);
         assert_eq!(json["findings"].as_array().unwrap().len(), 1, "{path}");
     }
     let world = world(GOOD);
@@ -158,6 +161,7 @@ fn a_test_of_nothing_fails() {
         .stderr_contains(&["error: no expectation was tested\nhint: write expectations for `NAME.yaml`"]);
     test(&world).arg("--allow-empty").exit(0).stdout("tested 0 expectations\n");
     let json = test(&world).set("output", "json").exit(1).json();
+    assert_valid(&world, "test-results", &json);
     assert_eq!(json["error"]["message"], "no expectation was tested");
     test(&world).set("only", "shop/none/*").exit(1).any_output();
 }
@@ -200,6 +204,7 @@ tested 1 expectation in 1 file as the Rust SDK 2.3 evaluates them: all met
 ",
     );
     let json = test(&world).arg("--coverage").set("output", "json").exit(0).json();
+    assert_valid(&world, "test-results", &json);
     assert_eq!(json["unreached"][1]["serves"][0]["line"], 7);
     let json = test(&world).set("output", "json").exit(0).json();
     assert!(json["unreached"].is_null());

@@ -12,9 +12,24 @@ use crate::config::Settings;
 use crate::document;
 use crate::model::{DeploymentEffect, HoldKind, LeftoverKind, ToggleState};
 
-/// What a schema describes: a document, a file of expectations, or the output of one of these commands.
-const SUBJECTS: [&str; 9] =
-    ["document", "test", "plan", "validate", "apply", "status", "drift", "log", "stale"];
+/// What a schema describes: a document, a file of expectations, or the output of one of these commands. That
+/// of `test` is `test-results`.
+const SUBJECTS: [&str; 14] = [
+    "document",
+    "test",
+    "plan",
+    "validate",
+    "apply",
+    "status",
+    "drift",
+    "log",
+    "stale",
+    "explain",
+    "test-results",
+    "diff",
+    "promote",
+    "import",
+];
 
 /// Print the JSON Schema of a document, a test or an output
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -79,6 +94,26 @@ fn collect(all: &Map<String, Value>, name: &str, used: &mut BTreeSet<String>) {
                 open.extend(members.values());
             }
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::commands::formats;
+    use crate::config::{Command, OutputFormat};
+
+    #[test]
+    fn each_command_that_prints_json_has_a_schema() {
+        let all: Map<String, Value> = serde_json::from_str(DEFINITIONS).unwrap();
+        for command in Command::ALL.into_iter().filter(|one| formats(*one).contains(&OutputFormat::Json)) {
+            let subject = match command {
+                // `test` is a file of expectations.
+                Command::Test => "test-results",
+                command => command.as_str(),
+            };
+            assert!(SUBJECTS.contains(&subject) && all.contains_key(subject), "{subject}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{canonical, file, files, import, import_lines, line, record, run_copied};
+use crate::outputs::assert_valid;
 use crate::support::{World, content, doc};
 
 #[test]
@@ -167,7 +168,9 @@ fn json_and_markdown_state_the_same_as_the_text() {
         "error": null,
     });
     assert_eq!(found, expected);
+    assert_valid(&world, "import", &found);
     let failed = import_lines(&world, "{").set("output", "json").exit(1).json();
+    assert_valid(&world, "import", &failed);
     assert_eq!(failed["summary"]["failed"], 1);
     assert_eq!(failed["error"]["message"], "the import is incomplete: 1 failed");
     let markdown = "### gitoggle import\n\n\

@@ -35,6 +35,7 @@ fn toggles_whose_ids_differ_only_in_case_are_skipped_whatever_the_globs_select()
     assert_eq!(file(&world, "shop/prod/other.yaml"), canonical(18));
     let found =
         import_live(&world).arg("shop/prod/Pay").arg("--overwrite").set("output", "json").exit(0).json();
+    crate::outputs::assert_valid(&world, "import", &found);
     assert_eq!(found["skipped"], json!({ "ambiguous_case": 2 }));
     assert_eq!(found["toggles"][0]["toggle"], "shop/prod/Pay");
     assert_eq!(file(&world, "shop/prod/pay.yaml"), doc(1));
