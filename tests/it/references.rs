@@ -98,7 +98,7 @@ fn cases() -> Vec<Case> {
             fix: vec![search("{ key: color, type: string, value: green }")],
         },
         Case {
-            files: vec![base(), ("shop/staging/base.yaml", toggle(&[], ["no", "true"]))],
+            files: vec![base(), ("shop/staging/base.yaml", toggle(&[], ["red", "true"]))],
             findings: &[
                 "shop/prod/base.yaml:3:3 type-disagreement",
                 "shop/staging/base.yaml:3:3 type-disagreement",
