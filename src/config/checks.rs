@@ -9,6 +9,7 @@ use super::file::{state_dir, untrusted_tree, work_trees};
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::settings::{FORGE, Settings};
 use super::values::StateRemote;
+use crate::model::{escaped, unmatchable_advice};
 
 #[derive(Clone, Debug)]
 pub struct LoadedSettings {
@@ -197,10 +198,7 @@ impl Merged {
         let place = self.place("only").unwrap_or_default();
         let globs: Vec<String> = self.settings.only.unmatchable().map(str::to_owned).collect();
         for glob in globs {
-            let why = format!(
-                "`{glob}` matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not \
-                 cross a slash; use `**`"
-            );
+            let why = format!("`{}` matches no toggle: {}", escaped(&glob), unmatchable_advice(&glob));
             self.report(&place, why);
         }
     }

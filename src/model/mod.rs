@@ -52,6 +52,7 @@ pub(crate) use leftover::{
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use request::{Action, Certainty, OutcomeKind, RequestDigest, Sent, SentNote, TargetingDigest};
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
+pub(crate) use scope::unmatchable_advice;
 pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
 };

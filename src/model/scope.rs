@@ -9,7 +9,7 @@ use std::str::FromStr;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::ToggleId;
+use super::{ToggleId, escaped};
 
 /// The toggles in scope: all of them, or those that match one of several globs over
 /// `project/environment/toggle`. `*` does not cross `/`, `**` does.
@@ -169,13 +169,37 @@ fn can_match(glob: &str) -> bool {
     // At the end, `**` matches at least one component.
     let most = if glob.ends_with("/**") { 2 } else { 3 };
     let fits = if is_deep { count <= most } else { count == 3 };
-    let is_in_key = |c: char| c.is_ascii_alphanumeric() || "._-*?[]!^\\".contains(c);
+    let is_in_key = |c: char| c.is_ascii_alphanumeric() || "._-*?".contains(c);
     let can_be_key = |component: &str| {
         let is_hidden = component.starts_with(['.', '_', '-']);
-        let is_judged = !component.contains(['[', '\\']);
-        !component.is_empty() && !is_hidden && (!is_judged || component.chars().all(is_in_key))
+        let is_judged = !component.contains('\\');
+        !component.is_empty() && !is_hidden && (!is_judged || without_classes(component).all(is_in_key))
     };
     fits && components.all(can_be_key)
+}
+
+/// Returns the characters of a component outside of classes such as `[a-z]`.
+fn without_classes(component: &str) -> impl Iterator<Item = char> {
+    let mut is_class = false;
+    component.chars().filter(move |c| {
+        let was_class = is_class;
+        is_class = if is_class { *c != ']' } else { *c == '[' };
+        !was_class && !is_class
+    })
+}
+
+/// Returns why a glob matches no toggle, whatever the repository contains, and what to write.
+pub(crate) fn unmatchable_advice(glob: &str) -> String {
+    match glob.matches('/').count() {
+        _ if without_classes(glob).any(|c| c == '!' || c == '^') => {
+            "a glob cannot exclude anything, so it names what it contains".to_owned()
+        }
+        1 if !glob.ends_with('/') => {
+            format!("globs are over `project/environment/toggle`; write `{}/*`", escaped(glob))
+        }
+        _ => "globs match the whole `project/environment/toggle`, and `*` does not cross a slash; use `**`"
+            .to_owned(),
+    }
 }
 
 fn parse(glob: &str) -> Result<Glob, ScopeError> {
@@ -210,7 +234,7 @@ pub enum SuspensionScopeError {
     Empty,
     #[error(transparent)]
     Glob(#[from] ScopeError),
-    #[error("the scope `{}` matches no toggle: globs are over `project/environment/toggle`", super::escaped(.0))]
+    #[error("the scope `{}` matches no toggle: {}", escaped(.0), unmatchable_advice(.0))]
     Unmatchable(String),
 }
 
@@ -227,6 +251,10 @@ impl SuspensionScope {
     /// Returns whether it contains `toggle`.
     pub(crate) fn contains(&self, toggle: &ToggleId) -> bool {
         self.0.contains(toggle)
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.0
     }
 
     /// Returns the globs, separated by spaces; `None` for everything.
@@ -415,6 +443,15 @@ mod tests {
                 ("shop/prod/**/pay", true),
                 ("shop/prod/pay.yaml", true),
                 ("shop/prod/p[ao]y", true),
+                ("shop/prod/p[!ao]y", true),
+                ("shop/prod/p[^ao]y", true),
+                ("!shop/prod/*", false),
+                ("!shop/pr[o]d/*", false),
+                ("^shop/prod/*", false),
+                ("shop/!prod/*", false),
+                ("shop/prod/{pay,!cart}", true),
+                ("!**", false),
+                ("shop/pr]od/*", false),
                 ("shop/prod", false),
                 ("shop/prod/pay,shop/prod/cart", false),
                 ("shop/.prod/*", false),

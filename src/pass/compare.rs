@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::document::{self, LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, Blob, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Sent, Suspensions, ToggleId,
-    Tree, Trees, Unlisted,
+    Action, Blob, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Scope, Sent, Suspensions,
+    ToggleId, Tree, Trees, Unlisted, escaped,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -17,7 +17,7 @@ use crate::pass::dependents::{self, with_dependents};
 use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
 use crate::pass::references::{self, Concern, Library};
-use crate::pass::{Error, check_scope};
+use crate::pass::{Error, matches_something};
 use crate::plan::compare::{AppliedTree, Claims, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
     self, Base, DecidedToggle, DecisionContext, Draft, Input, LiveDifferences, Needs, OnDrift, OnMissing,
@@ -74,7 +74,7 @@ pub(super) fn plan_files(
     config: &Config,
     drifted: &LiveDifferences,
 ) -> Result<Plan, Error> {
-    let compared = compare(files, applied, &config.rules, drifted)?;
+    let compared = compare(files, applied, &config.rules, drifted, config.clock.unix())?;
     let mut decided = decide(files, applied, &config.rules, compared)?;
     let (_, found) = dependents::caused(&decided, files, &config.rules)?;
     decided.findings.extend(found);
@@ -98,15 +98,19 @@ pub(super) fn compare(
     applied: AppliedSide<'_>,
     rules: &Rules,
     drifted: &LiveDifferences,
+    now: i64,
 ) -> Result<Compared, Error> {
     let mut overrides = Overrides::at(files.snapshot.revision(), applied.view.allowances());
     overrides.lost.clone_from(applied.view.lost());
     let overwritten = overwritten(drifted, &rules.policy, &overrides);
-    let mut comparison = compared(files, applied, rules, &overwritten)?;
+    let suspensions = applied.view.suspensions().at(now);
+    let scopes: Vec<(String, &Scope)> = rules.policy.scopes(&suspensions).collect();
+    let mut comparison = compared(files, applied, rules, &overwritten, &scopes)?;
     if rules.policy.on_remove == OnRemove::Disable {
         hold_moved(&mut comparison, files, applied, rules)?;
     }
     check_source(&comparison, files.snapshot, rules)?;
+    overrides.idle_globs = idle_globs(&comparison, &scopes);
     if rules.policy.allows_trailers && !comparison.differences.is_empty() {
         let recorded = match applied.base {
             Some(base) => base.base.revisions.first().copied(),
@@ -343,7 +347,13 @@ pub(super) fn decide(
 }
 
 pub(super) fn places<'a>(applied: AppliedSide<'_>, rules: &'a Rules) -> Places<'a> {
-    Places { layout: &rules.layout, root: &rules.root, scope: &rules.policy.scope, side: applied.side() }
+    Places {
+        layout: &rules.layout,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        others: &[],
+        side: applied.side(),
+    }
 }
 
 fn compared(
@@ -351,9 +361,11 @@ fn compared(
     applied: AppliedSide<'_>,
     rules: &Rules,
     overwritten: &LiveDifferences,
+    scopes: &[(String, &Scope)],
 ) -> Result<Comparison, Error> {
     let roots = Roots { source: files.root_tree(), applied: applied.tree() };
-    let places = places(applied, rules);
+    let others: Vec<&Scope> = scopes.iter().map(|(_, scope)| *scope).collect();
+    let places = Places { others: &others, ..places(applied, rules) };
     // The service may not have what the applied tree shows, so these are compared even if both trees are
     // equal.
     let (unknown, settled) = (applied.view.unknown(), applied.view.settled());
@@ -402,7 +414,18 @@ fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> 
             findings: comparison.findings.clone(),
         });
     }
-    check_scope(&rules.policy.scope, &comparison.unmatched)
+    matches_something(&rules.policy.scope, &comparison.unmatched)
+}
+
+/// Returns a note for each glob that matches no toggle: `--only`, and then `scopes` with what they belong to.
+fn idle_globs(comparison: &Comparison, scopes: &[(String, &Scope)]) -> BTreeSet<String> {
+    let only = comparison.unmatched.iter().map(|glob| (glob.as_str(), "`--only`"));
+    let others = comparison.unmatched_others.iter().zip(scopes);
+    let others =
+        others.flat_map(|(globs, (owner, _))| globs.iter().map(move |glob| (glob.as_str(), owner.as_str())));
+    let note =
+        |(glob, owner): (&str, &str)| format!("no toggle matches the glob `{}` of {owner}", escaped(glob));
+    only.chain(others).map(note).collect()
 }
 
 /// The documents that a source is compared with, and what was recorded with them.

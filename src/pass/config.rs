@@ -227,15 +227,21 @@ fn origin(source: &SourceConfig) -> Result<RepoUrl, Error> {
     Ok(url.ok_or(Error::NoOrigin)?.parse()?)
 }
 
+/// Refuses a scope of which no glob matches a toggle: it would always succeed (src/cli/README.md, "Never green
+/// by accident").
+pub(crate) fn matches_something(scope: &Scope, unmatched: &[String]) -> Result<(), Error> {
+    match !unmatched.is_empty() && unmatched.len() == scope.globs().len() {
+        true => Err(Error::NothingMatches(unmatched.to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Warns of globs that match no toggle.
 ///
 /// # Errors
 /// [`Error::NothingMatches`] if no glob matches a toggle.
 pub fn check_scope(scope: &Scope, unmatched: &[String]) -> Result<(), Error> {
-    // A scope that matches nothing would always succeed (src/cli/README.md, "Never green by accident").
-    if !unmatched.is_empty() && unmatched.len() == scope.globs().len() {
-        return Err(Error::NothingMatches(unmatched.to_owned()));
-    }
+    matches_something(scope, unmatched)?;
     for glob in unmatched {
         tracing::warn!(name: "scope_unmatched", glob, "no toggle matches this glob of `--only`");
     }

@@ -24,6 +24,7 @@ mod stale;
 mod staleness;
 mod validate;
 
+pub(crate) use config::matches_something;
 pub use config::{Config, OriginState, Rules, SharedState, check_scope};
 pub use documents::{DocumentFiles, ReadDocument, TestFile};
 pub use error::{Error, Stale};
@@ -229,12 +230,12 @@ impl Reconciler {
             return Ok(report(Plan::nothing(source, config.rules.base_url.clone())));
         }
         let (files, applied) = (PlanFiles::committed(&snapshot), AppliedSide::state(self.store.view()));
-        let compared = compare(&files, applied, &config.rules, &inputs.drifted)?;
+        let compared = compare(&files, applied, &config.rules, &inputs.drifted, config.clock.unix())?;
         let decided = decide(&files, applied, &config.rules, compared)?;
         let held = hold(decided, &inputs.parked, applied, config);
         let plan = attribute(held, &files, applied, config)?;
         let mut report = report(plan);
-        report.notes.extend(report.plan.idle_trailers());
+        report.notes.extend(report.plan.idle_orders());
         let (revision, subject) = (snapshot.revision(), snapshot.commit().subject());
         self.store.describe(revision, subject, signer.as_deref());
         context.report(Event::Looked(revision));

@@ -56,7 +56,7 @@ pub fn plan_range(
         Some(folder) => PlanFiles::of_work_tree(folder, source, &snapshot, LIMITS)?,
     };
     let applied = AppliedSide::revision(&base);
-    let compared = compare(&files, applied, rules, &LiveDifferences::new())?;
+    let compared = compare(&files, applied, rules, &LiveDifferences::new(), 0)?;
     let mut input = decide(&files, applied, rules, compared)?;
     if !files.are_committed() {
         "work tree".clone_into(&mut input.source.reference);
@@ -84,7 +84,7 @@ pub fn plan_range(
     let uncommitted = (is_checked_out && files.are_committed()).then(|| range_note(source, rules, &snapshot));
     let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
-    let notes = notes.chain(plan.idle_trailers()).chain(dropped.flatten());
+    let notes = notes.chain(plan.idle_orders()).chain(dropped.flatten());
     Ok(Planned { notes: notes.collect(), plan, is_forward: true })
 }
 

@@ -90,7 +90,7 @@ impl Run<'_> {
     ) -> Result<Checked, Error> {
         let Checks { layout, scope, .. } = self.checks;
         let roots = Roots { source: root_tree, applied: None };
-        let places = Places { layout, root: &self.root, scope, side: AppliedTree::State };
+        let places = Places { layout, root: &self.root, scope, others: &[], side: AppliedTree::State };
         let mut found =
             match compare::<S, ObjectReader, Error>(&open()?, None, roots, &places, &BTreeSet::new()) {
                 Err(Error::TooManyFiles) => return Ok(self.too_many_files()),

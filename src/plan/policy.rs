@@ -11,7 +11,7 @@ use super::hold::Unapplied;
 use super::{Change, Windows, hold};
 use crate::model::{
     ALLOW_TRAILER, Action, Allowance, Attribution, Commit, CommitId, EnvironmentId, FIRST_PASS_TRAILER, Hold,
-    HoldKind, Override, Scope, Thresholds, ToggleId, escaped, hex, words,
+    HoldKind, Override, Scope, Suspensions, Thresholds, ToggleId, escaped, hex, words,
 };
 
 /// The settings that a plan depends on.
@@ -146,6 +146,18 @@ impl Policy {
     /// publish").
     pub fn reads_live(&self) -> bool {
         self.is_readable && self.on_drift != OnDrift::Ignore
+    }
+
+    /// Returns every scope besides that of the pass, with what it belongs to: a glob that matches no toggle
+    /// is reported (src/plan/README.md, "Order and windows").
+    pub(crate) fn scopes<'a>(
+        &'a self,
+        suspensions: &'a Suspensions,
+    ) -> impl Iterator<Item = (String, &'a Scope)> {
+        let windows = self.windows.scopes();
+        let windows = windows.map(|(window, scope)| (format!("the change window {window}"), scope));
+        let suspended = suspensions.iter().map(|(scope, _)| ("a suspension".to_owned(), scope.scope()));
+        windows.chain(suspended)
     }
 
     /// Returns the SHA-256 of all settings in hexadecimal. A pass with another digest than the last one has
@@ -283,6 +295,8 @@ pub struct Overrides {
     pub windows: BTreeSet<EnvironmentId>,
     /// Live versions that may be overwritten.
     pub overwrite_versions: BTreeMap<ToggleId, u64>,
+    /// The globs of settings and orders that match no toggle, each with what it belongs to.
+    pub idle_globs: BTreeSet<String>,
     /// The trailers of the commits to apply that do not count, each with its commit and the reason.
     pub idle_trailers: BTreeSet<String>,
     /// The trailers that count only for the changes of their own commits, likewise.

@@ -141,11 +141,12 @@ impl Plan {
     }
 
     /// Returns whether the next pass has nothing to report besides new changes: no toggle is withheld,
-    /// invalid or an orphan.
+    /// invalid or an orphan, and every glob matches a toggle.
     pub fn leaves_nothing(&self) -> bool {
         self.withheld.is_empty()
             && self.orphans.is_empty()
             && self.environment_holds.is_empty()
+            && self.overrides.idle_globs.is_empty()
             && !self.has_invalid()
     }
 
@@ -226,9 +227,15 @@ impl Plan {
         &self.overrides
     }
 
-    /// Returns the trailers of the commits to apply that do not count, each with its commit and the reason.
-    pub(crate) fn idle_trailers(&self) -> impl Iterator<Item = String> {
-        self.overrides.idle_trailers.iter().cloned()
+    /// Returns the globs of settings and orders that match no toggle, each with what it belongs to.
+    pub(crate) fn idle_globs(&self) -> impl Iterator<Item = String> {
+        self.overrides.idle_globs.iter().cloned()
+    }
+
+    /// Returns what was written and has no effect: trailers that do not count, each with its commit and the
+    /// reason, and globs that match no toggle.
+    pub(crate) fn idle_orders(&self) -> impl Iterator<Item = String> {
+        self.overrides.idle_trailers.iter().cloned().chain(self.idle_globs())
     }
 
     /// Returns the findings that comments in the documents accept.

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::Deserialize;
 
-use crate::model::{Scope, ToggleId, escaped};
+use crate::model::{Scope, ToggleId, escaped, unmatchable_advice};
 
 /// The change windows of a configuration.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,11 @@ impl Windows {
                 format!("{there} {}", escaped(&by.zone_name))
             }),
         })
+    }
+
+    /// Returns the scope of each window, with the window as text.
+    pub(super) fn scopes(&self) -> impl Iterator<Item = (String, &Scope)> {
+        self.0.iter().map(|window| (window.to_string(), &window.scope))
     }
 
     /// Returns the text of all windows, for the digest of a policy.
@@ -183,13 +188,10 @@ impl TryFrom<Entry> for Window {
         let globs: Vec<&str> = scope.split_whitespace().collect();
         let scope = Scope::new(&globs).map_err(|error| error.to_string())?;
         if let Some(glob) = scope.unmatchable().next() {
-            let advice = match glob.matches('/').count() {
-                1 => format!("; write `{}/*`", escaped(glob)),
-                _ => String::new(),
-            };
             return Err(format!(
-                "the scope `{}` of a window matches no toggle: globs are over `project/environment/toggle`{advice}",
-                escaped(glob)
+                "the scope `{}` of a window matches no toggle: {}",
+                escaped(glob),
+                unmatchable_advice(glob)
             ));
         }
         if scope.is_everything() {

@@ -35,6 +35,7 @@ mod help_examples;
 mod hints;
 mod history;
 mod identity;
+mod idle_globs;
 mod import;
 mod init;
 mod isolation;

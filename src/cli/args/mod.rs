@@ -18,7 +18,7 @@ use clap::{ArgMatches, Command as Clap, FromArgMatches as _};
 
 use super::commands::CommandArgs;
 use crate::config::{Command, Flags, SettingInfo, settings};
-use crate::model::{EnvironmentId, Scope, ToggleId, chain, listed};
+use crate::model::{EnvironmentId, Scope, ToggleId, chain, listed, unmatchable_advice};
 use verbosity::Verbosity;
 
 /// The parsed arguments.
@@ -195,11 +195,7 @@ pub(super) fn glob(text: &str) -> Result<String, String> {
     let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
     match scope.unmatchable().next() {
         None => Ok(text.to_owned()),
-        Some(_) => Err(
-            "it matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not cross a slash; \
-             use `**`"
-                .to_owned(),
-        ),
+        Some(_) => Err(format!("it matches no toggle: {}", unmatchable_advice(text))),
     }
 }
 

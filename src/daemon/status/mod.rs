@@ -297,9 +297,10 @@ impl Status {
         let stale = self.source.stale.clone();
         let waiting = self.waiting.as_ref().map(ToString::to_string);
         let remarks = suspended.chain(stale).chain(self.doubt.clone()).chain(waiting);
+        let idle = self.plan.iter().flat_map(|plan| plan.0.idle_globs());
         let unscanned = self.awaits_scan.then(|| UNSCANNED.to_owned());
         let drift = self.drift_failure.clone().or(unscanned);
-        remarks.chain(withheld).chain(drift).chain(history).collect()
+        remarks.chain(withheld).chain(idle).chain(drift).chain(history).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use classify::is_hidden;
 use walk::Walk;
 
 use crate::document::{Diagnostic, Layout, PathKind};
-use crate::model::{EntryKind, EnvironmentId, Format, ObjectId, Scope, ToggleId, Trees};
+use crate::model::{EntryKind, EnvironmentId, Format, ObjectId, Scope, ToggleId, Trees, Unmatched};
 
 /// One document on either side. Its path follows from its toggle and the layout.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -62,6 +62,8 @@ pub(crate) struct Comparison {
     pub(crate) files: usize,
     /// The globs of the scope that match no toggle, neither in the source nor applied.
     pub(crate) unmatched: Vec<String>,
+    /// The same for each of the other scopes, in their order.
+    pub(crate) unmatched_others: Vec<Vec<String>>,
 }
 
 /// The location and scope of documents.
@@ -72,6 +74,8 @@ pub(crate) struct Places<'a> {
     pub(crate) root: &'a str,
     /// A path outside of it yields no finding.
     pub(crate) scope: &'a Scope,
+    /// Scopes of settings and orders, whose globs are only compared with the ids of toggles.
+    pub(crate) others: &'a [&'a Scope],
     pub(crate) side: AppliedTree,
 }
 
@@ -125,7 +129,9 @@ pub(crate) fn compare<S: Trees, A: Trees, E: CompareError<S, A>>(
     always: &BTreeSet<ToggleId>,
 ) -> Result<Comparison, E> {
     let mut found = Walk::<_, _, E>::new(source, applied, *places, always).run(roots)?;
-    found.unmatched = unmatched::<_, _, E>(source, applied, roots, places, &found)?;
+    let mut unmatched = unmatched::<_, _, E>(source, applied, roots, places, &found)?.into_iter();
+    found.unmatched = unmatched.next().unwrap_or_default();
+    found.unmatched_others = unmatched.collect();
     Ok(found)
 }
 
@@ -222,38 +228,41 @@ impl Claims {
     }
 }
 
-// Finds the globs of `--only` that match no toggle: with a mistyped glob, every pass would succeed without an
-// effect.
+// Finds the globs that match no toggle: with a mistyped glob of `--only`, every pass would succeed without an
+// effect, and with one of a change window, everything would be published in it.
 
-/// Returns the globs that match no toggle in the source, in the state or in `found`.
+/// Returns the globs of each scope that match no toggle in the source, in the state or in `found`: first
+/// those of the scope of `places`, then those of the others.
 pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
     source: &S,
     applied: Option<&A>,
     roots: Roots,
     places: &Places<'_>,
     found: &Comparison,
-) -> Result<Vec<String>, E> {
-    let mut unmatched = places.scope.unmatched();
-    for difference in &found.differences {
-        unmatched.remove_matching(difference.id.as_str());
+) -> Result<Vec<Vec<String>>, E> {
+    let scopes = std::iter::once(&places.scope).chain(places.others);
+    let mut unmatched: Vec<Unmatched<'_>> = scopes.map(|scope| scope.unmatched()).collect();
+    if unmatched.iter().all(Unmatched::is_empty) {
+        return Ok(vec![Vec::new(); unmatched.len()]);
     }
-    if unmatched.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut remove = |kind| {
-        match kind {
-            PathKind::Document { id, .. } => unmatched.remove_matching(id.as_str()),
-            // A file with an invalid key has its own error, so its glob is not called mistyped.
-            PathKind::BadKey { claim, .. } => unmatched.remove_matching(&claim),
-            _ => {}
-        }
-        unmatched.is_empty()
+    let mut remove = |claim: &str| {
+        unmatched.iter_mut().for_each(|globs| globs.remove_matching(claim));
+        unmatched.iter().all(Unmatched::is_empty)
     };
-    let found = search(source, roots.source, places.layout, &mut remove)?;
-    if let (Some(applied), Some(root), false) = (applied, roots.applied, found) {
-        search(applied, root, places.side.layout(places.layout).as_ref(), &mut remove)?;
+    let is_done = found.differences.iter().any(|difference| remove(difference.id.as_str()));
+    if !is_done {
+        let mut remove = |kind| match kind {
+            PathKind::Document { id, .. } => remove(id.as_str()),
+            // A file with an invalid key has its own error, so its glob is not called mistyped.
+            PathKind::BadKey { claim, .. } => remove(&claim),
+            _ => false,
+        };
+        let is_done = search(source, roots.source, places.layout, &mut remove)?;
+        if let (Some(applied), Some(root), false) = (applied, roots.applied, is_done) {
+            search(applied, root, places.side.layout(places.layout).as_ref(), &mut remove)?;
+        }
     }
-    Ok(unmatched.globs())
+    Ok(unmatched.iter().map(Unmatched::globs).collect())
 }
 
 /// Returns whether there is a document under `root`.

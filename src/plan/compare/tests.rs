@@ -88,7 +88,8 @@ fn compared_with(
     let mut trees = Memory::default();
     let roots = Roots { source: trees.keep(source), applied: Some(trees.keep(applied)) };
     let always = always.iter().map(|id| id.parse().unwrap()).collect();
-    let places = Places { layout: &layout.parse().unwrap(), root: "", scope: &Scope::default(), side };
+    let places =
+        Places { layout: &layout.parse().unwrap(), root: "", scope: &Scope::default(), others: &[], side };
     compare::<_, _, Fault>(&trees, Some(&trees), roots, &places, &always).unwrap()
 }
 
