@@ -12,11 +12,11 @@ use tokio::sync::{Semaphore, watch};
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, EnvironmentId, Format, Hold, Key, Live, ObjectId, Scope, ToggleId, Trees as _, Version,
+    Action, EnvironmentId, Format, Hold, HoldKind, Key, Live, ObjectId, Scope, ToggleId, Trees as _, Version,
 };
 use crate::pass::{Error, Report, Rules, applied_tree};
 use crate::plan::compare::join;
-use crate::plan::{DriftReport, DriftedToggle, MissingToggle, OnMissing, StateEdit};
+use crate::plan::{DriftReport, DriftedToggle, MissingToggle, OnMissing, StateEdit, hold};
 use crate::service::{
     ByKey, EnvironmentReader, LiveReader, Outcome, PayloadVersions, ReadSession, ToggleIndex,
 };
@@ -241,6 +241,8 @@ pub(super) struct ScanMemory {
     pub(super) known: BTreeMap<ToggleId, KnownDifference>,
     /// The differences that an earlier process found, of toggles that this one has not compared yet.
     pub(super) earlier: BTreeMap<ToggleId, OtherVersion>,
+    /// The applied toggles that were archived when they were read last.
+    pub(super) archived: BTreeSet<ToggleId>,
     /// The toggles that the next scan reads, whatever their versions are.
     pub(super) unread: BTreeSet<ToggleId>,
     /// The toggles that a scan of everything has compared before it was interrupted.
@@ -280,6 +282,9 @@ impl ScanMemory {
         let earlier = self.earlier.iter();
         let earlier = earlier.map(|(id, other)| (id.clone(), other.fact.clone()));
         let mut facts: BTreeMap<_, _> = earlier.collect();
+        let archived = self.archived.iter();
+        facts.extend(archived.map(|id| (id.clone(), hold::archived(Action::Update))));
+        // Last, because a difference has more to decide.
         facts.extend(self.differences().facts(on_missing));
         facts
     }
@@ -288,7 +293,8 @@ impl ScanMemory {
     pub(super) fn kept(&mut self, on_missing: OnMissing) -> &LiveVersions {
         let other = |(id, fact): (ToggleId, Hold)| {
             let object = self.known.get(&id).map(KnownDifference::object);
-            let object = object.or_else(|| Some(self.earlier.get(&id)?.object))?;
+            let object = object.or_else(|| Some(self.earlier.get(&id)?.object));
+            let object = object.or_else(|| Some(self.versions.toggles.get(&id)?.object))?;
             Some((id, OtherVersion { object, fact }))
         };
         self.versions.differences = self.facts(on_missing).into_iter().filter_map(other).collect();
@@ -299,6 +305,7 @@ impl ScanMemory {
     pub(super) fn settle(&mut self, report: &Report) {
         for (change, _) in report.lines().filter(|(_, result)| result.is_recorded()) {
             self.known.remove(&change.id);
+            self.archived.remove(&change.id);
             self.earlier.remove(&change.id);
         }
         self.versions.settle(&report.live);
@@ -321,6 +328,14 @@ impl ScanMemory {
         }
     }
 
+    /// Forgets that a toggle was archived: the service lists it.
+    pub(super) fn is_listed(&mut self, id: &ToggleId) {
+        self.archived.remove(id);
+        if self.earlier.get(id).is_some_and(|other| other.fact.kind == Some(HoldKind::Archived)) {
+            self.earlier.remove(id);
+        }
+    }
+
     /// Forgets what was found out about documents that are not applied anymore. A scan that keeps the version
     /// of the payload for SDKs compares only the toggles in scope with that payload, so `others` are
     /// forgotten, too.
@@ -328,6 +343,7 @@ impl ScanMemory {
         let is_left_out = |id: &ToggleId| !others && !applied.is_wanted(id);
         let is_applied = |id: &ToggleId, object| is_left_out(id) || applied.object(id) == Some(object);
         self.versions.toggles.retain(|id, equal| is_applied(id, equal.object));
+        self.archived.retain(|id| is_left_out(id) || applied.contains(id));
         self.known.retain(|id, known| is_applied(id, known.object()));
         self.earlier.retain(|id, other| is_applied(id, other.object));
         self.unread.retain(|id| is_left_out(id) || applied.contains(id));

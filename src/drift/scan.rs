@@ -121,6 +121,7 @@ impl<'a> Scan<'a> {
         let Some(listed) = listed else { return };
         let id =
             |key: &str| ToggleId::new(environment.project.as_str(), environment.environment.as_str(), key);
+        listed.iter().filter_map(|key| id(key.as_str()).ok()).for_each(|id| self.memory.is_listed(&id));
         let ids = listed.iter().filter_map(|key| id(key.as_str()).ok());
         if let Some(documents) = self.request.documents {
             let applied = self.applied.iter().map(|(id, _)| id).chain(&self.applied.unknown);
@@ -135,6 +136,7 @@ impl<'a> Scan<'a> {
     fn toggle(&mut self, id: ToggleId, live: Live) -> Result<(), Error> {
         self.memory.unread.remove(&id);
         self.memory.earlier.remove(&id);
+        self.memory.archived.remove(&id);
         self.memory.compared.insert(id.clone());
         if self.request.wanted.is_some_and(|wanted| wanted.contains(&id)) {
             self.live.insert(id.clone(), live.clone());
@@ -204,6 +206,9 @@ impl<'a> Scan<'a> {
         }
         if live.is_archived {
             self.report.archived.push(id.clone());
+            if self.applied.object(id).is_some() {
+                self.memory.archived.insert(id.clone());
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! A commit with the comment and the trailers of its message.
 
+use std::fmt;
 use std::ops::Range;
 
-use super::{CommitId, EnvironmentId, Override, cut};
+use super::{CommitId, EnvironmentId, Override, cut, escaped};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Commit {
@@ -39,6 +40,16 @@ impl Commit {
             .collect()
     }
 
+    /// Returns the trailers that have an effect, if they are on the right commit.
+    pub(crate) fn own_trailers(&self) -> Vec<Trailer> {
+        let of = |key: &'static str| {
+            let values = self.trailers(key).into_iter();
+            let effective = values.filter(move |value| idle_value(key, value).is_none());
+            effective.map(move |value| Trailer { key, value })
+        };
+        of(ALLOW_TRAILER).chain(of(FIRST_PASS_TRAILER)).collect()
+    }
+
     /// Returns the lines of the message that are meant as trailers of gitoggle and that no change can use,
     /// each with the reason.
     pub(crate) fn idle_trailers(&self) -> Vec<IdleTrailer> {
@@ -46,8 +57,10 @@ impl Commit {
         let range = trailer_range(&text);
         let place = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
         let idle = |line: &str| {
-            let (name, value) = line.split_once(':')?;
-            let key = meant(name)?;
+            let Some((key, name, value)) = meant_line(line) else {
+                let why = format!("the line has to begin with `{}:`", quoted(line)?);
+                return Some(IdleTrailer { line: line.trim().to_owned(), why });
+            };
             let why = if !name.trim_end().eq_ignore_ascii_case(key) {
                 format!("the line has to begin with `{key}:`")
             } else if !range.contains(&place(line)) {
@@ -77,6 +90,30 @@ pub const ALLOW_TRAILER: &str = "Gitoggle-Allow";
 /// The key of the trailer that decides on a first pass.
 pub const FIRST_PASS_TRAILER: &str = "Gitoggle-First-Pass";
 
+/// A trailer of gitoggle.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Trailer {
+    key: &'static str,
+    value: String,
+}
+
+impl Trailer {
+    /// Returns what it decides; none if it names an environment, and so does not depend on its commit.
+    pub(crate) fn decision(&self) -> Option<Override> {
+        let word = match self.key {
+            FIRST_PASS_TRAILER => format!("first-pass-{}", self.value),
+            _ => self.value.clone(),
+        };
+        Override::ALL.into_iter().find(|what| what.as_str() == word)
+    }
+}
+
+impl fmt::Display for Trailer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, escaped(&self.value))
+    }
+}
+
 /// A line that looks like a trailer and does not count.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct IdleTrailer {
@@ -101,22 +138,44 @@ fn trailer_range(text: &str) -> Range<usize> {
     start..end
 }
 
-/// Returns the length without what a forge adds at the end: a line of dashes with the authors of a squashed
-/// branch (GitHub, Gitea), or the address of the request (GitLab).
+/// The keys of the trailers that a forge, or Git for a person, adds to a message.
+const FORGE_KEYS: [&str; 8] = [
+    "Approved-by",
+    "Closes",
+    "Co-authored-by",
+    "Co-committed-by",
+    "Reviewed-by",
+    "Reviewed-on",
+    "See-merge-request",
+    "Signed-off-by",
+];
+
+/// Returns whether a forge adds such a line to the message of a merge, and an author would not write it
+/// instead of a trailer of gitoggle.
+fn is_of_forge(line: &str) -> bool {
+    let (name, _) = line.split_once(':').unwrap_or_default();
+    let is_key = FORGE_KEYS.iter().any(|key| name.trim_end().eq_ignore_ascii_case(key));
+    is_key || line.starts_with("See merge request ") || line.starts_with("Closes ")
+}
+
+/// Returns the length without what a forge adds at the end: a line of dashes with the trailers of a squashed
+/// branch (GitHub, Gitea), or a paragraph of its own lines, such as the address of the request (GitLab).
 fn without_block(text: &str) -> Option<usize> {
     let shorter = |at: usize| text[..at].trim_end().len();
-    if let Some((before, last)) = text.rsplit_once("\n\n")
-        && last.starts_with("See merge request ")
-        && !last.contains('\n')
-    {
-        return Some(shorter(before.len()));
-    }
-    let at = text.rfind("\n---------\n")?;
-    let mut rest = text[at..].lines().skip(2).filter(|line| !line.trim().is_empty()).peekable();
-    let is_author = |line: &str| {
-        line.split_once(':').is_some_and(|(name, _)| name.trim_end().eq_ignore_ascii_case("Co-authored-by"))
+    let at = text.rfind("\n---------\n");
+    let block = at.filter(|at| {
+        let mut rest = text[*at..].lines().skip(2).filter(|line| !line.trim().is_empty()).peekable();
+        let is_trailer = |line: &str| {
+            let key = line.split_once(": ").map(|(name, _)| name);
+            key.is_some_and(|key| !key.contains(char::is_whitespace) && meant(key).is_none())
+        };
+        rest.peek().is_some() && rest.all(is_trailer)
+    });
+    let paragraph = || {
+        let (before, last) = text.rsplit_once("\n\n")?;
+        last.lines().all(is_of_forge).then_some(before.len())
     };
-    (rest.peek().is_some() && rest.all(is_author)).then(|| shorter(at))
+    block.or_else(paragraph).map(shorter)
 }
 
 /// Returns the key that the text before a colon is meant to be.
@@ -126,6 +185,23 @@ fn meant(name: &str) -> Option<&'static str> {
     let letters = letters.to_ascii_lowercase().replace("gittoggle", "gitoggle");
     let rest = letters.strip_prefix("gitoggle").filter(|rest| !rest.is_empty() && !name.contains(' '))?;
     Some(if rest.starts_with('f') { FIRST_PASS_TRAILER } else { ALLOW_TRAILER })
+}
+
+/// Returns the key that a line is meant to have, what it has instead, and its value.
+fn meant_line(line: &str) -> Option<(&'static str, &str, &str)> {
+    let (name, value) = line.split_once(':')?;
+    Some((meant(name)?, name, value))
+}
+
+/// Returns the key that is somewhere in a line, before a value that it may have: without a colon, or not at
+/// the beginning.
+fn quoted(line: &str) -> Option<&'static str> {
+    let line = line.to_ascii_lowercase().replace(['_', ' '], "-");
+    let value = |key: &str| line.split_once(&key.to_ascii_lowercase()).map(|(_, value)| value);
+    let has = |value: &str, words: &[&str]| words.iter().any(|word| value.contains(word));
+    let allows = value(ALLOW_TRAILER).is_some_and(|value| has(value, &allowed()));
+    let decides = value(FIRST_PASS_TRAILER).is_some_and(|value| has(value, &["assert", "adopt"]));
+    allows.then_some(ALLOW_TRAILER).or(decides.then_some(FIRST_PASS_TRAILER))
 }
 
 /// Returns the words of the overrides that `Gitoggle-Allow` can give. A mass change can be followed by an
@@ -140,6 +216,10 @@ fn idle_value(key: &str, value: &str) -> Option<String> {
     if key == FIRST_PASS_TRAILER {
         return match value {
             "assert" | "adopt" => None,
+            _ if value.starts_with("assert ") || value.starts_with("adopt ") => Some(
+                "write `assert` or `adopt` without anything else; the environment is that of the document that the commit changes"
+                    .to_owned(),
+            ),
             _ => Some("write `assert` or `adopt`, in lower case".to_owned()),
         };
     }
@@ -197,9 +277,25 @@ mod tests {
             "\n\n---------\n\nCo-authored-by: A <a@example.com>\nCo-authored-by: B <b@example.com>\n";
         let merged = "\n\nSee merge request shop/toggles!5\n";
         let trailer = "Change all (#7)\n\n* Change one\n\nGitoggle-Allow: mass-change";
-        for end in
-            ["", "\n", squashed, merged, &format!("{merged}{squashed}"), &squashed.replace("\n\nCo", "\nCo")]
-        {
+        let signed =
+            "\n\n---------\n\nSigned-off-by: a[bot] <a@example.com>\nCo-authored-by: B <b@example.com>\n";
+        let reviewed =
+            "\n\nReviewed-on: https://git.example.com/acme/toggles/pulls/3\nReviewed-by: E <e@example.com>\n";
+        let both = "\n\nCo-authored-by: B <b@example.com>\n\nSee merge request shop/toggles!5\n";
+        for end in [
+            "",
+            "\n",
+            squashed,
+            merged,
+            signed,
+            reviewed,
+            both,
+            "\n\nCloses #5\n\nSee merge request shop/toggles!5\n",
+            &format!("{}{}", squashed.trim_end(), reviewed.replacen("\n\n", "\n", 1)),
+            &format!("{squashed}Co-committed-by: A <a@example.com>\n"),
+            &format!("{merged}{squashed}"),
+            &squashed.replace("\n\nCo", "\nCo"),
+        ] {
             let commit = commit(&format!("{trailer}{end}"));
             assert_eq!(commit.trailers(ALLOW_TRAILER), ["mass-change"], "{end:?}");
             assert_eq!(commit.idle_trailers(), [], "{end:?}");
@@ -244,6 +340,16 @@ mod tests {
                 "write one of `mass-change`, `overwrite-drift`, `window`, without anything else",
             ),
             ("S\n\nGitoggle-First-Pass: Adopt", "write `assert` or `adopt`, in lower case"),
+            (
+                "S\n\nGitoggle-First-Pass: assert web/prod",
+                "write `assert` or `adopt` without anything else; the environment is that of the document that the commit changes",
+            ),
+            ("S\n\nGitoggle-Allow mass-change", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGitoggle-Allow = mass-change", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGitoggle Allow: mass-change", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nX-Gitoggle-Allow: mass-change", "the line has to begin with `Gitoggle-Allow:`"),
+            ("Raise it Gitoggle-Allow: mass_change", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nSee #5, Gitoggle-First-Pass adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
             ("S\n\nGitoggle-Alow: window", "the line has to begin with `Gitoggle-Allow:`"),
             ("S\n\n* gitoggle_allow: window", "the line has to begin with `Gitoggle-Allow:`"),
             ("S\n\nGit-Toggle-First-Pass: adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
@@ -257,6 +363,8 @@ mod tests {
         for message in [
             "gitoggle: hold toggles",
             "S\n\nSee gitoggle: it does that",
+            "Document what Gitoggle-Allow is",
+            "gitoggle: allow more",
             "S\n\nGITOGGLE-ALLOW : window\nGitoggle-First-Pass: adopt",
             "S\n\nGitoggle-Allow: mass-change shop/prod",
         ] {

@@ -246,7 +246,6 @@ impl HoldKind {
             },
             Self::Refused => Rule {
                 is_tried: true,
-                later: "refused by the service: ",
                 way_out: Some(WayOut::Retry(
                     "correct the document or the service, then `gitoggle reconcile` tries it again",
                 )),

@@ -267,6 +267,13 @@ pub struct EnvironmentId {
     pub environment: Key,
 }
 
+impl EnvironmentId {
+    /// Returns whether both are one environment: ids that differ only in case are one.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.to_string().eq_ignore_ascii_case(&other.to_string())
+    }
+}
+
 impl fmt::Display for EnvironmentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.project, self.environment)

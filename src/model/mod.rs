@@ -27,7 +27,7 @@ mod version;
 pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, HistoryEvidence};
 pub(crate) use commit::AuthoredCommit;
-pub use commit::{ALLOW_TRAILER, Commit, FIRST_PASS_TRAILER};
+pub use commit::{ALLOW_TRAILER, Commit, FIRST_PASS_TRAILER, Trailer};
 pub(crate) use condition::{
     CONDITION_TYPES, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, TextComparison,
     TimeComparison,

@@ -111,12 +111,13 @@ pub(super) fn compare(
     }
     check_source(&comparison, files.snapshot, rules)?;
     overrides.idle_globs = idle_globs(&comparison, &scopes);
-    if rules.policy.allows_trailers && !comparison.differences.is_empty() {
+    if !comparison.differences.is_empty() {
         let recorded = match applied.base {
             Some(base) => base.base.revisions.first().copied(),
             None => applied.view.tip().map(|tip| tip.revision),
         };
-        files.snapshot.commits_since(recorded)?.iter().for_each(|commit| overrides.add_trailers(commit));
+        let commits = files.snapshot.commits_since(recorded)?;
+        commits.iter().for_each(|commit| overrides.add_trailers(commit, rules.policy.allows_trailers));
     }
     Ok(Compared { comparison, overrides, overwritten })
 }
@@ -527,16 +528,24 @@ fn emptied(
     // An environment that loses all documents never means that everything was removed (src/plan/README.md,
     // "Missing and invalid documents").
     lost.into_iter()
-        .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))
-        .map(|environment| (environment.clone(), Arc::new(emptied_hold(&environment))))
+        .filter(|environment| is_in_scope(environment) && !overrides.lifts_rails(environment))
+        .map(|environment| {
+            let hold = emptied_hold(&environment, &rules.policy);
+            let allows_trailers = rules.policy.allows_trailers;
+            let hold = overrides.explained(hold, std::iter::empty(), &environment, allows_trailers);
+            (environment, Arc::new(hold))
+        })
         .collect()
 }
 
-fn emptied_hold(environment: &EnvironmentId) -> Hold {
+fn emptied_hold(environment: &EnvironmentId, policy: &Policy) -> Hold {
+    let by_trailer = match policy.allows_trailers {
+        true => format!(", or put the trailer `Gitoggle-Allow: mass-change {environment}` on a commit"),
+        false => String::new(),
+    };
     plan::hold::environment(&format!(
         "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
-         `gitoggle allow mass-change {environment}` for a running daemon, or put the trailer `Gitoggle-Allow: mass-change \
-         {environment}` on a commit; `--on-remove` (`disable` or `forget`) \
+         `gitoggle allow mass-change {environment}` for a running daemon{by_trailer}; `--on-remove` (`disable` or `forget`) \
          decides about its toggles"
     ))
 }

@@ -111,8 +111,7 @@ impl Stale {
                 format!("this checkout is stale: {recorded} was applied, and is not an ancestor of {found}")
             }
             Self::Unknown => format!(
-                "cannot tell whether this checkout is stale, or the repository was replaced: {recorded} was applied, and is \
-                 missing here, so how {found} relates to it is unknown"
+                "cannot tell how {found} relates to {recorded}, which was applied and is missing here"
             ),
             Self::Unrelated => format!(
                 "this checkout is stale, or the repository was replaced: {recorded} was applied, and has no history in \
@@ -134,8 +133,9 @@ impl Stale {
             }
             Self::Unknown => {
                 "nothing was sent, and no state was written to the remote; an old checkout lacks newer commits: check out the \
-                 newest one; check that `--repo` names the right repository; to publish this one over what was applied, pass \
-                 `--history follow`, or run `gitoggle allow history` (`POST /allow`) for a daemon"
+                 newest one; after a force push, a host may not send the old commits anymore: to publish this one over what was \
+                 applied, pass `--history follow`, or run `gitoggle allow history` (`POST /allow`) for a daemon; check that \
+                 `--repo` names the right repository"
             }
             Self::Unrelated => {
                 "nothing was sent, and no state was written to the remote; check that `--repo` names the right \

@@ -34,6 +34,7 @@ pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use range::{BranchRange, FetchHints, Range, RangeError, plan_range};
 pub(crate) use record::applied_tree;
+pub(crate) use report::{CHECK_SERVICE, FRUITLESS};
 pub use report::{ChangeResult, Report, StopReason};
 pub(crate) use reviews::ReviewSource;
 pub(crate) use runtime::cores;

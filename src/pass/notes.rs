@@ -51,13 +51,14 @@ pub(super) fn step_notes(
     Ok(StepNotes { is_forward, is_refused, notes: notes.chain(deleted_ref(view, config)).collect() })
 }
 
-/// Returns a warning about a first pass on shared state: the ref may have been deleted.
+/// Returns a note on a first pass on shared state. Its folder would restore a ref that it knows, so nothing here
+/// shows whether the ref was deleted or never existed: the note names both, the usual case first.
 pub(crate) fn deleted_ref(view: &StateSnapshot, config: &Config) -> Option<String> {
     let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
     is_first.then(|| {
         format!(
-            "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
-             that repository does: {}",
+            "nothing is recorded in the shared state yet; if this repository was applied before, the ref of its state was \
+             deleted, as a push with `--mirror` into that repository does: {}",
             hold::first_pass_advice(Unapplied::Lost, &config.rules.policy)
         )
     })

@@ -33,7 +33,8 @@ pub enum Files {
 /// (src/cli/README.md, "Commands that only read").
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     // State before source, as in a pass.
-    plan_over(config, files, &view(config)?, &LiveDifferences::new())
+    let planned = plan_over(config, files, &view(config)?, &LiveDifferences::new())?;
+    Ok(Planned { plan: planned.plan.hold_unless_equal(), ..planned })
 }
 
 /// Returns the plan of a pass with the state `view` that knows these `drifted` toggles, and its notes. Writes

@@ -30,7 +30,13 @@ impl ChangeResult {
         let reason = outcome.reason.as_str();
         match outcome.kind {
             OutcomeKind::Applied => Self::Applied,
-            OutcomeKind::Refused => Self::failed(HoldKind::Refused, reason),
+            OutcomeKind::Refused => Self::failed(
+                HoldKind::Refused,
+                format!(
+                    "refused by the service: {reason}; correct the document or the service, then the next `apply`, or `gitoggle \
+                     reconcile` for a running daemon, tries it again"
+                ),
+            ),
             _ => Self::pending(reason),
         }
     }
@@ -224,6 +230,18 @@ impl Report {
             && self.plan.is_empty()
     }
 
+    /// Returns the plan as the pass carried it out: the changes that it held are withheld.
+    pub(crate) fn concluded_plan(&self) -> Arc<Plan> {
+        let results = self.plan.changes().iter().zip(&self.results);
+        let held =
+            results.filter_map(|(change, result)| Some((change.id.clone(), Arc::clone(result.hold()?))));
+        let held: BTreeMap<ToggleId, Arc<Hold>> = held.collect();
+        match held.is_empty() {
+            true => Arc::clone(&self.plan),
+            false => Arc::new(Plan::clone(&self.plan).withhold(&held)),
+        }
+    }
+
     /// Returns every change with its result: first those recorded before the pass started over, then the
     /// others in the plan's order.
     pub fn lines(&self) -> impl Iterator<Item = (&Change, &ChangeResult)> {
@@ -277,11 +295,18 @@ impl Report {
         let pending = self.lines().filter(|(_, result)| result.is_pending());
         let pending = pending.filter_map(|(_, result)| result.reason());
         let last = pending.last().filter(|_| self.count(is_useful) == 0)?;
-        Some(format!(
-            "the service applied and refused nothing: {last}; check the service; the next pass sends the unconfirmed changes"
-        ))
+        Some(format!("{FRUITLESS}: {last}; {CHECK_SERVICE}"))
+    }
+
+    /// Returns whether no request of a pass that ran to its end had a useful response.
+    pub(crate) fn is_fruitless(&self) -> bool {
+        self.stopped.is_none() && self.fruitless().is_some()
     }
 }
+
+/// What a pass without a useful response says, and what to do.
+pub(crate) const FRUITLESS: &str = "the service applied and refused nothing";
+pub(crate) const CHECK_SERVICE: &str = "check the service; the next pass sends the unconfirmed changes";
 
 /// Why a pass ended before it had tried every change.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -404,9 +429,7 @@ impl StopReason {
     /// Returns the way out, if one exists.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Breaker { .. } | Self::Patience { .. } => {
-                Some("check the service; the next pass sends the unconfirmed changes")
-            }
+            Self::Breaker { .. } | Self::Patience { .. } => Some(CHECK_SERVICE),
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
             Self::Forbidden(..) => Some(
                 "let the account of the token publish to these environments, or replace the token; its file is read again at \

@@ -114,7 +114,7 @@ impl Holds<'_> {
     fn rail(&self, change: &Change) -> MaybeHeld {
         let rail = of(&self.rails, change).filter(|_| !change.is_let_through())?;
         let is_permitted =
-            self.policy.allows_mass_change || self.overrides.mass_change.contains(&change.id.environment());
+            self.policy.allows_mass_change || self.overrides.lifts_rails(&change.id.environment());
         (!is_permitted).then_some(rail)
     }
 
@@ -284,8 +284,11 @@ pub(super) fn first_pass(
     } else {
         String::new()
     };
-    let by_trailer = match policy.allows_trailers {
-        true => format!("put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit, or "),
+    // Another one would not end a dispute.
+    let by_trailer = match policy.allows_trailers && !is_disputed {
+        true => format!(
+            "put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit that adds or changes a document of it, or "
+        ),
         false => String::new(),
     };
     let (kind, fact) = match why {
@@ -395,14 +398,14 @@ pub(super) fn changed_again(made: &LiveToggle, allowed: u64) -> Hold {
 }
 
 /// Nothing is applied, and the service has other targeting than the document.
-pub(super) fn differs_from_live(made: &LiveToggle) -> Hold {
-    let text = over(made, "the service has other targeting");
+pub(super) fn differs_from_live(made: &LiveToggle, policy: &Policy) -> Hold {
+    let text = over(made, "the service has other targeting", policy);
     Hold::over(HoldKind::DiffersFromLive, made.version, text)
 }
 
 /// The service has other targeting than was last applied.
-pub(super) fn drifted(made: &LiveToggle) -> Hold {
-    let text = over(made, "changed on the service since it was last applied");
+pub(super) fn drifted(made: &LiveToggle, policy: &Policy) -> Hold {
+    let text = over(made, "changed on the service since it was last applied", policy);
     Hold::over(HoldKind::Drifted, made.version, text)
 }
 
@@ -421,10 +424,14 @@ pub(super) fn not_adopted(made: &LiveToggle) -> Hold {
 }
 
 /// Returns why a change on the service holds a change, with the ways out.
-fn over(made: &LiveToggle, why: &str) -> String {
+fn over(made: &LiveToggle, why: &str, policy: &Policy) -> String {
+    let by_trailer = match policy.allows_trailers {
+        true => "the trailer `Gitoggle-Allow: overwrite-drift` on the commit, ",
+        false => "",
+    };
     format!(
-        "{why} ({made}): {}; to publish over it, `gitoggle apply --overwrite-drift --only {id}`, the trailer \
-         `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift {id}` for a running daemon",
+        "{why} ({made}): {}; to publish over it, `gitoggle apply --overwrite-drift --only {id}`, {by_trailer}or `gitoggle \
+         allow overwrite-drift {id}` for a running daemon",
         made.keep(),
         id = made.id
     )

@@ -30,7 +30,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
     let source = plan.source();
     PlanJson {
         version: Plan::VERSION,
-        digest: plan.digest(),
+        digest: plan.has_changes().then(|| plan.digest()),
         source: Source {
             source,
             shallow: source.is_history_cut,
@@ -71,7 +71,9 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
 #[derive(Debug, Serialize)]
 pub struct PlanJson<'a> {
     version: u32,
-    digest: String,
+    /// Absent if nothing is to be published: it would be that of any such plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     source: Source<'a>,
     summary: Summary<'a>,
     changes: Each<'a, plan::Change, Change<'a>>,

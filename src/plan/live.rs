@@ -137,6 +137,28 @@ pub enum LiveDecision {
 
 /// Decides on `change` before it is sent.
 pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Overrides) -> LiveDecision {
+    explained(decide(change, live, policy, overrides), change, policy, overrides)
+}
+
+/// Returns a decision with the trailers that do not lift its hold.
+fn explained(
+    decision: LiveDecision,
+    change: &Change,
+    policy: &Policy,
+    overrides: &Overrides,
+) -> LiveDecision {
+    match decision {
+        LiveDecision::Hold(hold)
+            if matches!(hold.kind, Some(HoldKind::DiffersFromLive | HoldKind::Drifted)) =>
+        {
+            let (commit, environment) = (std::iter::once(&change.attribution), change.id.environment());
+            LiveDecision::Hold(overrides.explained(hold, commit, &environment, policy.allows_trailers))
+        }
+        decision => decision,
+    }
+}
+
+fn decide(change: &Change, live: &Live, policy: &Policy, overrides: &Overrides) -> LiveDecision {
     let live = match live {
         // There is nothing left to disable.
         Live::Missing { .. } if change.action == Action::Disable => return LiveDecision::Converged,
@@ -169,7 +191,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
     if change.overwrite == Overwrite::Allowed || allowed == Some(live.version) {
         return LiveDecision::Publish { base_version: live.version };
     }
-    match (decide_over(change, live), allowed) {
+    match (decide_over(change, live, policy), allowed) {
         (LiveDecision::Hold(_), Some(allowed)) => LiveDecision::Hold(hold::changed_again(live, allowed)),
         // It is in the plan only because of the version that may be overwritten.
         (LiveDecision::Publish { .. }, Some(allowed)) if matches!(change.before, Before::Live(_)) => {
@@ -181,26 +203,33 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy, overrides: &Ov
 
 /// Decides on `change` of a toggle that may have been changed on the service, without a permission to
 /// overwrite that.
-fn decide_over(change: &Change, live: &LiveToggle) -> LiveDecision {
+fn decide_over(change: &Change, live: &LiveToggle, policy: &Policy) -> LiveDecision {
     let publish = LiveDecision::Publish { base_version: live.version };
     match &change.before {
-        Before::Applied(applied) | Before::Live(applied) => publish_over(Some(applied), change, live),
-        Before::Nothing => publish_over(None, change, live),
+        Before::Applied(applied) | Before::Live(applied) => publish_over(Some(applied), change, live, policy),
+        Before::Nothing => publish_over(None, change, live, policy),
         // The request or an earlier one was the last one, or it has not arrived.
         Before::Unknown { sent, .. }
             if may_be_ours(sent, &live.content) || sent.base_version == Some(live.version) =>
         {
             publish
         }
-        Before::Unknown { sent, applied } if sent.overtaken => publish_over(applied.as_deref(), change, live),
+        Before::Unknown { sent, applied } if sent.overtaken => {
+            publish_over(applied.as_deref(), change, live, policy)
+        }
         Before::Unknown { sent, .. } => LiveDecision::ReadVersions { after: sent.base_version.unwrap_or(0) },
         // What was applied is not known, so it cannot be compared.
-        Before::Unreadable => LiveDecision::Hold(hold::drifted(live)),
+        Before::Unreadable => LiveDecision::Hold(hold::drifted(live, policy)),
     }
 }
 
 /// Decides on a change of a toggle whose last recorded targeting is `applied`; none if nothing is recorded.
-fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -> LiveDecision {
+fn publish_over(
+    applied: Option<&Payload>,
+    change: &Change,
+    live: &LiveToggle,
+    policy: &Policy,
+) -> LiveDecision {
     let may_publish = match applied {
         Some(applied) => live.content.payload() == Some(applied),
         // The first version is the one that the creation of the toggle makes, so the toggle is not configured
@@ -209,8 +238,8 @@ fn publish_over(applied: Option<&Payload>, change: &Change, live: &LiveToggle) -
     };
     match applied {
         _ if may_publish => LiveDecision::Publish { base_version: live.version },
-        Some(_) => LiveDecision::Hold(hold::drifted(live)),
-        None => LiveDecision::Hold(hold::differs_from_live(live)),
+        Some(_) => LiveDecision::Hold(hold::drifted(live, policy)),
+        None => LiveDecision::Hold(hold::differs_from_live(live, policy)),
     }
 }
 
@@ -232,8 +261,18 @@ fn may_be_ours(sent: &Sent, live: &LiveContent) -> bool {
 
 /// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has
 /// neither the base version of the earlier request nor its targeting.
-pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
-    let drifted = LiveDecision::Hold(hold::drifted(live));
+pub fn decide_by_versions(
+    change: &Change,
+    live: &LiveToggle,
+    newer: &[LiveVersion],
+    policy: &Policy,
+    overrides: &Overrides,
+) -> LiveDecision {
+    explained(by_versions(change, live, newer, policy), change, policy, overrides)
+}
+
+fn by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion], policy: &Policy) -> LiveDecision {
+    let drifted = LiveDecision::Hold(hold::drifted(live, policy));
     let Before::Unknown { sent, applied } = &change.before else {
         return drifted;
     };
@@ -245,7 +284,9 @@ pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersi
         // else.
         _ if applied.is_none() && newer.iter().any(|version| may_be_ours(sent, &version.content)) => drifted,
         // The service did not store the request, so what is recorded counts.
-        Resolution::Conflict | Resolution::NotStored => publish_over(applied.as_deref(), change, live),
+        Resolution::Conflict | Resolution::NotStored => {
+            publish_over(applied.as_deref(), change, live, policy)
+        }
     }
 }
 
@@ -358,7 +399,7 @@ impl Plan {
                 let decision = decide_live(&change, live, policy, &self.overrides);
                 match (decision, live, newer.get(&change.id)) {
                     (LiveDecision::ReadVersions { .. }, Live::Toggle(live), Some(newer)) => {
-                        decide_by_versions(&change, live, newer)
+                        decide_by_versions(&change, live, newer, policy, &self.overrides)
                     }
                     (decision, ..) => decision,
                 }
@@ -395,8 +436,11 @@ impl Plan {
                     self.state_edits.push(converged(change));
                 }
                 Some(LiveDecision::Hold(hold)) => {
+                    let hold = self.unless_equal.get(&change.id).map_or(hold, |held| Hold::clone(held));
                     self.withheld.push(WithheldToggle::of(Arc::new(hold), change));
                 }
+                // A window or a suspension holds what the service does not have already.
+                Some(_) | None if self.unless_equal.contains_key(&change.id) => self.changes.push(change),
                 Some(_) | None => {
                     if let Some(live) = live.and_then(|live| live.overwritten_by(&change)) {
                         change.replaces.get_or_insert_default().live.get_or_insert_with(|| live.clone());
@@ -406,6 +450,7 @@ impl Plan {
             }
         }
         self.hold_for_missing(live);
+        self = self.hold_unless_equal();
         // Whoever decides on a first pass sees what an asserted one replaces.
         for held in &mut self.withheld {
             let undecided =

@@ -11,7 +11,7 @@ use super::hold::Unapplied;
 use super::{Change, Windows, hold};
 use crate::model::{
     ALLOW_TRAILER, Action, Allowance, Attribution, Commit, CommitId, EnvironmentId, FIRST_PASS_TRAILER, Hold,
-    HoldKind, Override, Scope, Suspensions, Thresholds, ToggleId, escaped, hex, words,
+    HoldKind, Override, Scope, Suspensions, Thresholds, ToggleId, Trailer, escaped, hex, words,
 };
 
 /// The settings that a plan depends on.
@@ -299,8 +299,10 @@ pub struct Overrides {
     pub idle_globs: BTreeSet<String>,
     /// The trailers of the commits to apply that do not count, each with its commit and the reason.
     pub idle_trailers: BTreeSet<String>,
-    /// The trailers that count only for the changes of their own commits, likewise.
-    pub own_trailers: BTreeSet<String>,
+    /// The trailers of these commits that count for the changes of their own commit.
+    pub own_trailers: BTreeSet<(CommitId, Trailer)>,
+    /// The environments whose rails a trailer lifts, which stays in the repository.
+    pub merged_mass_change: BTreeSet<EnvironmentId>,
 }
 
 impl Overrides {
@@ -336,8 +338,7 @@ impl Overrides {
 
     /// Adds what a commit between the recorded revision and the one to apply allows, whether it changes a
     /// toggle or not.
-    pub(crate) fn add_trailers(&mut self, commit: &Commit) {
-        self.mass_change.extend(commit.mass_change_environments());
+    pub(crate) fn add_trailers(&mut self, commit: &Commit, allows_trailers: bool) {
         let of = |line: &str, why: &str| {
             format!(
                 "commit {} has `{}`, which does not count: {}",
@@ -346,18 +347,32 @@ impl Overrides {
                 escaped(why)
             )
         };
-        self.idle_trailers.extend(commit.idle_trailers().iter().map(|idle| of(&idle.line, &idle.why)));
-        if commit.trailers(ALLOW_TRAILER).iter().any(|value| value == Override::MassChange.as_str()) {
-            self.own_trailers.insert(format!(
-                "commit {} has `{ALLOW_TRAILER}: mass-change`, which counts only for the changes of that commit",
-                commit.id.short()
-            ));
+        let (idle, own) = (commit.idle_trailers(), commit.own_trailers());
+        if !allows_trailers {
+            let lines = idle.into_iter().map(|idle| idle.line);
+            let lines = lines.chain(own.iter().map(ToString::to_string));
+            let off = "trailers are turned off (`--no-allow-trailer`)";
+            return self.idle_trailers.extend(lines.map(|line| of(&line, off)));
         }
+        self.merged_mass_change.extend(commit.mass_change_environments());
+        self.idle_trailers.extend(idle.iter().map(|idle| of(&idle.line, &idle.why)));
+        self.own_trailers.extend(own.into_iter().map(|trailer| (commit.id, trailer)));
+    }
+
+    /// Returns whether the rails of `environment` are lifted, by an operator or by a trailer. Ids that differ
+    /// only in case are one.
+    pub(crate) fn lifts_rails(&self, environment: &EnvironmentId) -> bool {
+        self.mass_change.contains(environment) || self.is_lifted_by_trailer(environment)
+    }
+
+    pub(crate) fn is_lifted_by_trailer(&self, environment: &EnvironmentId) -> bool {
+        let is_same = |named: &EnvironmentId| named.is_same(environment);
+        self.merged_mass_change.iter().any(is_same)
     }
 
     /// Returns `hold`, which a trailer can lift, with the trailers of these changes and of the commits to
     /// apply that do not.
-    pub(super) fn explained<'c>(
+    pub(crate) fn explained<'c>(
         &self,
         mut hold: Hold,
         commits: impl Iterator<Item = &'c Attribution>,
@@ -372,27 +387,54 @@ impl Overrides {
             let Some(commit) = attribution.commit().filter(|commit| seen.insert(commit.id)) else {
                 continue;
             };
-            own.add_trailers(commit);
-            let count = commit.trailers(ALLOW_TRAILER).len() + commit.trailers(FIRST_PASS_TRAILER).len();
-            if count > 0 && attribution.is_guessed() {
+            own.add_trailers(commit, allows_trailers);
+            if attribution.is_guessed() && !own.own_trailers.is_empty() {
                 why.insert(format!(
                     "the trailers of commit {} do not count, because the history is cut and the commit is a guess",
                     commit.id.short()
                 ));
             }
         }
-        if hold.kind == Some(HoldKind::Rail) {
-            why.extend(self.own_trailers.iter().cloned());
-            let named = self.mass_change.union(&own.mass_change).filter(|named| *named != environment);
+        let is_rail = matches!(hold.kind, Some(HoldKind::Rail | HoldKind::Environment));
+        let reason = |id: &CommitId, trailer: &Trailer| {
+            let (is_own, what) = (seen.contains(id), trailer.decision()?);
+            Some(match (hold.kind?, what) {
+                (HoldKind::Rail, Override::MassChange) => {
+                    "which counts only for the changes of that commit".to_owned()
+                }
+                (HoldKind::Environment, Override::MassChange) => {
+                    format!(
+                        "which counts here with the environment: `{ALLOW_TRAILER}: mass-change {environment}`"
+                    )
+                }
+                (HoldKind::Window, Override::Window)
+                | (HoldKind::DiffersFromLive | HoldKind::Drifted, Override::OverwriteDrift)
+                    if !is_own =>
+                {
+                    "which counts only for the changes of that commit".to_owned()
+                }
+                (
+                    HoldKind::FirstPass | HoldKind::StateLost,
+                    Override::FirstPassAdopt | Override::FirstPassAssert,
+                ) if !is_own => {
+                    format!("which counts only on the newest commit of a document in `{environment}`")
+                }
+                _ => return None,
+            })
+        };
+        why.extend(self.own_trailers.iter().filter_map(|(id, trailer)| {
+            Some(format!("commit {} has `{trailer}`, {}", id.short(), reason(id, trailer)?))
+        }));
+        if is_rail {
+            let named = self.merged_mass_change.union(&own.merged_mass_change);
+            let others = named.filter(|named| !named.is_same(environment));
             why.extend(
-                named.map(|named| {
+                others.map(|named| {
                     format!("`{ALLOW_TRAILER}: mass-change {named}` is about another environment")
                 }),
             );
         }
         why.extend(self.idle_trailers.union(&own.idle_trailers).cloned());
-        // Without trailers, they would not count in any form.
-        why.retain(|_| allows_trailers);
         for why in why.iter().take(MOST) {
             hold.text = format!("{}; {why}", hold.text);
         }

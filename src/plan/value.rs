@@ -299,6 +299,21 @@ impl Plan {
         self.unless_equal.get(id)
     }
 
+    /// Returns the plan as it is shown: what is sent only if the service has it already is held.
+    pub(crate) fn hold_unless_equal(mut self) -> Self {
+        let held = std::mem::take(&mut self.unless_equal);
+        self.withhold(&held)
+    }
+
+    /// Returns the plan with these changes among the withheld ones.
+    pub(crate) fn withhold(mut self, held: &BTreeMap<ToggleId, Arc<Hold>>) -> Self {
+        let withheld = self.changes.extract_if(.., |change| held.contains_key(&change.id));
+        let withheld = withheld.map(|change| WithheldToggle::of(Arc::clone(&held[&change.id]), change));
+        self.withheld.extend(withheld);
+        self.withheld.sort_by(|a, b| a.id.cmp(&b.id));
+        self
+    }
+
     /// Returns the number of documents that are recorded if the service has the same targeting.
     pub fn adoptions(&self) -> usize {
         self.changes.len() - self.requests().count()

@@ -36,6 +36,7 @@ mod hints;
 mod history;
 mod identity;
 mod idle_globs;
+mod idle_trailers;
 mod import;
 mod init;
 mod isolation;

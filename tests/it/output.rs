@@ -32,7 +32,7 @@ orphan shop/prod/gone
     the file was removed; `--on-remove keep` leaves the toggle as it is
 
 held shop/test/first
-    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
+    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit that adds or changes a document of it, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
   + create shop/test/first  <short> Ask for 21 years
       new, ENABLED
       variations `off` = `false`, `on` = `true`
@@ -97,7 +97,7 @@ fn an_apply_is_printed_as_text() {
         .exit(1)
         .stdout(r#"applied shop/prod/new (create) <short> Ask for 21 years
 failed shop/prod/pay (update) <short> Ask for 21 years
-  the service responded with 422: no such attribute
+  refused by the service: the service responded with 422: no such attribute; correct the document or the service, then the next `apply`, or `gitoggle reconcile` for a running daemon, tries it again
 
 held shop/prod/bad
     the document is invalid; the last applied version stays
@@ -106,7 +106,7 @@ orphan shop/prod/gone
     the file was removed; `--on-remove keep` leaves the toggle as it is
 
 held shop/test/first
-    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
+    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit that adds or changes a document of it, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
 
 error[select-out-of-range]: `select` is 7, but the last variation is 1
   --> shop/prod/bad.yaml:10:24
@@ -150,7 +150,7 @@ fn an_apply_for_github_lists_failures_in_the_job_summary() {
 
 applied 0 of 1 change, 1 failed (shop/prod/pay)
 
-* **failed** ` shop/prod/pay ` (update) ` <short> `: ` the service responded with 422: no such attribute `
+* **failed** ` shop/prod/pay ` (update) ` <short> `: `` refused by the service: the service responded with 422: no such attribute; correct the document or the service, then the next `apply`, or `gitoggle reconcile` for a running daemon, tries it again ``
 
 ### gitoggle plan
 
@@ -189,12 +189,12 @@ Digest: `sha256:<digest>`
 fn a_status_is_printed_as_text() {
     let world = World::of_every_kind();
     let all = r#"$REPO refs/heads/main at <short>
-held     shop/prod/bad    <short>  the document is invalid; the last applied version stays
+held     shop/prod/bad    <short>  shop/prod/bad.yaml:10:24: `select` is 7, but the last variation is 1; the document is invalid; the last applied version stays
 orphan   shop/prod/gone   <short>  the file was removed; `--on-remove keep` leaves the toggle as it is
 pending  shop/prod/new    ----------  create is due
 pending  shop/prod/pay    <short>  update is due
 in sync  shop/prod/same   <short>
-held     shop/test/first  ----------  nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
+held     shop/test/first  ----------  nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit that adds or changes a document of it, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
 6 toggles: 2 held, 2 pending, 1 orphan, 1 in sync
 "#;
     world.status().arg("--all").exit(4).stdout(all);

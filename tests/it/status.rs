@@ -138,7 +138,7 @@ fn the_markdown_lists_toggles_that_are_not_in_sync() {
     let markdown = "### gitoggle status\n\n\
          2 toggles: 1 held, 1 pending\n\n\
          ` $REPO ` ` refs/heads/main ` ` <short> `\n\n\
-         * **held** ` shop/prod/bad `: ` the document is invalid; nothing is published for this toggle before it is valid `\n\
+         * **held** ` shop/prod/bad `: `` shop/prod/bad.yaml:1:1: not a document: it has neither `disabled` nor `content`; the document is invalid; nothing is published for this toggle before it is valid ``\n\
          * **pending** ` shop/prod/pay `: ` update is due `\n";
     world.status().set("output", "markdown").exit(3).stdout(markdown);
     let summary = world.path("summary.md");
@@ -153,7 +153,8 @@ fn a_refusal_is_reported_for_a_toggle_that_is_also_held() {
     world.service.always(|_| Answer::json(409, r#"{"message": "not before Monday"}"#));
     world.apply().set("first-pass", "assert").exit(1).any_output();
     world.status().exit(4).stdout_contains(&[
-        "----------  the service refused it last: the service responded with 409: not before Monday; nothing is applied here yet",
+        "----------  refused by the service: the service responded with 409: not before Monday; correct the document or the service",
+        "nothing is applied here yet",
     ]);
 }
 

@@ -22,7 +22,10 @@ use crate::forge::CommitVerdict;
 use crate::model::{
     Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, ToggleState, chain, counted, escaped,
 };
-use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, ReviewSource, Runtime};
+use crate::pass::{
+    self, CHECK_SERVICE, ChangeResult, Config, FRUITLESS, PassContext, Reconciler, Report, ReviewSource,
+    Runtime,
+};
 use crate::plan::{OnDrift, PlanJson, StateEdit, json};
 use crate::report::{self, JunitHolds, Links, PlanView, code, fitting};
 use crate::source::CacheMode;
@@ -216,6 +219,8 @@ fn print_end(report: &Report) -> Result<(), Failure> {
     }
     match &report.error {
         Some(error) => note(&Failure::of(error).to_string()),
+        // The lines of the toggles have the outcomes already.
+        None if report.is_fruitless() => note(&format!("error: {FRUITLESS}\nhint: {CHECK_SERVICE}\n")),
         None => Ok(()),
     }
 }

@@ -16,7 +16,7 @@ use crate::daemon::status::{
     DriftFacts, LastPass, LastPlan, PassResult, SourceStatus, Success, ToggleStatus, Withheld, show,
 };
 use crate::drift::{DriftScan, DriftScanner, ScanRequest};
-use crate::model::{Suspensions, chain};
+use crate::model::{Hold, HoldKind, Suspensions, chain};
 use crate::pass::publish::order;
 use crate::pass::{Config, Error, PassContext, Reconciler, Report, planning};
 
@@ -61,7 +61,7 @@ impl Driver {
             status.source.refused = refused;
             if let Ok(report) = result {
                 status.source = source_after(report, status.source.clone());
-                status.plan = Some(LastPlan(Arc::clone(&report.plan)));
+                status.plan = Some(LastPlan(report.concluded_plan()));
             }
             status.source.awaited = None;
             status.doubt = None;
@@ -173,7 +173,8 @@ impl Driver {
         // the order.
         running.clear_failures(state);
         // An operator may have allowed it before a restart.
-        if overwrites_drift(reconciler) && !state.drift.facts.is_empty() {
+        let may_be_overwritten = |fact: &Hold| fact.kind != Some(HoldKind::Archived);
+        if overwrites_drift(reconciler) && state.drift.facts.values().any(may_be_overwritten) {
             self.trigger.fire();
         }
         Some(())

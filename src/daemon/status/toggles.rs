@@ -16,8 +16,9 @@ use crate::state::{Revisions, StateSnapshot};
 type Lines = BTreeMap<ToggleId, Option<Arc<Hold>>>;
 
 /// Returns the status of every toggle by a plan that was not carried out.
-pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+pub(super) fn before(plan: &Plan, view: &StateSnapshot, rules: &Rules) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
+    name_findings(&mut lines, plan, rules);
     let tries = &view.failures().tries;
     for held in plan.withheld() {
         let refused = tries.get(&held.id.folded()).filter(|tried| {
@@ -26,7 +27,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
                 && change.is_none_or(|change| change.request() == tried.request)
         });
         if let Some(refused) = refused {
-            prefix(&mut lines, &held.id, &format!("the service refused it last: {}", refused.hold.text));
+            prefix(&mut lines, &held.id, &refused.hold.text);
         }
     }
     for change in plan.changes() {
@@ -34,7 +35,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
         let hold = hold.unwrap_or_else(|| due(change, view));
         lines.insert(change.id.clone(), Some(Arc::new(hold)));
     }
-    complete(lines, view, &mut Revisions::default(), scope)
+    complete(lines, view, &mut Revisions::default(), &rules.policy.scope)
 }
 
 /// Describes a change that is to be sent, with the response to its last attempt.
@@ -173,6 +174,7 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
     planning::with_snapshot(&config.source, |snapshot| {
         let planned = planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)?;
+        let planned = Planned { plan: planned.plan.hold_unless_equal(), ..planned };
         let mut status = of(&planned, &view, config)?;
         status.source.set_head(snapshot.commit());
         Ok(StatusReport { planned, status })
@@ -207,7 +209,7 @@ fn of(planned: &Planned, view: &StateSnapshot, config: &Config) -> Result<Status
         suspensions: view.suspensions().at(config.clock.unix()),
         ..Status::default()
     };
-    status.set_toggles(before(plan, view, &config.rules.policy.scope)?);
+    status.set_toggles(before(plan, view, &config.rules)?);
     Ok(status)
 }
 

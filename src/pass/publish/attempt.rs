@@ -240,7 +240,7 @@ impl<'a> Attempt<'a> {
                 if let Before::Unknown { sent, applied } = &change.before {
                     live.add_events(&newer, sent.base_version, applied.as_deref());
                 }
-                decide_by_versions(change, &live, &newer)
+                decide_by_versions(change, &live, &newer, &self.publish.policy, self.publish.plan.overrides())
             }
             (decision, _) => decision,
         };

@@ -1,8 +1,8 @@
 //! Decisions by the live state.
 
 use crate::model::{
-    Action, Attribution, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ObjectId,
-    Payload, ReturnType, Sent, TargetingDigest, Version,
+    Action, Attribution, CommitId, Format, Hold, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion,
+    ObjectId, Payload, ReturnType, Sent, TargetingDigest, Version,
 };
 use crate::plan::{
     Before, Change, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy, Resolution,
@@ -10,6 +10,10 @@ use crate::plan::{
 };
 
 /// Decides without orders of operators.
+fn by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
+    decide_by_versions(change, live, newer, &Policy::default(), &Overrides::default())
+}
+
 pub(super) fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecision {
     crate::plan::decide_live(change, live, policy, &Overrides::default())
 }
@@ -164,7 +168,7 @@ fn an_unknown_request_is_found_among_the_versions() {
     ] {
         for (is_retry, expected) in [(true, retry), (false, first)] {
             let change = Change { is_retry, ..change(unknown(base_version, applied)) };
-            let decision = decide_by_versions(&change, &live(9, live_value), &newer);
+            let decision = by_versions(&change, &live(9, live_value), &newer);
             assert_eq!(word(&decision), expected, "{base_version:?} {applied:?} {newer:?}");
         }
     }
@@ -194,7 +198,7 @@ fn an_asserted_first_pass_publishes_over_what_the_service_had_and_not_over_a_cha
         change.overwrite = Overwrite::Asserted;
         let live = live(7, "other");
         let decision = match decide_live(&change, &toggle(live.clone()), &Policy::default()) {
-            LiveDecision::ReadVersions { .. } => decide_by_versions(&change, &live, &versions),
+            LiveDecision::ReadVersions { .. } => by_versions(&change, &live, &versions),
             decision => decision,
         };
         assert_eq!(word(&decision), expected, "{:?}", change.before);
@@ -265,7 +269,7 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
 
 #[test]
 fn a_hold_says_who_changed_what_and_what_to_do() {
-    let text = hold::drifted(&live(7, "x")).text;
+    let text = hold::drifted(&live(7, "x"), &Policy::default()).text;
     insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): to keep that, `gitoggle import shop/prod/a --overwrite` and commit; to publish over it, `gitoggle apply --overwrite-drift --only shop/prod/a`, the trailer `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift shop/prod/a` for a running daemon");
 }
 
@@ -273,8 +277,10 @@ fn a_hold_says_who_changed_what_and_what_to_do() {
 fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
     let mut live = live(7, "x");
     live.content = LiveContent::Inexpressible("`content` has `salt`".to_owned());
-    for hold in [hold::drifted, hold::differs_from_live, hold::not_adopted] {
-        let text = hold(&live).text;
+    let policy = Policy::default();
+    let holds =
+        [hold::drifted(&live, &policy), hold::differs_from_live(&live, &policy), hold::not_adopted(&live)];
+    for Hold { text, .. } in holds {
         assert!(
             text.contains("correct it there, then `gitoggle import shop/prod/a --overwrite` and commit"),
             "{text}"

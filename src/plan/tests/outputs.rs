@@ -87,7 +87,7 @@ fn the_text_is_for_people() {
         the file was removed; `--on-remove keep` leaves the toggle as it is; the file was renamed to that of `q/e/new`, which is a new toggle, and the old one keeps serving
 
     held r/e/first
-        nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
+        nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit that adds or changes a document of it, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
       + create r/e/first  0404040404 Raise it
           new, ENABLED
           variations `a` = `1`

@@ -54,7 +54,7 @@ fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
 
     #### ` r/e ` 1 held
 
-    * **held** ` first `: nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
+    * **held** ` first `: nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit that adds or changes a document of it, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
       * **create** ` first `: new, ENABLED; default serve `a`
 
     Digest: `sha256:06b38c5b2c51131ae510419c70c584cc67226d9c40b754e1d0e369677afba21f`

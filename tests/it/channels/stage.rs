@@ -86,7 +86,7 @@ impl Stage {
         self.settings(run)
     }
 
-    fn settings(&self, run: Gitoggle) -> Gitoggle {
+    pub(super) fn settings(&self, run: Gitoggle) -> Gitoggle {
         run.set("repo", self.repo_url())
             .set("ref", "main")
             .set("state-dir", self.world.state())
@@ -100,7 +100,7 @@ impl Stage {
             .env("NO_PROXY", "localhost")
     }
 
-    fn repo_url(&self) -> String {
+    pub(super) fn repo_url(&self) -> String {
         format!("{}/toggles.git", self.host.url().replace("127.0.0.1", "localhost"))
     }
 
@@ -219,6 +219,7 @@ fn toggle(number: usize) -> Value {
 }
 
 /// What all channels of a daemon say at one time.
+#[derive(Debug)]
 pub(super) struct Channels {
     /// The texts of each line.
     pub(super) log: Vec<String>,
