@@ -221,8 +221,6 @@ impl Draft {
         self.pass_decided(&mut changes, &overrides, decided)?;
         holds.rails = self.rails(&changes, &overrides);
         for mut change in changes {
-            // A trailer stays in the repository, and is not asked for again after this revision is recorded.
-            change.passed |= overrides.is_lifted_by_trailer(&change.id.environment());
             match holds.after_rails(&change) {
                 // Recording sends nothing, so neither a window nor a suspension holds what the service has
                 // already.

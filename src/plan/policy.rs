@@ -362,12 +362,8 @@ impl Overrides {
     /// Returns whether the rails of `environment` are lifted, by an operator or by a trailer. Ids that differ
     /// only in case are one.
     pub(crate) fn lifts_rails(&self, environment: &EnvironmentId) -> bool {
-        self.mass_change.contains(environment) || self.is_lifted_by_trailer(environment)
-    }
-
-    pub(crate) fn is_lifted_by_trailer(&self, environment: &EnvironmentId) -> bool {
-        let is_same = |named: &EnvironmentId| named.is_same(environment);
-        self.merged_mass_change.iter().any(is_same)
+        let mut named = self.mass_change.iter().chain(&self.merged_mass_change);
+        named.any(|named| named.is_same(environment))
     }
 
     /// Returns `hold`, which a trailer can lift, with the trailers of these changes and of the commits to

@@ -314,7 +314,7 @@ impl Snapshot {
                     break;
                 }
                 open.remove(&id);
-                if reader.commit(id)?.mass_change_environments().contains(environment) {
+                if reader.commit(id)?.mass_change_environments().iter().any(|one| one.is_same(environment)) {
                     deciding.push(id);
                 }
             }

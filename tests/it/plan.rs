@@ -304,6 +304,6 @@ fn a_plan_that_publishes_nothing_has_no_digest_in_json() {
     assert_eq!(digest(), serde_json::Value::Null);
     world.repo.file("shop/prod/pay.yaml", "nonsense\n").commit("Spoil it");
     assert_eq!(digest(), serde_json::Value::Null, "only held");
-    world.repo.file("shop/prod/pay.yaml", crate::support::doc(21)).commit("Correct it");
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Correct it");
     assert!(digest().is_string());
 }

@@ -141,7 +141,7 @@ fn rich() -> Plan {
         .want("r/e/first", Want::Document(doc(2)));
     let refused = HeldRequest::new(
         RequestDigest::new(Action::Update, &doc(4).payload()),
-        Hold::new(HoldKind::Refused, "::error::no\n"),
+        Hold::new(HoldKind::Refused, "refused by the service: ::error::no\n"),
     );
     world.parked.insert(id("q/e/refused").folded(), refused);
     world.findings = broken("p/e/bad.yaml");

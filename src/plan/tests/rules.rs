@@ -48,7 +48,8 @@ fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
     let policy = Policy { allows_trailers: false, ..Policy::default() };
     let held = world.plan(&policy);
     assert_eq!(held.withheld().len(), 9);
-    assert!(!held.withheld()[0].hold.text.contains("trailer"));
+    let text = &held.withheld()[0].hold.text;
+    assert!(!text.contains("put the trailer") && text.contains("trailers are turned off"), "{text}");
     let policy = Policy { allows_mass_change: true, ..policy };
     assert_eq!(world.plan(&policy).changes().len(), 9);
 }

@@ -403,6 +403,9 @@ fn a_daemon_with_an_empty_disk_follows_a_force_push_or_cannot_tell() {
         [(Documented, false), (FeatureProbe, false), (Documented, true), (FeatureProbe, true)]
     {
         let stage = Stage::applied(kind);
+        // The rewritten commit has a parent, so both histories have one.
+        stage.world.repo.file("README.md", "Toggles\n").commit("Describe them");
+        stage.push();
         let state = stage.world.path("empty");
         let shared = |run: Gitoggle| run.set("state-remote", stage.repo_url()).set("state-dir", &state);
         shared(stage.run("apply")).set("first-pass", "adopt").exit(0).any_output();
