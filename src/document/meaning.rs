@@ -17,6 +17,7 @@ use super::resolve::{
     NameError, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation,
     ServeError, SplitError, Text, VariationNames,
 };
+use super::syntax;
 use crate::model::{
     Payload, ReturnType, Serve, ServiceKind, ServiceLimits, WHOLE, escaped, listed, percent, variation_fits,
 };
@@ -122,7 +123,7 @@ impl MeaningChecker {
                 true => "this text was a list, whose lines are one now",
                 false => "this text has the form of a list, and the other values are JSON",
             };
-            let help = match meant::json_of_block(&trimmed.replace(" - ", "\n- ")) {
+            let help = match json_of_block(&trimmed.replace(" - ", "\n- ")) {
                 Some(json) => format!("write JSON as text: `value: {json}`"),
                 None => "write JSON as text, in single quotes".to_owned(),
             };
@@ -470,6 +471,21 @@ impl ServeChecker<'_> {
     }
 }
 
+/// Returns a block of YAML that is written as a text, as JSON in single quotes.
+fn json_of_block(text: &str) -> Option<String> {
+    if text.len() > meant::LONGEST {
+        return None;
+    }
+    let tree = syntax::parse(text);
+    let root = tree.root.filter(|root| {
+        let is_list = matches!(&root.kind, node::NodeKind::Sequence(_)) && text.trim_start().starts_with('-');
+        tree.findings.is_empty()
+            && (is_list
+                || matches!(&root.kind, node::NodeKind::Mapping(_)) && !text.trim_start().starts_with('{'))
+    })?;
+    meant::json(&root.kind)
+}
+
 /// The most values that are compared with each other value, so that all comparisons together are linear.
 const MOST_COMPARED: usize = 100;
 
@@ -498,7 +514,7 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
     }
     if value.contains(':') && others().next().is_some() && others().all(|other| fits(ReturnType::Json, other))
     {
-        let json = meant::json_of_block(value)?;
+        let json = json_of_block(value)?;
         return Some(("JSON object", format!("write JSON as text: `value: {json}`")));
     }
     if others().any(is_boolean) {
@@ -654,4 +670,25 @@ fn too_large(size: usize, at_least: &str, limit: usize) -> Finding {
     let message = format!("the content has {at_least}{size} bytes as sent, over the limit of {limit}");
     Finding::new(&check::CONTENT_TOO_LARGE, Spot::WholeFile, message)
         .help("split a long list into several toggles, or compare with a segment")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_in_a_text_keeps_its_types_or_has_no_suggestion() {
+        for (text, expected) in [
+            ("a: 1\nb: red\n", Some(r#"'{"a":1,"b":"red"}'"#)),
+            ("- 1\n- True\n", Some("'[1,true]'")),
+            ("a: 01", None),
+            ("a: on", None),
+            ("a: .nan", None),
+            ("a: 1_000", None),
+            ("text", None),
+            ("{a: 1}", None),
+        ] {
+            assert_eq!(json_of_block(text).as_deref(), expected, "{text}");
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! What an author meant by a value in another notation: what to write instead, for the help of findings.
 
 use super::node::{Node, NodeKind, Style, is_null, quoted};
-use super::syntax;
 use crate::model::{ReturnType, WHOLE, closest, escaped, variation_fits};
 
 /// The longest text that a help writes out.
@@ -145,20 +144,6 @@ fn end_of_string(text: &str) -> Option<usize> {
     })
 }
 
-/// Returns a block of YAML that is written as a text, as JSON in single quotes.
-pub(super) fn json_of_block(text: &str) -> Option<String> {
-    if text.len() > LONGEST {
-        return None;
-    }
-    let tree = syntax::parse(text);
-    let root = tree.root.filter(|root| {
-        let is_list = matches!(&root.kind, NodeKind::Sequence(_)) && text.trim_start().starts_with('-');
-        tree.findings.is_empty()
-            && (is_list || matches!(&root.kind, NodeKind::Mapping(_)) && !text.trim_start().starts_with('{'))
-    })?;
-    json(&root.kind)
-}
-
 /// Returns the items of a list that is written as a text: `- 1 - 2`, with or without line breaks, or `[1,
 /// 2]`.
 pub(super) fn items(text: &str) -> Option<Vec<String>> {
@@ -190,7 +175,7 @@ pub(super) fn list(items: &[String]) -> Option<String> {
 
 /// Returns the decimal number that a text with another notation has: a decimal comma, and groups of three
 /// digits. Three digits after the only comma are a group or decimals.
-pub(super) fn number(text: &str) -> Option<Reading> {
+pub(super) fn number(text: &str) -> Option<MeantNumber> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", text),
@@ -221,20 +206,20 @@ pub(super) fn number(text: &str) -> Option<Reading> {
     let fraction = fraction.map(|fraction| format!(".{fraction}")).unwrap_or_default();
     let decimal = format!("{sign}{first}{}{fraction}", groups.concat());
     Some(match other {
-        Some(grouped) => Reading { number: grouped, other: Some(decimal) },
-        None => Reading { number: decimal, other: None },
+        Some(grouped) => MeantNumber { number: grouped, other: Some(decimal) },
+        None => MeantNumber { number: decimal, other: None },
     })
 }
 
 /// The number that a text means.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct MeantNumber {
     pub(super) number: String,
     /// What the text means to other readers.
     pub(super) other: Option<String>,
 }
 
-impl Reading {
+impl MeantNumber {
     /// Returns what to write, with what goes before it.
     pub(super) fn help(&self, before: &str) -> String {
         match &self.other {
@@ -246,9 +231,9 @@ impl Reading {
 
 /// Returns what an author means by a value that is not a number beside values that are; none if it may well be
 /// text. The reading is none if only its kind is certain.
-pub(super) fn almost_number(text: &str) -> Option<Option<Reading>> {
+pub(super) fn almost_number(text: &str) -> Option<Option<MeantNumber>> {
     let fits = |text: &str| variation_fits(ReturnType::Number, text).is_ok();
-    let one = |number: String| Some(Some(Reading { number, other: None }));
+    let one = |number: String| Some(Some(MeantNumber { number, other: None }));
     let trimmed = text.trim();
     if trimmed.is_empty()
         || ["nan", "inf", "infinity", ".nan", ".inf"]
@@ -262,10 +247,11 @@ pub(super) fn almost_number(text: &str) -> Option<Option<Reading>> {
     let is_sign = |c: char| c.is_whitespace() || matches!(c, '%' | '‰' | '€' | '$' | '£' | '¥');
     let bare = trimmed.trim_matches(is_sign);
     if bare != text && !bare.is_empty() {
-        let read = if fits(bare) { Reading { number: bare.to_owned(), other: None } } else { number(bare)? };
+        let read =
+            if fits(bare) { MeantNumber { number: bare.to_owned(), other: None } } else { number(bare)? };
         let share = trimmed.ends_with('%').then(|| read.number.parse::<f64>().ok()).flatten();
         let other = share.map(|share| ((share * 1e8).round() / 1e10).to_string()).or(read.other);
-        return Some(Some(Reading { number: read.number, other }));
+        return Some(Some(MeantNumber { number: read.number, other }));
     }
     let lower = trimmed.to_lowercase();
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
@@ -523,7 +509,7 @@ mod tests {
         for (text, grouped, decimal) in
             [("1,000", "1000", "1.000"), ("-999,500", "-999500", "-999.500"), ("12,345", "12345", "12.345")]
         {
-            let expected = Reading { number: grouped.to_owned(), other: Some(decimal.to_owned()) };
+            let expected = MeantNumber { number: grouped.to_owned(), other: Some(decimal.to_owned()) };
             assert_eq!(number(text), Some(expected), "{text}");
         }
         for text in ["0,500", "1000,500", "1,00", "1,0000", "1.000,500", "1,000.500"] {
@@ -558,22 +544,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(repaired_json(text).as_deref(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_block_in_a_text_keeps_its_types_or_has_no_suggestion() {
-        for (text, expected) in [
-            ("a: 1\nb: red\n", Some(r#"'{"a":1,"b":"red"}'"#)),
-            ("- 1\n- True\n", Some("'[1,true]'")),
-            ("a: 01", None),
-            ("a: on", None),
-            ("a: .nan", None),
-            ("a: 1_000", None),
-            ("text", None),
-            ("{a: 1}", None),
-        ] {
-            assert_eq!(json_of_block(text).as_deref(), expected, "{text}");
         }
     }
 
