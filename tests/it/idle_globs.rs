@@ -4,9 +4,12 @@ use crate::support::{Daemon, Gitoggle, World, doc, eventually};
 
 const FREEZE: &str = "at: '2020-01-01 - 2099-12-31', zone: UTC";
 
+/// Adds a glob to the settings of a run.
+type Place = fn(&World, Gitoggle, &str) -> Gitoggle;
+
 /// Each place of a glob that selects toggles without being an argument of the command, with the settings that
 /// have `shop/prod/*` and then the glob in that place. None is given by an order to the daemon.
-const PLACES: [(&str, Option<fn(&World, Gitoggle, &str) -> Gitoggle>); 4] = [
+const PLACES: [(&str, Option<Place>); 4] = [
     ("`--only`", Some(|_, run, glob| run.set("only", format!("shop/prod/* {glob}")))),
     ("the change window deny", Some(|world, run, glob| with_window(world, run, "deny", glob))),
     ("the change window allow", Some(|world, run, glob| with_window(world, run, "allow", glob))),
