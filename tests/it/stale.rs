@@ -219,7 +219,11 @@ fn a_checkout_of_an_unrelated_repository_is_stale() {
     let other = World::new();
     other.repo.commit_pay(99, "Somebody else's pay");
     let apply = || world.apply().set("repo", other.repo.path());
-    apply().exit(4).says(&["the repository was replaced", "--history follow"]);
+    apply().exit(4).says(&[
+        "cannot tell how",
+        "check that `--repo` names the right repository",
+        "--history follow",
+    ]);
     world.nothing_sent();
     world
         .plan()
@@ -346,7 +350,7 @@ fn a_replica_that_never_saw_the_recorded_revision_sends_nothing_and_reports_how_
         .any_output();
     sidecar.world.service.take();
     let daemon = sidecar.daemon();
-    daemon.is_unready_for(&["stale", first.as_str(), "--history follow", "POST /allow", "history"]);
+    daemon.is_unready_for(&["cannot tell how", first.as_str(), "--history follow", "POST /allow", "history"]);
     sidecar.world.nothing_sent();
     sidecar.sync();
     daemon.has_seen(&other);

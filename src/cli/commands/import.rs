@@ -427,8 +427,11 @@ fn next_commands(report: &ImportReport, message: Option<&Path>, all: &Settings) 
     // Documents that were replaced were there before, so their environments have had their first pass, or
     // hold it.
     let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
-    let message = match message.map(std::path::absolute) {
+    let message = match message.map(|path| match git.as_str() {
+        "git" => Ok(path.to_path_buf()),
         // `git -C` reads it from another folder.
+        _ => std::path::absolute(path),
+    }) {
         Some(Ok(path)) => format!("--file {}", shell_word(&path.to_string_lossy())),
         _ => "-m 'Import toggles'".to_owned(),
     };

@@ -34,27 +34,38 @@ fn memory(daemon: &Daemon) -> usize {
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
 
-/// Opens a connection, sends a request, and reads the first byte of the response. Returns `None` if the daemon
-/// did not send one before it ended the connection.
-fn begun(daemon: &Daemon, path: &str) -> Option<TcpStream> {
-    let mut stream = TcpStream::connect(daemon.endpoint.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    stream.read_exact(&mut [0]).ok()?;
-    Some(stream)
+/// Opens a connection, sends a request, and reads the first byte of the response. On a busy machine, the daemon
+/// may end a connection before that.
+fn begun(daemon: &Daemon, path: &str) -> TcpStream {
+    let open = |_| {
+        let mut stream = TcpStream::connect(daemon.endpoint.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        stream.read_exact(&mut [0]).is_ok().then_some(stream)
+    };
+    (0..12).find_map(open).expect("a response begins")
 }
 
-/// Opens `PATHS` ten times without reading the responses, and returns these connections with the moment at
-/// which all were open. Returns `None` if not all others were answered before `DEADLINE`.
-fn slow_readers(daemon: &Daemon) -> Option<(Vec<TcpStream>, Instant)> {
+/// Returns how long other requests take until each is answered. A request that is not answered in time, because
+/// the machine is busy, is repeated.
+fn answered(daemon: &Daemon) -> Duration {
     let begin = Instant::now();
-    let slow: Vec<_> =
-        PATHS.iter().cycle().take(40).map(|path| begun(daemon, path)).collect::<Option<_>>()?;
+    for path in ["/", "/api/plan?limit=1", "/api/status", "/api/history", "/healthz"] {
+        while daemon.endpoint.get(path).is_none_or(|reply| reply.status != 200) {
+            assert!(begin.elapsed() < 12 * DEADLINE, "{path}: {}", daemon.log());
+        }
+    }
+    begin.elapsed()
+}
+
+/// Opens connections whose responses nobody reads, and returns them if other requests are answered meanwhile.
+/// Whoever waits for the slow readers is answered after `DEADLINE`, and on a busy machine not much later than
+/// without them.
+fn slow_readers(daemon: &Daemon) -> Option<(Vec<TcpStream>, Instant)> {
+    let alone = answered(daemon);
+    let slow: Vec<_> = PATHS.iter().cycle().take(40).map(|path| begun(daemon, path)).collect();
     let open = Instant::now();
-    let others = ["/", "/api/plan?limit=1", "/api/status", "/api/history", "/healthz"];
-    let answered =
-        others.iter().all(|path| daemon.endpoint.get(path).is_some_and(|reply| reply.status == 200));
-    (answered && begin.elapsed() < DEADLINE).then_some((slow, open))
+    (answered(daemon) < (3 * alone).max(DEADLINE - Duration::from_secs(2))).then_some((slow, open))
 }
 
 #[test]
@@ -73,8 +84,7 @@ fn slow_readers_hold_no_memory_block_nobody_and_are_cut_off() {
     let size = daemon.endpoint.get(PLAN).unwrap().body.len();
     assert!(size > 10_000_000, "{size}");
     let before = memory(&daemon);
-    // Whoever waits for the slow readers is answered after `DEADLINE`, however often it is tried. On a busy
-    // machine one try may take as long for other reasons.
+    // Whoever waits for the slow readers does so in each try.
     let (mut slow, open) = (0..6).find_map(|_| slow_readers(&daemon)).expect("others are answered");
     // Ten of them have asked for the plan, so a copy for each would take 100 megabytes.
     let grown = memory(&daemon).saturating_sub(before);

@@ -283,7 +283,7 @@ fn every_command_of_the_sources_has_a_place_in_which_it_is_run() {
 }
 
 /// Commands in texts that no run of the program prints as a way out, and why.
-const NOT_RUN: [(&str, &str, &str); 14] = [
+const NOT_RUN: [(&str, &str, &str); 15] = [
     ("cli/args/mod.rs", "gitoggle COMMAND {arg}", "the form of a command"),
     ("cli/args/program.rs", "gitoggle demo", "help has no run; `demo` has tests"),
     ("cli/args/program.rs", "gitoggle demo", "help has no run; `demo` has tests"),
@@ -295,6 +295,7 @@ const NOT_RUN: [(&str, &str, &str); 14] = [
     ("cli/daemon.rs", "gitoggle run", "the daemon that should be running"),
     ("cli/forge.rs", "gitoggle plan -o json", "a comment on a forge, which is read elsewhere"),
     ("drift/scan.rs", "gitoggle drift", "the place of an argument"),
+    ("pass/report.rs", "gitoggle reconcile", "as in `model/hold.rs`, for a daemon that may run elsewhere"),
     ("report/drift.rs", "gitoggle drift", "a commit message, which is read elsewhere"),
     ("report/markdown.rs", "gitoggle plan -o json", "a page for a forge, which is read elsewhere"),
     ("report/markdown.rs", "gitoggle validate -o json", "a page for a forge, which is read elsewhere"),
@@ -1051,7 +1052,7 @@ const HINTS: &[Hint] = &[
     },
     Hint {
         file: "state/mod.rs",
-        command: "gitoggle apply --first-pass assert",
+        command: "gitoggle apply",
         beside: "the journal has the requests",
         place: || {
             let world = World::with_pay_applied();
@@ -1059,6 +1060,8 @@ const HINTS: &[Hint] = &[
             Place::of(world, World::apply)
         },
         before: |place| std::fs::rename(place.world().state(), place.world().path("away")).unwrap(),
+        // The words beside it name the decision for each kind of service.
+        code: 4,
         ..HINT
     },
     Hint {
