@@ -76,7 +76,7 @@ fn slow_readers_hold_no_memory_block_nobody_and_are_cut_off() {
     let start = Instant::now();
     for path in ["/readyz", "/api/status", PLAN] {
         while daemon.endpoint.get(path).is_none_or(|reply| reply.status != 200) {
-            assert!(start.elapsed() < 12 * DEADLINE, "{path}: {}", daemon.log());
+            assert!(start.elapsed() < 30 * DEADLINE, "{path}: {}", daemon.log());
             std::thread::sleep(Duration::from_millis(100));
         }
     }
