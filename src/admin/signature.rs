@@ -186,7 +186,7 @@ pub(super) struct PayloadField {
 /// The part of the form that the next byte belongs to.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// The name of a field, of which so many bytes match [`FIELD`].
+    /// The name of a field, of which this many bytes match [`FIELD`].
     Name(usize),
     /// Another field.
     Other,

@@ -190,7 +190,7 @@ pub(crate) struct EnvironmentDocument {
 
 impl DocumentPlace<'_> {
     /// Reads the documents of `environments`, in their order. Files that Git ignores are not documents. A
-    /// document that is committed but not checked out counts as invalid, because its meaning is not known.
+    /// document that is committed but not checked out is treated as invalid, because its meaning is not known.
     pub(crate) fn environments<const N: usize>(
         &self,
         environments: [&EnvironmentId; N],

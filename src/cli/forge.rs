@@ -158,7 +158,7 @@ pub(super) fn request(settings: &Settings) -> Result<Option<RequestTarget>, Fail
     Ok(Some(RequestTarget { target, number }))
 }
 
-/// Makes the marker of the plan and `page`, of at most so many bytes, the text of the comment.
+/// Makes the marker of the plan and `page`, the text of the comment, in at most this many bytes.
 pub(super) fn comment(
     settings: &Settings,
     request: RequestTarget,

@@ -164,7 +164,7 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// The settings that say what this invocation compares and how it prints, and confirmations of its own:
+/// The settings that say what this invocation compares and how it prints, and its own confirmations:
 /// another command has others.
 const OF_THIS_INVOCATION: &[&str] = &[
     "all_findings",

@@ -242,7 +242,7 @@ impl RunObserver {
     fn ended(&self, change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
         if let (ChangeResult::Applied, Some(commit)) = (result, change.attribution.commit()) {
             let now = jiff::Timestamp::now().as_second();
-            // A commit from a machine whose clock is ahead counts as zero seconds old.
+            // A commit from a machine whose clock is ahead is taken to be zero seconds old.
             let since = u64::try_from(now.saturating_sub(commit.committed_at));
             self.metrics.applied_after(Duration::from_secs(since.unwrap_or_default()));
         }

@@ -169,7 +169,7 @@ impl SettingInfo {
             .arg
             .clone()
             .default_value(None::<&str>)
-            // That of the command, which has arguments of its own.
+            // That of the command, which has its own arguments.
             .display_order(None)
             .value_hint(self.arg.get_value_hint())
             .help(self.short_help())

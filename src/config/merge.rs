@@ -148,7 +148,7 @@ fn read_variables(variables: &[(OsString, OsString)]) -> (Vec<Reading>, Vec<Stri
     let ours: BTreeMap<String, &OsString> = variables
         .iter()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
-        // An empty variable counts as unset.
+        // An empty variable is the same as none.
         .filter(|(name, value)| name.starts_with("GITOGGLE_") && !value.is_empty())
         .collect();
     let given = settings().iter().filter_map(|setting| {

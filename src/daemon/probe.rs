@@ -192,7 +192,7 @@ impl HeadProbe {
 pub(super) struct Freshness {
     pub(super) status: watch::Sender<Status>,
     pub(super) metrics: Metrics,
-    /// The age from which the source counts as out of date.
+    /// The age from which the source is out of date.
     pub(super) stale_after: Duration,
 }
 
@@ -311,7 +311,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Creates a heartbeat that has just beaten. The loop counts as stalled after `silence_allowed`, which
+    /// Creates a heartbeat that has just beaten. The loop is stalled after `silence_allowed`, which
     /// must be longer than the longest time between two beats: the poll interval, or one step of a long pass.
     pub(crate) fn new(silence_allowed: Duration) -> Self {
         Self { last: Arc::new(Mutex::new(Instant::now())), silence_allowed }

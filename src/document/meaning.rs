@@ -274,7 +274,7 @@ fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<bool>>
     let [disabled, default] = ends else {
         return None;
     };
-    // `disabledServe` counts as serving a variation.
+    // `disabledServe` serves a variation, too.
     let mut served = vec![disabled];
     match rules.iter().position(matches_everyone) {
         // The rules after a rule that matches everyone are unreachable, and so is the default serve.

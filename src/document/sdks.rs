@@ -310,7 +310,7 @@ pub(super) fn check(targeting: &Targeting, sdks: Sdks) -> Vec<Finding> {
 }
 
 /// Returns the message and the help on a toggle that needs `value` of the toggle `key`, which can serve that
-/// although a prerequisite of its own is not met.
+/// although one of its own prerequisites is not met.
 pub(super) fn nested(sdks: Sdks, key: &str, value: &str) -> Option<(String, String)> {
     let example =
         format!("`{key}` can serve `{}` even if it needs a toggle that does not meet it", shown(value));

@@ -201,7 +201,7 @@ fn split(at: &str, mut weights: Vec<u32>, count: usize) -> Result<Serve> {
     Ok(Serve::Split(weights))
 }
 
-/// The members of an object that were not taken yet. A null member counts as absent.
+/// The members of an object that were not taken yet. A null member is the same as none.
 struct Members<'a> {
     at: &'a str,
     rest: Vec<(&'a str, &'a Value)>,

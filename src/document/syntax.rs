@@ -568,7 +568,7 @@ fn second_document(span: Span) -> Finding {
 
 fn unreadable(text: &str, error: &ScanError) -> Finding {
     let span = Span::at(from_marker(*error.marker()));
-    // The parser has a limit of its own, which is the same finding to an author.
+    // The parser has its own limit, which is the same finding to an author.
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(span),
         kind => mistake_at(text, span, &kind.to_string()),

@@ -326,7 +326,7 @@ impl DriftScanner {
         self.memory.has_compared
     }
 
-    /// Returns why each toggle counts as drifted, as far as scans have found out.
+    /// Returns why each toggle is reported as drifted, as far as scans have found out.
     pub(crate) fn facts(&self) -> BTreeMap<ToggleId, Hold> {
         self.memory.facts(self.on_missing)
     }

@@ -276,7 +276,7 @@ impl ScanMemory {
         report
     }
 
-    /// Returns why each toggle counts as drifted, as far as scans have found out, also those of an earlier
+    /// Returns why each toggle is reported as drifted, as far as scans have found out, also those of an earlier
     /// process.
     pub(super) fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, Hold> {
         let earlier = self.earlier.iter();

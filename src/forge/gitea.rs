@@ -18,7 +18,7 @@ pub(super) const GITEA: ForgeRow = ForgeRow {
     longest_comment: 65_535,
     permissions: "the token needs the scopes `read:user`, `write:issue` (comments) and `write:repository` (statuses); the \
                   token of a job for a fork may only read",
-    // Old runners do not set a variable of their own.
+    // Old runners do not set their own variable.
     jobs: &[CiSystem::Gitea, CiSystem::GitHub],
     variables: Variables {
         tokens: &[("GITEA_TOKEN", TokenKind::Personal), ("GITHUB_TOKEN", TokenKind::Personal)],

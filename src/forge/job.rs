@@ -1,6 +1,6 @@
 //! Finds the pull request of a CI job in the variables that the CI system sets.
 //!
-//! The names of the variables are those that each system documents. An empty variable counts as unset: GitHub
+//! The names of the variables are those that each system documents. An empty variable is the same as none: GitHub
 //! sets `GITHUB_BASE_REF` for every job, and Gitea copies it.
 
 use serde_json::Value;

@@ -82,7 +82,7 @@ pub(crate) fn lacks_parent_tree(repository: &Repository, id: CommitId) -> bool {
     commit.is_ok_and(|commit| commit.parents().any(|parent| parent.tree().is_err()))
 }
 
-/// Decodes `bytes`. An unsupported encoding counts as UTF-8, and malformed bytes become replacement
+/// Decodes `bytes`. An unsupported encoding is read as UTF-8, and malformed bytes become replacement
 /// characters.
 fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
     let name = encoding.unwrap_or("utf-8").replace('_', "-");

@@ -1,4 +1,4 @@
-//! Runs a program in a process group of its own, which ends as a whole: by its caller, and with gitoggle.
+//! Runs a program in its own process group, which ends as a whole: by its caller, and with gitoggle.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};

@@ -462,7 +462,7 @@ impl Ignored {
             root => [root, b"/", path].concat(),
         };
         let os = os_path(&path);
-        // An error counts as not ignored, so that a document is checked rather than skipped.
+        // After an error, the file is taken as not ignored, so that a document is checked rather than skipped.
         if !self.repository.is_path_ignored(&os).unwrap_or(false) {
             return false;
         }

@@ -159,7 +159,7 @@ fn is_of_forge(line: &str) -> bool {
 }
 
 /// Returns the length without what a forge adds at the end: a line of dashes with the trailers of a squashed
-/// branch (GitHub, Gitea), or a paragraph of its own lines, such as the address of the request (GitLab).
+/// branch (GitHub, Gitea), or a last paragraph, such as the address of the request (GitLab).
 fn without_block(text: &str) -> Option<usize> {
     let shorter = |at: usize| text[..at].trim_end().len();
     let at = text.rfind("\n---------\n");

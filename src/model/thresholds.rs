@@ -7,7 +7,7 @@
 //! | lines of the journal in one sync (`state/journal/file.rs`) | the next line is in the next sync |
 //! | tries to read state between two trims (`state/snapshot.rs`), rejected pushes (`state/shared/remote.rs`), rounds of a request (`pass/publish/attempt.rs`), reads of a list (`service/reader/lists.rs`), tries (`transport/backoff.rs`) | the last result counts |
 //! | waits: term, renewal and patience of shared state, the pauses of a pass, the graces of processes | the wait ends; the rules are pure functions with tests at both sides (`state/shared/protocol.rs`) |
-//! | replaced requests that a request remembers (`model/request.rs`) | the oldest is forgotten, so a change of the service counts as foreign |
+//! | replaced requests that a request remembers (`model/request.rs`) | the oldest is forgotten, so a change of the service is taken as someone else's |
 //! | documents that a thread reads at a time (`pass/read.rs`), keys of one search for a similar one (`pass/references.rs`) | another part follows |
 //! | commits of `FETCH_HEAD` and files beside a checkout (`source/place.rs`) | the age of the source is unknown |
 //! | failed reads in a row (`service/reader`) | the scan ends as failed |

@@ -88,7 +88,7 @@ pub enum Error {
     TooManyFiles,
 }
 
-/// Why a checkout counts as stale.
+/// Why a checkout is stale.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stale {
     /// Its history is cut, so whether it is stale is unknown.

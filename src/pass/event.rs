@@ -48,8 +48,8 @@ pub enum Event<'a> {
     Failed(&'a Outcome, Duration),
     /// Publishing a change has ended, after this last request, if any was sent.
     Ended(&'a Change, &'a ChangeResult, Option<PublishAnswer>),
-    /// The service is in doubt: so many different toggles in a row had no useful response, the last one this.
-    /// None once it is not anymore.
+    /// The service is in doubt: this many different toggles in a row had no useful
+    /// response, of which the last outcome is given. None once it is not in doubt anymore.
     Doubted(Option<(usize, &'a Outcome)>),
     /// The service asked for a pause of this length (`Retry-After`).
     HeldBack(Duration),

@@ -421,7 +421,7 @@ impl SourceInfo {
 /// The consequence of a cut history.
 pub const HISTORY_CUT: &str = "the history is cut: comments can be guesses, for which trailers do not count";
 
-/// Says that the comments of so many changes come from guessed commits.
+/// Says that the comments of this many changes come from guessed commits.
 pub fn guessed(count: usize) -> String {
     match count {
         1 => "the history is cut: the comment of 1 change is a guess, and trailers do not count for it"

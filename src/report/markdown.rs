@@ -57,7 +57,7 @@ pub(crate) fn markdown(view: PlanView<'_>, limit: usize) -> String {
     page.finish(rest, RestPosition::Top)
 }
 
-/// Returns a line for each environment, in at most so many bytes.
+/// Returns a line for each environment, in at most this many bytes.
 fn overview(lines: &Lines<'_>, limit: usize) -> String {
     let mut environments: BTreeMap<EnvironmentId, StateCounts> = BTreeMap::new();
     for section in sections(lines) {
@@ -359,7 +359,7 @@ impl<'a> Lines<'a> {
         format!("{toggle}{commit}{guessed}{others}\n\n{}\n{users}", block(&body))
     }
 
-    /// Adds findings, errors first, in at most so many bytes.
+    /// Adds findings, errors first, in at most this many bytes.
     fn findings(&self, page: &mut Page, findings: &[Diagnostic], most: usize) {
         page.section("#### Findings\n\n", most);
         for finding in errors_first(findings) {

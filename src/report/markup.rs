@@ -87,7 +87,7 @@ pub(super) enum RestPosition {
     Top,
 }
 
-/// A page of Markdown of at most so many bytes. Rows are printed in their order until one does not fit; the
+/// A page of Markdown of at most this many bytes. Rows are printed in their order until one does not fit; the
 /// others are counted. Folds get the room that the rows leave.
 pub(super) struct Page {
     limit: usize,
@@ -127,7 +127,7 @@ impl Page {
         }
     }
 
-    /// Begins a section whose rows take at most so many bytes, and returns its number. Its heading is only
+    /// Begins a section whose rows take at most this many bytes, and returns its number. Its heading is only
     /// there with a row.
     pub(super) fn section(&mut self, heading: &str, most: usize) -> usize {
         self.sections.push(PageSection {

@@ -311,7 +311,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 /// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret`
 /// from its texts.
 pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Outcome {
-    // A rejected certificate also counts as a failed connection, so it comes first.
+    // A rejected certificate is also a failed connection, so it comes first.
     if let Some(fault) = certificate_fault(error) {
         return untrusted(fault, host);
     }

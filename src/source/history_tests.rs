@@ -55,7 +55,7 @@ fn history(stream: &mut String, branch: usize, random: &mut fastrand::Rng) {
     }
 }
 
-/// Makes that many histories, on branches `h0`, `h1` and so on.
+/// Makes this many histories, on branches `h0`, `h1` and so on.
 fn histories(count: usize, seed: u64) -> Repo {
     let repo = Repo::new();
     let mut random = fastrand::Rng::with_seed(seed);

@@ -80,8 +80,8 @@ pub(super) fn evidence(
 }
 
 /// Returns whether `since`, or a commit between it and `start`, may have other folders under `root` than
-/// `start`. Returns `true` also if a partial clone lacks them or so many commits are between that the
-/// revision is recorded again, so that the next walk is short.
+/// `start`. Returns `true` also if a partial clone lacks them, and if many commits are between: the revision is
+/// then recorded again, which makes the next walk short.
 pub(super) fn differed_since(
     reader: &Reader,
     start: CommitId,

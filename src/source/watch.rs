@@ -39,7 +39,7 @@ pub fn watch(
     let handler = move |event: notify::Result<Event>| {
         if event
             .as_ref()
-            // An error of the watcher counts as an event, because a needless lookup takes only microseconds.
+            // An error of the watcher is treated as an event, because a needless lookup takes only microseconds.
             .map_or(true, |event| matters(event, parent.as_deref(), &own))
         {
             on_event();

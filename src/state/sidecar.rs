@@ -111,7 +111,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::E
     let VersionedFile { version, content } = serde_json::from_slice(text)?;
     match version {
         VERSION => Ok(content),
-        // A file of another version may have another meaning, so it counts as unreadable.
+        // A file of another version may have another meaning, so it is treated as unreadable.
         other => Err(serde::de::Error::custom(format!("unknown version {other}"))),
     }
 }
@@ -238,7 +238,7 @@ impl Orders {
         let _changing = changing();
         let mut suspensions = self.replaceable(scope)?;
         let resumed = suspensions.remove(scope);
-        // Writes even if nothing was resumed, because a file that cannot be read counts as empty here.
+        // Writes even if nothing was resumed, because a file that cannot be read is treated as empty here.
         if scope.is_everything() || !resumed.is_empty() {
             self.keep_suspensions(suspensions)?;
         }

@@ -322,7 +322,7 @@ fn redraws(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     !is_dumb && !is_job
 }
 
-/// `terminal` is the default for the stream. An empty variable counts as unset (no-color.org,
+/// `terminal` is the default for the stream. An empty variable is the same as none (no-color.org,
 /// bixense.com/clicolors).
 fn color(choice: ColorChoice, terminal: Color, variable: impl Fn(&str) -> Option<OsString>) -> Color {
     let set = |name| variable(name).filter(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! A first pass of so many toggles that checkpoints record parts of it, and what a killed one leaves behind
+//! A first pass of enough toggles that checkpoints record parts of it, and what a killed one leaves behind
 //! is more than a few documents.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ impl FirstPass {
             .set("state-dir", world.path(&format!("disk{}", self.disks)))
     }
 
-    /// Waits until the service has stored so many documents.
+    /// Waits until the service has stored this many documents.
     fn wait_for(&self, count: usize) {
         // A slow machine gets its time for each part.
         for part in (0..=count).step_by(10) {

@@ -457,7 +457,7 @@ exec "$git" "$@"
 fn a_thread_or_process_that_cannot_start_is_an_error() {
     use std::os::unix::fs::PermissionsExt as _;
     if !crate::support::command::is_root() {
-        // The limit counts all processes of a user, so it needs one of its own.
+        // The limit counts all processes of a user, so it needs its own user.
         return;
     }
     let remote = Remote::new(Door::Guarded(ADA.to_owned()));

@@ -50,7 +50,7 @@ impl Mistake {
     }
 }
 
-/// A copy of the project with a build of its own.
+/// A copy of the project with its own build.
 struct Copy(PathBuf);
 
 impl Copy {

@@ -230,7 +230,7 @@ fn what_the_rails_let_through_stays_let_through_at_that_version() {
     world.repo.commit("Change six others");
     world.apply().exit(0).any_output();
     assert_eq!(toggles(&world).len(), 12);
-    // A published version counts as any other when it comes back.
+    // A published version is treated as any other when it comes back.
     change(&world, 6, "Change six");
     world.repo.file(&path(0), doc(18)).commit("Change one back");
     let json = world.plan().set("output", "json").exit(0).json();

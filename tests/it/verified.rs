@@ -1,4 +1,4 @@
-//! Verified commits: what counts as signed by a trusted key, and how everything else is refused.
+//! Verified commits: what is signed by a trusted key, and how everything else is refused.
 
 use std::path::PathBuf;
 

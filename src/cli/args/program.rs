@@ -8,7 +8,7 @@ use crate::cli::commands::{self, CommandArgs};
 use crate::config::{Command, OutputFormat, SettingInfo, settings};
 use crate::model::BUILD;
 
-/// How settings are given. Like the other texts with line breaks of their own, it fits 60 columns.
+/// How settings are given. Like the other texts that contain line breaks, it fits 60 columns.
 pub(super) const SETTINGS: &str = "\
 Every setting is a flag, a variable (--base-url is
 GITOGGLE_BASE_URL) and a key in the file that --config names

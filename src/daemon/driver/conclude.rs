@@ -184,7 +184,7 @@ impl Driver {
         let now = Instant::now();
         let (scan_result, reason) = match result {
             Err(error) => (ScanResult::Error, Some(chain(error))),
-            // What another process sends counts as applied once it is recorded, so this is not a failed scan.
+            // What another process sends is applied once it is recorded, so this is not a failed scan.
             Ok(None) => return state.drift.schedule_soon(now),
             Ok(Some(scan)) if scan.is_interrupted || scan.is_outrun => (ScanResult::Interrupted, None),
             Ok(Some(scan)) => match scan.failure() {

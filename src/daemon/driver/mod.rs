@@ -53,7 +53,7 @@ pub struct Driver {
     pub metrics: Metrics,
     /// Updated in every turn of the loop.
     pub heartbeat: Heartbeat,
-    /// The age from which a source counts as out of date.
+    /// The age from which a source is out of date.
     pub stale_after: Duration,
 }
 

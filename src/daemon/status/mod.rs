@@ -86,7 +86,7 @@ pub struct SourceStatus {
     /// JSON. None for a path without `FETCH_HEAD`.
     #[serde(serialize_with = "as_rfc3339_if_any")]
     pub fetched_at: Option<i64>,
-    /// Why the source counts as out of date: it was last current longer ago than `stale_after`.
+    /// Why the source is out of date: it was last current longer ago than `stale_after`.
     #[serde(skip)]
     pub stale: Option<String>,
     /// The path at which the driver waits for a checkout.

@@ -108,7 +108,7 @@ fn planned(plan: &Plan) -> Lines {
     orphans.chain(withheld).collect()
 }
 
-/// Adds the toggles that are in sync, and the revisions. A change that the service confirmed counts as
+/// Adds the toggles that are in sync, and the revisions. A change that the service confirmed is shown as
 /// applied, recorded or not.
 fn complete(
     mut lines: Lines,

@@ -98,7 +98,7 @@ impl<'a> Attempt<'a> {
     }
 
     pub(super) async fn run(mut self) -> (Self, Result<AttemptEnd, Abandoned>) {
-        // Read before the request, so that a token that another attempt reads meanwhile counts as newer.
+        // Read before the request, so that a token that another attempt reads meanwhile is newer.
         self.generation = self.publish.service.token_generation();
         let end = self.make().await;
         (self, end)

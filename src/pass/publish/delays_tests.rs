@@ -35,7 +35,7 @@ fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
     Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(seed))
 }
 
-/// Ends a job that is to be sent again after so many seconds.
+/// Ends a job that is to be sent again after this many seconds.
 fn asks(dispatcher: &mut Dispatcher, job: Job, seconds: u64, now: Instant) -> Conclusion {
     let retry_after = Some(Duration::from_secs(seconds));
     let outcome = Outcome { retry_after, ..Response::Busy.outcome() };

@@ -240,7 +240,7 @@ impl Dispatcher {
         let context = RetryContext { tries: job.attempt, jitter: self.rng.f64(), token };
         let decision = retry::decide(outcome, context);
         let held_back = match decision.pass {
-            // First, while the job counts as open.
+            // This comes first, while the job is open.
             PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) => self.hold(job, outcome, wait, now),
             PassEffect::End | PassEffect::GoOn => None,
         };

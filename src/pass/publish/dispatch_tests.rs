@@ -122,7 +122,7 @@ struct World {
     outages: Option<Outages>,
 }
 
-/// Two outages, each of which begins once so many toggles are applied. The second one does not end.
+/// Two outages, each of which begins once this many toggles are applied. The second one does not end.
 struct Outages {
     first: usize,
     lasts: Duration,

@@ -93,7 +93,7 @@ pub(crate) fn sent(change: &Change, plan: &Plan) -> Sent {
         Overwrite::Allowed | Overwrite::Held => None,
     };
     Sent {
-        // An adopted document counts as applied from then on.
+        // An adopted document is an applied one from then on.
         action: match change.action {
             Action::Adopt => Action::Create,
             action => action,

@@ -83,7 +83,7 @@ impl Order {
 }
 
 fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
-    // A changed document counts as never tried (src/pass/README.md, "One toggle is not evidence").
+    // A changed document was never tried (src/pass/README.md, "One toggle is not evidence").
     let tried = view.failures().tries.get(&change.id.folded());
     let tried = tried.filter(|tried| tried.request == change.request());
     let sent = view.unknown().get(&change.id);

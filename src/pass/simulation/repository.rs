@@ -144,7 +144,7 @@ fn tree(repository: &Repository, documents: &Documents) -> Oid {
 }
 
 impl Document {
-    /// Each toggle has documents of its own, so that a state has to keep as many as there are toggles.
+    /// Each toggle has its own documents, so that a state has to keep as many as there are toggles.
     fn text(self, id: &ToggleId) -> String {
         let Self { meaning, style } = self;
         let comment = "# The same, written in another way.\n".repeat(usize::from(style));

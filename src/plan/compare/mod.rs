@@ -154,7 +154,7 @@ pub(crate) fn join(prefix: &str, name: &str) -> String {
     }
 }
 
-/// The files that claim a toggle. Without a clash, they need no memory of their own: a cold plan can have a
+/// The files that claim a toggle. Without a clash, they need no memory: a cold plan can have a
 /// million.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Claims {

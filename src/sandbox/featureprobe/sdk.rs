@@ -1,4 +1,4 @@
-//! What SDKs download: the toggles and segments of an environment, in a form of their own.
+//! What SDKs download: the toggles and segments of an environment, in their own form.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};

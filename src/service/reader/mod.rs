@@ -150,7 +150,7 @@ impl ReadSession {
         loop {
             tries += 1;
             self.permitted().await?;
-            // Read before the request, so that a token that another read loads meanwhile counts as newer.
+            // Read before the request, so that a token that another read loads meanwhile is newer.
             let generation = self.reader.token_generation();
             let failure = match read().instrument(tracing::debug_span!("read", attempt = tries)).await {
                 Ok(value) => {

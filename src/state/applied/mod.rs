@@ -163,7 +163,7 @@ impl AppliedRepository {
             if self.is_trusted(entry, &mut bases)? {
                 all.confirmed(id, entry);
             } else {
-                // An outcome whose base is not in the history counts as unknown (src/state/README.md,
+                // An outcome whose base is not in the history is unknown (src/state/README.md,
                 // "Journal").
                 all.trim.doubtful.push(entry.number);
             }

@@ -149,14 +149,14 @@ pub(super) fn document(object: ObjectId, documents: &mut impl DocumentReader) ->
 /// A change to the record without a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AppliedEdit {
-    /// The document counts as applied: it was adopted, or has the same meaning as the recorded one.
+    /// The document is applied already: it was adopted, or has the same meaning as the recorded one.
     Put {
         id: ToggleId,
         /// The document's blob.
         object: ObjectId,
         /// The document's extension.
         format: Format,
-        /// Why it counts as applied.
+        /// Why it is applied already.
         effect: DeploymentEffect,
     },
     /// Removes the document, and an unknown outcome.

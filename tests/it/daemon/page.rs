@@ -71,7 +71,7 @@ fn the_plan_of_the_daemon_is_what_the_command_prints() {
     let parts = |plan: &Value| {
         let held = &plan["held"][0];
         let parts = [&plan["version"], &plan["summary"], &plan["changes"], &held["kind"]];
-        // Each names its commands with the flags of its own run, of which the daemon's is its address.
+        // Each names its commands with the flags of its run, of which the daemon's is its address.
         let reason = held["reason"].as_str().unwrap().to_owned();
         let (before, after) = reason.split_once(" --url ").unwrap_or((&reason, ""));
         let after = after.split_once('`').map_or(String::new(), |(_, after)| format!("`{after}"));

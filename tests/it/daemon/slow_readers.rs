@@ -13,7 +13,7 @@ const PLAN: &str = "/api/plan?limit=1000";
 /// What the slow readers ask for. Not the page, which takes seconds of a free core with such documents.
 const PATHS: [&str; 3] = [PLAN, "/api/status", "/api/history"];
 
-/// Toggles whose documents have so many objects that the plan has more than ten megabytes. Nothing is
+/// Enough toggles, with enough objects, that the plan has more than ten megabytes. Nothing is
 /// applied, so all of them are held.
 fn large_plan() -> World {
     let world = World::new();

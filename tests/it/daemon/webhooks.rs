@@ -40,7 +40,7 @@ fn generic(secret: &str, body: &[u8]) -> Headers {
     standard("msg_1", 0, secret, body)
 }
 
-/// Signs as Standard Webhooks has it, with a clock that is so many seconds off.
+/// Signs as Standard Webhooks has it, with a clock that is this many seconds off.
 fn standard(id: &str, off: i64, secret: &str, body: &[u8]) -> Headers {
     let at = (jiff::Timestamp::now().as_second() + off).to_string();
     let signed = mac(secret, &[id.as_bytes(), b".", at.as_bytes(), b".", body]);

@@ -93,7 +93,7 @@ fn a_scan_while_another_machine_publishes_is_no_failure() {
     on(stand.apply(), "other").set("first-pass", "adopt").exit(0).any_output();
     let daemon = daemon(&stand, |run| on(run, "daemon").set("drift-interval", "100ms"));
     eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
-    // The daemon does not find this commit, so that it starts no pass of its own.
+    // The daemon does not find this commit, so that it starts no pass because of it.
     let ahead = stand.world.repo.linked("HEAD", &stand.world.path("ahead"));
     for toggle in TOGGLES {
         ahead.file(&format!("shop/prod/{toggle}.yaml"), doc(21));

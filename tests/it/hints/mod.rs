@@ -33,7 +33,7 @@ fn quoted() -> Vec<(String, String)> {
 }
 
 /// Returns the commands in the strings of the sources, with the file of each: between backticks, and those that
-/// a message has on a line of their own.
+/// have a line of a message to themselves.
 fn command_templates() -> Vec<(String, String)> {
     let mut found = quoted();
     for (path, code) in code_by_path() {

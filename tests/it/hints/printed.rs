@@ -312,7 +312,7 @@ const HINT: Hint = Hint {
     effect: Gone,
 };
 
-/// Returns the settings of a state that other processes share, in a folder of its own.
+/// Returns the settings of a state that other processes share, in a separate folder.
 fn shared(world: &World, run: Gitoggle) -> Gitoggle {
     run.set("state-remote", world.path("remote.git")).set("state-name", "team-a")
 }

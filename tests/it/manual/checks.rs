@@ -89,7 +89,7 @@ fn rows(severity: Severity) -> String {
     let world = World::new();
     let mut rows = String::new();
     let mut listed = CHECKS.iter().filter(|check| check.severity == severity).collect::<Vec<_>>();
-    // A doubt has the id of the certain case, and no row of its own.
+    // A doubt has the id of the certain case, and no row.
     listed.retain(|check| severity == Severity::Error || check.id != "prerequisite-other-type");
     for check in listed {
         let (id, example) = EXAMPLES

@@ -23,7 +23,7 @@ fn race(world: &World, job: impl Fn(&str) -> Gitoggle) {
     world.nothing_sent();
 }
 
-/// Returns `apply` with this state remote on a machine of its own.
+/// Returns `apply` with this state remote on its own machine.
 fn job(world: &World, url: &str, machine: &str) -> Gitoggle {
     let disk = world.path(&format!("disk-{machine}"));
     let job = world.apply().set("state-remote", url).set("state-name", "toggles");

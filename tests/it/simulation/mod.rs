@@ -36,7 +36,7 @@ fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
     seeds(SEEDS, |seed| Simulation::new(seed).run());
 }
 
-/// Runs that many seeds, several at once, and names those that fail.
+/// Runs this many seeds, several at once, and names those that fail.
 pub(crate) fn seeds(count: u64, run: impl Fn(u64) + Sync) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     let seeds = match number("GITOGGLE_SEED") {

@@ -116,7 +116,7 @@ impl Gitoggle {
         self
     }
 
-    /// Gives it that long before it counts as hung.
+    /// Gives it this long before it is taken as hung.
     pub(crate) fn within_seconds(mut self, seconds: u64) -> Self {
         self.patience = Duration::from_secs(seconds);
         self

@@ -110,7 +110,7 @@ impl Service {
         self.inner().connections
     }
 
-    /// Waits until that many requests have come.
+    /// Waits until this many requests have come.
     pub(crate) fn wait_for(&self, count: usize) {
         let (inner, out) = self
             .shared

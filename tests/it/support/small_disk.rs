@@ -28,7 +28,7 @@ impl SmallDisk {
         disk
     }
 
-    /// Leaves that many KiB free.
+    /// Leaves this many KiB free.
     pub(crate) fn fill_up_to(&self, free: u32) {
         use std::io::Write;
         let mut file = std::fs::File::create(self.folder.join("filler")).unwrap();

@@ -73,7 +73,7 @@ impl Job {
         self.conclude(&pass, head.revision).await
     }
 
-    /// Records late outcomes in a push of their own, before the job plans.
+    /// Records late outcomes in a separate push, before the job plans.
     async fn record_late(&self, head: &Commit, list: &UnknownList<Toggle, u8>, lost: &[u64]) -> bool {
         let record = self.record(list, &head.tree, head.revision);
         match self.swap(head, &record, 8).await {
