@@ -13,8 +13,8 @@ use super::finding::{self, Diagnostic, Finding, Part, Spot, did_you_mean, shown}
 use super::node::PathStep;
 use super::{sdks, syntax, waiver};
 use crate::model::{
-    Blob, Content, Payload, Prerequisite, ReturnType, Sdks, Targeting, counted, is_same_value, listed,
-    variation_fits,
+    Blob, Components, Content, Payload, Prerequisite, ReturnType, Sdks, Targeting, components, counted,
+    is_same_value, listed, variation_fits,
 };
 
 /// What other documents need to know of one.
@@ -443,70 +443,21 @@ struct Chains {
 }
 
 impl Chains {
-    /// Finds the components with Tarjan's algorithm, with a list in place of recursion.
     fn new(graph: &References) -> Self {
-        const NEW: usize = usize::MAX;
-        let count = graph.nodes.len();
-        let (mut order, mut low) = (vec![NEW; count], vec![0; count]);
-        let mut chains = Self { component: vec![NEW; count], sizes: Vec::new(), length: vec![None; count] };
-        let (mut stack, mut next) = (Vec::new(), 0);
-        let targets = |node: usize| &graph.nodes[node].targets;
-        for start in 0..count {
-            if order[start] != NEW {
-                continue;
-            }
-            // A node with the number of its targets that were visited.
-            let mut open = vec![(start, 0)];
-            while let Some((node, visited)) = open.last_mut() {
-                let node = *node;
-                if *visited == 0 && order[node] == NEW {
-                    (order[node], low[node]) = (next, next);
-                    next += 1;
-                    stack.push(node);
-                }
-                if let Some(target) = targets(node).get(*visited) {
-                    *visited += 1;
-                    match *target {
-                        Some(target) if order[target] == NEW => open.push((target, 0)),
-                        Some(target) if chains.component[target] == NEW => {
-                            low[node] = low[node].min(order[target]);
-                        }
-                        _ => {}
-                    }
-                    continue;
-                }
-                open.pop();
-                if let Some((parent, _)) = open.last() {
-                    low[*parent] = low[*parent].min(low[node]);
-                }
-                if low[node] == order[node] {
-                    chains.close(graph, &mut stack, node);
-                }
+        let targets = |node: &ReferenceNode| node.targets.iter().flatten().copied().collect();
+        let targets: Vec<Vec<usize>> = graph.nodes.iter().map(targets).collect();
+        let Components { of: component, sizes, targets_first } = components(&targets);
+        let mut length = vec![None; graph.nodes.len()];
+        for node in targets_first {
+            let targets = &graph.nodes[node].targets;
+            let is_circle = sizes[component[node]] > 1 || targets.contains(&Some(node));
+            if !is_circle {
+                let steps = targets.iter().map(|target| target.map_or(Some(0), |target| length[target]));
+                let steps: Option<Vec<usize>> = steps.collect();
+                length[node] = steps.map(|steps| steps.into_iter().max().map_or(0, |most| most + 1));
             }
         }
-        chains
-    }
-
-    /// Ends the component whose first visited node is `first`. The components that it leads to have ended
-    /// before.
-    fn close(&mut self, graph: &References, stack: &mut Vec<usize>, first: usize) {
-        let number = self.sizes.len();
-        let mut size = 0;
-        while let Some(node) = stack.pop() {
-            self.component[node] = number;
-            size += 1;
-            if node == first {
-                break;
-            }
-        }
-        self.sizes.push(size);
-        let targets = &graph.nodes[first].targets;
-        let is_circle = size > 1 || targets.contains(&Some(first));
-        if !is_circle {
-            let steps = targets.iter().map(|target| target.map_or(Some(0), |target| self.length[target]));
-            let steps: Option<Vec<usize>> = steps.collect();
-            self.length[first] = steps.map(|steps| steps.into_iter().max().map_or(0, |most| most + 1));
-        }
+        Self { component, sizes, length }
     }
 
     /// Returns the circle through the prerequisite of `node` that is `target`, if there is one: the shortest
