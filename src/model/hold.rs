@@ -39,6 +39,8 @@ super::words! {
         Archived = "archived",
         /// A draft on the service awaits approval.
         AwaitsApproval = "awaits_approval",
+        /// Another change of the environment has to be applied first, and is held or has failed.
+        AwaitsChange = "awaits_change",
         /// Nothing is applied for the toggle, and the service has other targeting than the document.
         DiffersFromLive = "differs_from_live",
         /// The toggle was changed on the service since it was last applied.
@@ -227,6 +229,8 @@ impl HoldKind {
             | Self::AwaitsApproval
             | Self::Missing
             | Self::ReturnType => Rule::LIVE,
+            // The other change has its own exit code.
+            Self::AwaitsChange => Rule { decision: Decision::NotNeeded, ..Rule::HELD },
             Self::DiffersFromLive => Rule {
                 releases: &[Override::FirstPassAssert, Override::OverwriteDrift],
                 way_out: Some(WayOut::Import),

@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::conversion::is_big_decimal;
+use super::conversion::{is_big_decimal, is_same_value};
 
 super::words! {
     /// The kind of service, which determines the features that gitoggle relies on.
@@ -210,6 +210,20 @@ impl Payload {
             true => self.targeting().content.prerequisites.unwrap_or_default(),
             false => Vec::new(),
         }
+    }
+
+    /// Returns whether it can serve what `prerequisite` asks for, as far as its values show that.
+    pub(crate) fn can_meet(&self, prerequisite: &Prerequisite) -> bool {
+        let Targeting { disabled, content } = self.targeting();
+        let is_met = |value: &str| {
+            // Whether different notations of a value are the same depends on the SDK.
+            is_same_value(prerequisite.kind, value, &prerequisite.value) != Some(false)
+        };
+        let values = content.variations.iter().enumerate();
+        let served: Vec<u32> = content.disabled_serve.variations().collect();
+        let mut served =
+            values.filter(|(index, _)| !disabled || served.iter().any(|one| *one as usize == *index));
+        served.any(|(_, variation)| is_met(&variation.value))
     }
 
     /// Returns the request body: the comment, then the targeting (src/service/README.md, "The contract").

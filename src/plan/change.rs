@@ -7,8 +7,8 @@ use super::sentences::{list, quoted};
 use super::{FETCH_ALL, Plan};
 use crate::document::print;
 use crate::model::{
-    Action, Attribution, HistoryEvidence, LiveContent, LiveToggle, ObjectId, Payload, RequestDigest, Sent,
-    ServiceKind, ToggleId, Version, escaped,
+    Action, Attribution, HistoryEvidence, LiveContent, LiveToggle, ObjectId, Payload, Prerequisite,
+    RequestDigest, Sent, ServiceKind, ToggleId, Version, escaped,
 };
 
 /// One publish.
@@ -123,16 +123,43 @@ impl Change {
 
     /// Returns whether it does nothing but disable the toggle.
     pub(super) fn only_switches_off(&self) -> bool {
-        let applied = match &self.before {
-            Before::Unknown { applied, .. } => applied.as_deref(),
-            _ => None,
-        };
-        let before = [self.before.payload(), applied].into_iter().flatten();
-        self.payload.is_disabled() && before.map(Payload::disabled).any(|before| before == self.payload)
+        self.payload.is_disabled()
+            && self.before.all().map(Payload::disabled).any(|before| before == self.payload)
     }
 
     pub fn request(&self) -> RequestDigest {
         RequestDigest::new(self.action, &self.payload)
+    }
+
+    /// Returns the prerequisites that its toggle does not have yet.
+    pub(crate) fn gained(&self) -> Vec<Prerequisite> {
+        let mut needed = match self.action {
+            // Nothing changes for a toggle that is switched off.
+            Action::Adopt | Action::Disable => Vec::new(),
+            Action::Create | Action::Update => self.payload.prerequisites(),
+        };
+        if needed.is_empty() {
+            return needed;
+        }
+        let before = match &self.before {
+            // The service may have either, so only what was applied is certain.
+            Before::Unknown { applied, .. } => applied.as_deref(),
+            before => before.payload(),
+        };
+        let before = before.map(Payload::prerequisites).unwrap_or_default();
+        needed.retain(|one| !before.contains(one));
+        needed
+    }
+
+    /// Returns the prerequisites that its toggle may have, and whose toggles it does not need anymore.
+    pub(super) fn lost(&self) -> Vec<Prerequisite> {
+        let mut before = self.before.prerequisites();
+        if !before.is_empty() {
+            let needed: Vec<String> =
+                self.payload.prerequisites().iter().map(|one| one.key.to_lowercase()).collect();
+            before.retain(|one| !needed.contains(&one.key.to_lowercase()));
+        }
+        before
     }
 }
 
@@ -179,6 +206,26 @@ impl Before {
             Self::Unknown { sent, .. } => Some(&sent.payload),
             Self::Nothing | Self::Unreadable => None,
         }
+    }
+
+    /// Returns what the service may have, as far as that is known.
+    fn all(&self) -> impl Iterator<Item = &Payload> {
+        let applied = match self {
+            Self::Unknown { applied, .. } => applied.as_deref(),
+            _ => None,
+        };
+        self.payload().into_iter().chain(applied)
+    }
+
+    /// Returns the prerequisites that the toggle may have until the change is applied.
+    pub(super) fn prerequisites(&self) -> Vec<Prerequisite> {
+        self.all().flat_map(Payload::prerequisites).collect()
+    }
+
+    /// Returns whether the toggle may serve what `prerequisite` asks for until the change is applied; none if
+    /// that is not known.
+    pub(super) fn can_meet(&self, prerequisite: &Prerequisite) -> Option<bool> {
+        self.all().map(|payload| payload.can_meet(prerequisite)).reduce(|one, other| one || other)
     }
 }
 

@@ -19,7 +19,9 @@ use super::{
     Before, FirstPass, LiveDifferences, OnRemove, Orphan, OrphanReason, Overrides, Policy, StateEdit,
     by_operator, hold,
 };
-use crate::model::{Action, EnvironmentId, Format, Hold, Live, ObjectId, Payload, Sent, ToggleId, Version};
+use crate::model::{
+    Action, EnvironmentId, Format, Hold, Live, ObjectId, Payload, Prerequisite, Sent, ToggleId, Version,
+};
 
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -93,14 +95,25 @@ impl DecidedToggle {
             // A toggle outside `--only` has no part in the plan.
             ToggleDecision::Nothing => return,
             ToggleDecision::Publish(change) => matches!(change.before, Before::Unknown { .. }),
-            ToggleDecision::Edit(_) | ToggleDecision::Orphan(_) | ToggleDecision::Withhold(_) => false,
+            ToggleDecision::Edit(_)
+            | ToggleDecision::Invalid { .. }
+            | ToggleDecision::Orphan(_)
+            | ToggleDecision::Withhold(_) => false,
         };
         let is_new = matches!(
             &self.decision,
             ToggleDecision::Publish(change) if matches!(change.before, Before::Nothing)
         );
         let hold = if is_unknown { hold::unknown_invalid() } else { hold::invalid(!is_new) };
-        self.decision = ToggleDecision::Withhold(Arc::new(hold));
+        let needs = match &self.decision {
+            ToggleDecision::Publish(change) => keys(change.before.prerequisites()),
+            ToggleDecision::Edit(edit) => match &**edit {
+                StateEdit::SameMeaning(version) => keys(version.payload.prerequisites()),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        self.decision = ToggleDecision::Invalid { hold: Arc::new(hold), needs };
     }
 }
 
@@ -108,6 +121,11 @@ impl DecidedToggle {
 #[derive(Clone, Debug)]
 pub(super) enum ToggleDecision {
     Edit(Box<StateEdit>),
+    /// The document is invalid, so the service keeps what it has, which needs the toggles with these keys.
+    Invalid {
+        hold: Arc<Hold>,
+        needs: Vec<String>,
+    },
     Nothing,
     Orphan(Box<Orphan>),
     Publish(Box<DraftChange>),
@@ -143,21 +161,33 @@ fn decide(
     overwritten: Option<&Live>,
 ) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
-    let withhold = |hold| ToggleDecision::Withhold(Arc::new(hold));
-    // An unknown toggle is always in the plan, even if its request is not retried (src/plan/README.md,
-    // "Missing and invalid documents").
-    let unknown = |why| match &applied {
-        AppliedVersion::Unknown { .. } => Some(withhold(why)),
-        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => None,
-    };
     // Scope comes first: a toggle outside `--only` is never an orphan (src/plan/README.md, "Missing and
     // invalid documents").
     if !policy.scope.contains(&id) {
-        return unknown(hold::unknown_outside_scope()).unwrap_or(ToggleDecision::Nothing);
+        return match applied {
+            // An unknown toggle is always in the plan, even if its request is not retried
+            // (src/plan/README.md, "Missing and invalid documents").
+            AppliedVersion::Unknown { .. } => {
+                ToggleDecision::Withhold(Arc::new(hold::unknown_outside_scope()))
+            }
+            AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => {
+                ToggleDecision::Nothing
+            }
+        };
     }
     match desired {
-        Desired::Invalid => unknown(hold::unknown_invalid())
-            .unwrap_or_else(|| withhold(hold::invalid(!matches!(applied, AppliedVersion::Nothing)))),
+        Desired::Invalid => {
+            let (hold, needs) = match &applied {
+                AppliedVersion::Document { payload, .. } => (hold::invalid(true), payload.prerequisites()),
+                AppliedVersion::Nothing => (hold::invalid(false), Vec::new()),
+                AppliedVersion::Unreadable => (hold::invalid(true), Vec::new()),
+                AppliedVersion::Unknown { sent, applied } => {
+                    let all = std::iter::once(&sent.payload).chain(applied.as_deref());
+                    (hold::unknown_invalid(), all.flat_map(Payload::prerequisites).collect())
+                }
+            };
+            ToggleDecision::Invalid { hold: Arc::new(hold), needs: keys(needs) }
+        }
         Desired::Absent { .. } | Desired::Renamed if matches!(applied, AppliedVersion::Nothing) => {
             ToggleDecision::Nothing
         }
@@ -167,6 +197,10 @@ fn decide(
         Desired::Renamed => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         Desired::Document(version) => document(version, applied, pass, overwritten),
     }
+}
+
+fn keys(prerequisites: Vec<Prerequisite>) -> Vec<String> {
+    prerequisites.into_iter().map(|one| one.key).collect()
 }
 
 fn document(

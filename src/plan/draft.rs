@@ -8,6 +8,7 @@ use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::hold::{self, Holds};
 use super::order;
 use super::policy::{FirstPassChoice, FirstPassRules, by_operator};
+use super::waits::note_needs;
 use super::{
     Before, Change, FirstPass, LiveDifferences, Needs, OnDrift, OnInvalid, Orphan, OrphanReason, Overrides,
     Overwrite, Plan, Policy, Replaced, ReplacedFile, SourceInfo, StateEdit, Stopped, WithheldToggle,
@@ -94,6 +95,10 @@ impl Draft {
     fn add(&mut self, toggle: DecidedToggle) {
         let DecidedToggle { id, decision } = toggle;
         match decision {
+            ToggleDecision::Invalid { hold, needs } => {
+                note_needs(&mut self.plan.needs, &id, needs);
+                self.plan.withheld.push(WithheldToggle { id, hold, change: None });
+            }
             ToggleDecision::Nothing => {}
             ToggleDecision::Withhold(hold) => {
                 self.plan.withheld.push(WithheldToggle { id, hold, change: None });
@@ -237,7 +242,7 @@ impl Draft {
         }
         plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
         try_again(refused, &mut plan, &holds, |change| !unlisted.contains_key(&change.id));
-        note_withheld(&mut plan);
+        plan.hold_for_others(&BTreeMap::new());
         // Comes last, so that the plan still shows the changes that an invalid document stops.
         self.stop_if_invalid(&mut plan);
         plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
@@ -328,7 +333,7 @@ impl Draft {
             return Ok(());
         }
         let rails = self.rails(changes, overrides).into_keys();
-        for environment in rails.filter(|environment| !overrides.mass_change.contains(environment)) {
+        for environment in rails.filter(|environment| !overrides.lifts_rails(environment)) {
             let known = |change: &Change| match &change.attribution {
                 Attribution::Known(commit) if change.id.is_in(&environment) => Some(commit.id),
                 _ => None,
@@ -457,15 +462,6 @@ fn try_again(
         }
     }
     plan.changes.append(&mut again);
-}
-
-/// Notes that the service still has what withheld changes replace.
-fn note_withheld(plan: &mut Plan) {
-    for change in plan.withheld.iter().filter_map(|held| held.change.as_deref()) {
-        let Some(needs) = plan.needs.get_mut(&change.id.environment()) else { continue };
-        let before = change.before.payload().map(Payload::prerequisites).unwrap_or_default();
-        needs.insert(change.id.toggle().to_lowercase(), before.into_iter().map(|one| one.key).collect());
-    }
 }
 
 /// Returns the environments whose first pass the choices assert.

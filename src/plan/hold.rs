@@ -464,6 +464,40 @@ pub(crate) fn needs_missing(needed: &ToggleId) -> Hold {
     )
 }
 
+/// What a change waits for that another one has to change first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Awaited {
+    /// The prerequisites of both would form a circle.
+    Circle,
+    /// The other toggle still needs what this change takes away.
+    Dependent,
+    /// The other toggle does not serve yet what a prerequisite asks for.
+    Prerequisite,
+}
+
+/// The change must not be sent before that of the toggle `other` is applied.
+pub(super) fn awaits_other(other: &str, what: Awaited) -> Hold {
+    let why = match what {
+        Awaited::Circle => {
+            "with what the service has of that toggle, prerequisites would form a circle, which the service refuses"
+        }
+        Awaited::Dependent => {
+            "what the service has of that toggle needs a value of this one that this change takes away"
+        }
+        Awaited::Prerequisite => {
+            "the prerequisite on that toggle asks for a value that it serves only then, and SDKs would serve everyone the \
+             disabled serve"
+        }
+    };
+    Hold::new(
+        HoldKind::AwaitsChange,
+        format!(
+            "waits for the change of `{other}`, which is not applied: {why}; release or correct that change, and this one is \
+             sent as well"
+        ),
+    )
+}
+
 /// A variation is not of the toggle's return type, for this reason.
 pub(super) fn return_type(reason: &str) -> Hold {
     Hold::new(

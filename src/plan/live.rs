@@ -3,7 +3,7 @@
 //! The live state is read just before a publish, so that it is as new as possible. These functions are pure;
 //! the caller reads, sends, and reads again after a response that leaves doubt.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::{
     StateEdit, WithheldToggle, hold,
 };
 use crate::model::{
-    Action, Hold, HoldKind, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, Sent, ToggleId,
-    escaped, rfc3339, variation_fits,
+    Action, Hold, HoldKind, Live, LiveContent, LiveToggle, LiveVersion, Payload, Prerequisite, ReturnType,
+    Sent, ToggleId, escaped, rfc3339, variation_fits,
 };
 
 impl LiveToggle {
@@ -327,31 +327,47 @@ pub(crate) fn needed_types(change: &Change) -> Vec<(ToggleId, ReturnType)> {
         Action::Disable | Action::Adopt => Vec::new(),
         _ => change.payload.prerequisites(),
     };
-    let id = |key: &str| ToggleId::new(change.id.project(), change.id.environment_key(), key).ok();
-    needed.into_iter().filter_map(|one| Some((id(&one.key)?, one.kind))).collect()
+    needed.into_iter().filter_map(|one| Some((needed_id(change, &one)?, one.kind))).collect()
 }
 
-/// Returns the toggles that `change` needs, and that its toggle does not need yet.
-pub(crate) fn gained(change: &Change) -> Vec<ToggleId> {
-    let before = match &change.before {
-        // The service may have either, so only what was applied is certain.
-        Before::Unknown { applied, .. } => applied.as_deref(),
-        before => before.payload(),
-    };
-    let before = before.map(Payload::prerequisites).unwrap_or_default();
-    let is_new = |id: &ToggleId| before.iter().all(|one| one.key != id.toggle());
-    needed_types(change).into_iter().map(|(id, _)| id).filter(is_new).collect()
+/// Returns the toggle that a prerequisite of `change` names.
+pub(crate) fn needed_id(change: &Change, prerequisite: &Prerequisite) -> Option<ToggleId> {
+    ToggleId::new(change.id.project(), change.id.environment_key(), &prerequisite.key).ok()
+}
+
+/// What the service's list says about the type of a toggle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ListedType {
+    /// The service does not have the toggle.
+    Missing,
+    /// It has the toggle, with this type.
+    Typed(ReturnType),
+    /// The type is not known, whether the service has the toggle or not.
+    Untyped,
+}
+
+impl ListedType {
+    /// Reads the type of a toggle that was looked up; none if the service does not have it.
+    pub(crate) fn of(listed: Option<Option<ReturnType>>) -> Self {
+        match listed {
+            None => Self::Missing,
+            Some(None) => Self::Untyped,
+            Some(Some(kind)) => Self::Typed(kind),
+        }
+    }
 }
 
 /// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent, if the service
 /// has it with another type: SDKs compare types as well, so the prerequisite is never met.
-pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, live: Option<ReturnType>) -> Option<Hold> {
-    let live = live.filter(|live| *live != wanted)?;
-    let (live, wanted) = (live.as_str(), wanted.as_str());
-    Some(hold::return_type(&format!(
-        "the type of the prerequisite `{}` is `{wanted}`, but `{live}` on the service",
-        needed.toggle()
-    )))
+pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, listed: ListedType) -> Option<Hold> {
+    let ListedType::Typed(live) = listed else { return None };
+    (live != wanted).then(|| {
+        let (live, wanted) = (live.as_str(), wanted.as_str());
+        hold::return_type(&format!(
+            "the type of the prerequisite `{}` is `{wanted}`, but `{live}` on the service",
+            needed.toggle()
+        ))
+    })
 }
 
 /// The fate of a request whose response does not show whether the service stored it.
@@ -413,8 +429,9 @@ impl Plan {
                 )
             );
             let type_of = |id: &ToggleId| match all.get(id) {
-                Some(Live::Toggle(live)) => live.return_type,
-                _ => None,
+                Some(Live::Toggle(live)) => ListedType::of(Some(live.return_type)),
+                Some(Live::Missing { .. }) => ListedType::Missing,
+                Some(Live::Untargeted) | None => ListedType::Untyped,
             };
             let other_type = || {
                 let needed = needed_types(&change);
@@ -449,7 +466,7 @@ impl Plan {
                 }
             }
         }
-        self.hold_for_missing(live);
+        self.hold_for_others(live);
         self = self.hold_unless_equal();
         // Whoever decides on a first pass sees what an asserted one replaces.
         for held in &mut self.withheld {
@@ -488,26 +505,6 @@ impl Plan {
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
         self.drift = Some(Box::new(drift));
         self
-    }
-
-    /// Withholds what would need a withheld toggle that the service does not have.
-    fn hold_for_missing(&mut self, live: &BTreeMap<ToggleId, Live>) {
-        let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
-        let withheld = self.withheld.iter().map(|held| held.id.clone());
-        let mut missing: BTreeSet<ToggleId> = withheld.filter(&is_missing).collect();
-        loop {
-            let needed = |change: &Change| gained(change).into_iter().find(|id| missing.contains(id));
-            let found = self.changes.iter().filter_map(|change| Some((change.id.clone(), needed(change)?)));
-            let found: BTreeMap<ToggleId, ToggleId> = found.collect();
-            if found.is_empty() {
-                return;
-            }
-            for change in self.changes.extract_if(.., |change| found.contains_key(&change.id)) {
-                let hold = Arc::new(hold::needs_missing(&found[&change.id]));
-                self.withheld.push(WithheldToggle::of(hold, change));
-            }
-            missing.extend(found.into_keys().filter(&is_missing));
-        }
     }
 
     /// Returns whether a document of the toggle waits to be applied.

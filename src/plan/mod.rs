@@ -15,6 +15,7 @@ pub(crate) mod sentences;
 #[cfg(test)]
 mod tests;
 mod value;
+mod waits;
 mod window;
 
 pub(crate) use change::document_text;
@@ -34,8 +35,8 @@ pub use drift::{
 };
 pub use hold::WithheldToggle;
 pub use json::{PlanJson, json, json_for, page_pieces};
+pub(crate) use live::{ListedType, needed_id, needed_types, other_type};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
-pub(crate) use live::{gained, needed_types, other_type};
 pub(crate) use order::Needs;
 pub use order::Turn;
 pub(crate) use policy::by_operator;
@@ -46,4 +47,5 @@ pub use sentences::sentences;
 pub use value::{
     Approved, Base, FETCH_ALL, HISTORY_CUT, Lane, Plan, PlanCounts, SourceInfo, Stopped, guessed,
 };
+pub(crate) use waits::EnvironmentChanges;
 pub use window::{Closed, Windows};

@@ -4,11 +4,15 @@
 //! or through others. Then no state in between refers to a toggle that does not exist yet, and none has a
 //! cycle: a cycle would have a prerequisite that was gained, and everything that this one leads to has its
 //! new prerequisites by then, which form no cycle.
+//!
+//! A change that drops a prerequisite is sent before the change of that toggle, which may switch it off: the
+//! users of the one that needed it would get its disabled serve in between. Where that contradicts the first
+//! rule, the first rule counts.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Before, Change};
-use crate::model::{Action, EnvironmentId, Payload, Prerequisite};
+use super::Change;
+use crate::model::{Components, EnvironmentId, components};
 
 /// The place of a change among those that wait for each other.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -26,16 +30,15 @@ pub(crate) type Needs = BTreeMap<EnvironmentId, HashMap<String, Vec<String>>>;
 /// Returns the turns of the changes of one environment, in their order; none of a change that waits for none
 /// and that no other waits for. `needs` has the toggles that do not change.
 pub(super) fn turns(changes: &[Change], needs: &Needs) -> Vec<Option<Turn>> {
-    let graph = Graph::new(changes.iter(), needs);
-    if !graph.nodes.iter().any(|node| node.gains) {
+    let mut graph = Graph::new(changes.iter(), needs);
+    if !graph.nodes.iter().any(|node| node.gains || !node.losing.is_empty()) {
         return vec![None; changes.len()];
     }
-    let ahead = graph.ahead();
+    let Levels { ahead, own } = graph.levels();
     let mut groups = graph.groups(&ahead);
     let turn = |node: usize| {
         let group = groups.of(node);
-        let level = if graph.nodes[node].gains { ahead[node] } else { 0 };
-        (groups.sizes[group] > 1).then_some(Turn { group, level })
+        (groups.sizes[group] > 1).then_some(Turn { group, level: own[node] })
     };
     (0..changes.len()).map(turn).collect()
 }
@@ -45,11 +48,12 @@ pub(super) fn turns(changes: &[Change], needs: &Needs) -> Vec<Option<Turn>> {
 pub(super) fn need_any(waiting: &[Change], changes: &[Change], needs: &Needs) -> Vec<bool> {
     let graph = Graph::new(waiting.iter().chain(changes), needs);
     let mut leads = vec![false; graph.nodes.len()];
-    for node in graph.targets_first(0..graph.nodes.len()) {
+    let targets: Vec<Vec<usize>> = graph.nodes.iter().map(|node| node.targets.clone()).collect();
+    for node in components(&targets).targets_first {
         let is_published = |target: &usize| {
             leads[*target] || (waiting.len()..waiting.len() + changes.len()).contains(target)
         };
-        leads[node] = graph.nodes[node].targets.iter().any(is_published);
+        leads[node] = targets[node].iter().any(is_published);
     }
     leads.truncate(waiting.len());
     leads
@@ -66,19 +70,35 @@ struct Node {
     /// Whether the change has a prerequisite that its toggle does not have yet.
     gains: bool,
     targets: Vec<usize>,
+    /// The changes that drop a prerequisite on this changed toggle.
+    losing: Vec<usize>,
+}
+
+/// The levels of each node.
+struct Levels {
+    /// The level of a change that has to wait for all changes that this node leads to.
+    ahead: Vec<usize>,
+    /// That of the node's own change.
+    own: Vec<usize>,
 }
 
 impl Graph {
     fn new<'c>(changes: impl Iterator<Item = &'c Change>, needs: &Needs) -> Self {
         let (mut nodes, mut open, mut numbers) = (Vec::new(), Vec::new(), HashMap::new());
-        let mut known = None;
+        let (mut known, mut lost) = (None, Vec::new());
         for (number, change) in changes.enumerate() {
             known = known.or_else(|| needs.get(&change.id.environment()));
-            let needed = change.payload.prerequisites();
-            nodes.push(Node { is_changed: true, gains: gains(change, &needed), targets: Vec::new() });
+            nodes.push(Node { is_changed: true, gains: !change.gained().is_empty(), ..Node::default() });
             numbers.insert(change.id.toggle().to_lowercase(), number);
+            let needed = change.payload.prerequisites();
             if !needed.is_empty() {
                 open.push((number, needed.into_iter().map(|one| one.key).collect()));
+            }
+            lost.extend(change.lost().into_iter().map(|one| (number, one.key.to_lowercase())));
+        }
+        for (number, key) in lost {
+            if let Some(dropped) = numbers.get(&key).filter(|dropped| **dropped != number) {
+                nodes[*dropped].losing.push(number);
             }
         }
         while let Some((number, keys)) = open.pop() {
@@ -97,86 +117,77 @@ impl Graph {
         Self { nodes }
     }
 
-    /// Returns the nodes that `starts` lead to, each after those that it leads to. In a cycle, which the
-    /// service refuses, one comes too early.
-    fn targets_first(&self, starts: impl Iterator<Item = usize>) -> Vec<usize> {
-        let mut is_known = vec![false; self.nodes.len()];
-        let mut all = Vec::new();
-        for start in starts {
-            // A list in place of recursion, because a chain can be long. A node has the number of its targets
-            // that were visited.
-            let mut open = vec![(start, 0)];
-            while let Some((node, visited)) = open.last_mut() {
-                if *visited == 0 && std::mem::replace(&mut is_known[*node], true) {
-                    open.pop();
-                    continue;
+    /// Returns the order in which levels are computed: of what a node leads to, and then of its own change,
+    /// whose number is greater by the number of nodes.
+    fn dependencies(&self) -> Components {
+        let count = self.nodes.len();
+        let mut edges = vec![Vec::new(); 2 * count];
+        for (number, node) in self.nodes.iter().enumerate() {
+            for target in &node.targets {
+                edges[number].extend([*target, count + *target]);
+            }
+            // A change waits for what it leads to only if it gains something.
+            edges[count + number].extend(node.gains.then_some(number));
+            edges[count + number].extend(node.losing.iter().map(|losing| count + *losing));
+        }
+        components(&edges)
+    }
+
+    /// Returns the levels. Drops the rule about lost prerequisites where it would make a cycle.
+    fn levels(&mut self) -> Levels {
+        let count = self.nodes.len();
+        let Components { of, .. } = self.dependencies();
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            node.losing.retain(|losing| of[count + *losing] != of[count + number]);
+        }
+        let components = self.dependencies();
+        let (mut ahead, mut own) = (vec![0; count], vec![0; count]);
+        for place in components.targets_first {
+            match place.checked_sub(count) {
+                None => {
+                    let of_target = |target: &usize| match self.nodes[*target].is_changed {
+                        true => ahead[*target].max(own[*target] + 1),
+                        false => ahead[*target],
+                    };
+                    ahead[place] = self.nodes[place].targets.iter().map(of_target).max().unwrap_or_default();
                 }
-                match self.nodes[*node].targets.get(*visited).copied() {
-                    Some(target) => {
-                        *visited += 1;
-                        open.extend((!is_known[target]).then_some((target, 0)));
-                    }
-                    None => {
-                        all.push(*node);
-                        open.pop();
-                    }
+                Some(number) => {
+                    let Node { gains, losing, .. } = &self.nodes[number];
+                    let after_losing = losing.iter().map(|losing| own[*losing] + 1).max();
+                    own[number] =
+                        after_losing.unwrap_or_default().max(if *gains { ahead[number] } else { 0 });
                 }
             }
         }
-        all
-    }
-
-    /// Returns how many changes each node needs that follow each other.
-    fn ahead(&self) -> Vec<usize> {
-        let mut ahead = vec![0; self.nodes.len()];
-        for node in self.targets_first(0..self.nodes.len()) {
-            let of_target = |target: &usize| {
-                let Node { is_changed, gains, .. } = self.nodes[*target];
-                match (is_changed, gains) {
-                    (true, true) => ahead[*target] + 1,
-                    // It does not wait itself.
-                    (true, false) => ahead[*target].max(1),
-                    (false, _) => ahead[*target],
-                }
-            };
-            ahead[node] = self.nodes[node].targets.iter().map(of_target).max().unwrap_or_default();
-        }
-        ahead
+        Levels { ahead, own }
     }
 
     /// Joins the changes that wait with those that they wait for.
     fn groups(&self, ahead: &[usize]) -> Groups {
-        let mut groups = Groups { parents: (0..self.nodes.len()).collect(), sizes: Vec::new() };
-        let waiting = (0..self.nodes.len()).filter(|node| self.nodes[*node].gains);
-        for node in self.targets_first(waiting) {
+        let count = self.nodes.len();
+        let mut groups = Groups { parents: (0..count).collect(), sizes: vec![0; count] };
+        let mut open: Vec<usize> = (0..count).filter(|node| self.nodes[*node].gains).collect();
+        let mut is_seen = vec![false; count];
+        while let Some(node) = open.pop() {
+            if std::mem::replace(&mut is_seen[node], true) {
+                continue;
+            }
             for target in &self.nodes[node].targets {
+                open.push(*target);
                 if self.nodes[*target].is_changed || ahead[*target] > 0 {
-                    let (one, other) = (groups.of(node), groups.of(*target));
-                    groups.parents[one.max(other)] = one.min(other);
+                    groups.join(node, *target);
                 }
             }
         }
-        groups.sizes = vec![0; self.nodes.len()];
-        for node in (0..self.nodes.len()).filter(|node| self.nodes[*node].is_changed) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            node.losing.iter().for_each(|losing| groups.join(number, *losing));
+        }
+        for node in (0..count).filter(|node| self.nodes[*node].is_changed) {
             let group = groups.of(node);
             groups.sizes[group] += 1;
         }
         groups
     }
-}
-
-/// Returns whether a change has a prerequisite that its toggle does not have yet.
-fn gains(change: &Change, needed: &[Prerequisite]) -> bool {
-    if needed.is_empty() || change.action == Action::Adopt {
-        return false;
-    }
-    let before = match &change.before {
-        // The service may have either, so only what both have is certain.
-        Before::Unknown { applied, .. } => applied.as_deref(),
-        before => before.payload(),
-    };
-    let before = before.map(Payload::prerequisites).unwrap_or_default();
-    needed.iter().any(|one| !before.contains(one))
 }
 
 /// Disjoint sets of nodes.
@@ -187,6 +198,11 @@ struct Groups {
 }
 
 impl Groups {
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.of(one), self.of(other));
+        self.parents[one.max(other)] = one.min(other);
+    }
+
     fn of(&mut self, mut node: usize) -> usize {
         while self.parents[node] != node {
             self.parents[node] = self.parents[self.parents[node]];
@@ -203,8 +219,8 @@ mod tests {
     use fastrand::Rng;
 
     use super::*;
-    use crate::model::{Attribution, Format, ObjectId, ToggleId, Version};
-    use crate::plan::Overwrite;
+    use crate::model::{Action, Attribution, Format, ObjectId, Payload, ToggleId, Version};
+    use crate::plan::{Before, Overwrite};
 
     /// What each toggle needs; none if the toggle does not exist.
     type Edges = BTreeMap<usize, BTreeSet<usize>>;
@@ -275,6 +291,64 @@ mod tests {
         Needs::from([("shop/prod".parse().unwrap(), of)])
     }
 
+    /// Returns the pairs of numbers of which the first must be changed after the second: it needs it, directly
+    /// or through others, and gains something, or it was needed by it; directly or through others.
+    fn must_follow(before: &Edges, after: &Edges, numbers: &[usize]) -> BTreeSet<(usize, usize)> {
+        let mut all = BTreeSet::new();
+        for own in numbers {
+            let gains = after[own].iter().any(|key| !before.get(own).is_some_and(|had| had.contains(key)));
+            let (mut open, mut seen) = (after[own].clone(), BTreeSet::new());
+            while let Some(next) = open.pop_first() {
+                if gains && seen.insert(next) {
+                    all.extend(numbers.contains(&next).then_some((*own, next)));
+                    open.extend(&after[&next]);
+                }
+            }
+            let lost = before.get(own).into_iter().flatten().filter(|key| !after[own].contains(key));
+            all.extend(lost.filter(|key| numbers.contains(key)).map(|key| (*key, *own)));
+        }
+        for through in numbers {
+            for (one, other) in numbers.iter().flat_map(|one| numbers.iter().map(move |other| (one, other))) {
+                if all.contains(&(*one, *through)) && all.contains(&(*through, *other)) {
+                    all.insert((*one, *other));
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn what_drops_a_prerequisite_is_sent_before_the_change_of_that_toggle_where_that_makes_no_cycle() {
+        let mut checked = 0;
+        for seed in 0..2_000 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.usize(2..8);
+            let (before, after) = (edges(count, &mut rng, |_| true), edges(count, &mut rng, |_| true));
+            let numbers: Vec<usize> =
+                (0..count).filter(|number| before[number] != after[number] || rng.bool()).collect();
+            let changes: Vec<Change> =
+                numbers.iter().map(|number| change(*number, before.get(number), &after[number])).collect();
+            let turns = turns(&changes, &needs(&after, &changes));
+            let must_follow = must_follow(&before, &after, &numbers);
+            let turn = |number: usize| turns[numbers.iter().position(|one| *one == number).unwrap()];
+            for own in &numbers {
+                for key in before[own].iter().filter(|key| !after[own].contains(key) && numbers.contains(key))
+                {
+                    if must_follow.contains(&(*own, *key)) {
+                        continue;
+                    }
+                    let (earlier, later) = (turn(*own).unwrap(), turn(*key).unwrap());
+                    assert!(
+                        earlier.group == later.group && earlier.level < later.level,
+                        "seed {seed}: t{own} before t{key}: {before:?} → {after:?}, {turns:?}"
+                    );
+                    checked += 1;
+                }
+            }
+        }
+        assert!(checked > 1_000, "{checked}");
+    }
+
     #[test]
     fn no_state_in_between_has_a_cycle_or_needs_a_toggle_that_does_not_exist() {
         for seed in 0..2_000 {
@@ -317,14 +391,15 @@ mod tests {
     }
 
     #[test]
-    fn a_change_waits_only_if_it_gains_a_prerequisite() {
+    fn a_change_waits_only_for_what_it_gains_and_for_those_that_drop_it() {
         let (none, base) = (BTreeSet::new(), BTreeSet::from([0]));
         let same =
             [change(0, Some(&none), &none), change(1, Some(&base), &base), change(2, Some(&base), &none)];
-        assert_eq!(turns(&same, &Needs::new()), [None; 3]);
+        let turn = |level| Some(Turn { group: 0, level });
+        assert_eq!(turns(&same[..2], &Needs::new()), [None; 2]);
+        assert_eq!(turns(&same, &Needs::new()), [turn(1), None, Some(Turn { group: 0, level: 0 })]);
         let gains =
             [change(0, Some(&none), &none), change(1, Some(&none), &base), change(2, Some(&base), &base)];
-        let turn = |level| Some(Turn { group: 0, level });
         assert_eq!(turns(&gains, &Needs::new()), [turn(0), turn(1), None]);
     }
 

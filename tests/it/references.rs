@@ -386,6 +386,42 @@ fn what_the_service_refused_is_tried_once_more_after_the_others() {
 }
 
 #[test]
+fn a_change_waits_for_another_one_that_is_held_and_is_sent_with_it() {
+    let service = LiveService::start(&json!([unconfigured("a"), unconfigured("z")]));
+    commit(&service, &[("a", &[]), ("z", &["a"])], "Add toggles");
+    assert_eq!(sent(&service), ["a", "z"]);
+    service.edit("z", json!({ "comment": "by hand", "disabled": true }));
+    commit(&service, &[("a", &["z"]), ("z", &[])], "Reverse them");
+    let said = ["held shop/prod/a", "waits for the change of `z`, which is not applied", "a circle"];
+    let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
+    plan.exit(4).stdout_contains(&said).any_stderr();
+    let requests = service.requests(|| drop(service.apply().exit(4).stdout_contains(&said).any_stderr()));
+    assert!(!requests.iter().any(|one| one.starts_with("PATCH")), "{requests:?}");
+    service.apply().set("on-drift", "overwrite").exit(0).any_output();
+    // An invalid document keeps what was applied as well.
+    service.world.repo.file("shop/prod/a.yaml", "disabled: maybe\n");
+    commit(&service, &[("z", &["a"])], "Reverse them again, with a mistake");
+    service
+        .apply()
+        .exit(3)
+        .stdout_contains(&["held shop/prod/z", "waits for the change of `a`"])
+        .any_stderr();
+    commit(&service, &[("a", &[])], "Correct it");
+    assert_eq!(sent(&service), ["a", "z"]);
+}
+
+#[test]
+fn a_toggle_is_switched_off_after_those_that_do_not_need_it_anymore() {
+    let service = LiveService::start(&json!(["a", "b", "z"].map(unconfigured)));
+    commit(&service, &[("a", &[]), ("b", &["a"]), ("z", &["a"])], "Add toggles");
+    assert_eq!(sent(&service), ["a", "b", "z"]);
+    commit(&service, &[("b", &[]), ("z", &[])], "Need it no more");
+    let off = toggle(&[], SWITCH).replacen("disabled: false", "disabled: true", 1);
+    service.world.repo.file("shop/prod/a.yaml", off).commit("Switch it off");
+    assert_eq!(sent(&service), ["b", "z", "a"]);
+}
+
+#[test]
 fn what_the_service_refused_is_tried_again_when_a_toggle_that_it_needs_changes() {
     let service = LiveService::start(&json!([unconfigured("a"), unconfigured("z")]));
     commit(&service, &[("a", &[]), ("z", &["a"])], "Add toggles");

@@ -19,8 +19,8 @@ use crate::model::{
 use crate::pass::event::{Event, PublishAnswer};
 use crate::pass::report::ChangeResult;
 use crate::plan::{
-    Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, gained, hold, needed_types,
-    other_type, resolve,
+    Before, Change, ListedType, LiveDecision, Resolution, decide_by_versions, decide_live, hold, needed_id,
+    needed_types, other_type, resolve,
 };
 use crate::service::Outcome;
 use crate::state::{self, Begun};
@@ -35,6 +35,8 @@ pub(super) struct Attempt<'a> {
     pub(super) progress: ChangeProgress,
     /// The number of token changes before its first request.
     pub(super) generation: u64,
+    /// Why the change must not be sent: another one was not applied.
+    wait: Option<Hold>,
     /// Becomes true when no further request may start.
     closed: watch::Receiver<bool>,
 }
@@ -92,9 +94,10 @@ impl<'a> Attempt<'a> {
         publish: &'a PublishJob,
         job: Job,
         progress: ChangeProgress,
+        wait: Option<Hold>,
         closed: watch::Receiver<bool>,
     ) -> Self {
-        Self { publish, job, progress, generation: 0, closed }
+        Self { publish, job, progress, generation: 0, wait, closed }
     }
 
     pub(super) async fn run(mut self) -> (Self, Result<AttemptEnd, Abandoned>) {
@@ -138,6 +141,9 @@ impl<'a> Attempt<'a> {
     }
 
     async fn send_blindly(&mut self) -> Result<AttemptEnd, Abandoned> {
+        if let Some(hold) = self.wait.take() {
+            return Ok(AttemptEnd::Held(hold));
+        }
         let outcome = self.patch(None).await?;
         Ok(AttemptEnd::Ended(outcome.expect("only a request with a base version has a conflict")))
     }
@@ -261,7 +267,7 @@ impl<'a> Attempt<'a> {
         };
         let decision = match decision {
             LiveDecision::Create(_) | LiveDecision::Publish { .. } => {
-                self.other_type(change).await?.map_or(decision, LiveDecision::Hold)
+                self.obstacle(change).await?.map_or(decision, LiveDecision::Hold)
             }
             decision => decision,
         };
@@ -273,18 +279,22 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns why a change may not be sent: a prerequisite has another type on the service, or is not there
-    /// although its document waits to be applied.
-    async fn other_type(&self, change: &Change) -> Result<Option<Hold>, Outcome> {
+    /// although its document waits to be applied, or another change was not applied.
+    async fn obstacle(&self, change: &Change) -> Result<Option<Hold>, Outcome> {
+        let is_gained = |id: &ToggleId| {
+            let gained = change.gained();
+            gained.iter().any(|one| needed_id(change, one).as_ref() == Some(id))
+        };
         for (id, wanted) in needed_types(change) {
-            let live = self.publish.service.return_type(&id, self.now()).await?;
-            if let Some(hold) = other_type(&id, wanted, live) {
+            let listed = self.publish.service.listed_type(&id, self.now()).await?;
+            if let Some(hold) = other_type(&id, wanted, listed) {
                 return Ok(Some(hold));
             }
-            if live.is_none() && self.publish.plan.is_open(&id) && gained(change).contains(&id) {
+            if listed == ListedType::Missing && self.publish.plan.is_open(&id) && is_gained(&id) {
                 return Ok(Some(hold::needs_missing(&id)));
             }
         }
-        Ok(None)
+        Ok(self.wait.clone())
     }
 
     /// Reports what the next request replaces, unless the plan lists it, or an earlier try has reported it.

@@ -5,7 +5,8 @@
 //! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose
 //! last try is longest ago is next. A toggle that needs others waits until they have ended ([`Turns`]). What
 //! the service refused is sent once more at the end of a pass that applied something, because the refusal may
-//! have been about what was not applied yet.
+//! have been about what was not applied yet. What was held because such a toggle was not applied is tried
+//! then as well.
 //!
 //! The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a random
 //! service.
@@ -116,9 +117,10 @@ pub(crate) struct Dispatcher {
     /// The toggles that may not be sent yet. They are in no queue, so that they block no other.
     delayed: Vec<usize>,
     turns: Turns,
-    /// The toggles that the service refused, and all that it refused before they were sent again.
-    refused: Vec<usize>,
-    refused_before: BTreeSet<usize>,
+    /// The toggles that the service refused, or that wait for one that was not applied, and all of these
+    /// before they were tried again.
+    kept: Vec<usize>,
+    kept_before: BTreeSet<usize>,
     /// The failures since the last success that count, one for each toggle.
     row: Vec<Failure>,
     /// The toggles of which one failure came alone between two successes. They do not count again, because
@@ -153,8 +155,8 @@ impl Dispatcher {
             rotation: rotation.into(),
             delayed: Vec::new(),
             turns: Turns::default(),
-            refused: Vec::new(),
-            refused_before: BTreeSet::new(),
+            kept: Vec::new(),
+            kept_before: BTreeSet::new(),
             row: Vec::new(),
             lone: BTreeSet::new(),
             failed: BTreeSet::new(),
@@ -204,8 +206,8 @@ impl Dispatcher {
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         self.admit(now);
         if self.is_empty() && self.in_flight == 0 && self.is_applied && !self.is_closed {
-            self.refused_before.extend(&self.refused);
-            let again = std::mem::take(&mut self.refused);
+            self.kept_before.extend(&self.kept);
+            let again = std::mem::take(&mut self.kept);
             self.enqueue(again);
         }
         if self.is_closed || self.is_empty() {
@@ -250,7 +252,10 @@ impl Dispatcher {
             // The other token says nothing about this one.
             Again::Now => self.retry(job, outcome, Evidence::Nothing, now, now),
             Again::Never => {
-                let next_try = self.refuse(job, outcome);
+                let next_try = match effect(outcome.kind).repeat {
+                    Repeat::AtTheEnd => self.keep_for_the_end(job),
+                    _ => NextTry::Never,
+                };
                 (next_try, self.finish(job, outcome, now))
             }
         };
@@ -288,14 +293,18 @@ impl Dispatcher {
         self.in_flight -= 1;
     }
 
-    /// Keeps a toggle that the service refused for the end of the pass, once.
-    fn refuse(&mut self, job: Job, outcome: &Outcome) -> NextTry {
-        let may_repeat = effect(outcome.kind).repeat == Repeat::AtTheEnd;
-        if !may_repeat || self.refused_before.contains(&job.change) {
+    /// Keeps a toggle for the end of the pass, once.
+    pub(crate) fn keep_for_the_end(&mut self, job: Job) -> NextTry {
+        if self.kept_before.contains(&job.change) {
             return NextTry::Never;
         }
-        self.refused.push(job.change);
+        self.kept.push(job.change);
         NextTry::AtTheEnd
+    }
+
+    /// Returns whether the toggle at this index waits for others, or others for it.
+    pub(crate) fn has_turn(&self, change: usize) -> bool {
+        self.items[change].turn.is_some()
     }
 
     /// Ends a job whose toggle is tried again at `at` or later, at the end of its lane.

@@ -33,7 +33,7 @@ use crate::model::{
     Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Serve, Thresholds, ToggleId, Variation,
 };
 use crate::pass::{Config, Error};
-use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
+use crate::plan::{Approved, Before, Change, ListedType, Overwrite, Plan, Policy};
 use crate::service::retry::TokenState;
 use crate::service::{
     CREATE_FIRST, Client, EnvironmentReader, LiveReader, Outcome, ProjectReader, Session, ToggleDemand,
@@ -151,12 +151,12 @@ pub(crate) trait Service: Send + Sync {
         first: u64,
     ) -> Pending<'a, Result<Vec<LiveVersion>, Outcome>>;
 
-    /// Returns the type of a toggle of a project of the pass; none if the service does not have it.
-    fn return_type<'a>(
+    /// Returns what the list of a project of the pass says about the type of a toggle.
+    fn listed_type<'a>(
         &'a self,
         toggle: &'a ToggleId,
         now: Instant,
-    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>>;
+    ) -> Pending<'a, Result<ListedType, Outcome>>;
 
     /// Creates the toggle of `change` with values of this type.
     fn create<'a>(&'a self, change: &'a Change, return_type: ReturnType) -> Pending<'a, Outcome>;
@@ -225,12 +225,12 @@ impl Service for HttpService {
         Box::pin(async move { self.client.reader().versions_from(toggle, first).await })
     }
 
-    fn return_type<'a>(
+    fn listed_type<'a>(
         &'a self,
         toggle: &'a ToggleId,
         now: Instant,
-    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>> {
-        Box::pin(self.listed_type(toggle, now))
+    ) -> Pending<'a, Result<ListedType, Outcome>> {
+        Box::pin(self.type_of(toggle, now))
     }
 
     fn create<'a>(&'a self, change: &'a Change, return_type: ReturnType) -> Pending<'a, Outcome> {
@@ -262,10 +262,10 @@ impl HttpService {
         })
     }
 
-    async fn listed_type(&self, toggle: &ToggleId, now: Instant) -> Result<Option<ReturnType>, Outcome> {
+    async fn type_of(&self, toggle: &ToggleId, now: Instant) -> Result<ListedType, Outcome> {
         let project = self.projects.get(&toggle.environment().project);
         let project = project.expect("a prerequisite is in the project of its change");
-        Ok(project.find(toggle, now).await?.and_then(|listed| listed.return_type))
+        Ok(ListedType::of(project.find(toggle, now).await?.map(|listed| listed.return_type)))
     }
 
     async fn live(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {

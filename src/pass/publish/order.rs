@@ -163,9 +163,9 @@ pub(crate) fn remember<'a>(
             let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
             Alone { failures, retry_at: now.saturating_add(wait) }
         });
+        let is_unsent = hold.is_live() || hold.kind == Some(HoldKind::AwaitsChange);
         let tried = HeldRequest {
-            // A change that its live state held was not sent.
-            pass: if hold.is_live() { 0 } else { pass },
+            pass: if is_unsent { 0 } else { pass },
             alone,
             ..HeldRequest::new(request, Hold::clone(hold))
         };

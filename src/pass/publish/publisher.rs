@@ -16,10 +16,10 @@ use super::attempt::{Abandoned, Attempt, AttemptEnd, ChangeProgress};
 use super::dispatch::{Conclusion, Dispatcher, Job, Next, NextTry};
 use super::order::Order;
 use super::{PublishJob, stopped};
-use crate::model::{Certainty, HoldKind, OutcomeKind, ToggleId};
+use crate::model::{Certainty, EnvironmentId, Hold, HoldKind, OutcomeKind, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Error, Event, PublishAnswer, StopReason};
-use crate::plan::Change;
+use crate::plan::{Change, EnvironmentChanges};
 use crate::service::Outcome;
 use crate::service::retry::{Evidence, effect};
 use crate::state::{self, EqualVersion};
@@ -30,6 +30,8 @@ pub(super) struct Publisher<'a> {
     dispatcher: Dispatcher,
     /// What this pass has done for each change so far.
     progress: Vec<ChangeProgress>,
+    /// The changes that may have to wait for others.
+    by_environment: BTreeMap<EnvironmentId, EnvironmentChanges<'a>>,
     /// The changes that the service refused and that may be sent again.
     unreported: BTreeSet<usize>,
     stopped: Option<StopReason>,
@@ -50,6 +52,7 @@ impl<'a> Publisher<'a> {
         Self {
             dispatcher: Dispatcher::new(order, job.limits, job.thresholds, rng),
             progress: vec![ChangeProgress::default(); job.plan.changes().len()],
+            by_environment: job.plan.by_environment(),
             job,
             unreported: BTreeSet::new(),
             stopped: None,
@@ -87,8 +90,27 @@ impl<'a> Publisher<'a> {
 
     /// Returns the attempt of a job, which has sent nothing yet.
     fn attempt(&mut self, job: Job) -> Attempt<'a> {
+        let wait = self.wait(job);
         let progress = std::mem::take(&mut self.progress[job.change]);
-        Attempt::new(self.job, job, progress, self.closed.subscribe())
+        Attempt::new(self.job, job, progress, wait, self.closed.subscribe())
+    }
+
+    /// Returns why a change must not be sent after those that this pass has tried before it.
+    fn wait(&self, job: Job) -> Option<Hold> {
+        let changes = self.changes();
+        let change = &changes[job.change];
+        if !self.dispatcher.has_turn(job.change) || !self.job.plan.is_request(change) {
+            return None;
+        }
+        let is_applied = |id: &ToggleId| match changes.binary_search_by(|other| other.id.cmp(id)) {
+            // Those that were not tried yet do not decide about one that precedes them.
+            Ok(other) => {
+                let result = &self.progress[other].result;
+                result.is_recorded() || *result == ChangeResult::NotSent
+            }
+            Err(_) => false,
+        };
+        self.by_environment.get(&change.id.environment())?.wait(change, is_applied)
     }
 
     fn conclude_attempt(&mut self, attempt: Attempt<'a>, end: Result<AttemptEnd, Abandoned>) {
@@ -104,6 +126,10 @@ impl<'a> Publisher<'a> {
                 self.conclude_read(job, ChangeResult::Held(Arc::new(hold)), &response);
             }
             Ok(AttemptEnd::Held(hold)) => {
+                if hold.kind == Some(HoldKind::AwaitsChange) {
+                    // The other one may be applied at the end of the pass.
+                    self.dispatcher.keep_for_the_end(job);
+                }
                 self.settle(job.change, ChangeResult::Held(Arc::new(hold)));
                 self.dispatcher.release(job, self.now());
             }

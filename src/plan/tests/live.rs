@@ -5,8 +5,8 @@ use crate::model::{
     ObjectId, Payload, ReturnType, Sent, TargetingDigest, Version,
 };
 use crate::plan::{
-    Before, Change, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy, Resolution,
-    decide_by_versions, hold, resolve,
+    Before, Change, ListedType, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy,
+    Resolution, decide_by_versions, hold, other_type, resolve,
 };
 
 /// Decides without orders of operators.
@@ -212,6 +212,20 @@ fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
     let decision = decide_live(&change, &toggle(typed), &Policy::default());
     let LiveDecision::Hold(hold) = decision else { panic!("{decision:?}") };
     insta::assert_snapshot!(hold.text, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
+}
+
+#[test]
+fn a_toggle_whose_type_is_not_listed_is_neither_missing_nor_of_another_type() {
+    let needed = "shop/prod/base".parse().unwrap();
+    for (listed, expected, is_held) in [
+        (None, ListedType::Missing, false),
+        (Some(None), ListedType::Untyped, false),
+        (Some(Some(ReturnType::Boolean)), ListedType::Typed(ReturnType::Boolean), false),
+        (Some(Some(ReturnType::String)), ListedType::Typed(ReturnType::String), true),
+    ] {
+        assert_eq!(ListedType::of(listed), expected);
+        assert_eq!(other_type(&needed, ReturnType::Boolean, expected).is_some(), is_held);
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::pass::publish::{Pending, Service, Services};
 use crate::pass::simulation::live_store::LiveStore;
 use crate::pass::simulation::machine::Machine;
 use crate::pass::{Config, Error};
-use crate::plan::{Approved, Change};
+use crate::plan::{Approved, Change, ListedType};
 use crate::service::Outcome;
 use crate::service::retry::TokenState;
 use crate::state::Clock as _;
@@ -132,12 +132,8 @@ impl Service for Connection {
         Box::pin(self.look(move |live| live.from(toggle, first)))
     }
 
-    fn return_type<'a>(
-        &'a self,
-        _: &'a ToggleId,
-        _: Instant,
-    ) -> Pending<'a, Result<Option<ReturnType>, Outcome>> {
-        Box::pin(std::future::ready(Ok(Some(ReturnType::Boolean))))
+    fn listed_type<'a>(&'a self, _: &'a ToggleId, _: Instant) -> Pending<'a, Result<ListedType, Outcome>> {
+        Box::pin(std::future::ready(Ok(ListedType::Typed(ReturnType::Boolean))))
     }
 
     fn create<'a>(&'a self, _: &'a Change, _: ReturnType) -> Pending<'a, Outcome> {

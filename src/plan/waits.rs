@@ -1,0 +1,275 @@
+//! Finds the changes that must not be sent because another one is not applied (src/plan/README.md, "Order
+//! and windows").
+//!
+//! A pass sends the changes that need each other in an order ([`super::order`]). If one of them is held or
+//! fails, the service keeps what it has of that toggle. This module decides which of the others would then
+//! break something that both commits have right. Every other change is sent.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::live::needed_id;
+use super::{Change, Needs, Plan, WithheldToggle, hold};
+use crate::model::{EnvironmentId, Hold, Live, Prerequisite, ToggleId};
+
+/// The changes of one environment, published and withheld, and what its other toggles need. All keys are in
+/// lower case, because the service ignores case.
+pub(crate) struct EnvironmentChanges<'a> {
+    changes: HashMap<String, &'a Change>,
+    /// The changes that drop a prerequisite, by the toggle of that prerequisite.
+    losing: HashMap<String, Vec<&'a Change>>,
+    /// The toggles whose document is invalid.
+    invalid: HashMap<String, &'a ToggleId>,
+    needs: Option<&'a HashMap<String, Vec<String>>>,
+}
+
+impl Plan {
+    /// Returns the changes of each environment in which one may have to wait for another.
+    pub(crate) fn by_environment(&self) -> BTreeMap<EnvironmentId, EnvironmentChanges<'_>> {
+        let mut all: BTreeMap<_, EnvironmentChanges<'_>> = BTreeMap::new();
+        let known = |id: &ToggleId| self.needs.contains_key(&id.environment());
+        let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
+        for change in self.changes.iter().chain(withheld) {
+            let lost = change.lost();
+            if lost.is_empty() && !known(&change.id) {
+                continue;
+            }
+            let environment = change.id.environment();
+            let needs = self.needs.get(&environment);
+            let own = all.entry(environment).or_insert_with(|| EnvironmentChanges::new(needs));
+            own.changes.insert(change.id.toggle().to_lowercase(), change);
+            for one in lost {
+                own.losing.entry(one.key.to_lowercase()).or_default().push(change);
+            }
+        }
+        for held in self.withheld.iter().filter(|held| held.change.is_none()) {
+            if let Some(own) = all.get_mut(&held.id.environment()) {
+                own.invalid.insert(held.id.toggle().to_lowercase(), &held.id);
+            }
+        }
+        all
+    }
+
+    /// Withholds the changes that must not be sent before a withheld one is applied. `live` is what the
+    /// service has, as far as it was read.
+    pub(super) fn hold_for_others(&mut self, live: &BTreeMap<ToggleId, Live>) {
+        let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
+        loop {
+            let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
+            let withheld: BTreeSet<&ToggleId> = withheld.collect();
+            let environments: BTreeSet<EnvironmentId> = withheld.iter().map(|id| id.environment()).collect();
+            if environments.is_empty() {
+                break;
+            }
+            let all = self.by_environment();
+            let held = |change: &Change| {
+                let environment = change.id.environment();
+                if !environments.contains(&environment) || withheld.contains(&change.id) {
+                    return None;
+                }
+                let needed = |one: &Prerequisite| {
+                    needed_id(change, one).filter(|id| withheld.contains(id) && is_missing(id))
+                };
+                let missing = change.gained().iter().find_map(needed);
+                match missing {
+                    Some(missing) => Some(hold::needs_missing(&missing)),
+                    None => all.get(&environment)?.wait(change, |id| !withheld.contains(id)),
+                }
+            };
+            let found = self.changes.iter().filter_map(|change| Some((change.id.clone(), held(change)?)));
+            let found: BTreeMap<ToggleId, Arc<Hold>> = found.map(|(id, hold)| (id, Arc::new(hold))).collect();
+            if found.is_empty() {
+                break;
+            }
+            for change in self.changes.extract_if(.., |change| found.contains_key(&change.id)) {
+                self.withheld.push(WithheldToggle::of(Arc::clone(&found[&change.id]), change));
+            }
+        }
+        self.note_withheld();
+    }
+
+    /// Notes that the service still has what withheld changes replace.
+    fn note_withheld(&mut self) {
+        for change in self.withheld.iter().filter_map(|held| held.change.as_deref()) {
+            let before = change.before.prerequisites().into_iter().map(|one| one.key);
+            note_needs(&mut self.needs, &change.id, before.collect());
+        }
+    }
+}
+
+/// Notes that the service has a toggle that needs these keys, whatever its document says.
+pub(super) fn note_needs(needs: &mut Needs, id: &ToggleId, keys: Vec<String>) {
+    // In other environments, no change refers to a toggle.
+    if let Some(needs) = needs.get_mut(&id.environment()) {
+        needs.insert(id.toggle().to_lowercase(), keys);
+    }
+}
+
+impl<'a> EnvironmentChanges<'a> {
+    fn new(needs: Option<&'a HashMap<String, Vec<String>>>) -> Self {
+        Self { changes: HashMap::new(), losing: HashMap::new(), invalid: HashMap::new(), needs }
+    }
+
+    /// Returns why `change` must not be sent while the changes are not applied for which `is_applied` returns
+    /// false.
+    pub(crate) fn wait(&self, change: &Change, is_applied: impl Fn(&ToggleId) -> bool) -> Option<Hold> {
+        let is_open = |other: &&Change| other.id != change.id && !is_applied(&other.id);
+        let gained = change.gained();
+        // Users would get the disabled serve until the other toggle can serve what this one asks for.
+        for one in &gained {
+            let other = self.changes.get(&one.key.to_lowercase()).copied().filter(is_open);
+            if let Some(other) = other
+                && other.before.can_meet(one) == Some(false)
+                && other.payload.can_meet(one)
+            {
+                return Some(hold::awaits_other(other.id.toggle(), hold::Awaited::Prerequisite));
+            }
+        }
+        // The same, of a toggle that still needs this one. Who switches a toggle off means just that.
+        if !change.only_switches_off() {
+            let key = change.id.toggle().to_lowercase();
+            let breaks = |one: &Prerequisite| {
+                one.key.to_lowercase() == key
+                    && change.before.can_meet(one) == Some(true)
+                    && !change.payload.can_meet(one)
+            };
+            let mut losing = self.losing.get(&key).into_iter().flatten().copied().filter(is_open);
+            if let Some(other) = losing.find(|other| other.lost().iter().any(breaks)) {
+                return Some(hold::awaits_other(other.id.toggle(), hold::Awaited::Dependent));
+            }
+        }
+        let other = (!gained.is_empty()).then(|| self.circle(change, is_applied))??;
+        Some(hold::awaits_other(other.toggle(), hold::Awaited::Circle))
+    }
+
+    /// Returns a toggle whose change is not applied, and without which `change` would make a circle on the
+    /// service.
+    fn circle(&self, change: &Change, is_applied: impl Fn(&ToggleId) -> bool) -> Option<&'a ToggleId> {
+        let keys = |needed: Vec<Prerequisite>| needed.into_iter().map(|one| one.key).collect::<Vec<_>>();
+        let own = change.id.toggle().to_lowercase();
+        let mut seen = HashSet::new();
+        let start = keys(change.payload.prerequisites());
+        // Each key with the last toggle before it that the service has as it was.
+        let mut open: Vec<(String, Option<&ToggleId>)> = start.into_iter().map(|key| (key, None)).collect();
+        while let Some((key, last)) = open.pop() {
+            let key = key.to_lowercase();
+            if key == own {
+                if last.is_some() {
+                    return last;
+                }
+                continue;
+            }
+            if !seen.insert(key.clone()) {
+                continue;
+            }
+            let (needed, last) = match self.changes.get(&key) {
+                Some(other) if is_applied(&other.id) => (keys(other.payload.prerequisites()), last),
+                Some(other) => (keys(other.before.prerequisites()), Some(&other.id)),
+                None => {
+                    let needed = self.needs.and_then(|needs| needs.get(&key)).cloned();
+                    (needed.unwrap_or_default(), self.invalid.get(&key).copied().or(last))
+                }
+            };
+            open.extend(needed.into_iter().map(|key| (key, last)));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Action, Attribution, Format, ObjectId, Payload, Version};
+    use crate::plan::{Before, Overwrite};
+
+    /// Targeting that serves the first of these values while it is disabled.
+    fn payload(disabled: bool, values: &[&str], needs: &[(&str, &str)]) -> Payload {
+        let values =
+            values.iter().map(|value| format!(r#"{{"value":"{value}","name":"","description":""}}"#));
+        let needs = needs
+            .iter()
+            .map(|(key, value)| format!(r#"{{"key":"{key}","value":"{value}","type":"string"}}"#));
+        let (values, needs): (Vec<_>, Vec<_>) = (values.collect(), needs.collect());
+        let text = format!(
+            r#"{{"disabled":{disabled},"content":{{"rules":[],"disabledServe":{{"select":0}},"defaultServe":{{"select":0}},"variations":[{}],"prerequisites":[{}]}}}}"#,
+            values.join(","),
+            needs.join(",")
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn change(key: &str, before: Payload, after: Payload) -> Change {
+        let id: ToggleId = format!("shop/prod/{key}").parse().unwrap();
+        Change {
+            version: Version {
+                path: format!("{id}.yaml").into(),
+                id,
+                format: Format::Yaml,
+                object: ObjectId([0; 20]),
+                payload: after,
+            },
+            action: Action::Update,
+            before: Before::Applied(before),
+            attribution: Attribution::Uncommitted,
+            comment_max_chars: 0,
+            is_retry: false,
+            overwrite: Overwrite::Held,
+            replaces: None,
+            passed: false,
+        }
+    }
+
+    /// Returns why the first change waits if the second one is not applied, and asserts that it does not wait
+    /// otherwise. `unchanged` needs the toggle of the second one.
+    fn waits(changes: &[Change; 2]) -> Option<String> {
+        let needs = HashMap::from([("unchanged".to_owned(), vec!["Other".to_owned()])]);
+        let mut all = EnvironmentChanges::new(Some(&needs));
+        for change in changes {
+            all.changes.insert(change.id.toggle().to_lowercase(), change);
+            for one in change.lost() {
+                all.losing.entry(one.key.to_lowercase()).or_default().push(change);
+            }
+        }
+        assert_eq!(all.wait(&changes[0], |_| true), None);
+        all.wait(&changes[0], |_| false).map(|hold| hold.text)
+    }
+
+    #[test]
+    fn a_change_waits_for_another_one_only_if_it_would_break_something_without_it() {
+        let plain = || payload(false, &["a"], &[]);
+        let needing = |key, value| payload(false, &["a"], &[(key, value)]);
+        let own = |before, after| change("own", before, after);
+        let other = |before, after| change("other", before, after);
+        let two = || payload(false, &["a", "b"], &[]);
+        for (changes, expected) in [
+            // The circle of a commit that reverses who needs whom.
+            ([own(plain(), needing("other", "a")), other(needing("own", "a"), plain())], Some("a circle")),
+            ([own(plain(), needing("OTHER", "a")), other(needing("Own", "a"), plain())], Some("a circle")),
+            (
+                [own(plain(), needing("unchanged", "a")), other(needing("own", "a"), plain())],
+                Some("a circle"),
+            ),
+            ([own(plain(), needing("other", "b")), other(plain(), two())], Some("serves only then")),
+            (
+                [own(plain(), needing("other", "b")), other(payload(true, &["a", "b"], &[]), two())],
+                Some("serves only then"),
+            ),
+            ([own(two(), plain()), other(needing("own", "b"), plain())], Some("takes away")),
+            ([own(plain(), payload(true, &["a"], &[])), other(needing("own", "a"), plain())], None),
+            ([own(two(), payload(true, &["a", "b"], &[])), other(needing("own", "b"), plain())], None),
+            ([own(plain(), needing("other", "a")), other(two(), plain())], None),
+            ([own(plain(), two()), other(needing("own", "a"), plain())], None),
+            // Neither side has it right.
+            ([own(plain(), needing("other", "c")), other(plain(), two())], None),
+        ] {
+            let found = waits(&changes);
+            match (expected, &found) {
+                (Some(expected), Some(found)) => {
+                    assert!(found.starts_with("waits for the change of `other`"), "{found}");
+                    assert!(found.contains(expected), "{found}");
+                }
+                _ => assert_eq!(found.as_deref(), expected, "{changes:?}"),
+            }
+        }
+    }
+}
