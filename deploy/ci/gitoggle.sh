@@ -4,6 +4,9 @@
 #   gitoggle.sh plan TARGET    for a branch: prints what merging it into the branch TARGET of `origin` will publish
 #   gitoggle.sh apply          for the merged commit: publishes what was reviewed, and holds the rest
 #
+# To decide by hand, run `apply` again with the variable DECISION = first-pass-assert, first-pass-adopt, allow-mass-change,
+# ignore-windows, or overwrite-drift. Set it for that run only.
+#
 # `plan` writes plan.md for the reviewer and plan.json for `apply`. Keep plan.json as an artifact of the job, and copy it to the
 # job that applies, which removes it: a file of an older run is never used.
 set -eu
@@ -26,7 +29,12 @@ case "${1-} $#" in
     ;;
 "apply 1")
     trap 'rm -f plan.json' EXIT
-    gitoggle apply --reviewed plan.json
+    case "${DECISION-}" in
+    '' | none) set -- ;;
+    first-pass-*) set -- --first-pass "${DECISION#first-pass-}" ;;
+    *) set -- "--$DECISION" ;;
+    esac
+    gitoggle apply "$@" --reviewed plan.json
     ;;
 *)
     echo "usage: gitoggle.sh plan TARGET | gitoggle.sh apply" >&2

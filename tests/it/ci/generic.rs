@@ -1,25 +1,26 @@
 //! The script for other CI systems, and the hooks of pre-commit.
 
-use std::path::Path;
-
-use super::{Hosted, SERVICE_TOKEN, yaml};
+use super::{DECISIONS, Hosted, Job, SERVICE_TOKEN, here, variables, yaml};
 use crate::forge::stand_in::Kind;
 use crate::support::{Repo, World, doc};
+
+/// Runs the script in the clone of a job.
+fn script(hosted: &Hosted, clone: &Repo, command: &str, decision: &str) -> Job {
+    let own = [
+        ("GITOGGLE_BASE_URL", hosted.base_url()),
+        ("GITOGGLE_TOKEN", SERVICE_TOKEN.to_owned()),
+        ("GITOGGLE_STATE_REMOTE", hosted.remote()),
+        ("DECISION", decision.to_owned()),
+    ];
+    let script = here("deploy/ci/gitoggle.sh");
+    hosted.run(clone, &variables(own, &[]), &format!("sh {} {command}", script.display()))
+}
 
 #[test]
 fn the_script_for_other_systems_hands_the_review_over() {
     let hosted = Hosted::new(Kind::GitHub);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/ci/gitoggle.sh");
-    let run = |clone: &Repo, command: &str| {
-        let (base_url, remote) = (hosted.base_url(), hosted.remote());
-        let variables = [
-            ("GITOGGLE_BASE_URL", base_url),
-            ("GITOGGLE_TOKEN", SERVICE_TOKEN.to_owned()),
-            ("GITOGGLE_STATE_REMOTE", remote),
-        ];
-        let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
-        hosted.run(clone, &variables, &format!("sh {} {command}", script.display()))
-    };
+    let decide = |clone: &Repo, command: &str, decision: &str| script(&hosted, clone, command, decision);
+    let run = |clone: &Repo, command: &str| decide(clone, command, "");
     // A shallow clone of the branch alone.
     let folder = hosted.world.path("request");
     let folder_text = folder.to_str().unwrap();
@@ -50,12 +51,40 @@ fn the_script_for_other_systems_hands_the_review_over() {
     other.write("plan.json", &review);
     run(&other, "apply")
         .exits(4, &["not reviewed: it came from commit", "which the review `plan.json` does not list"]);
+    for decision in DECISIONS {
+        other.write("plan.json", &review);
+        decide(&other, "apply", decision).exits(4, &["not reviewed"]);
+    }
+    decide(&other, "apply", "overwrite-drift").exits(64, &["needs `--service-kind featureprobe`"]);
+    decide(&other, "apply", "everything").exits(64, &["unexpected argument '--everything'"]);
     // A plan that fails leaves no review of an older one behind.
     request.write("plan.json", &review);
     run(&request, "plan gone").exits(128, &["gone"]);
     assert!(!folder.join("plan.json").exists());
     run(&other, "").exits(64, &["usage: gitoggle.sh"]);
     run(&other, "plan").exits(64, &["usage: gitoggle.sh plan TARGET"]);
+}
+
+#[test]
+fn the_script_for_other_systems_carries_out_a_decision_about_what_was_reviewed() {
+    let hosted = Hosted::new(Kind::GitHub);
+    let run = |clone: &Repo, command: &str, decision: &str| script(&hosted, clone, command, decision);
+    hosted.world.repo.checkout("feature").file("shop/test/pay.yaml", doc(18)).commit("Add an environment");
+    hosted.world.repo.checkout("main");
+    hosted.push();
+    let request = hosted.clone("request", "origin/feature");
+    run(&request, "plan main", "").exits(0, &["shop/test/pay"]);
+    let review = std::fs::read_to_string(request.path().join("plan.json")).unwrap();
+    hosted.merge();
+    let applied = hosted.clone("applied", "origin/main");
+    for (decision, code, said) in [
+        ("", 4, "nothing is applied here yet"),
+        ("none", 4, "nothing is applied here yet"),
+        ("first-pass-assert", 0, "applied 1 of 1 change"),
+    ] {
+        applied.write("plan.json", &review);
+        run(&applied, "apply", decision).exits(code, &[said]);
+    }
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! The workflow of Gitea and Forgejo, whole: with its installation, from a pull request to the applied merge.
 
-use std::collections::BTreeMap;
-
-use super::github::expanded;
-use super::{Hosted, Job, SERVICE_TOKEN, yaml};
+use super::{DECISIONS, Hosted, Job, SERVICE_TOKEN, decision, variables, yaml};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::{Answer, Repo, Service};
 
@@ -31,24 +28,22 @@ pub(super) fn gitea(
         panic!("{name}");
     };
     assert_eq!(checkout["with"], serde_json::json!({ "fetch-depth": 0, "persist-credentials": false }));
-    let decision = event.iter().find(|(name, _)| *name == "decision").map_or("", |(_, value)| value);
     let values = [
         ("github.token", FORGE_TOKEN),
-        ("inputs.decision", decision),
+        ("inputs.decision", decision(event)),
         ("secrets.DRIFT_TOKEN", FORGE_TOKEN),
         ("secrets.STATE_WRITE_TOKEN", ""),
         ("secrets.TOGGLE_TOKEN", SERVICE_TOKEN),
     ];
     let temporary = clone.path().with_extension("temp");
     std::fs::create_dir_all(&temporary).unwrap();
-    let path_file = temporary.join("path");
     let own = [
         // curl trusts it as well.
         ("CURL_CA_BUNDLE", hosted.world.ca().display().to_string()),
         ("GITEA_ACTIONS", "true".to_owned()),
         ("GITHUB_ACTIONS", "true".to_owned()),
         ("GITHUB_API_URL", hosted.forge.service.url() + "/api/v1"),
-        ("GITHUB_PATH", path_file.display().to_string()),
+        ("GITHUB_PATH", temporary.join("path").display().to_string()),
         ("GITHUB_REPOSITORY", "shop/toggles".to_owned()),
         ("GITHUB_SHA", clone.head()),
         ("RUNNER_TEMP", temporary.display().to_string()),
@@ -60,24 +55,10 @@ pub(super) fn gitea(
     ];
     let top: Vec<&String> = workflow["env"].as_object().unwrap().keys().collect();
     assert!(top.iter().all(|name| own.iter().any(|(own, _)| own == name)), "{top:?}");
-    let variables = super::variables(own, event);
-    let mut text = String::new();
-    for step in steps {
-        let mut variables: BTreeMap<String, String> = variables.clone();
-        for (name, value) in step["env"].as_object().into_iter().flatten() {
-            assert!(!top.contains(&name), "{name} is the same in all jobs");
-            variables.insert(name.clone(), expanded(value.as_str().unwrap(), &values));
-        }
-        let added = std::fs::read_to_string(&path_file).unwrap_or_default();
-        let added: String = added.lines().map(|line| format!("{line}:")).collect();
-        variables.insert("PATH".to_owned(), added + &std::env::var("PATH").unwrap_or_default());
-        let job = hosted.run(clone, &variables, step["run"].as_str().unwrap());
-        text.push_str(&job.text);
-        if job.code != 0 {
-            return Job { text, ..job };
-        }
+    for name in steps.iter().flat_map(|step| step["env"].as_object()).flat_map(serde_json::Map::keys) {
+        assert!(!top.contains(&name), "{name} is the same in all jobs");
     }
-    Job { code: 0, text }
+    hosted.run_steps(clone, steps, &variables(own, event), &values)
 }
 
 #[test]
@@ -98,7 +79,7 @@ fn the_workflow_of_gitea_runs_from_a_pull_request_to_the_applied_merge() {
     };
     hosted.applies_what_was_reviewed(|name| apply(name, ""), &["applied 1 of 1 change"]);
     // A run by hand with each decision.
-    for decision in ["none", "first-pass-assert", "first-pass-adopt", "allow-mass-change", "ignore-windows"] {
+    for decision in DECISIONS {
         apply(decision, decision).exits(4, &["not reviewed"]);
     }
     let needs = "needs `--service-kind featureprobe`";

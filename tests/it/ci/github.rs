@@ -1,19 +1,9 @@
 //! The workflow of GitHub.
 
 use super::mirror::{Machine, Mirror, VERSION};
-use super::{Hosted, Job, SERVICE_TOKEN, action, read, variables, yaml};
+use super::{DECISIONS, Hosted, Job, SERVICE_TOKEN, action, decision, read, variables, yaml};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::Repo;
-
-/// Replaces the expressions of GitHub's workflow language.
-pub(super) fn expanded(text: &str, values: &[(&str, &str)]) -> String {
-    let mut text = text.to_owned();
-    for (name, value) in values {
-        text = text.replace(&format!("${{{{ {name} }}}}"), value);
-    }
-    assert!(!text.contains("${{"), "an unknown expression: {text}");
-    text
-}
 
 /// Runs the steps of a job in GitHub's workflow after the installation, up to the first that fails.
 pub(super) fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> Job {
@@ -30,10 +20,9 @@ pub(super) fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, 
         "{pin}"
     );
     assert_eq!(install.get("with"), None);
-    let decision = event.iter().find(|(name, _)| *name == "decision").map_or("", |(_, value)| value);
     let values = [
         ("github.token", FORGE_TOKEN),
-        ("inputs.decision", decision),
+        ("inputs.decision", decision(event)),
         ("vars.GITOGGLE_SERVICE_KIND", hosted.service_kind),
         ("secrets.GITOGGLE_TOKEN", SERVICE_TOKEN),
         ("vars.GITOGGLE_BASE_URL", &hosted.base_url()),
@@ -50,20 +39,7 @@ pub(super) fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, 
         ("GITHUB_SHA", clone.head()),
         ("GITHUB_STEP_SUMMARY", summary),
     ];
-    let variables = variables(own, event);
-    let mut text = String::new();
-    for step in steps {
-        let mut variables = variables.clone();
-        for (name, value) in step["env"].as_object().into_iter().flatten() {
-            variables.insert(name.clone(), expanded(value.as_str().unwrap(), &values));
-        }
-        let job = hosted.run(clone, &variables, step["run"].as_str().unwrap());
-        text.push_str(&job.text);
-        if job.code != 0 {
-            return Job { text, ..job };
-        }
-    }
-    Job { code: 0, text }
+    hosted.run_steps(clone, steps, &variables(own, event), &values)
 }
 
 #[test]
@@ -88,7 +64,7 @@ fn the_workflow_of_github_runs_from_a_pull_request_to_the_applied_merge() {
     let event = [("GITHUB_BASE_REF", ""), ("GITHUB_REF", "refs/heads/main")];
     let apply = |name: &str| github(&hosted, "apply", &hosted.clone(name, "origin/main"), &event);
     hosted.applies_what_was_reviewed(apply, &[]);
-    for decision in ["none", "first-pass-assert", "first-pass-adopt", "allow-mass-change", "ignore-windows"] {
+    for decision in DECISIONS {
         let event = [("GITHUB_REF", "refs/heads/main"), ("decision", decision)];
         github(&hosted, "apply", &hosted.clone(decision, "origin/main"), &event).exits(4, &["1 held"]);
     }

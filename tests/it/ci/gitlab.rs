@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::mirror::{Mirror, VERSION, requested, targets};
-use super::{Hosted, Job, SERVICE_TOKEN, read, variables};
+use super::{DECISIONS, Hosted, Job, SERVICE_TOKEN, read, variables};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::Repo;
 
@@ -103,7 +103,7 @@ fn the_pipeline_of_gitlab_runs_from_a_merge_request_to_the_applied_merge() {
         gitlab(&hosted, &url, "gitoggle-apply", &clone, &protected)
     };
     hosted.applies_what_was_reviewed(apply, &["applied 1 of 1 change"]);
-    for decision in ["none", "first-pass-assert", "first-pass-adopt", "allow-mass-change", "ignore-windows"] {
+    for decision in DECISIONS {
         let mut predefined = protected.to_vec();
         predefined.push(("DECISION", decision));
         let clone = hosted.clone(decision, "origin/main");

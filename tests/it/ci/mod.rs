@@ -58,6 +58,25 @@ fn variables<const N: usize>(own: [(&str, String); N], event: &[(&str, &str)]) -
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// The decisions of a run by hand, except for the one that needs a service that can be read.
+const DECISIONS: [&str; 5] =
+    ["none", "first-pass-assert", "first-pass-adopt", "allow-mass-change", "ignore-windows"];
+
+/// Returns the decision that is the input of a run by hand; empty for any other event.
+fn decision<'a>(event: &[(&str, &'a str)]) -> &'a str {
+    event.iter().find(|(name, _)| *name == "decision").map_or("", |(_, value)| value)
+}
+
+/// Replaces the expressions of GitHub's workflow language.
+fn expanded(text: &str, values: &[(&str, &str)]) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in values {
+        text = text.replace(&format!("${{{{ {name} }}}}"), value);
+    }
+    assert!(!text.contains("${{"), "an unknown expression: {text}");
+    text
+}
+
 /// What a job printed, and its exit code.
 struct Job {
     code: i32,
@@ -185,6 +204,37 @@ impl Hosted {
             assert!(!job.text.contains(secret), "{}", job.text);
         }
         job
+    }
+
+    /// Runs the steps of a workflow, up to the first that fails. A step with a file `GITHUB_PATH` adds folders
+    /// to the path of those after it.
+    fn run_steps(
+        &self,
+        clone: &Repo,
+        steps: &[Value],
+        variables: &BTreeMap<String, String>,
+        values: &[(&str, &str)],
+    ) -> Job {
+        let mut all = Job { code: 0, text: String::new() };
+        for step in steps {
+            let mut variables = variables.clone();
+            for (name, value) in step["env"].as_object().into_iter().flatten() {
+                variables.insert(name.clone(), expanded(value.as_str().unwrap(), values));
+            }
+            if let Some(file) = variables.get("GITHUB_PATH") {
+                let added = std::fs::read_to_string(file).unwrap_or_default();
+                let added: String = added.lines().map(|line| format!("{line}:")).collect();
+                let path = added + &std::env::var("PATH").unwrap_or_default();
+                variables.insert("PATH".to_owned(), path);
+            }
+            let job = self.run(clone, &variables, step["run"].as_str().unwrap());
+            all.text.push_str(&job.text);
+            all.code = job.code;
+            if job.code != 0 {
+                break;
+            }
+        }
+        all
     }
 
     /// Breaks the document in the clone of the pull request, runs `check`, and restores the document.
