@@ -18,7 +18,7 @@ use crate::forge::{
     ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, PullRequest,
 };
 use crate::model::{ChangeDigestError, Forge, ReviewedChanges, escaped, shell_word};
-use crate::pass::{BranchRange, FetchHints, Range, ReviewSource};
+use crate::pass::{BranchRange, FetchHints, QueueRange, Range, ReviewSource};
 use crate::plan::Plan;
 use crate::report::{self, Links};
 use crate::source::{CacheMode, Source};
@@ -31,9 +31,17 @@ pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
     }
     if settings.pull_request {
         match of_job() {
-            // A merge queue has merged the pull requests already.
-            Some(PullRequest { is_queue: true, base: Some(from), head, .. }) if settings.target.is_none() => {
-                Ok(Some(Range::Revisions { from, to: head }))
+            Some(PullRequest {
+                is_queue: true,
+                forge,
+                target,
+                source: Some(queue),
+                base: Some(base),
+                head: Some(head),
+                ..
+            }) if settings.target.is_none() => {
+                let history = fetch_hints(&target, Some(forge)).history;
+                Ok(Some(Range::Queue(QueueRange { target, base, queue, head, history })))
             }
             job => pull_request(settings.target.as_deref(), job).map(Some),
         }

@@ -99,7 +99,7 @@ pub struct Settings {
     /// Plan what the pull request of this CI job changes
     ///
     /// Compares the tip of the target branch with the result of the merge. Needs Git 2.38 or later, and no
-    /// state.
+    /// state. In a merge queue of GitHub, plans what the queue merges at once, and writes no comment.
     #[arg(long, of(SOURCE, Comparison), only(Flag), hide_short_help(false))]
     pub pull_request: bool,
     /// Compare with this target branch with --pull-request [that of the CI job]

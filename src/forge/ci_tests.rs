@@ -70,7 +70,13 @@ fn a_merge_queue_is_for_no_single_request() {
     let full = expected(CiSystem::GitHub, Some(HEAD));
     assert_eq!(
         found,
-        Some(PullRequest { source: None, number: None, repository: None, is_queue: true, ..full })
+        Some(PullRequest {
+            source: Some("gh-readonly-queue/main/pr-7-1".to_owned()),
+            number: None,
+            repository: None,
+            is_queue: true,
+            ..full
+        })
     );
 }
 

@@ -104,11 +104,14 @@ impl Job<'_> {
 
     /// Reads the event of a merge queue of GitHub, whose job is for no single pull request.
     fn merge_group(&self, group: &Value) -> Option<PullRequest> {
-        let target = text(&group["base_ref"])?;
+        let branch = |name: &str| {
+            let name = text(&group[name])?;
+            Some(name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned())
+        };
         Some(PullRequest {
             forge: CiSystem::GitHub,
-            target: target.strip_prefix("refs/heads/").unwrap_or(&target).to_owned(),
-            source: None,
+            target: branch("base_ref")?,
+            source: branch("head_ref"),
             head: text(&group["head_sha"]),
             number: None,
             repository: self.get("GITHUB_REPOSITORY"),

@@ -297,8 +297,8 @@ pub enum RangeError {
         escaped(head)
     )]
     Cut { target: String, head: String, hint: String },
-    #[error("the commit `{}` of the pull request is not in this clone", escaped(head))]
-    NoHead { head: String, hint: String },
+    #[error("the commit `{}` of the {of} is not in this clone", escaped(commit))]
+    NoCommit { of: &'static str, commit: String, hint: String },
     #[error("`{}` of `{flag}` names a {kind}, not a commit", escaped(revision))]
     NotARevision { flag: &'static str, revision: String, kind: &'static str },
     #[error("the target branch `{}` is not in this clone", escaped(target))]
@@ -321,7 +321,7 @@ impl RangeError {
         match self {
             Self::Ambiguous { .. } => "use more digits of the commit id".to_owned(),
             Self::Cut { hint, .. }
-            | Self::NoHead { hint, .. }
+            | Self::NoCommit { hint, .. }
             | Self::NoTarget { hint, .. }
             | Self::Unknown { hint, .. } => hint.clone(),
             Self::NotARevision { .. } => {
@@ -340,6 +340,8 @@ impl RangeError {
 pub enum Range {
     /// Those of a pull request: the tip of its target, and the merge of its newest commit into it.
     PullRequest(BranchRange),
+    /// Those of a merge queue, which has merged the pull requests already.
+    Queue(QueueRange),
     /// Two revisions by name.
     Revisions {
         from: String,
@@ -367,6 +369,19 @@ pub struct BranchRange {
     pub fetch: FetchHints,
 }
 
+/// What a merge queue merges at once.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct QueueRange {
+    /// The target branch, and the id of its commit.
+    pub target: String,
+    pub base: String,
+    /// The branch of the queue, and the id of its commit.
+    pub queue: String,
+    pub head: String,
+    /// How to fetch the whole history.
+    pub history: String,
+}
+
 /// How to fetch what a clone lacks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FetchHints {
@@ -387,12 +402,29 @@ impl Range {
     pub(crate) fn resolve(&self, revisions: &RevisionLookup) -> Result<Ends, Error> {
         match self {
             Self::PullRequest(range) => range.resolve(revisions),
+            Self::Queue(range) => range.resolve(revisions),
             Self::Revisions { from, to } => {
                 let base = find(revisions, "--from", from)?;
                 let head = find(revisions, "--to", to.as_deref().unwrap_or("HEAD"))?;
                 Ok(Ends { base, head, is_merge: false })
             }
         }
+    }
+}
+
+impl QueueRange {
+    fn resolve(&self, revisions: &RevisionLookup) -> Result<Ends, Error> {
+        let named = |name: &str, id: &str| match revisions.find(id) {
+            Ok(found) => Ok(NamedCommit { name: name.to_owned(), ..found }),
+            Err(RevisionError::Source(error)) => Err(Error::from(error)),
+            Err(_) => Err(Error::from(RangeError::NoCommit {
+                of: "merge queue",
+                commit: id.to_owned(),
+                hint: self.history.clone(),
+            })),
+        };
+        let (base, head) = (named(&self.target, &self.base)?, named(&self.queue, &self.head)?);
+        Ok(Ends { base, head, is_merge: false })
     }
 }
 
@@ -449,8 +481,9 @@ impl BranchRange {
         let found = match &self.head {
             None => checked_out.clone(),
             Some(head) => match revisions.find(head) {
-                Err(RevisionError::Unknown(_)) => Err(RangeError::NoHead {
-                    head: head.clone(),
+                Err(RevisionError::Unknown(_)) => Err(RangeError::NoCommit {
+                    of: "pull request",
+                    commit: head.clone(),
                     hint: format!("check out the pull request, or {}", self.fetch.history),
                 })?,
                 found => found.map_err(|error| failed("HEAD", head, revisions, error))?,

@@ -84,8 +84,15 @@ fn a_merge_queue_plans_what_it_merges_without_a_comment() {
             ("GITHUB_TOKEN", "unused"),
         ])
     };
-    planned(run(), &EXPECTED);
+    let plan = planned(run(), &EXPECTED);
+    assert_eq!(plan["source"]["ref"], "gh-readonly-queue/main/pr-7-1");
+    assert_eq!(plan["source"]["base"]["ref"], "main");
     planned(run().set("comment-on", "github"), &EXPECTED);
+    let shallow = request.world.repo.clone_shallow(1, &request.world.path("shallow"));
+    run().set("repo", shallow.path()).exit(1).stderr_contains(&[
+        "of the merge queue is not in this clone",
+        "`fetch-depth: 0` for `actions/checkout`",
+    ]);
 }
 
 #[test]
